@@ -1,0 +1,63 @@
+"""One exact draw from finitely many alternatives given by log weights.
+
+The weights become integers on a grid of ``2**-192`` of the largest, and a
+uniform integer below their exact total picks one: no cumulative sum of
+doubles, no uniform double.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from fractions import Fraction
+from itertools import accumulate
+from math import ldexp
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.errors import invariant
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.noise.source import NoiseSource
+
+SCALE_BITS = 192
+
+
+def draw_index(log_weights: NDArray[np.float64], noise: NoiseSource) -> int:
+    """Draw an index with probability proportional to ``exp(log_weights)``.
+
+    Args:
+        log_weights: natural logs, shape ``(N,)``, finite or minus infinity
+            (never drawn); at least one is finite.  Secret.
+        noise: where the uniform integer comes from.
+
+    Returns:
+        An index in ``[0, N)``.  Its distribution is within
+        :func:`truncation_variation` of the one of the doubles
+        ``exp(log_weights - max)``.
+
+    Raises:
+        InvariantError: no finite weight, or a NaN.
+
+    """
+    largest = float(np.max(log_weights)) if log_weights.size else -np.inf
+    invariant(bool(np.isfinite(largest)), "a draw needs a finite largest weight")
+    relative = np.exp(log_weights - largest)
+    cumulative = list(accumulate(_on_grid(float(weight)) for weight in relative))
+    return bisect_right(cumulative, noise.below(cumulative[-1]))
+
+
+def truncation_variation(count: int) -> Fraction:
+    """Bound the total variation that the integer grid costs one draw among ``count``.
+
+    Each weight loses less than one grid step and the total is at least
+    ``2**192`` steps, since the largest weight alone is.
+    """
+    return Fraction(count, 1 << SCALE_BITS)
+
+
+def _on_grid(weight: float) -> int:
+    """Round a weight in ``[0, 1]`` down to the grid; ``ldexp`` by a power of two is exact."""
+    return int(ldexp(weight, SCALE_BITS))

@@ -1,0 +1,66 @@
+"""A test double: words in a given order, then a loud failure."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.errors import invariant
+from app.noise.derivation import below_from_words, permutation_from_keys
+from app.noise.source import WORD_BITS, WORD_BOUND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+_WORD_BYTES = WORD_BITS // 8
+
+
+class ScriptedNoise:
+    """A noise source that plays back ``words``; it never serves a release.
+
+    Args:
+        words: 64-bit words in the order in which they will be drawn; may be
+            an endless iterator, e.g. over a seeded generator.
+
+    """
+
+    def __init__(self, words: Iterable[int]) -> None:
+        """Start at the first word of the script."""
+        self._words = iter(words)
+        self.drawn_count = 0
+
+    def word(self) -> int:
+        """Return the next word of the script."""
+        return self.words(1)[0]
+
+    def words(self, count: int) -> list[int]:
+        """Return the next ``count`` words of the script.
+
+        Raises:
+            InvariantError: the script has ended, or holds what is no 64-bit word.
+
+        """
+        drawn = list(islice(self._words, count))
+        invariant(len(drawn) == count, "the scripted noise has ended")
+        invariant(all(0 <= word < WORD_BOUND for word in drawn), "a scripted word is not 64 bits")
+        self.drawn_count += count
+        return drawn
+
+    def below(self, bound: int) -> int:
+        """Return an integer in ``[0, bound)`` by rejection over scripted words."""
+        return below_from_words(bound, self.words)
+
+    def permutation(self, count: int) -> NDArray[np.int64]:
+        """Return the order of ``count`` scripted keys, drawn again on a duplicate."""
+        return permutation_from_keys(
+            count, lambda needed: np.array(self.words(needed), dtype=np.uint64)
+        )
+
+    def secret(self, byte_count: int) -> bytes:
+        """Return ``byte_count`` bytes of scripted words, little-endian."""
+        words = self.words(-(-byte_count // _WORD_BYTES))
+        return b"".join(word.to_bytes(_WORD_BYTES, "little") for word in words)[:byte_count]
