@@ -1,0 +1,1 @@
+"""Pure accounting: a budget goes in, the parameters of a mechanism come out."""

@@ -1,0 +1,144 @@
+"""Theorem A's table over the reals, in doubles.
+
+It is what the integer table that serves approximates; it gives that table's search
+its starting points, gives planning a quick look, and carries no claim itself.  A
+probability is carried as its logit, so that both it and its complement keep their
+full relative precision at either end.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HELD_BELOW: Final = 1e-12
+STEPS_MAX: Final = 200
+ESTIMATE_POINTS: Final = 32
+_EXPONENT_MAX: Final = 700.0
+_LOGIT_TOLERANCE: Final = 1e-14
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """The probability of a hit at one distance, with its complement.
+
+    Attributes:
+        hit: probability in (0, 1).
+        answer: ``1 - hit``, computed apart so that it is precise near ``hit = 1``.
+
+    """
+
+    hit: float
+    answer: float
+
+
+def point(logit: float) -> CurvePoint:
+    """Return the probability with this logit, and its complement."""
+    return CurvePoint(1.0 / (1.0 + math.exp(-logit)), 1.0 / (1.0 + math.exp(logit)))
+
+
+@dataclass(frozen=True, slots=True)
+class CurveInequality:
+    """The one-step inequality in doubles, for a guess and never for a decision.
+
+    Attributes:
+        alpha: the Renyi order, above 1.
+        ln_ratio: ``ln R``, above 0.
+
+    """
+
+    alpha: float
+    ln_ratio: float
+
+    def excess(self, previous: float, following: float) -> float:
+        """Larger left side less one, between two logits."""
+        return max(self._side(previous, following), self._side(following, previous))
+
+    def _side(self, first: float, second: float) -> float:
+        order, rest = self.alpha, 1.0 - self.alpha
+        hit = order * _ln_hit(first) + rest * _ln_hit(second) - self.ln_ratio
+        answer = order * _ln_hit(-first) + rest * _ln_hit(-second)
+        # expm1, since far out the answer's term is within 1e-12 of one.
+        return math.exp(min(hit, _EXPONENT_MAX)) + math.expm1(min(answer, _EXPONENT_MAX))
+
+    def following_logit(self, previous: float, *, step: float) -> float:
+        """Solve for the smallest logit below ``previous`` that is accepted.
+
+        Args:
+            previous: logit of the entry before.
+            step: a guess of how far below it the next one lies, above 0.
+
+        Returns:
+            The root, to about 1e-14 relative.
+
+        """
+        width = step
+        while self.excess(previous, previous - width) <= 0:
+            width *= 2
+        return _falling_root(lambda logit: self.excess(previous, logit), low=previous - width, high=previous)
+
+
+def curve_points(*, alpha: float, ln_ratio: float, first_logit: float, count_max: int) -> tuple[float, ...]:
+    """Return the logits of the real table down to the first below :data:`HELD_BELOW`.
+
+    Args:
+        alpha: the Renyi order, above 1.
+        ln_ratio: ``ln R``, above 0.
+        first_logit: logit of ``p_0``.
+        count_max: entries after which the table is given up.
+
+    """
+    inequality = CurveInequality(alpha, ln_ratio)
+    logits = [first_logit]
+    step = 1.0
+    while point(logits[-1]).hit >= HELD_BELOW and len(logits) < count_max:
+        logits.append(inequality.following_logit(logits[-1], step=step))
+        step = 1.1 * (logits[-2] - logits[-1])
+    return tuple(logits)
+
+
+def _ln_hit(logit: float) -> float:
+    return -math.log1p(math.exp(-logit)) if logit > 0 else logit - math.log1p(math.exp(logit))
+
+
+def _falling_root(excess: Callable[[float], float], *, low: float, high: float) -> float:
+    """Find where a function falls through zero, by false position with bisection.
+
+    Args:
+        excess: positive at ``low``, not positive at ``high``.
+        low: lower end.
+        high: upper end.
+
+    """
+    low_value, high_value = excess(low), excess(high)
+    for _ in range(STEPS_MAX):
+        middle = _between(low, low_value, high, high_value)
+        value = excess(middle)
+        if value > 0:
+            low, low_value, high_value = middle, value, high_value / 2
+        else:
+            high, high_value, low_value = middle, value, low_value / 2
+        if value == 0 or high - low <= _LOGIT_TOLERANCE * (1.0 + abs(high)):
+            break
+    return high
+
+
+def _between(low: float, low_value: float, high: float, high_value: float) -> float:
+    """Illinois point, or the middle where the lower end is too steep to be of use."""
+    if low_value > 1.0 or high_value == 0.0:
+        return (low + high) / 2
+    return high - high_value * (high - low) / (high_value - low_value)
+
+
+def estimated_count(*, alpha: float, ln_ratio: float, first_logit: float) -> float:
+    """Estimate the length of a table from its step at evenly spaced logits."""
+    inequality = CurveInequality(alpha, ln_ratio)
+    last_logit = math.log(HELD_BELOW)
+    width = (first_logit - last_logit) / ESTIMATE_POINTS
+    middles = (first_logit - (index + 0.5) * width for index in range(ESTIMATE_POINTS))
+    steps = (logit - inequality.following_logit(logit, step=1.0 / alpha) for logit in middles)
+    return sum(width / step for step in steps)

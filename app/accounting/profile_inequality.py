@@ -1,0 +1,153 @@
+"""The one-step inequality of Theorem A between integers, decided in decimals.
+
+A table of Theorem A is a list of integers ``P`` out of ``M = 2**64``; a query at
+distance ``d`` is a hit with probability ``P[d] / M``.  Neighbouring data sets put
+the same query on adjacent entries ``P`` and ``Q``, and the theorem asks of both
+orders of the pair that::
+
+    (P/M)^alpha (Q/M)^(1-alpha) / R + (1-P/M)^alpha (1-Q/M)^(1-alpha) <= 1
+
+The number of queries is unlimited, so an excess ``v`` would compound as
+``(1+v)^queries``.  Hence everything here runs on exact integers and on decimals of
+:data:`DIGITS` digits, and a left side is accepted only when it is below one by
+:data:`MARGIN`, which dwarfs every rounding error (see :func:`rounding_error`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from typing import Final
+
+from app.errors import invariant
+
+WORD_BITS: Final = 64
+WORD_RANGE: Final = 1 << WORD_BITS
+DIGITS: Final = 60
+MARGIN: Final = Decimal("1e-30")
+ALPHA_MAX: Final = Fraction(1 << 21)
+# Five roundings meet in one exponent, and exp and two products follow; ten is ample.
+ROUNDINGS_MAX: Final = 10
+
+
+def precise_context() -> Context:
+    """Return a fresh decimal context of :data:`DIGITS` digits."""
+    return Context(prec=DIGITS)
+
+
+def to_decimal(value: Fraction) -> Decimal:
+    """Round a rational to the precision of the current decimal context."""
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def rounding_error(magnitude: Decimal) -> Decimal:
+    """Bound the rounding error of a sum whose terms have this total magnitude."""
+    return ROUNDINGS_MAX * (magnitude + 1) * Decimal(10) ** (1 - DIGITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An integer of the table with the logarithms of both its probabilities.
+
+    Attributes:
+        hit: the integer ``P``, hits out of ``2**64``.
+        answer: ``2**64 - P``, carried as its own integer.
+        ln_hit: natural logarithm of ``hit``.
+        ln_answer: natural logarithm of ``answer``.
+
+    """
+
+    hit: int
+    answer: int
+    ln_hit: Decimal
+    ln_answer: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """How far the larger left side is above what is accepted, and its slope.
+
+    Attributes:
+        value: the larger of both orders' left sides, less ``1 - MARGIN``.
+        slope: the derivative of that left side by ``Q``.
+
+    """
+
+    value: Decimal
+    slope: Decimal
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the inequality holds in both orders, margin included."""
+        return self.value <= 0
+
+
+class Inequality:
+    """The inequality at one ``alpha`` and one ``ln R``, both exact rationals."""
+
+    def __init__(self, *, alpha: Fraction, ln_ratio: Fraction) -> None:
+        """Prepare the constants.
+
+        Args:
+            alpha: the Renyi order, above 1.
+            ln_ratio: ``ln R``, above 0.
+
+        Raises:
+            InvariantError: where the two are outside the range that the error
+                bound of this module covers.
+
+        """
+        invariant(1 < alpha <= ALPHA_MAX, "alpha lies above 1 and below its bound")
+        invariant(ln_ratio > 0, "R is above 1")
+        with localcontext(precise_context()):
+            self._alpha = to_decimal(alpha)
+            self._ln_ratio = to_decimal(ln_ratio)
+            self._ln_range = Decimal(WORD_RANGE).ln()
+            self._inverse_square = 1 / (Decimal(WORD_RANGE) ** 2)
+            self._hit_product = self._inverse_square * (-2 * self._ln_ratio).exp()
+            largest_exponent = 4 * self._alpha * self._ln_range + self._ln_ratio
+            invariant(rounding_error(largest_exponent) < MARGIN / 1000, "the margin covers rounding")
+
+    @staticmethod
+    def entry(hit: int) -> Entry:
+        """Take the logarithms of an integer strictly between 0 and ``2**64``."""
+        invariant(0 < hit < WORD_RANGE, "a threshold lies strictly inside the word's range")
+        with localcontext(precise_context()):
+            answer = WORD_RANGE - hit
+            return Entry(hit, answer, Decimal(hit).ln(), Decimal(answer).ln())
+
+    def excess(self, previous: Entry, following: Entry) -> Excess:
+        """Evaluate both orders of a pair.
+
+        Args:
+            previous: the entry ``P``.
+            following: the entry ``Q``, by which the slope is taken.
+
+        Returns:
+            The excess of the larger left side and its slope in ``Q``.
+
+        """
+        with localcontext(precise_context()):
+            forward, backward = self._left_sides(previous, following)
+            larger = forward if forward.value >= backward.value else backward
+            return Excess(larger.value - (1 - MARGIN), larger.slope)
+
+    def _left_sides(self, previous: Entry, following: Entry) -> tuple[Excess, Excess]:
+        """Both left sides; the second order costs no further exponential.
+
+        The hit terms of the two orders multiply to ``P Q / (M R)^2`` and the answer
+        terms to ``(M-P)(M-Q) / M^2``.
+        """
+        order, rest = self._alpha, 1 - self._alpha
+        hit = order * previous.ln_hit + rest * following.ln_hit - self._ln_range - self._ln_ratio
+        answer = order * previous.ln_answer + rest * following.ln_answer - self._ln_range
+        hit_forward, answer_forward = hit.exp(), answer.exp()
+        hit_backward = self._hit_product * (previous.hit * following.hit) / hit_forward
+        answer_backward = self._inverse_square * (previous.answer * following.answer) / answer_forward
+        forward_slope = rest * (hit_forward / following.hit - answer_forward / following.answer)
+        backward_slope = order * (hit_backward / following.hit - answer_backward / following.answer)
+        return (
+            Excess(hit_forward + answer_forward, forward_slope),
+            Excess(hit_backward + answer_backward, backward_slope),
+        )
