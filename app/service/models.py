@@ -1,0 +1,96 @@
+"""What the service takes and gives, and the interface that serves it.
+
+The HTTP layer is written against :class:`AnsweringService`, so that its tests
+need neither rows nor a ledger.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from app.data.schema import Schema
+    from app.data.vectors import Vector
+    from app.errors import RequestError, UnavailableError
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A validated feature vector, with the caller's idempotency key if there is one."""
+
+    vector: Vector
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A released answer; its fields are the members of the HTTP reply, in order.
+
+    Attributes:
+        query_id: number of the fresh answer, from 1; None from the classifier.
+        label: a class of the public schema; None where unstable and abstaining.
+        stable: whether the votes agreed far enough; True from the classifier.
+        phase: the phase that answered.
+        replayed: whether this is a recorded answer given again.
+
+    """
+
+    query_id: int | None
+    label: str | None
+    stable: bool
+    phase: str
+    replayed: bool
+
+
+class AnsweringService(Protocol):
+    """One open release, as the layers above see it."""
+
+    @property
+    def schema(self) -> Schema:
+        """The public schema, by which vectors are validated."""
+        ...
+
+    @property
+    def release_name(self) -> str:
+        """The release's public name."""
+        ...
+
+    async def answer_many(
+        self, queries: Sequence[Query]
+    ) -> list[Answer | RequestError | UnavailableError]:
+        """Answer ``queries`` in order; a refusal stands in the place of its query.
+
+        Raises:
+            IntegrityError: the release has stopped.
+
+        """
+        ...
+
+    def budget(self) -> dict[str, object]:
+        """Return the body of ``GET /budget``: public quantities, null where unlimited."""
+        ...
+
+    async def ledger_entries(self, *, after: int, limit: int) -> list[dict[str, object]]:
+        """Return the public part of up to ``limit`` entries that follow entry ``after``."""
+        ...
+
+    def ledger_head(self) -> dict[str, object]:
+        """Return the newest entry's ``sequence`` and ``hash``."""
+        ...
+
+    def classifier(self) -> bytes:
+        """Return the published classifier as canonical JSON.
+
+        Raises:
+            NotPublishedError: there is none yet.
+
+        """
+        ...
+
+    def subscribe(self) -> AbstractAsyncContextManager[AsyncIterator[None]]:
+        """Yield once for every change of the budget, coalesced; end when the service closes."""
+        ...
