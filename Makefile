@@ -1,0 +1,91 @@
+# The whole developer interface.  `make` alone lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+# Where the public data sets of the tests are; read by tests/conftest.py.
+export CONCLAVE_TEST_DATA
+
+.DEFAULT_GOAL := help
+.PHONY: help install install-test demo serve test lint format bench audit lock image clean
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n 's/^##  *//p' $(MAKEFILE_LIST)
+
+##  make install               .venv with .venv/bin/conclave in it
+##  make demo [ARGS=...]       open, serve and query a release on generated data; Ctrl-C ends
+##  make serve CONFIG=FILE     serve your own data
+##  make test [ARGS=...]       the whole suite
+##  make lint                  ruff, strict types, import rules
+##  make format                let ruff format the sources
+##  make bench                 the benchmarks
+##  make audit                 the long audits
+##  make lock                  compile both locks anew from pyproject.toml
+##  make image                 build the container image and check that it serves
+##  make clean                 remove .venv and the caches
+
+$(BIN)/python:
+	@PYTHON="$(PYTHON)" sh .ci/make-venv $(VENV)
+
+# Hashes are checked and nothing else is fetched: the project itself is built
+# by the locked backend, without an isolated build environment.
+$(VENV)/.installed: requirements.lock pyproject.toml $(BIN)/python
+	@echo "Installing into $(VENV) from requirements.lock ..."
+	@$(PIP) install --quiet --no-deps --require-hashes --requirement requirements.lock
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.installed-test: requirements-test.lock $(VENV)/.installed
+	@echo "Installing the test extras from requirements-test.lock ..."
+	@$(PIP) install --quiet --no-deps --require-hashes --requirement requirements-test.lock
+	@touch $@
+
+install: $(VENV)/.installed
+
+install-test: $(VENV)/.installed-test
+
+demo: install
+	@$(BIN)/conclave demo $(ARGS)
+
+serve: install
+	@$(BIN)/conclave serve $(if $(CONFIG),--config "$(CONFIG)")
+
+test: install-test
+	@$(BIN)/python -m pytest -m "not long" $(ARGS)
+
+lint: install-test
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: install-test
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: install-test
+	@for question in benchmarks/*.py; do echo "== $$question"; $(BIN)/python "$$question" || exit 1; done
+
+audit: install-test
+	@$(BIN)/python -m pytest -m "audit or crash or long" $(ARGS)
+
+# The compiler of the locks comes from the `lock` extra, into .venv.  Every
+# environment that the README names is in one file, by markers; the address of
+# the index that was asked is left out.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-header --no-annotate --upgrade \
+	--index-strategy first-index pyproject.toml
+
+lock: $(BIN)/python
+	@$(PIP) install --quiet "uv>=0.13"
+	$(COMPILE) --output-file requirements.lock
+	$(COMPILE) --extra test --constraint requirements.lock --output-file requirements-test.lock
+
+image:
+	@sh .ci/check-image
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info

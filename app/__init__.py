@@ -1,0 +1,1 @@
+"""Conclave: classification queries on private records, with differential privacy."""
