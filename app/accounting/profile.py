@@ -176,12 +176,18 @@ def check(table: ProfileTable) -> None:
     """
     invariant(table.cutoff >= 1, "the cutoff is at least one")
     invariant(table.epsilon > 0, "epsilon is above zero")
-    invariant(table.delta_release + table.delta_svt <= table.delta < 1, "both parts stay within delta")
-    invariant(0 < len(table.thresholds) <= 2 * ENTRY_COUNT_MAX, "the table has entries, and not too many")
+    invariant(
+        table.delta_release + table.delta_svt <= table.delta < 1, "both parts stay within delta"
+    )
+    invariant(
+        0 < len(table.thresholds) <= 2 * ENTRY_COUNT_MAX, "the table has entries, and not too many"
+    )
     first = table.thresholds[0]
     inside = all(0 < threshold < WORD_RANGE for threshold in table.thresholds)
     invariant(inside, "thresholds lie strictly inside a word")
-    invariant(_release_holds(first, table.delta_release, table.cutoff), "p_0 keeps differing labels in")
+    invariant(
+        _release_holds(first, table.delta_release, table.cutoff), "p_0 keeps differing labels in"
+    )
     invariant(_hits_hold(table), "delta_svt covers the cutoff's hits")
     _check_pairs(table)
 
@@ -201,7 +207,9 @@ def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> N
     if cutoff < 1:
         raise ConfigurationError(CUTOFF_KEY, "must be at least 1")
     if delta * RELEASE_PART / cutoff < RELEASE_DELTA_PER_HIT_MIN:
-        problem = "is too small for this cutoff: a tenth of it over the cutoff must be at least 2^-60"
+        problem = (
+            "is too small for this cutoff: a tenth of it over the cutoff must be at least 2^-60"
+        )
         raise ConfigurationError(DELTA_KEY, problem)
     if _alpha_excess(epsilon, delta - delta * RELEASE_PART) > ALPHA_MAX - 1:
         raise ConfigurationError(EPSILON_KEY, "is too small for calibration profile")
@@ -224,7 +232,9 @@ def _choose_alpha(epsilon: Fraction, delta_svt: Fraction) -> Fraction:
     return 1 + Fraction(max(steps, 1), ALPHA_GRID)
 
 
-def _choose_ln_ratio(alpha: Fraction, *, epsilon: Fraction, delta_svt: Fraction, cutoff: int) -> Fraction:
+def _choose_ln_ratio(
+    alpha: Fraction, *, epsilon: Fraction, delta_svt: Fraction, cutoff: int
+) -> Fraction:
     """Return the largest ``ln R`` on its grid at which the hits cost delta_svt."""
     with localcontext(precise_context()):
         budget = to_decimal(delta_svt).ln() - _ln_delta_at(alpha, epsilon=epsilon, renyi=Decimal(0))
@@ -284,7 +294,9 @@ def _first_threshold(delta_release: Fraction, cutoff: int) -> int:
 def _refuse_long_table(curve: CurveInequality, first: Entry) -> None:
     count = estimated_count(alpha=curve.alpha, ln_ratio=curve.ln_ratio, first_logit=_logit(first))
     if count > ENTRY_COUNT_MAX:
-        problem = f"needs a table of about {count:.0f} entries at this cutoff, above {ENTRY_COUNT_MAX}"
+        problem = (
+            f"needs a table of about {count:.0f} entries at this cutoff, above {ENTRY_COUNT_MAX}"
+        )
         raise ConfigurationError(EPSILON_KEY, problem)
 
 
@@ -332,7 +344,9 @@ def _following_entry(inequality: Inequality, previous: Entry, *, guess: int) -> 
         if accepted - rejected == 1:
             break
         candidate = _newton(candidate, excess, middle=(rejected + accepted) // 2)
-    invariant(accepted - rejected == 1 and best is not previous, "the next threshold exists and is found")
+    invariant(
+        accepted - rejected == 1 and best is not previous, "the next threshold exists and is found"
+    )
     return best
 
 

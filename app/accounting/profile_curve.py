@@ -79,10 +79,14 @@ class CurveInequality:
         width = step
         while self.excess(previous, previous - width) <= 0:
             width *= 2
-        return _falling_root(lambda logit: self.excess(previous, logit), low=previous - width, high=previous)
+        return _falling_root(
+            lambda logit: self.excess(previous, logit), low=previous - width, high=previous
+        )
 
 
-def curve_points(*, alpha: float, ln_ratio: float, first_logit: float, count_max: int) -> tuple[float, ...]:
+def curve_points(
+    *, alpha: float, ln_ratio: float, first_logit: float, count_max: int
+) -> tuple[float, ...]:
     """Return the logits of the real table down to the first below :data:`HELD_BELOW`.
 
     Args:

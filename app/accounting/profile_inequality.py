@@ -107,7 +107,9 @@ class Inequality:
             self._inverse_square = 1 / (Decimal(WORD_RANGE) ** 2)
             self._hit_product = self._inverse_square * (-2 * self._ln_ratio).exp()
             largest_exponent = 4 * self._alpha * self._ln_range + self._ln_ratio
-            invariant(rounding_error(largest_exponent) < MARGIN / 1000, "the margin covers rounding")
+            invariant(
+                rounding_error(largest_exponent) < MARGIN / 1000, "the margin covers rounding"
+            )
 
     @staticmethod
     def entry(hit: int) -> Entry:
@@ -144,7 +146,9 @@ class Inequality:
         answer = order * previous.ln_answer + rest * following.ln_answer - self._ln_range
         hit_forward, answer_forward = hit.exp(), answer.exp()
         hit_backward = self._hit_product * (previous.hit * following.hit) / hit_forward
-        answer_backward = self._inverse_square * (previous.answer * following.answer) / answer_forward
+        answer_backward = (
+            self._inverse_square * (previous.answer * following.answer) / answer_forward
+        )
         forward_slope = rest * (hit_forward / following.hit - answer_forward / following.answer)
         backward_slope = order * (hit_backward / following.hit - answer_backward / following.answer)
         return (

@@ -1,0 +1,160 @@
+"""What a release is charged: shares of epsilon and delta, composed exactly.
+
+Claim: mechanisms run on the same rows at ``(epsilon_i, delta_i)`` are together
+``(sum epsilon_i, sum delta_i)``-private, in any adaptive order, where the pure ones
+among them may be taken as the adversary's coins.  Every number is a rational, so
+that the sum is the budget and not a rounding of it.
+
+Exponential mechanisms are drawn by integers, at a cost in delta that is far below
+``2**-20`` of the release's; that part is withheld from the answers and split evenly
+between the exponential mechanisms that have a share.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from app.errors import invariant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+WITHHELD_PART: Final = Fraction(1, 1 << 20)
+NUMERICAL_FACTOR: Final = 4
+
+
+class Mechanism(StrEnum):
+    """A part of a release that has a share of its epsilon."""
+
+    RELABEL = "relabel"
+    ANSWERS = "answers"
+    CLASSIFIER = "classifier"
+    STATISTICS = "statistics"
+
+
+EXPONENTIAL: Final = frozenset({Mechanism.RELABEL, Mechanism.CLASSIFIER})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """Fractions of a total, one for each mechanism; zero switches a mechanism off.
+
+    Attributes:
+        relabel: of the exponential mechanism that relabels.
+        answers: of the ensemble's answers.
+        classifier: of the published classifier.
+        statistics: of the query release.
+
+    """
+
+    relabel: Fraction = Fraction(0)
+    answers: Fraction = Fraction(0)
+    classifier: Fraction = Fraction(0)
+    statistics: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no division of a whole."""
+        parts = self.by_mechanism().values()
+        invariant(all(part >= 0 for part in parts), "a share is not negative")
+        invariant(sum(parts) <= 1, "shares are at most the whole")
+
+    def by_mechanism(self) -> dict[Mechanism, Fraction]:
+        """Return the shares in the order in which they are charged."""
+        return {
+            Mechanism.RELABEL: self.relabel,
+            Mechanism.ANSWERS: self.answers,
+            Mechanism.CLASSIFIER: self.classifier,
+            Mechanism.STATISTICS: self.statistics,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one mechanism costs, whole, when it opens."""
+
+    mechanism: Mechanism
+    epsilon: Fraction
+    delta: Fraction
+
+
+def charges(
+    *, epsilon: Fraction, delta: Fraction, shares: Shares, delta_shares: Shares | None = None
+) -> tuple[Charge, ...]:
+    """Divide a release's budget among the mechanisms that have a share.
+
+    Args:
+        epsilon: the release's epsilon, above 0.
+        delta: the release's delta, in (0, 1).
+        shares: fractions of epsilon.
+        delta_shares: fractions of what delta is left after the withheld part, for
+            answers and statistics; by default all of it to the answers, or nine
+            tenths and a tenth where statistics has a share.
+
+    Returns:
+        One charge for each mechanism with a share of epsilon, in charging order;
+        their sums are at most ``epsilon`` and ``delta``.
+
+    """
+    invariant(epsilon > 0, "epsilon is above zero")
+    invariant(0 < delta < 1, "delta lies between zero and one")
+    delta_parts = _delta_parts(shares, delta_shares)
+    return tuple(
+        Charge(mechanism, epsilon * share, delta * delta_parts[mechanism])
+        for mechanism, share in shares.by_mechanism().items()
+        if share > 0
+    )
+
+
+def total(charged: Iterable[Charge]) -> tuple[Fraction, Fraction]:
+    """Add charges up to ``(epsilon, delta)``."""
+    listed = list(charged)
+    return (
+        sum((charge.epsilon for charge in listed), Fraction(0)),
+        sum((charge.delta for charge in listed), Fraction(0)),
+    )
+
+
+def mechanism_epsilon(*, share: Fraction, log_weight_error: Fraction) -> Fraction:
+    """Return the epsilon at which an exponential mechanism runs within its share.
+
+    Weights that are right within a factor ``e^(+-eta)`` cost ``4 eta``: twice for
+    the drawn weight and twice for the normaliser, at both neighbours.
+
+    Args:
+        share: epsilon that the ledger charges.
+        log_weight_error: ``eta``, an upper bound.
+
+    """
+    invariant(log_weight_error >= 0, "an error bound is not negative")
+    epsilon = share - NUMERICAL_FACTOR * log_weight_error
+    invariant(epsilon > 0, "the share exceeds its numerical error")
+    return epsilon
+
+
+def float_below(value: Fraction) -> float:
+    """Return the largest double that is at most ``value``."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+def _delta_parts(shares: Shares, delta_shares: Shares | None) -> dict[Mechanism, Fraction]:
+    """Fractions of delta by mechanism, the withheld part included."""
+    parts = shares.by_mechanism()
+    drawn = [mechanism for mechanism in EXPONENTIAL if parts[mechanism] > 0]
+    withheld = WITHHELD_PART if drawn else Fraction(0)
+    rest = delta_shares or _default_delta_shares(shares)
+    invariant(rest.relabel == rest.classifier == 0, "exponential mechanisms get the withheld part")
+    return {
+        mechanism: withheld / len(drawn) if mechanism in drawn else part * (1 - withheld)
+        for mechanism, part in rest.by_mechanism().items()
+    }
+
+
+def _default_delta_shares(shares: Shares) -> Shares:
+    if shares.statistics > 0:
+        return Shares(answers=Fraction(9, 10), statistics=Fraction(1, 10))
+    return Shares(answers=Fraction(1))
