@@ -1,0 +1,1 @@
+"""The ledger: append-only entries, their hash chain, and the private state."""

@@ -1,0 +1,56 @@
+"""Keyed digests: what stands for a private or a client's value outside.
+
+Two secrets are in use.  The database's, shared by every release in it, keys
+what clients and rows are recognised by; the release's keys its private state.
+Each use has its own tag, so that no digest can stand in for another.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import Final
+
+from app.ledger.events import PUBLIC_DIGEST_CHARS
+
+SECRET_BYTES: Final = 32
+"""Length of the database's and of a release's secret."""
+
+_VECTOR: Final = b"conclave-vector-1\0"
+_IDEMPOTENCY: Final = b"conclave-idempotency-key-1\0"
+_FINGERPRINT: Final = b"conclave-fingerprint-key-1\0"
+_PRIVATE_STATE: Final = b"conclave-private-state-1\0"
+
+
+class Digests:
+    """The keyed digests of one database."""
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, database_secret: bytes) -> None:
+        """Key every digest with the database's secret."""
+        self._secret = database_secret
+
+    def of_vector(self, vector: bytes) -> bytes:
+        """Return the digest (32 bytes) of a vector's canonical bytes."""
+        return hmac.digest(self._secret, _VECTOR + vector, "sha256")
+
+    def of_key(self, idempotency_key: str) -> bytes:
+        """Return the digest (32 bytes) of an idempotency key."""
+        return hmac.digest(self._secret, _IDEMPOTENCY + idempotency_key.encode(), "sha256")
+
+    def fingerprint_key(self) -> bytes:
+        """Return the key (32 bytes) of the fingerprint of private rows."""
+        return hmac.digest(self._secret, _FINGERPRINT, "sha256")
+
+
+def public_digest(vector_digest: bytes) -> str:
+    """Return the part of a vector's digest that entries show."""
+    return vector_digest.hex()[:PUBLIC_DIGEST_CHARS]
+
+
+def private_digest(release_secret: bytes, *, name: str, body: bytes) -> str:
+    """Return the digest (64 hexadecimal characters) that binds a piece of private state."""
+    keyed = hmac.new(release_secret, _PRIVATE_STATE, "sha256")
+    keyed.update(name.encode() + b"\0")
+    keyed.update(body)
+    return keyed.hexdigest()

@@ -1,0 +1,63 @@
+"""Canonical JSON: the one byte string that a document has.
+
+Keys are sorted by code point, nothing is put between tokens, everything
+outside ASCII is escaped.  Numbers are integers that every JSON reader holds
+exactly; a real number is written as a string, since its text would otherwise
+depend on who prints it.  Python's ``json.dumps(document, sort_keys=True,
+separators=(",", ":"))`` gives the same text, which is what lets a stranger
+check a hash with the standard library alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from app.errors import InvariantError, invariant
+
+INTEGER_MAX: Final = 2**53 - 1
+"""Largest magnitude of an integer: beyond it some JSON readers round."""
+
+DEPTH_MAX: Final = 64
+"""Deepest nesting of a document."""
+
+_encode = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+).encode
+
+
+def canonical_json(document: Mapping[str, object]) -> str:
+    """Return the canonical text of a JSON object.
+
+    Args:
+        document: mappings with string keys, lists, strings, integers of
+            at most 53 bits, booleans and None, nested at most ``DEPTH_MAX``.
+
+    Returns:
+        ASCII text.
+
+    Raises:
+        InvariantError: the document holds anything else, a float above all.
+
+    """
+    _check(document, DEPTH_MAX)
+    return _encode(document)
+
+
+def _check(value: object, depth_left: int) -> None:
+    if value is None or isinstance(value, str | bool):
+        return
+    if isinstance(value, int):
+        invariant(abs(value) <= INTEGER_MAX, "a ledger integer has at most 53 bits")
+        return
+    invariant(depth_left > 0, "a ledger document is nested too deeply")
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            invariant(isinstance(key, str), "a ledger document has string keys")
+            _check(item, depth_left - 1)
+        return
+    if not isinstance(value, list | tuple):
+        raise InvariantError("a ledger document holds no floats and no objects")
+    for item in value:
+        _check(item, depth_left - 1)

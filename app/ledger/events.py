@@ -1,0 +1,166 @@
+"""The kinds of entry: past events, frozen and versioned, public fields only.
+
+A kind's meaning never changes and a kind is never removed: a change of shape
+is a new version beside the old one, so that every ledger ever written reads
+the same for ever.  Costs and other real numbers are exact decimal or rational
+strings.  Private pieces enter only as an HMAC with the release's secret.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Final, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+PUBLIC_DIGEST_CHARS: Final = 32
+"""Length of a query's keyed digest in an entry, in hexadecimal characters."""
+
+PRIVATE_DIGEST_CHARS: Final = 64
+"""Length of the digest of a piece of private state, in hexadecimal characters."""
+
+PublicDigest = Annotated[str, Meta(min_length=PUBLIC_DIGEST_CHARS, max_length=PUBLIC_DIGEST_CHARS)]
+PrivateDigest = Annotated[
+    str, Meta(min_length=PRIVATE_DIGEST_CHARS, max_length=PRIVATE_DIGEST_CHARS)
+]
+ClassIndex = Annotated[int, Meta(ge=0)]
+PositiveCount = Annotated[int, Meta(ge=1)]
+
+
+class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What every kind of entry has: a name and a version."""
+
+    KIND: ClassVar[str]
+    VERSION: ClassVar[int] = 1
+
+
+class ReleaseOpened(Event, frozen=True):
+    """The first entry: what the release promises, for good.
+
+    Attributes:
+        release_id: random name of this release, hexadecimal.
+        name: the operator's name for it.
+        epsilon: total, exact decimal or rational.
+        delta: total, exact decimal or rational.
+        queries: most fresh answers of the ensemble; None where it has none.
+        cutoff: the unstable answer at which the ensemble stops; None where
+            the mechanism has no such count.
+        parameters: every other public parameter and the schema, flat, as
+            canonical strings; what a restart is compared with.
+        fingerprint: keyed fingerprint of the private rows, hexadecimal.
+        private_digests: name to keyed digest of the private state written
+            in the same transaction.
+
+    """
+
+    KIND = "ReleaseOpened"
+
+    release_id: str
+    name: str
+    epsilon: str
+    delta: str
+    queries: PositiveCount | None
+    cutoff: PositiveCount | None
+    parameters: dict[str, str]
+    fingerprint: str
+    private_digests: dict[str, PrivateDigest] = {}
+
+
+class ShareReserved(Event, frozen=True):
+    """A share set aside for a mechanism that may open later."""
+
+    KIND = "ShareReserved"
+
+    mechanism: str
+    epsilon: str
+    delta: str
+
+
+class ShareCharged(Event, frozen=True):
+    """A share spent whole, before any private row is read for its mechanism."""
+
+    KIND = "ShareCharged"
+
+    mechanism: str
+    epsilon: str
+    delta: str
+
+
+class EnsembleFitted(Event, frozen=True):
+    """The ensemble stands: its size, and what binds its private pieces."""
+
+    KIND = "EnsembleFitted"
+
+    size: PositiveCount
+    private_digests: dict[str, PrivateDigest]
+
+
+class AnswersReleased(Event, frozen=True):
+    """A contiguous range of fresh answers, one or many.
+
+    Attributes:
+        first_query_id: number of the first; the others follow without gaps.
+        digests: keyed digest of each vector, shortened.
+        labels: class index of each, None for an abstention.
+        stable: False for each unstable answer.
+
+    """
+
+    KIND = "AnswersReleased"
+
+    first_query_id: PositiveCount
+    digests: Annotated[list[PublicDigest], Meta(min_length=1)]
+    labels: list[ClassIndex | None]
+    stable: list[bool]
+
+
+class ClassifierPublished(Event, frozen=True):
+    """The classifier, drawn once and public from here on.
+
+    Attributes:
+        classifier: its document, byte for byte the text that
+            ``GET /classifier`` gives; a string, so that the numbers in it
+            are never printed anew.
+        private_digests: as in :class:`EnsembleFitted`.
+
+    """
+
+    KIND = "ClassifierPublished"
+
+    classifier: str
+    private_digests: dict[str, PrivateDigest] = {}
+
+
+class ReleaseHalted(Event, frozen=True):
+    """The release gives no fresh answer any more, whatever its counters say.
+
+    Attributes:
+        reason: one of a few fixed texts; never anything drawn from rows.
+
+    """
+
+    KIND = "ReleaseHalted"
+
+    reason: str
+
+
+LedgerEvent: TypeAlias = (
+    ReleaseOpened
+    | ShareReserved
+    | ShareCharged
+    | EnsembleFitted
+    | AnswersReleased
+    | ClassifierPublished
+    | ReleaseHalted
+)
+
+EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
+    ReleaseOpened,
+    ShareReserved,
+    ShareCharged,
+    EnsembleFitted,
+    AnswersReleased,
+    ClassifierPublished,
+    ReleaseHalted,
+)
+"""Every kind and version that was ever written, newest last."""

@@ -1,0 +1,251 @@
+"""The fold: what a ledger says, computed from its entries and nothing else.
+
+Balances are never stored.  ``fold`` is pure, takes one entry at a time and
+refuses any that does not follow from those before it, both when it is about
+to be written and whenever it is read.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from app.errors import LedgerCorruptError
+from app.ledger.chain import GENESIS, Entry, Head, entry_hash, read_event
+from app.ledger.events import (
+    AnswersReleased,
+    ClassifierPublished,
+    EnsembleFitted,
+    LedgerEvent,
+    ReleaseHalted,
+    ReleaseOpened,
+    ShareCharged,
+    ShareReserved,
+)
+
+
+class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the entries so far establish.
+
+    Attributes:
+        head: number and hash of the newest entry.
+        release: the first entry's event; None for an empty ledger.
+        charged: shares spent, in order.
+        reserved: shares set aside and not spent yet, in order.
+        answered: fresh answers given, which is also the newest query id.
+        unstable: how many of them were unstable.
+        ensemble: the fitted ensemble, once it stands.
+        classifier: the published classifier, once there is one.
+        halted: the event that ended the release early, if one did.
+        private_digests: keyed digest of every piece of private state.
+
+    """
+
+    head: Head = GENESIS
+    release: ReleaseOpened | None = None
+    charged: tuple[ShareCharged, ...] = ()
+    reserved: tuple[ShareReserved, ...] = ()
+    answered: int = 0
+    unstable: int = 0
+    ensemble: EnsembleFitted | None = None
+    classifier: ClassifierPublished | None = None
+    halted: ReleaseHalted | None = None
+    private_digests: dict[str, str] = {}
+
+    def charge_of(self, mechanism: str) -> ShareCharged | None:
+        """Return the share that ``mechanism`` has spent, or None."""
+        return next((share for share in self.charged if share.mechanism == mechanism), None)
+
+    def reserve_of(self, mechanism: str) -> ShareReserved | None:
+        """Return the share still set aside for ``mechanism``, or None."""
+        return next((share for share in self.reserved if share.mechanism == mechanism), None)
+
+
+EMPTY: Final = LedgerState()
+
+
+def fold(state: LedgerState, entry: Entry) -> LedgerState:
+    """Return the state after one more entry.
+
+    Args:
+        state: what the entries before establish.
+        entry: the next one.
+
+    Raises:
+        LedgerCorruptError: the entry does not follow: its number, its hash,
+            its kind, its body, or what it says.
+
+    """
+    _require(
+        entry.sequence == state.head.sequence + 1,
+        f"entry {state.head.sequence + 1} is missing: entry {entry.sequence} is where it should be",
+    )
+    _check_hash(state.head, entry)
+    event = read_event(entry)
+    try:
+        following = _apply(state, event)
+    except _IllegalError as illegal:
+        message = f"entry {entry.sequence} ({entry.kind}) {illegal}"
+        raise LedgerCorruptError(message) from None
+    return replace(following, head=entry.head)
+
+
+class _IllegalError(Exception):
+    """Why an event does not follow from the state."""
+
+
+def _check_hash(head: Head, entry: Entry) -> None:
+    computed = entry_hash(
+        previous_hash=head.hash,
+        sequence=entry.sequence,
+        kind=entry.kind,
+        version=entry.version,
+        body=entry.body,
+    )
+    _require(
+        entry.previous_hash == head.hash and entry.hash == computed,
+        f"entry {entry.sequence} does not have the hash that its contents "
+        "and the entry before it give",
+    )
+
+
+def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: PLR0911 -- one line a kind
+    if isinstance(event, ReleaseOpened):
+        return _open(state, event)
+    if state.release is None:
+        raise _IllegalError("stands where ReleaseOpened should")
+    if isinstance(event, AnswersReleased):
+        return _answer(state, state.release, event)
+    match event:
+        case ShareReserved():
+            return _reserve(state, state.release, event)
+        case ShareCharged():
+            return _charge(state, state.release, event)
+        case EnsembleFitted():
+            return _fit(state, event)
+        case ClassifierPublished():
+            return _publish(state, event)
+        case ReleaseHalted():
+            _allow(state.halted is None, "halts a release that had halted")
+            return replace(state, halted=event)
+
+
+def _open(state: LedgerState, event: ReleaseOpened) -> LedgerState:
+    _allow(state.release is None, "opens a release a second time")
+    _exact(event.epsilon)
+    _exact(event.delta)
+    return _bind(replace(state, release=event), event.private_digests)
+
+
+def _reserve(state: LedgerState, release: ReleaseOpened, event: ShareReserved) -> LedgerState:
+    known = state.reserve_of(event.mechanism) or state.charge_of(event.mechanism)
+    _allow(known is None, f"sets a share aside a second time, for {event.mechanism}")
+    following = replace(state, reserved=(*state.reserved, event))
+    _check_budget(following, release)
+    return following
+
+
+def _charge(state: LedgerState, release: ReleaseOpened, event: ShareCharged) -> LedgerState:
+    _allow(
+        state.charge_of(event.mechanism) is None,
+        f"charges a share a second time, that of {event.mechanism}",
+    )
+    reserve = state.reserve_of(event.mechanism)
+    _allow(
+        reserve is None or _cost(reserve) == _cost(event),
+        f"charges {event.mechanism} another share than was set aside for it",
+    )
+    following = replace(
+        state,
+        charged=(*state.charged, event),
+        reserved=tuple(share for share in state.reserved if share is not reserve),
+    )
+    _check_budget(following, release)
+    return following
+
+
+def _fit(state: LedgerState, event: EnsembleFitted) -> LedgerState:
+    _allow(state.ensemble is None, "fits an ensemble a second time")
+    _allow(state.charge_of("answers") is not None, "comes before the charge of answers")
+    return _bind(replace(state, ensemble=event), event.private_digests)
+
+
+def _answer(state: LedgerState, release: ReleaseOpened, event: AnswersReleased) -> LedgerState:
+    count = len(event.stable)
+    answered = state.answered + count
+    unstable = state.unstable + event.stable.count(False)
+    _allow(state.ensemble is not None, "comes before EnsembleFitted")
+    _allow(state.halted is None, "comes after ReleaseHalted")
+    _allow(
+        event.first_query_id == state.answered + 1,
+        f"begins with answer {event.first_query_id} where answer {state.answered + 1} is next",
+    )
+    _allow(
+        len(event.digests) == len(event.labels) == count,
+        "does not give every answer a digest, a label and a stable flag",
+    )
+    _allow(
+        None not in event.labels
+        or all(
+            label is not None or not stable
+            for label, stable in zip(event.labels, event.stable, strict=True)
+        ),
+        "has a stable answer without a label",
+    )
+    _allow(release.queries is None or answered <= release.queries, "exceeds the limit of answers")
+    if release.cutoff is not None:
+        _allow(state.unstable < release.cutoff, "comes after the cutoff")
+        _allow(
+            unstable < release.cutoff or (unstable == release.cutoff and not event.stable[-1]),
+            "goes on past the unstable answer at which the ensemble stops",
+        )
+    return replace(state, answered=answered, unstable=unstable)
+
+
+def _publish(state: LedgerState, event: ClassifierPublished) -> LedgerState:
+    _allow(state.classifier is None, "publishes a classifier a second time")
+    _allow(state.charge_of("classifier") is not None, "comes before the classifier's charge")
+    return _bind(replace(state, classifier=event), event.private_digests)
+
+
+def _bind(state: LedgerState, private_digests: dict[str, str]) -> LedgerState:
+    _allow(
+        state.private_digests.keys().isdisjoint(private_digests),
+        "binds a piece of private state a second time",
+    )
+    return replace(state, private_digests={**state.private_digests, **private_digests})
+
+
+def _check_budget(state: LedgerState, release: ReleaseOpened) -> None:
+    costs = [*map(_cost, state.charged), *map(_cost, state.reserved)]
+    _allow(
+        sum(epsilon for epsilon, _ in costs) <= _exact(release.epsilon)
+        and sum(delta for _, delta in costs) <= _exact(release.delta),
+        "takes the shares above the budget of the release",
+    )
+
+
+def _cost(share: ShareCharged | ShareReserved) -> tuple[Fraction, Fraction]:
+    return _exact(share.epsilon), _exact(share.delta)
+
+
+def _exact(text: str) -> Fraction:
+    try:
+        value = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise _IllegalError("has a cost that is no exact number") from None
+    _allow(value >= 0, "has a negative cost")
+    return value
+
+
+def _allow(holds: bool, problem: str) -> None:  # noqa: FBT001 -- reads as a sentence at every call
+    if not holds:
+        raise _IllegalError(problem)
+
+
+def _require(holds: bool, problem: str) -> None:  # noqa: FBT001 -- as _allow
+    if not holds:
+        raise LedgerCorruptError(problem)

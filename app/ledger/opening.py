@@ -1,0 +1,164 @@
+"""Opening a database: its file, its revision, its secret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import Connection, Engine, insert, inspect, text
+from sqlalchemy.exc import DatabaseError, SQLAlchemyError
+
+import app
+from app.errors import ConfigurationError, LedgerCorruptError
+from app.ledger.digests import SECRET_BYTES
+from app.ledger.reads import read_database_secret
+from app.ledger.sqlite import (
+    URL_KEY,
+    create_owner_only,
+    database_path,
+    reading_engine,
+    writing_engine,
+)
+from app.ledger.tables import REVISION, database_secret
+
+if TYPE_CHECKING:
+    from app.noise.source import NoiseSource
+
+MIGRATIONS: Final = Path(app.__file__).parent.parent / "migrations"
+"""The revisions lie beside the package, in a checkout and in an installation."""
+
+_REVISION_TABLE: Final = "alembic_version"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDatabase:
+    """The engines of an open database and its secret.
+
+    Attributes:
+        writer: None where it was opened for reading.
+        readers: connections that cannot write.
+        secret: the database's secret, 32 bytes.
+
+    """
+
+    writer: Engine | None
+    readers: Engine
+    secret: bytes
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.readers.dispose()
+        if self.writer is not None:
+            self.writer.dispose()
+
+
+def open_database(url: str, *, create: bool, noise: NoiseSource) -> OpenDatabase:
+    """Open a database, and create or migrate it where ``create`` allows.
+
+    Raises:
+        ConfigurationError: it cannot be opened, or is no ledger.
+        LedgerCorruptError: it cannot be read as a database, or has lost its secret.
+
+    """
+    path = database_path(url)
+    if create:
+        return _open_to_write(path, noise)
+    return _open_to_read(path)
+
+
+def _open_to_write(path: Path, noise: NoiseSource) -> OpenDatabase:
+    try:
+        create_owner_only(path)
+    except OSError as error:
+        raise _cannot_open(path, error.strerror or "the system refuses") from None
+    writer = writing_engine(path)
+    try:
+        with writer.begin() as connection:
+            _migrate(path, connection)
+            secret = _secret_drawn_once(connection, noise)
+    except SQLAlchemyError as error:
+        writer.dispose()
+        raise _cannot_open(path, _reason(error)) from None
+    return OpenDatabase(writer, reading_engine(path), secret)
+
+
+def _open_to_read(path: Path) -> OpenDatabase:
+    if not path.is_file():
+        raise ConfigurationError(URL_KEY, f"there is no ledger at {path}")
+    readers = reading_engine(path)
+    try:
+        with readers.connect() as connection:
+            _check_revision(path, _revision(path, connection))
+            secret = read_database_secret(connection)
+    except DatabaseError as error:
+        readers.dispose()
+        raise _unreadable(path, error) from None
+    if secret is None:
+        readers.dispose()
+        raise LedgerCorruptError("the database has lost its secret")
+    return OpenDatabase(None, readers, secret)
+
+
+def _migrate(path: Path, connection: Connection) -> None:
+    """Bring the tables to the newest revision, inside the caller's transaction."""
+    revision = _revision(path, connection, new_allowed=True)
+    if revision == REVISION:
+        return
+    # Alembic takes long to import and is needed once in a database's life.
+    from alembic import command  # noqa: PLC0415 -- see above
+    from alembic.config import Config  # noqa: PLC0415 -- see above
+    from alembic.util import CommandError  # noqa: PLC0415 -- see above
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    try:
+        command.upgrade(config, "head")
+    except CommandError:
+        _check_revision(path, revision)
+
+
+def _revision(path: Path, connection: Connection, *, new_allowed: bool = False) -> str | None:
+    """Return the revision of the tables, None for a database without any table."""
+    names = inspect(connection).get_table_names()
+    if _REVISION_TABLE in names:
+        found: str | None = connection.scalar(text(f"SELECT version_num FROM {_REVISION_TABLE}"))  # noqa: S608 -- a constant
+        return found
+    if names or not new_allowed:
+        raise ConfigurationError(URL_KEY, f"{path} is a database, and no ledger")
+    return None
+
+
+def _check_revision(path: Path, revision: str | None) -> None:
+    if revision != REVISION:
+        raise ConfigurationError(
+            URL_KEY,
+            f"{path} has tables of revision {revision}, and this version knows {REVISION}; "
+            "run the version that wrote it, or serve it once to migrate it",
+        )
+
+
+def _secret_drawn_once(connection: Connection, noise: NoiseSource) -> bytes:
+    found = read_database_secret(connection)
+    if found is not None:
+        return found
+    secret = noise.secret(SECRET_BYTES)
+    connection.execute(insert(database_secret), {"number": 1, "secret": secret})
+    return secret
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    return str(error.orig) if isinstance(error, DatabaseError) else "the database refuses"
+
+
+def _cannot_open(path: Path, reason: str) -> ConfigurationError:
+    return ConfigurationError(URL_KEY, f"cannot open {path}: {reason}")
+
+
+def _unreadable(path: Path, error: DatabaseError) -> ConfigurationError | LedgerCorruptError:
+    """Tell a damaged file from one that cannot be opened."""
+    reason = _reason(error)
+    if "not a database" in reason or "malformed" in reason:
+        return LedgerCorruptError(f"the file of the ledger is damaged: {reason}")
+    return _cannot_open(path, reason)

@@ -1,0 +1,170 @@
+"""What is read from the tables, a page at a time, on a connection of the caller.
+
+Rows are only ever added, so that pages read one after another fit together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from sqlalchemy import bindparam, select
+
+from app.ledger.chain import GENESIS, Entry, Head
+from app.ledger.tables import (
+    RELEASE_NUMBER,
+    answers,
+    database_secret,
+    entries,
+    idempotency_keys,
+    private_state,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+PAGE_ROWS: Final = 5000
+"""Rows of one read."""
+
+
+class RecordedAnswer(NamedTuple):
+    """One fresh answer, as it is kept for replay.
+
+    Attributes:
+        query_id: its number, counted from 1 without gaps.
+        vector_digest: keyed digest of the vector, 32 bytes.
+        vector: canonical bytes of the vector as posted.
+        label: class index; None for an abstention.
+        stable: whether the answer was stable.
+
+    """
+
+    query_id: int
+    vector_digest: bytes
+    vector: bytes
+    label: int | None
+    stable: bool
+
+
+class AnswerRow(NamedTuple):
+    """A row of the answers table: the answer and the entry that it belongs to."""
+
+    sequence: int
+    answer: RecordedAnswer
+
+
+class PrivateRow(NamedTuple):
+    """A piece of private state with the digest that was written beside it."""
+
+    name: str
+    digest: str
+    body: bytes
+
+
+_HEAD = (
+    select(entries.c.sequence, entries.c.hash)
+    .where(entries.c.release_number == RELEASE_NUMBER)
+    .order_by(entries.c.sequence.desc())
+    .limit(1)
+)
+_ENTRIES = (
+    select(entries.c.sequence, entries.c.kind, entries.c.version, entries.c.body, entries.c.hash)
+    .where(entries.c.release_number == RELEASE_NUMBER, entries.c.sequence > bindparam("after"))
+    .order_by(entries.c.sequence)
+    .limit(bindparam("count"))
+)
+_ENTRY_HASH = select(entries.c.hash).where(
+    entries.c.release_number == RELEASE_NUMBER, entries.c.sequence == bindparam("at")
+)
+_ANSWERS = (
+    select(
+        answers.c.sequence,
+        answers.c.query_id,
+        answers.c.vector_digest,
+        answers.c.vector,
+        answers.c.label,
+        answers.c.stable,
+    )
+    .where(answers.c.release_number == RELEASE_NUMBER, answers.c.query_id > bindparam("after"))
+    .order_by(answers.c.query_id)
+    .limit(PAGE_ROWS)
+)
+_KEYS = (
+    select(idempotency_keys.c.key_digest, idempotency_keys.c.vector_digest)
+    .where(
+        idempotency_keys.c.release_number == RELEASE_NUMBER,
+        idempotency_keys.c.key_digest > bindparam("after"),
+    )
+    .order_by(idempotency_keys.c.key_digest)
+    .limit(PAGE_ROWS)
+)
+_PRIVATE_NAMES = (
+    select(private_state.c.name)
+    .where(private_state.c.release_number == RELEASE_NUMBER)
+    .order_by(private_state.c.name)
+)
+_PRIVATE = select(private_state.c.name, private_state.c.digest, private_state.c.body).where(
+    private_state.c.release_number == RELEASE_NUMBER, private_state.c.name == bindparam("name")
+)
+_SECRET = select(database_secret.c.secret)
+
+
+def read_head(connection: Connection) -> Head:
+    """Return number and hash of the newest entry."""
+    row = connection.execute(_HEAD).first()
+    return GENESIS if row is None else Head(row.sequence, row.hash)
+
+
+def read_entry_hash(connection: Connection, sequence: int) -> str | None:
+    """Return the hash of an entry, or None where there is no such entry."""
+    if sequence == GENESIS.sequence:
+        return GENESIS.hash
+    found: str | None = connection.execute(_ENTRY_HASH, {"at": sequence}).scalar()
+    return found
+
+
+def read_entries(connection: Connection, after: Head, count: int) -> list[Entry]:
+    """Return up to ``count`` entries that follow the one at ``after``."""
+    found: list[Entry] = []
+    previous_hash = after.hash
+    rows = connection.execute(_ENTRIES, {"after": after.sequence, "count": count})
+    for sequence, kind, version, body, hash_ in rows:
+        found.append(Entry(sequence, kind, version, body, previous_hash, hash_))
+        previous_hash = hash_
+    return found
+
+
+def each_entry(connection: Connection, after: Head) -> Iterator[Entry]:
+    """Yield every entry that follows the one at ``after``, in order."""
+    while page := read_entries(connection, after, PAGE_ROWS):
+        yield from page
+        after = page[-1].head
+
+
+def read_answers(connection: Connection, after: int) -> list[AnswerRow]:
+    """Return a page of the answers that follow number ``after``."""
+    rows = connection.execute(_ANSWERS, {"after": after})
+    return [AnswerRow(row[0], RecordedAnswer(*row[1:])) for row in rows]
+
+
+def read_keys(connection: Connection, after: bytes) -> list[tuple[bytes, bytes]]:
+    """Return a page of (key digest, vector digest) pairs, ordered, that follow ``after``."""
+    return [(row[0], row[1]) for row in connection.execute(_KEYS, {"after": after})]
+
+
+def read_private_names(connection: Connection) -> list[str]:
+    """Return the name of every piece of private state, ordered."""
+    return [row[0] for row in connection.execute(_PRIVATE_NAMES)]
+
+
+def read_private(connection: Connection, name: str) -> PrivateRow | None:
+    """Return a piece of private state as it is stored, or None."""
+    row = connection.execute(_PRIVATE, {"name": name}).first()
+    return None if row is None else PrivateRow(*row)
+
+
+def read_database_secret(connection: Connection) -> bytes | None:
+    """Return the database's secret, or None where it has none."""
+    secret: bytes | None = connection.execute(_SECRET).scalar()
+    return secret

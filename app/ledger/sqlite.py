@@ -1,0 +1,154 @@
+"""SQLite: everything about the ledger that another database would do otherwise.
+
+WAL with ``synchronous=FULL``: a commit returns after its bytes are on disk.
+The driver opens no transaction of its own, so that ``BEGIN IMMEDIATE`` takes
+the write lock before the first read, and a commit without a transaction is an
+error instead of nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import QueuePool
+
+from app.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+URL_KEY: Final = "ledger.url"
+BUSY_TIMEOUT_SECONDS: Final = 3.0
+"""How long a transaction waits for another's lock before it is refused."""
+
+READERS_MAX: Final = 8
+"""Connections that read at once; a further one waits."""
+
+_OWNER_ONLY: Final = 0o600
+_DRIVERS: Final = ("sqlite", "sqlite+pysqlite")
+
+
+def database_path(url: str) -> Path:
+    """Return the file that a ledger's address names.
+
+    Raises:
+        ConfigurationError: the address is malformed, names another kind of
+            database, or none that outlives the process.
+
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise ConfigurationError(URL_KEY, "is no address like sqlite:///conclave.db") from None
+    if parsed.drivername not in _DRIVERS:
+        raise ConfigurationError(
+            URL_KEY, f"this version keeps ledgers in sqlite:/// only, not {parsed.drivername}"
+        )
+    if parsed.query or parsed.host:
+        raise ConfigurationError(URL_KEY, "a sqlite:/// address has a path and nothing else")
+    if parsed.database in (None, "", ":memory:"):
+        raise ConfigurationError(
+            URL_KEY, "a ledger in memory would forget what it charged; name a file"
+        )
+    return Path(str(parsed.database))
+
+
+def create_owner_only(path: Path) -> None:
+    """Create the file where it is missing, and close it to everyone but its owner.
+
+    SQLite gives the files beside it (``-wal``, ``-shm``) the same mode.
+
+    Raises:
+        OSError: it cannot be created or closed to others.
+
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
+    try:
+        os.fchmod(descriptor, _OWNER_ONLY)
+    finally:
+        os.close(descriptor)
+    for suffix in ("-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            Path(f"{path}{suffix}").chmod(_OWNER_ONLY)
+
+
+def writing_engine(path: Path) -> Engine:
+    """Return the engine of the one writer: each transaction takes the write lock at once."""
+
+    def connect() -> sqlite3.Connection:
+        connection = _connect(f"{path.absolute().as_uri()}?mode=rw")
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        return connection
+
+    return _engine(connect, begin="BEGIN IMMEDIATE", pool_size=1)
+
+
+def reading_engine(path: Path) -> Engine:
+    """Return the engine of the readers, which cannot write."""
+
+    def connect() -> sqlite3.Connection:
+        connection = _connect(_read_only_uri(path.absolute()))
+        connection.execute("PRAGMA query_only=ON")
+        return connection
+
+    return _engine(connect, begin="BEGIN", pool_size=READERS_MAX)
+
+
+def structural_fault(connection: Connection) -> str | None:
+    """Return what SQLite finds wrong with its own file, or None."""
+    found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+    return None if found == "ok" else str(found)
+
+
+def _read_only_uri(path: Path) -> str:
+    uri = f"file:{quote(str(path))}?mode=ro"
+    wal = Path(f"{path}-wal")
+    if not os.access(path.parent, os.W_OK) and not wal.exists():
+        # A WAL database needs files beside it even to be read, unless it is
+        # promised that nobody writes; on read-only media nobody does.
+        return f"{uri}&immutable=1"
+    return uri
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        uri,
+        uri=True,
+        timeout=BUSY_TIMEOUT_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA recursive_triggers=ON")
+    return connection
+
+
+def _engine(connect: Callable[[], sqlite3.Connection], *, begin: str, pool_size: int) -> Engine:
+    engine = create_engine(
+        "sqlite+pysqlite://",
+        creator=connect,
+        poolclass=QueuePool,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=BUSY_TIMEOUT_SECONDS,
+        hide_parameters=True,
+    )
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    @event.listens_for(engine, "commit")
+    def _commit(connection: Connection) -> None:
+        connection.exec_driver_sql("COMMIT")
+
+    return engine

@@ -1,0 +1,222 @@
+"""Opening, reading and writing a ledger; the format is in ``docs/ledger-format.md``.
+
+One process writes: its transactions are serialised here, by the database's
+write lock, and each begins by folding whatever the database holds beyond what
+this process knows.  So nothing is assumed after a commit of unknown outcome.
+"""
+
+from __future__ import annotations
+
+import hmac
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.errors import LedgerCorruptError, invariant
+from app.ledger.chain import Head, public_entry
+from app.ledger.digests import Digests, private_digest
+from app.ledger.fold import EMPTY, LedgerState, fold
+from app.ledger.opening import OpenDatabase, open_database
+from app.ledger.reads import (
+    RecordedAnswer,
+    each_entry,
+    read_answers,
+    read_entries,
+    read_entry_hash,
+    read_head,
+    read_keys,
+    read_private,
+)
+from app.ledger.transaction import RELEASE_SECRET, Transaction, database_errors
+from app.noise.system import SystemNoise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+    from app.noise.source import NoiseSource
+
+__all__ = ["RELEASE_SECRET", "Ledger", "RecordedAnswer", "Transaction", "open_ledger"]
+
+PUBLIC_ENTRIES_MAX: Final = 1000
+"""Entries of one page of ``GET /ledger``."""
+
+
+def open_ledger(url: str, *, create: bool, noise: NoiseSource | None = None) -> Ledger:
+    """Open the ledger at an SQLAlchemy address.
+
+    Args:
+        url: ``sqlite:///FILE``.
+        create: True opens it to be written, and creates or migrates it where
+            needed; False only reads a ledger that is there.
+        noise: where the database's secret is drawn from, once.
+
+    Raises:
+        ConfigurationError: it cannot be opened, or is no ledger.
+        LedgerCorruptError: it is a ledger, and damaged.
+
+    """
+    return Ledger(open_database(url, create=create, noise=noise or SystemNoise()))
+
+
+class Ledger:
+    """An open ledger; reads are safe from any thread, transactions one at a time."""
+
+    def __init__(self, database: OpenDatabase) -> None:
+        """Take over an open database."""
+        self._database = database
+        self._writing = Lock()
+        self._known = EMPTY
+        self.digests: Final = Digests(database.secret)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._database.close()
+
+    # -- reading ---------------------------------------------------------------
+
+    def read_state(self) -> LedgerState:
+        """Fold the entries and return what they say.
+
+        Only entries that this process has not folded yet are read.  This is
+        where an authenticated checkpoint would come in, as a first ``known``.
+
+        Raises:
+            LedgerCorruptError: an entry does not follow from those before it.
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        known = self._known
+        with self.snapshot() as connection, database_errors():
+            state = _catch_up(connection, known)
+        self._known = state
+        return state
+
+    def answers_after(self, query_id: int) -> Iterator[RecordedAnswer]:
+        """Yield every answer after number ``query_id``, in order."""
+        page_after = query_id
+        while page := self._read_answers(page_after):
+            yield from page
+            page_after = page[-1].query_id
+
+    def keys(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield every idempotency key: (key digest, vector digest), 32 bytes each."""
+        page_after = b""
+        while page := self._read_keys(page_after):
+            yield from page
+            page_after = page[-1][0]
+
+    def public_entries(self, after: int, limit: int) -> list[dict[str, object]]:
+        """Return entries after number ``after`` as ``GET /ledger`` gives them.
+
+        Args:
+            after: number of an entry, 0 for the beginning.
+            limit: at most so many, and at most ``PUBLIC_ENTRIES_MAX``.
+
+        """
+        with self.snapshot() as connection, database_errors():
+            previous_hash = read_entry_hash(connection, after)
+            if previous_hash is None:
+                return []
+            count = max(0, min(limit, PUBLIC_ENTRIES_MAX))
+            found = read_entries(connection, Head(after, previous_hash), count)
+        return [public_entry(entry) for entry in found]
+
+    def private(self, name: str) -> bytes | None:
+        """Return a piece of private state, or None where no entry binds one.
+
+        Raises:
+            LedgerCorruptError: it is bound, and missing or altered.
+
+        """
+        bound = self.read_state().private_digests.get(name)
+        if bound is None:
+            return None
+        with self.snapshot() as connection, database_errors():
+            secret = read_private(connection, RELEASE_SECRET)
+            piece = read_private(connection, name)
+        if secret is None or piece is None:
+            raise LedgerCorruptError(f"the private state is missing a piece: {name}")
+        computed = private_digest(secret.body, name=name, body=piece.body)
+        if not hmac.compare_digest(computed, bound):
+            raise LedgerCorruptError(f"the private state has an altered piece: {name}")
+        return piece.body
+
+    def database_secret(self) -> bytes:
+        """Return the secret (32 bytes) that every release in this database shares."""
+        return self._database.secret
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """Yield a connection that sees one moment of the database and cannot write."""
+        with database_errors():
+            connection = self._database.readers.connect()
+        with connection:
+            yield connection
+
+    # -- writing ---------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Open the write lock's transaction: committed at the end, undone on any error.
+
+        Raises:
+            LedgerUnavailableError: the lock, a write or the commit failed;
+                whether a commit that failed has happened is found out by the
+                next transaction.
+            LedgerCorruptError: the database holds entries that do not follow.
+
+        """
+        writer = self._database.writer
+        invariant(writer is not None, "a ledger opened for reading is not written")
+        if writer is None:
+            return
+        with self._writing:
+            with database_errors():
+                connection = writer.connect()
+            try:
+                with database_errors():
+                    connection.begin()
+                    state = _catch_up(connection, self._known)
+                transaction = Transaction(connection, state)
+                yield transaction
+                transaction.finish()
+                with database_errors():
+                    connection.commit()
+            finally:
+                _release(connection)
+            self._known = transaction.state
+
+    def _read_answers(self, after: int) -> list[RecordedAnswer]:
+        with self.snapshot() as connection, database_errors():
+            return [row.answer for row in read_answers(connection, after)]
+
+    def _read_keys(self, after: bytes) -> list[tuple[bytes, bytes]]:
+        with self.snapshot() as connection, database_errors():
+            return read_keys(connection, after)
+
+
+def _catch_up(connection: Connection, known: LedgerState) -> LedgerState:
+    """Fold the entries that follow what is known already."""
+    head = read_head(connection)
+    if head.sequence < known.head.sequence:
+        raise LedgerCorruptError(
+            f"the ledger ends at entry {head.sequence} and had entry {known.head.sequence} before"
+        )
+    state = known
+    for entry in each_entry(connection, known.head):
+        state = fold(state, entry)
+    if state.head != head:
+        raise LedgerCorruptError(f"entry {head.sequence} was exchanged for another")
+    return state
+
+
+def _release(connection: Connection) -> None:
+    """Give a connection back; one that cannot be rolled back is thrown away."""
+    try:
+        connection.close()
+    except SQLAlchemyError:
+        connection.invalidate()

@@ -1,0 +1,105 @@
+"""The tables, as the newest revision in ``migrations/`` leaves them.
+
+Every table is insert-only; triggers refuse UPDATE and DELETE.  The number of
+the release is part of every key, so that one database can hold a second
+release later; this version writes one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKeyConstraint,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+)
+
+REVISION: Final = "0002"
+"""The newest revision in ``migrations/``."""
+
+RELEASE_NUMBER: Final = 1
+"""The one release that this version writes into a database."""
+
+INSERT_ONLY: Final = (
+    "entries",
+    "answers",
+    "idempotency_keys",
+    "private_state",
+    "database_secret",
+)
+
+metadata = MetaData()
+
+entries = Table(
+    "entries",
+    metadata,
+    Column("release_number", SmallInteger, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("kind", String(64), nullable=False),
+    Column("version", SmallInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("hash", String(64), nullable=False),
+    PrimaryKeyConstraint("release_number", "sequence", name="entries_key"),
+    CheckConstraint("sequence >= 1", name="entries_are_numbered_from_one"),
+    sqlite_with_rowid=False,
+)
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("release_number", SmallInteger, nullable=False),
+    Column("query_id", BigInteger, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("vector_digest", LargeBinary(32), nullable=False),
+    Column("vector", LargeBinary, nullable=False),
+    Column("label", Integer, nullable=True),
+    Column("stable", Boolean, nullable=False),
+    PrimaryKeyConstraint("release_number", "query_id", name="answers_key"),
+    ForeignKeyConstraint(
+        ["release_number", "sequence"],
+        ["entries.release_number", "entries.sequence"],
+        name="answers_have_an_entry",
+    ),
+    CheckConstraint("query_id >= 1", name="answers_are_numbered_from_one"),
+    sqlite_with_rowid=False,
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("release_number", SmallInteger, nullable=False),
+    Column("key_digest", LargeBinary(32), nullable=False),
+    Column("vector_digest", LargeBinary(32), nullable=False),
+    PrimaryKeyConstraint("release_number", "key_digest", name="idempotency_keys_key"),
+    sqlite_with_rowid=False,
+)
+
+private_state = Table(
+    "private_state",
+    metadata,
+    Column("release_number", SmallInteger, nullable=False),
+    Column("name", String(64), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("release_number", "name", name="private_state_key"),
+)
+
+database_secret = Table(
+    "database_secret",
+    metadata,
+    Column("number", SmallInteger, nullable=False, autoincrement=False),
+    Column("secret", LargeBinary(32), nullable=False),
+    PrimaryKeyConstraint("number", name="database_secret_key"),
+    CheckConstraint("number = 1", name="database_secret_is_one"),
+)

@@ -1,0 +1,232 @@
+"""One transaction of the writer: entries, answers, keys and private state together.
+
+What is appended is folded before it is written, so that an entry which does
+not follow from the ledger is refused while nothing has happened.  Errors of
+the database are translated here, call by call; what the caller's own code
+raises inside a transaction passes unchanged and rolls back.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import insert
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError, invariant
+from app.ledger.chain import next_entry
+from app.ledger.digests import private_digest, public_digest
+from app.ledger.events import AnswersReleased
+from app.ledger.fold import fold
+from app.ledger.reads import read_head, read_private
+from app.ledger.tables import RELEASE_NUMBER, answers, entries, idempotency_keys, private_state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Connection
+
+    from app.ledger.chain import Head
+    from app.ledger.events import LedgerEvent
+    from app.ledger.fold import LedgerState
+    from app.ledger.reads import RecordedAnswer
+
+RELEASE_SECRET: Final = "release-secret"  # noqa: S105 -- the name of the piece, not its value
+"""The piece of private state that keys the digests of all others; written first."""
+
+PRIVATE_BODY_BYTES_MAX: Final = 900_000_000
+"""Largest piece of private state: SQLite holds a value of just under 10^9 bytes."""
+
+UNAVAILABLE: Final = "the ledger took no entry and nothing was released; try again"
+
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
+_INSERT_ENTRY = insert(entries)
+_INSERT_ANSWERS = insert(answers)
+_INSERT_KEYS = insert(idempotency_keys)
+_INSERT_PRIVATE = insert(private_state)
+
+
+@contextmanager
+def database_errors() -> Iterator[None]:
+    """Translate what the database raises; its own words go no further.
+
+    Raises:
+        InvariantError: a row that the tables refuse.
+        LedgerUnavailableError: anything else: locked, full, read-only, gone.
+
+    """
+    try:
+        yield
+    except IntegrityError:
+        raise InvariantError("the ledger's tables refuse a row") from None
+    except SQLAlchemyError:
+        raise LedgerUnavailableError(UNAVAILABLE) from None
+
+
+class Transaction:
+    """An open transaction that holds the write lock; made by ``Ledger.transaction``."""
+
+    def __init__(self, connection: Connection, state: LedgerState) -> None:
+        """Start from the state that the database holds under the lock."""
+        self._connection = connection
+        self._state = state
+        self._failed = False
+        self._key_rows: list[dict[str, object]] = []
+        self._unbound: dict[str, str] = {}
+        self._release_secret: bytes | None = None
+
+    @property
+    def state(self) -> LedgerState:
+        """The ledger's state, with everything appended here."""
+        return self._state
+
+    def head(self) -> Head:
+        """Return the newest entry's number and hash, read from the database."""
+        with self._writing():
+            return read_head(self._connection)
+
+    def append(self, event: LedgerEvent) -> Head:
+        """Append an entry.
+
+        Private state that the event names must have been put in this
+        transaction before.
+
+        Raises:
+            InvariantError: the event does not follow from the ledger.
+            LedgerUnavailableError: the database did not take it.
+
+        """
+        entry = next_entry(self._state.head, event)
+        try:
+            following = fold(self._state, entry)
+        except LedgerCorruptError as illegal:
+            raise InvariantError(str(illegal)) from None
+        self._bind(following)
+        row = {
+            "release_number": RELEASE_NUMBER,
+            "sequence": entry.sequence,
+            "kind": entry.kind,
+            "version": entry.version,
+            "body": entry.body,
+            "hash": entry.hash,
+        }
+        with self._writing():
+            self._connection.execute(_INSERT_ENTRY, row)
+        self._state = following
+        return entry.head
+
+    def record_answers(self, rows: Sequence[RecordedAnswer]) -> Head:
+        """Append one entry for a contiguous range of fresh answers, and keep each.
+
+        Args:
+            rows: at least one answer, in the order of their numbers.
+
+        Raises:
+            InvariantError: the answers do not follow from the ledger.
+            LedgerUnavailableError: the database did not take them.
+
+        """
+        invariant(bool(rows), "an entry covers at least one answer")
+        first = rows[0].query_id
+        numbers = [row.query_id for row in rows]
+        invariant(
+            numbers == list(range(first, first + len(rows))), "answers are numbered without gaps"
+        )
+        head = self.append(
+            AnswersReleased(
+                first_query_id=first,
+                digests=[public_digest(row.vector_digest) for row in rows],
+                labels=[row.label for row in rows],
+                stable=[row.stable for row in rows],
+            )
+        )
+        common = {"release_number": RELEASE_NUMBER, "sequence": head.sequence}
+        with self._writing():
+            self._connection.execute(_INSERT_ANSWERS, [common | row._asdict() for row in rows])
+        return head
+
+    def record_key(self, key_digest: bytes, vector_digest: bytes) -> None:
+        """Keep an idempotency key beside the answer of its vector, without an entry.
+
+        Args:
+            key_digest: keyed digest of the key, 32 bytes, new to the ledger.
+            vector_digest: keyed digest of an answered vector, 32 bytes.
+
+        """
+        self._key_rows.append(
+            {
+                "release_number": RELEASE_NUMBER,
+                "key_digest": key_digest,
+                "vector_digest": vector_digest,
+            }
+        )
+
+    def put_private(self, name: str, body: bytes) -> str:
+        """Keep a piece of private state, for ever, and return its keyed digest.
+
+        The digest belongs in ``private_digests`` of the event that follows in
+        this transaction.  ``release-secret`` comes before any other piece.
+
+        Args:
+            name: lower-case letters, digits and hyphens, new to the release.
+            body: at most ``PRIVATE_BODY_BYTES_MAX`` bytes.
+
+        Raises:
+            InvariantError: a name that is malformed or taken, or a body too large.
+            LedgerUnavailableError: the database did not take it.
+
+        """
+        invariant(_NAME.fullmatch(name) is not None, "private state has a name of plain letters")
+        invariant(len(body) <= PRIVATE_BODY_BYTES_MAX, "a piece of private state is too large")
+        digest = private_digest(self._secret_for(name, body), name=name, body=body)
+        row = {"release_number": RELEASE_NUMBER, "name": name, "digest": digest, "body": body}
+        with self._writing():
+            self._connection.execute(_INSERT_PRIVATE, row)
+        self._unbound[name] = digest
+        return digest
+
+    def finish(self) -> None:
+        """Write what is left and check that the transaction is whole, just before its commit.
+
+        Raises:
+            InvariantError: private state that no entry binds.
+            LedgerUnavailableError: an earlier write failed, or this one does.
+
+        """
+        if self._failed:
+            raise LedgerUnavailableError(UNAVAILABLE)
+        invariant(not self._unbound, "every piece of private state is bound by an entry")
+        if self._key_rows:
+            with self._writing():
+                self._connection.execute(_INSERT_KEYS, self._key_rows)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        self._failed, failed_before = True, self._failed
+        with database_errors():
+            yield
+        self._failed = failed_before
+
+    def _bind(self, following: LedgerState) -> None:
+        """Check that an event binds exactly the private state put before it."""
+        known = self._state.private_digests
+        bound = {
+            name: digest for name, digest in following.private_digests.items() if name not in known
+        }
+        invariant(
+            not bound or bound == self._unbound, "an entry binds the private state put before it"
+        )
+        if bound:
+            self._unbound = {}
+
+    def _secret_for(self, name: str, body: bytes) -> bytes:
+        if name == RELEASE_SECRET:
+            self._release_secret = body
+        if self._release_secret is None:
+            with self._writing():
+                row = read_private(self._connection, RELEASE_SECRET)
+            invariant(row is not None, "the release's secret is put before other private state")
+            self._release_secret = None if row is None else row.body
+        return self._release_secret or b""

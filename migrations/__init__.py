@@ -1,0 +1,1 @@
+"""Alembic's revisions of the ledger's tables; see ``docs/ledger-format.md``."""

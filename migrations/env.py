@@ -1,0 +1,38 @@
+"""Runs revisions on the connection that the ledger hands over, or on one given by hand.
+
+Conclave migrates a database when it opens it, inside one transaction.  By
+hand: ``alembic -x url=sqlite:///conclave.db upgrade head``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from alembic import context
+
+from app.ledger.sqlite import create_owner_only, database_path, writing_engine
+from app.ledger.tables import metadata
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+def run(connection: Connection) -> None:
+    """Run the revisions inside the connection's transaction."""
+    context.configure(connection=connection, target_metadata=metadata)
+    context.run_migrations()
+
+
+def run_by_hand() -> None:
+    """Open the database that ``-x url=...`` names, and run the revisions on it."""
+    path = database_path(context.get_x_argument(as_dictionary=True).get("url", ""))
+    create_owner_only(path)
+    with writing_engine(path).begin() as connection:
+        run(connection)
+
+
+handed_over = context.config.attributes.get("connection")
+if handed_over is None:
+    run_by_hand()
+else:
+    run(handed_over)

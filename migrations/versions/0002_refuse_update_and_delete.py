@@ -1,0 +1,42 @@
+"""Refuse UPDATE, DELETE, replacement and gaps, by triggers."""
+
+from __future__ import annotations
+
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+INSERT_ONLY = ("entries", "answers", "idempotency_keys", "private_state", "database_secret")
+NUMBERED = (("entries", "sequence"), ("answers", "query_id"))
+KEYED = (
+    ("idempotency_keys", "release_number = NEW.release_number AND key_digest = NEW.key_digest"),
+    ("private_state", "release_number = NEW.release_number AND name = NEW.name"),
+    ("database_secret", "number = NEW.number"),
+)
+
+
+def upgrade() -> None:
+    """Create the triggers."""
+    for table in INSERT_ONLY:
+        for verb in ("UPDATE", "DELETE"):
+            op.execute(
+                f"CREATE TRIGGER {table}_refuse_{verb.lower()} BEFORE {verb} ON {table} "
+                f"BEGIN SELECT RAISE(ABORT, '{table}: rows are never changed'); END"
+            )
+    for table, number in NUMBERED:
+        op.execute(
+            f"CREATE TRIGGER {table}_follow_without_gaps BEFORE INSERT ON {table} "
+            f"WHEN NEW.{number} <> 1 + COALESCE((SELECT MAX({number}) FROM {table} "
+            f"WHERE release_number = NEW.release_number), 0) "
+            f"BEGIN SELECT RAISE(ABORT, '{table}: numbers follow without gaps'); END"
+        )
+    # INSERT OR REPLACE would delete a row without the trigger above.
+    for table, same_row in KEYED:
+        op.execute(
+            f"CREATE TRIGGER {table}_refuse_replacement BEFORE INSERT ON {table} "
+            f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {same_row}) "
+            f"BEGIN SELECT RAISE(ABORT, '{table}: rows are never replaced'); END"
+        )

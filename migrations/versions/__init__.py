@@ -1,0 +1,1 @@
+"""One idea per revision; history is never rewritten."""
