@@ -41,6 +41,11 @@ def point(logit: float) -> CurvePoint:
     return CurvePoint(1.0 / (1.0 + math.exp(-logit)), 1.0 / (1.0 + math.exp(logit)))
 
 
+def logit_of(probability: float) -> float:
+    """Return the logit of a small probability, in full relative precision."""
+    return math.log(probability) - math.log1p(-probability)
+
+
 @dataclass(frozen=True, slots=True)
 class CurveInequality:
     """The one-step inequality in doubles, for a guess and never for a decision.

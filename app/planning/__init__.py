@@ -1,0 +1,1 @@
+"""What a configuration gives, before any private row is read."""
