@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+from hashlib import sha256
+from itertools import count as count_from
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -12,11 +15,17 @@ from app.noise.derivation import below_from_words, permutation_from_keys
 from app.noise.source import WORD_BITS, WORD_BOUND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
 _WORD_BYTES = WORD_BITS // 8
+
+
+def seeded_words(seed: int) -> Iterator[int]:
+    """Yield an endless, reproducible stream of 64-bit words: SHA-256 of seed and counter."""
+    for block in count_from():
+        yield from struct.unpack("<4Q", sha256(f"{seed}:{block}".encode()).digest())
 
 
 class ScriptedNoise:
@@ -24,7 +33,7 @@ class ScriptedNoise:
 
     Args:
         words: 64-bit words in the order in which they will be drawn; may be
-            an endless iterator, e.g. over a seeded generator.
+            endless, like :func:`seeded_words`.
 
     """
 

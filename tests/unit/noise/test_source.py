@@ -10,7 +10,7 @@ import pytest
 
 from app.errors import InvariantError
 from app.noise.derivation import permutation_from_keys
-from app.noise.scripted import ScriptedNoise
+from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.source import WORD_BOUND
 from app.noise.system import SystemNoise
 
@@ -87,6 +87,13 @@ def test_permutation_stops_at_a_source_that_repeats_itself() -> None:
 def test_scripted_secret_is_the_words_in_bytes() -> None:
     """A secret of nine bytes takes two words, little-endian."""
     assert ScriptedNoise([1, 2]).secret(9) == bytes([1, 0, 0, 0, 0, 0, 0, 0, 2])
+
+
+def test_seeded_words_repeat_for_a_seed_and_differ_between_seeds() -> None:
+    """A seeded script is reproducible and endless."""
+    first, again, other = (ScriptedNoise(seeded_words(seed)).words(9) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
 
 
 def test_system_words_are_fresh_and_in_range() -> None:

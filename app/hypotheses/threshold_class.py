@@ -1,0 +1,131 @@
+"""Thresholds on one numeric feature, and the two constants; two labels only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.errors import ConfigurationError
+from app.hypotheses.regions import Region
+from app.hypotheses.tree_weights import FUNCTION_ROUNDOFFS, UNIT_ROUNDOFF, log_sum_exp
+from app.hypotheses.trees import Tree
+from app.noise.choice import draw_index, truncation_variation
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from app.hypotheses.binary_tests import BinaryTest
+    from app.noise.source import NoiseSource
+
+CLASS_COUNT = 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ThresholdClass:
+    """``x_j >= cut`` says class 1, else class 0; and the constants 0 and 1.
+
+    Attributes:
+        tests: the public cuts, numeric tests only; may be empty, which leaves
+            the constants.
+
+    """
+
+    tests: tuple[BinaryTest, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a categorical test."""
+        if any(test.cut is None for test in self.tests):
+            raise ConfigurationError("hypotheses.class", "thresholds take numeric tests only")
+
+    @property
+    def depth(self) -> int:
+        """Every hypothesis is a tree of depth 1, or of depth 0 without tests."""
+        return 1 if self.tests else 0
+
+    @property
+    def class_count(self) -> int:
+        """Two labels."""
+        return CLASS_COUNT
+
+    @property
+    def size(self) -> int:
+        """One hypothesis a cut, and two constants."""
+        return len(self.tests) + CLASS_COUNT
+
+    @property
+    def hypotheses(self) -> tuple[Tree, ...]:
+        """The whole class: the cuts in test order, then class 0, then class 1."""
+        cuts = [Tree(test_indices=(index,), leaf_labels=(0, 1)) for index in range(len(self.tests))]
+        constants = [
+            Tree(test_indices=(0,) * self.depth, leaf_labels=(label,) * 2**self.depth)
+            for label in range(CLASS_COUNT)
+        ]
+        return (*cuts, *constants)
+
+    @property
+    def truncation_variation(self) -> Fraction:
+        """One draw among all hypotheses."""
+        return truncation_variation(self.size)
+
+    def log_weight_error(self, row_count: int, epsilon: float) -> float:
+        """Bound eta for one draw.
+
+        The number of errors is exact and ``epsilon / 2`` is too.  With
+        ``u = 2**-53`` and ``B = epsilon row_count / 2``, the product and the
+        subtraction of the largest round by at most ``u B`` each and exp by
+        8 u; the sum is doubled for the second-order terms.
+        """
+        largest = 0.5 * epsilon * row_count
+        return 2 * UNIT_ROUNDOFF * (2 * largest + FUNCTION_ROUNDOFFS)
+
+    def log_normaliser(
+        self, bits: NDArray[np.uint8], labels: NDArray[np.int64], epsilon: float
+    ) -> float:
+        """Return the log of the sum of all weights.  Secret."""
+        return float(log_sum_exp(_log_weights(bits, labels, epsilon)))
+
+    def draw(
+        self,
+        bits: NDArray[np.uint8],
+        labels: NDArray[np.int64],
+        epsilon: float,
+        noise: NoiseSource,
+    ) -> Tree:
+        """Draw a hypothesis with probability proportional to ``exp(-epsilon errors / 2)``.
+
+        Args:
+            bits: outcomes of :attr:`tests` on private rows, shape ``(n, t)``.
+            labels: private class indices 0 or 1, shape ``(n,)``.
+            epsilon: parameter of the weights.
+            noise: where the draw comes from.
+
+        """
+        return self.hypotheses[draw_index(_log_weights(bits, labels, epsilon), noise)]
+
+
+def threshold_errors(bits: NDArray[np.uint8], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count the errors of every hypothesis, in the order of ``hypotheses``.
+
+    Args:
+        bits: shape ``(n, t)``.
+        labels: 0 or 1, shape ``(n,)``.
+
+    Returns:
+        Shape ``(t + 2,)``.
+
+    """
+    region = Region.merged(bits, labels, CLASS_COUNT)
+    negative_count, positive_count = region.label_counts()
+    above = region.single_counts()
+    errors = above[0] + (positive_count - above[1])
+    return np.append(errors, [positive_count, negative_count]).astype(np.int64)
+
+
+def _log_weights(
+    bits: NDArray[np.uint8], labels: NDArray[np.int64], epsilon: float
+) -> NDArray[np.float64]:
+    return np.multiply(threshold_errors(bits, labels).astype(np.float64), -0.5 * epsilon)

@@ -1,0 +1,209 @@
+"""Exact exponential weights over trees, against brute force over every tree."""
+
+from __future__ import annotations
+
+import math
+from math import log
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from app.errors import ConfigurationError
+from app.hypotheses import regions, tree_class
+from app.hypotheses.regions import Region
+from app.hypotheses.tree_class import TreeClass
+from app.hypotheses.tree_weights import log_partition
+from app.noise.choice import truncation_variation
+from app.noise.scripted import ScriptedNoise, seeded_words
+from tests.unit.hypotheses.enumeration import all_errors, pearson, unit_tests
+
+Rows = tuple[NDArray[np.uint8], NDArray[np.int64]]
+
+
+def _rows(seed: int, *, row_count: int, test_count: int, class_count: int) -> Rows:
+    """Draw rows whose first test is constant, so that every tree has empty regions."""
+    generator = np.random.default_rng(seed)
+    bits = generator.integers(0, 2, (row_count, test_count), dtype=np.uint8)
+    bits[:, 0] = seed % 2
+    return bits, generator.integers(0, class_count, row_count)
+
+
+def _tree_class(test_count: int, *, depth: int, class_count: int) -> TreeClass:
+    return TreeClass(tests=unit_tests(test_count), depth=depth, class_count=class_count)
+
+
+CASES = [
+    (depth, class_count, test_count, row_count)
+    for depth, class_count, test_count in [
+        (0, 2, 2), (0, 3, 2), (1, 2, 4), (1, 3, 4), (2, 2, 3), (2, 3, 3), (3, 2, 2), (3, 3, 2),
+    ]
+    for row_count in (0, 1, 12)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("depth", "class_count", "test_count", "row_count"), CASES)
+def test_the_log_normaliser_is_that_of_every_tree(
+    depth: int, class_count: int, test_count: int, row_count: int
+) -> None:
+    """The factorised sum equals the sum over all parametrised trees to 1e-9."""
+    epsilon = 0.7
+    for seed in (1, 2):
+        bits, labels = _rows(
+            seed, row_count=row_count, test_count=test_count, class_count=class_count
+        )
+        errors = all_errors(bits, labels, depth=depth, class_count=class_count)
+        computed = _tree_class(test_count, depth=depth, class_count=class_count).log_normaliser(
+            bits, labels, epsilon
+        )
+        assert computed == pytest.approx(logsumexp(-0.5 * epsilon * errors), abs=1e-9)
+
+
+@pytest.mark.parametrize(("depth", "class_count"), [(1, 2), (1, 3), (2, 2), (2, 3), (3, 2), (3, 3)])
+def test_without_rows_every_tree_weighs_one(depth: int, class_count: int) -> None:
+    """An empty region counts all its trees: the normaliser is the size of the class."""
+    hypotheses = _tree_class(5, depth=depth, class_count=class_count)
+    bits, labels = np.zeros((0, 5), dtype=np.uint8), np.zeros(0, dtype=np.int64)
+    assert hypotheses.log_normaliser(bits, labels, 0.1) == pytest.approx(
+        log(hypotheses.size), abs=1e-9
+    )
+    assert hypotheses.size == 5 ** (2**depth - 1) * class_count ** (2**depth)
+
+
+def test_the_recursion_holds_at_any_depth() -> None:
+    """Depth 4 over no rows weighs 3**15 * 2**16 trees."""
+    empty = Region.merged(np.zeros((0, 3), dtype=np.uint8), np.zeros(0, dtype=np.int64), 2)
+    assert log_partition(empty, 4, 0.1) == pytest.approx(15 * log(3) + 16 * log(2), abs=1e-9)
+
+
+# Pearson's statistic over c - 1 degrees of freedom exceeds its mean by six
+# standard deviations, c - 1 + 6 sqrt(2 (c - 1)), and 30 more, with
+# probability below 1e-8 for every c used here (1 to 700); the words are
+# seeded, so a pass stays a pass.
+def _plausible(statistic: float, freedom: int) -> bool:
+    return statistic < freedom + 6 * math.sqrt(2 * freedom) + 30
+
+
+@pytest.mark.parametrize(
+    ("depth", "class_count", "test_count", "trial_count"),
+    [(1, 2, 4, 4000), (1, 3, 3, 4000), (2, 2, 2, 6000), (2, 3, 2, 8000), (3, 2, 2, 8000),
+     (3, 3, 2, 4000)],
+)  # fmt: skip
+def test_trees_are_drawn_as_often_as_they_weigh(
+    depth: int, class_count: int, test_count: int, trial_count: int
+) -> None:
+    """Every tree that expects five draws or more has its own cell, empty regions included."""
+    epsilon = 1.5
+    bits, labels = _rows(3, row_count=9, test_count=test_count, class_count=class_count)
+    errors = all_errors(bits, labels, depth=depth, class_count=class_count)
+    weights = np.exp(-0.5 * epsilon * errors)
+    hypotheses = _tree_class(test_count, depth=depth, class_count=class_count)
+    noise = ScriptedNoise(seeded_words(depth))
+    seen = np.zeros(errors.shape)
+    bases = test_count ** np.arange(2**depth - 1)[::-1]
+    for _ in range(trial_count):
+        tree = hypotheses.draw(bits, labels, epsilon, noise)
+        seen[(int(bases @ np.array(tree.test_indices)), *tree.leaf_labels)] += 1
+    expected = trial_count * weights / weights.sum()
+    assert _plausible(*pearson(seen.ravel(), expected.ravel()))
+    # The tests alone, every labelling summed: few cells, so every draw counts.
+    leaves = tuple(range(1, errors.ndim))
+    assert _plausible(*pearson(seen.sum(axis=leaves), expected.sum(axis=leaves)))
+
+
+def test_a_draw_that_skips_empty_regions_is_caught() -> None:
+    """The planted shortcut, one tree for an empty region, fails the same statistic."""
+    epsilon, trial_count = 1.5, 4000
+    bits, labels = _rows(3, row_count=9, test_count=2, class_count=2)
+    errors = all_errors(bits, labels, depth=2, class_count=2).reshape(8, -1)
+    marginal = np.exp(-0.5 * epsilon * errors).sum(axis=1)
+    # Test 0 is true on every row: roots on it (0 .. 3) have one empty side of
+    # 2 * 2**2 = 8 trees, which the shortcut weighs as one.
+    faulty = marginal / np.where(np.arange(8) < 4, 8.0, 1.0)
+    hypotheses = _tree_class(2, depth=2, class_count=2)
+    noise = ScriptedNoise(seeded_words(5))
+    seen = np.zeros(8)
+    for _ in range(trial_count):
+        tree = hypotheses.draw(bits, labels, epsilon, noise)
+        seen[int(np.array([4, 2, 1]) @ np.array(tree.test_indices))] += 1
+    assert _plausible(*pearson(seen, trial_count * marginal / marginal.sum()))
+    assert not _plausible(*pearson(seen, trial_count * faulty / faulty.sum()))
+
+
+def test_a_large_epsilon_draws_a_tree_without_error() -> None:
+    """At epsilon 200 another tree has probability below 1e-40."""
+    bits = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 50, dtype=np.uint8)
+    labels = (bits[:, 0] ^ bits[:, 1]).astype(np.int64)
+    hypotheses = _tree_class(2, depth=2, class_count=2)
+    tree = hypotheses.draw(bits, labels, 200.0, ScriptedNoise(seeded_words(1)))
+    assert np.array_equal(tree.predict(bits), labels)
+
+
+def test_counts_do_not_depend_on_blocks_or_float_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of three rows, and double products, count exactly the same."""
+    bits, labels = _rows(4, row_count=40, test_count=3, class_count=3)
+    whole = Region.merged(bits, labels, 3).pair_counts()
+    expected = [(bits[labels == c].T.astype(int) @ bits[labels == c]) for c in range(3)]
+    assert np.array_equal(whole, np.array(expected))
+    monkeypatch.setattr(regions, "ROWS_PER_BLOCK", 3)
+    monkeypatch.setattr(regions, "FLOAT32_EXACT_BOUND", 1)
+    assert np.array_equal(Region.merged(bits, labels, 3).pair_counts(), whole)
+
+
+def test_merging_keeps_every_row() -> None:
+    """More than 64 tests fill several words; equal bits with two labels stay apart."""
+    bits = np.zeros((6, 70), dtype=np.uint8)
+    bits[:2, 69] = 1
+    labels = np.array([0, 1, 0, 1, 1, 0])
+    region = Region.merged(bits, labels, 2)
+    assert region.multiplicities.tolist() == [2, 1, 2, 1]
+    assert region.labels.tolist() == [0, 0, 1, 1]
+    assert region.label_counts().tolist() == [3.0, 3.0]
+
+
+def test_the_error_bound_covers_the_arithmetic() -> None:
+    """Normalisers of two orders of summation differ by far less than the bound allows."""
+    bits, labels = _rows(6, row_count=3000, test_count=6, class_count=3)
+    order = np.array([5, 0, 3, 1, 4, 2])
+    hypotheses = _tree_class(6, depth=3, class_count=3)
+    difference = hypotheses.log_normaliser(bits, labels, 0.3) - hypotheses.log_normaliser(
+        bits[:, order], labels, 0.3
+    )
+    assert abs(difference) <= 2 * hypotheses.log_weight_error(3000, 0.3)
+    assert 0.0 < hypotheses.log_weight_error(32_561, 0.1) < 1e-9
+
+
+def test_the_error_bound_grows_with_rows_epsilon_and_depth() -> None:
+    """Whoever rounds epsilon up gets a larger bound, never a smaller one."""
+    shallow, deep = (_tree_class(6, depth=depth, class_count=2) for depth in (2, 3))
+    least = shallow.log_weight_error(1000, 0.1)
+    assert least < shallow.log_weight_error(2000, 0.1)
+    assert least < shallow.log_weight_error(1000, 0.2)
+    assert least < deep.log_weight_error(1000, 0.1)
+
+
+def test_truncation_adds_over_nodes_and_leaves() -> None:
+    """A depth-2 tree takes three draws among tests and four among labels."""
+    expected = 3 * truncation_variation(6) + 4 * truncation_variation(2)
+    assert _tree_class(6, depth=2, class_count=2).truncation_variation == expected
+
+
+def test_a_class_out_of_reach_is_refused_with_its_size() -> None:
+    """Depth 4 over 34 tests: 34**15 * 2**16, about 10^28 trees."""
+    with pytest.raises(ConfigurationError, match=r"depth 4 over 34 tests number about 10\^28"):
+        _tree_class(34, depth=4, class_count=2)
+
+
+def test_too_many_tests_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work grows as the tests to the power of the depth and is bounded."""
+    monkeypatch.setattr(tree_class, "TERM_COUNT_MAX", 8)
+    assert _tree_class(2, depth=3, class_count=2).size == 2**7 * 2**8
+    with pytest.raises(ConfigurationError, match="list fewer tests"):
+        _tree_class(3, depth=3, class_count=2)
+
+
+def test_trees_need_a_test() -> None:
+    """Depth above zero without tests has no tree."""
+    with pytest.raises(ConfigurationError, match="at least one test"):
+        _tree_class(0, depth=1, class_count=2)
