@@ -76,7 +76,7 @@ audit: install-test
 # environment that the README names is in one file, by markers; the address of
 # the index that was asked is left out.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-emit-find-links --no-header --no-annotate --upgrade \
+	--no-header --no-annotate --upgrade \
 	--index-strategy first-index pyproject.toml
 
 lock: $(BIN)/python

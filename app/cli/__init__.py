@@ -1,0 +1,126 @@
+"""The command line, one file a command.
+
+A command module is cheap to import: what its command runs is imported when
+the command runs, so that ``conclave --help`` and ``conclave verify`` do not
+wait for a web server or a learner's library.
+
+This is the process's edge.  Everything a user can cause ends in one line on
+stderr and an exit code: 0 done, 1 the thing asked for does not hold, 2 bad
+usage or configuration.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from importlib import import_module, metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from app.errors import ConclaveError, ConfigurationError
+
+COMMANDS = ("serve", "demo", "plan", "simulate", "verify", "query", "export", "keys")
+EXIT_DONE = 0
+EXIT_DOES_NOT_HOLD = 1
+EXIT_BAD_USAGE = 2
+SOURCE_ROOT = Path(__file__).parents[2]
+
+
+def main() -> None:
+    """Run ``conclave`` on the process's arguments and end the process."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code.
+
+    Args:
+        arguments: what follows ``conclave`` on the command line.
+
+    Returns:
+        The exit code; an error has been told in one line on stderr.
+
+    """
+    try:
+        returned = get_command(application())(
+            args=arguments, prog_name="conclave", standalone_mode=False
+        )
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _reader_left()
+    except Exception as error:  # noqa: BLE001 -- the process's edge
+        problem, exit_code = _account(error)
+        typer.echo(f"conclave: {' '.join(problem.split())}", err=True)
+        return exit_code
+    return returned if isinstance(returned, int) else EXIT_DONE
+
+
+def application() -> typer.Typer:
+    """Return the application with every command registered."""
+    commands = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+    )
+    commands.callback(invoke_without_command=True)(_conclave)
+    for name in COMMANDS:
+        if find_spec(f"app.cli.{name}") is not None:
+            import_module(f"app.cli.{name}").register(commands)
+    return commands
+
+
+def _conclave(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Answer classification queries on private records, with differential privacy."""
+    if version:
+        typer.echo(f"conclave {metadata.version('conclave')}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(EXIT_BAD_USAGE)
+
+
+def _account(error: Exception) -> tuple[str, int]:
+    """Return the line that tells of an error, and the exit code it ends with."""
+    match error:
+        case typer.TyperException():
+            return error.format_message(), error.exit_code
+        case ConfigurationError():
+            return str(error), EXIT_BAD_USAGE
+        case ConclaveError():
+            return str(error), EXIT_DOES_NOT_HOLD
+        case OSError():
+            return _system_refusal(error), EXIT_BAD_USAGE
+        case _:
+            return _internal_error(error), EXIT_DOES_NOT_HOLD
+
+
+def _reader_left() -> int:
+    """End quietly when the reader of a pipe has gone, as ``| head`` does."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return EXIT_DOES_NOT_HOLD
+
+
+def _system_refusal(error: OSError) -> str:
+    """Say what the system refused: its reason and the path, if there is one."""
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or type(error).__name__}"
+
+
+def _internal_error(error: Exception) -> str:
+    """Say where an unexpected error came up, without its text.
+
+    The text of a foreign exception may quote a private value, and so may the
+    locals of a traceback; a class name and line numbers cannot.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [
+        f"{Path(frame.filename).relative_to(SOURCE_ROOT)}:{frame.lineno}"
+        for frame in frames
+        if Path(frame.filename).is_relative_to(SOURCE_ROOT / "app")
+    ]
+    return f"internal error, please report it: {type(error).__name__} at {' > '.join(places)}"

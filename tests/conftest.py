@@ -1,0 +1,79 @@
+"""What every test may use: the public data sets, and the rule that CI skips nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from _pytest.reports import CollectReport, TestReport
+
+ROOT = Path(__file__).parents[1]
+
+# The examples of a commit are the same on every machine: a failure in CI is a
+# failure at the desk.  A shared machine is slow at times, so no deadline.
+settings.register_profile("conclave", deadline=None, derandomize=True)
+settings.load_profile("conclave")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that turns a skip into a failure; CI=true sets it."""
+    parser.addoption(
+        "--fail-on-skip",
+        action="store_true",
+        default=os.environ.get("CI", "") == "true",
+        help="count a test that was skipped, for whatever reason, as failed",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, TestReport, TestReport]:
+    """Turn the skip of one test into a failure where nothing may be skipped."""
+    report = yield
+    _refuse_skip(report, item.config)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, CollectReport, CollectReport]:
+    """Turn the skip of a whole module into a failure where nothing may be skipped."""
+    report = yield
+    _refuse_skip(report, collector.config)
+    return report
+
+
+def _refuse_skip(report: TestReport | CollectReport, config: pytest.Config) -> None:
+    """Fail a report that says skipped; an expected failure is none."""
+    if report.skipped and not hasattr(report, "wasxfail") and config.getoption("--fail-on-skip"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped where nothing may be skipped: {report.longreprtext}"
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """Return the root of the repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Return the folder of the public data sets, or skip where it is absent.
+
+    CONCLAVE_TEST_DATA names it; without, it is ``../shared/data`` beside the
+    repository.
+    """
+    named = os.environ.get("CONCLAVE_TEST_DATA")
+    folder = Path(named) if named else ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no data sets at {folder}; name their folder in CONCLAVE_TEST_DATA")
+    return folder

@@ -1,0 +1,90 @@
+"""The project file, the locks and the code agree."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.tidy.sources import ROOT, imported_modules, python_files
+
+LOCKS = ("requirements.lock", "requirements-test.lock")
+# Distributions whose import name is another.
+IMPORT_NAMES = {"scikit-learn": "sklearn", "pydantic-settings": "pydantic_settings"}
+# Pinned and brought along by a library that is declared.
+BROUGHT_ALONG = {"pydantic_core"}
+# Chosen by name in a setting of the server, or by the build.
+USED_WITHOUT_IMPORT = {"httptools", "setuptools", "uvloop"}
+IGNORES = re.compile(r"^(ignore = \[|\"[^\"]+\" = \[)\n(.*?)^\]", re.MULTILINE | re.DOTALL)
+
+
+def _project() -> dict[str, Any]:
+    """Return ``pyproject.toml`` as read."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def _locked(lock: str) -> dict[str, set[str]]:
+    """Return the versions that a lock pins, by distribution."""
+    pinned: dict[str, set[str]] = {}
+    for line in (ROOT / lock).read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith((" ", "#")):
+            name, version = re.split(r"==|[ ;\\]", line)[:2]
+            pinned.setdefault(name, set()).add(version)
+    return pinned
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_holds_pins_and_hashes_only(lock: str) -> None:
+    """Every line of a lock is a pin, a hash or a comment; options and addresses are none."""
+    shape = re.compile(
+        r"[a-z0-9.-]+==\S+( ; [^\\]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?|    #.*|"
+    )
+    lines = (ROOT / lock).read_text(encoding="utf-8").splitlines()
+    odd = [line for line in lines if not shape.fullmatch(line)]
+    assert not odd, "\n".join(odd)
+
+
+def test_the_locks_agree() -> None:
+    """What both locks pin, they pin to the same versions."""
+    runtime, everything = (_locked(lock) for lock in LOCKS)
+    assert runtime.items() <= everything.items()
+
+
+def test_the_locks_cover_the_project() -> None:
+    """Every requirement of the project is pinned to a version that it accepts."""
+    project = _project()["project"]
+    wanted = [Requirement(text) for text in project["dependencies"]]
+    extras = [Requirement(text) for text in project["optional-dependencies"]["test"]]
+    for lock, requirements in zip(LOCKS, (wanted, wanted + extras), strict=True):
+        pinned = _locked(lock)
+        for requirement in requirements:
+            versions = pinned[requirement.name]
+            assert all(requirement.specifier.contains(version) for version in versions)
+
+
+def test_what_is_imported_is_declared() -> None:
+    """Every library that the application imports is a dependency, and the reverse."""
+    declared = {Requirement(text).name for text in _project()["project"]["dependencies"]}
+    expected = {IMPORT_NAMES.get(name, name) for name in declared - USED_WITHOUT_IMPORT}
+    imported = {
+        module.split(".")[0]
+        for folder in ("app", "migrations")
+        for path in python_files(folder)
+        for module in imported_modules(path)
+    }
+    foreign = imported - sys.stdlib_module_names - {"app", "migrations"} - BROUGHT_ALONG
+    assert foreign == expected
+
+
+def test_every_ignored_rule_has_its_reason() -> None:
+    """Each rule that ruff is told to ignore has a comment beside it."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    section = text[text.index("[tool.ruff.lint]") : text.index("[tool.ruff.lint.pydocstyle]")]
+    rules = [line for found in IGNORES.finditer(section) for line in found[2].splitlines()]
+    assert rules
+    bare = [line for line in rules if not re.fullmatch(r'\s+"[A-Z0-9]+",\s*# \S.*', line)]
+    assert not bare, "\n".join(bare)
