@@ -11,6 +11,7 @@ from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 
 import app
 from app.errors import ConfigurationError, LedgerCorruptError
+from app.ledger.database_errors import DAMAGED, is_damage
 from app.ledger.digests import SECRET_BYTES
 from app.ledger.reads import read_database_secret
 from app.ledger.sqlite import (
@@ -158,7 +159,4 @@ def _cannot_open(path: Path, reason: str) -> ConfigurationError:
 
 def _unreadable(path: Path, error: DatabaseError) -> ConfigurationError | LedgerCorruptError:
     """Tell a damaged file from one that cannot be opened."""
-    reason = _reason(error)
-    if "not a database" in reason or "malformed" in reason:
-        return LedgerCorruptError(f"the file of the ledger is damaged: {reason}")
-    return _cannot_open(path, reason)
+    return LedgerCorruptError(DAMAGED) if is_damage(error) else _cannot_open(path, _reason(error))

@@ -21,6 +21,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import QueuePool
 
 from app.errors import ConfigurationError
+from app.ledger.tables import INSERT_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,3 +153,16 @@ def _engine(connect: Callable[[], sqlite3.Connection], *, begin: str, pool_size:
         connection.exec_driver_sql("COMMIT")
 
     return engine
+
+
+def missing_protections(connection: Connection) -> list[str]:
+    """Return the tables that have lost the triggers which refuse UPDATE or DELETE."""
+    names = {
+        row[0]
+        for row in connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type='trigger'")
+    }
+    return [
+        table
+        for table in INSERT_ONLY
+        if not {f"{table}_refuse_update", f"{table}_refuse_delete"} <= names
+    ]

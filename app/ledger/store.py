@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import LedgerCorruptError, invariant
 from app.ledger.chain import Head, public_entry
+from app.ledger.database_errors import database_errors
 from app.ledger.digests import Digests, private_digest
 from app.ledger.fold import EMPTY, LedgerState, fold
 from app.ledger.opening import OpenDatabase, open_database
@@ -29,7 +30,7 @@ from app.ledger.reads import (
     read_keys,
     read_private,
 )
-from app.ledger.transaction import RELEASE_SECRET, Transaction, database_errors
+from app.ledger.transaction import RELEASE_SECRET, Transaction
 from app.noise.system import SystemNoise
 
 if TYPE_CHECKING:

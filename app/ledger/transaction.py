@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import insert
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError, invariant
 from app.ledger.chain import next_entry
+from app.ledger.database_errors import UNAVAILABLE, database_errors
 from app.ledger.digests import private_digest, public_digest
 from app.ledger.events import AnswersReleased
 from app.ledger.fold import fold
@@ -39,30 +39,11 @@ RELEASE_SECRET: Final = "release-secret"  # noqa: S105 -- the name of the piece,
 PRIVATE_BODY_BYTES_MAX: Final = 900_000_000
 """Largest piece of private state: SQLite holds a value of just under 10^9 bytes."""
 
-UNAVAILABLE: Final = "the ledger took no entry and nothing was released; try again"
-
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _INSERT_ENTRY = insert(entries)
 _INSERT_ANSWERS = insert(answers)
 _INSERT_KEYS = insert(idempotency_keys)
 _INSERT_PRIVATE = insert(private_state)
-
-
-@contextmanager
-def database_errors() -> Iterator[None]:
-    """Translate what the database raises; its own words go no further.
-
-    Raises:
-        InvariantError: a row that the tables refuse.
-        LedgerUnavailableError: anything else: locked, full, read-only, gone.
-
-    """
-    try:
-        yield
-    except IntegrityError:
-        raise InvariantError("the ledger's tables refuse a row") from None
-    except SQLAlchemyError:
-        raise LedgerUnavailableError(UNAVAILABLE) from None
 
 
 class Transaction:

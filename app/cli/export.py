@@ -1,0 +1,64 @@
+"""``conclave export``: the published classifier, as ``GET /classifier`` gives it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.errors import ConfigurationError, VerificationError
+
+
+class Format(StrEnum):
+    """The formats that the command line knows."""
+
+    JSON = "json"
+    ONNX = "onnx"
+
+
+def register(application: typer.Typer) -> None:
+    """Add ``conclave export``."""
+    application.command("export")(export)
+
+
+def export(
+    file_format: Annotated[
+        Format, typer.Option("--format", help="json; onnx is not in this version.")
+    ],
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="conclave.toml. Default: the embedded demo."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A file. Default: standard output.")
+    ] = None,
+) -> None:
+    """Write the published classifier, once there is one."""
+    if file_format is Format.ONNX:
+        raise ConfigurationError("--format", "this version exports json only")
+    document = _published(config)
+    if output is None:
+        # Byte for byte the document, save for a terminal's last line.
+        typer.echo(document, nl=sys.stdout.isatty())
+        return
+    output.write_bytes(document.encode())
+
+
+def _published(config: Path | None) -> str:
+    """Return the classifier's document from its entry."""
+    from app.ledger.store import open_ledger
+    from app.settings import load_settings
+
+    settings = load_settings(config, os.environ)
+    ledger = open_ledger(settings.ledger.url.get_secret_value(), create=False)
+    try:
+        published = ledger.read_state().classifier
+    finally:
+        ledger.close()
+    if published is None:
+        raise VerificationError("no classifier is published yet; export it after the switch")
+    return published.classifier

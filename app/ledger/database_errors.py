@@ -1,0 +1,52 @@
+"""What the database raises, in our own words.
+
+Wrapped around the calls of the database and nothing else, so that an error of
+somebody else's code inside a transaction is never taken for one of ours.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy.exc import DatabaseError, IntegrityError, SQLAlchemyError
+
+from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+UNAVAILABLE: Final = "the ledger took no entry and nothing was released; try again"
+DAMAGED: Final = "the file of the ledger is damaged"
+WRONG_TYPE: Final = "a table of the ledger holds a value of a wrong type"
+
+
+@contextmanager
+def database_errors() -> Iterator[None]:
+    """Translate what the database raises; its own words go no further.
+
+    Raises:
+        InvariantError: a row that the tables refuse.
+        LedgerCorruptError: a file that is damaged: trying again is no use.
+        LedgerUnavailableError: anything else: locked, full, read-only, gone.
+
+    """
+    try:
+        yield
+    except IntegrityError:
+        raise InvariantError("the tables of the ledger refuse a row") from None
+    except SQLAlchemyError as error:
+        if is_damage(error):
+            raise LedgerCorruptError(DAMAGED) from None
+        raise LedgerUnavailableError(UNAVAILABLE) from None
+    except (TypeError, ValueError):
+        raise LedgerCorruptError(WRONG_TYPE) from None
+
+
+def is_damage(error: SQLAlchemyError) -> bool:
+    """Return whether an error says that the file is no sound database.
+
+    The driver raises the bare class for damage, and a subclass for whatever
+    has to do with the system underneath or with the statement.
+    """
+    return type(error) is DatabaseError

@@ -1,0 +1,226 @@
+"""Verification: everything that can be recomputed is, from entry one.
+
+What fails first is told in one plain sentence.  A row that was never written
+cannot be missed, so a database that was restored whole from an older copy
+verifies: only a head that was noted elsewhere shows it.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
+from app.ledger.chain import GENESIS, Head, event_body, read_event
+from app.ledger.database_errors import is_damage
+from app.ledger.digests import Digests, private_digest, public_digest
+from app.ledger.events import AnswersReleased
+from app.ledger.fold import EMPTY, LedgerState, fold
+from app.ledger.reads import (
+    AnswerRow,
+    each_entry,
+    read_answers,
+    read_keys,
+    read_private,
+    read_private_names,
+)
+from app.ledger.sqlite import missing_protections, structural_fault
+from app.ledger.transaction import RELEASE_SECRET
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+    from app.ledger.chain import Entry
+    from app.ledger.store import Ledger
+
+_DIGEST_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationReport:
+    """What a ledger that verifies says.
+
+    Attributes:
+        head: number and hash of the newest entry.
+        answered: fresh answers of the ensemble.
+        unstable: how many of them were unstable.
+        epsilon_charged: sum of the shares spent.
+        delta_charged: the same of delta.
+
+    """
+
+    head: Head
+    answered: int
+    unstable: int
+    epsilon_charged: Fraction
+    delta_charged: Fraction
+
+
+def verify(ledger: Ledger, expect_head: str | None = None) -> VerificationReport:
+    """Rebuild everything from entry one, and compare it with every table.
+
+    Args:
+        ledger: opened for reading.
+        expect_head: a hash that must occur in the chain, noted elsewhere
+            before, 64 hexadecimal characters in either case.
+
+    Raises:
+        VerificationError: the first thing that does not hold, in a sentence.
+
+    """
+    try:
+        with ledger.snapshot() as connection:
+            state = _Verification(connection, ledger.digests, expect_head).run()
+    except (LedgerCorruptError, LedgerUnavailableError) as error:
+        raise VerificationError(str(error)) from None
+    except SQLAlchemyError as error:
+        raise VerificationError(
+            "the file of the ledger is damaged" if is_damage(error) else "the ledger cannot be read"
+        ) from None
+    except (TypeError, ValueError):
+        raise VerificationError("a table of the ledger holds a value of a wrong type") from None
+    return VerificationReport(
+        head=state.head,
+        answered=state.answered,
+        unstable=state.unstable,
+        epsilon_charged=sum((Fraction(share.epsilon) for share in state.charged), Fraction(0)),
+        delta_charged=sum((Fraction(share.delta) for share in state.charged), Fraction(0)),
+    )
+
+
+class _Verification:
+    """One pass over one snapshot."""
+
+    def __init__(self, connection: Connection, digests: Digests, expect_head: str | None) -> None:
+        self._connection = connection
+        self._digests = digests
+        self._expect_head = None if expect_head is None else expect_head.strip().lower()
+        self._head_found = self._expect_head is None
+        self._answers = _each_answer(connection)
+        self._query_by_digest: dict[bytes, int] = {}
+
+    def run(self) -> LedgerState:
+        """Check everything, in the order in which a reader would."""
+        fault = structural_fault(self._connection)
+        _hold(fault is None, f"the database finds its own file damaged: {fault}")
+        state = EMPTY
+        for entry in each_entry(self._connection, GENESIS):
+            state = self._check_entry(state, entry)
+        self._check_no_more_answers(state)
+        self._check_keys()
+        self._check_private(state)
+        for table in missing_protections(self._connection):
+            _fail(f"the table {table} has lost the triggers that refuse UPDATE and DELETE")
+        _hold(self._head_found, f"no entry has the expected hash {self._expect_head}")
+        return state
+
+    def _check_entry(self, state: LedgerState, entry: Entry) -> LedgerState:
+        following = fold(state, entry)
+        event = read_event(entry)
+        _hold(
+            event_body(event) == entry.body,
+            f"entry {entry.sequence} has a body that is not in canonical form",
+        )
+        if isinstance(event, AnswersReleased):
+            self._check_answers(entry.sequence, event)
+        self._head_found = self._head_found or entry.hash == self._expect_head
+        return following
+
+    def _check_answers(self, sequence: int, event: AnswersReleased) -> None:
+        told = zip(event.digests, event.labels, event.stable, strict=True)
+        for query_id, (digest, label, stable) in enumerate(told, start=event.first_query_id):
+            row = next(self._answers, None)
+            _hold(
+                row is not None and row.answer.query_id == query_id,
+                f"answer {query_id} of entry {sequence} is missing from the answers table",
+            )
+            if row is not None:
+                self._check_answer(sequence, row, digest=digest, told=(label, stable))
+
+    def _check_answer(
+        self, sequence: int, row: AnswerRow, *, digest: str, told: tuple[int | None, bool]
+    ) -> None:
+        answer = row.answer
+        named = f"answer {answer.query_id} in the answers table"
+        _hold(
+            row.sequence == sequence,
+            f"{named} belongs to entry {row.sequence} there, and to entry {sequence} in the chain",
+        )
+        _hold(
+            (answer.label, answer.stable) == told,
+            f"{named} has label {answer.label} and stable {answer.stable}, "
+            f"and entry {sequence} says {told[0]} and {told[1]}",
+        )
+        _hold(
+            public_digest(answer.vector_digest) == digest,
+            f"{named} has another digest than entry {sequence} says",
+        )
+        _hold(
+            hmac.compare_digest(self._digests.of_vector(answer.vector), answer.vector_digest),
+            f"{named} has a vector that does not give its digest",
+        )
+        earlier = self._query_by_digest.setdefault(answer.vector_digest, answer.query_id)
+        _hold(earlier == answer.query_id, f"{named} repeats the vector of answer {earlier}")
+
+    def _check_no_more_answers(self, state: LedgerState) -> None:
+        row = next(self._answers, None)
+        if row is not None:
+            _fail(
+                f"answer {row.answer.query_id} is in the answers table, "
+                f"and the chain ends with answer {state.answered}"
+            )
+
+    def _check_keys(self) -> None:
+        page_after = b""
+        while page := read_keys(self._connection, page_after):
+            for key_digest, vector_digest in page:
+                _hold(
+                    len(key_digest) == _DIGEST_BYTES and vector_digest in self._query_by_digest,
+                    "an idempotency key is kept for a vector that has no answer",
+                )
+            page_after = page[-1][0]
+
+    def _check_private(self, state: LedgerState) -> None:
+        names = read_private_names(self._connection)
+        for name in names:
+            _hold(
+                name in state.private_digests,
+                f"the private state has a piece that no entry binds: {name}",
+            )
+        for name in state.private_digests:
+            _hold(name in names, f"the private state is missing a piece: {name}")
+        if not names:
+            return
+        secret = read_private(self._connection, RELEASE_SECRET)
+        _hold(secret is not None, "the private state is missing the release's secret")
+        for name, bound in state.private_digests.items():
+            piece = read_private(self._connection, name)
+            if piece is None or secret is None:
+                continue
+            computed = private_digest(secret.body, name=name, body=piece.body)
+            _hold(
+                hmac.compare_digest(computed, bound) and piece.digest == bound,
+                f"the private state has a piece that is altered or of another release: {name}",
+            )
+
+
+def _each_answer(connection: Connection) -> Iterator[AnswerRow]:
+    page_after = 0
+    while page := read_answers(connection, page_after):
+        yield from page
+        page_after = page[-1].answer.query_id
+
+
+def _hold(holds: bool, problem: str) -> None:  # noqa: FBT001 -- reads as a sentence at every call
+    if not holds:
+        _fail(problem)
+
+
+def _fail(problem: str) -> None:
+    raise VerificationError(problem)
