@@ -55,7 +55,7 @@ def run(arguments: list[str]) -> int:
         return _reader_left()
     except Exception as error:  # noqa: BLE001 -- the process's edge
         problem, exit_code = _account(error)
-        typer.echo(f"conclave: {' '.join(problem.split())}", err=True)
+        typer.echo(_line(problem), err=True)
         return exit_code
     return returned if isinstance(returned, int) else EXIT_DONE
 
@@ -97,6 +97,11 @@ def _account(error: Exception) -> tuple[str, int]:
             return _system_refusal(error), EXIT_BAD_USAGE
         case _:
             return _internal_error(error), EXIT_DOES_NOT_HOLD
+
+
+def _line(problem: str) -> str:
+    """Fold a problem into one line; the help that stands for a missing command stays whole."""
+    return problem if problem.startswith("Usage: ") else f"conclave: {' '.join(problem.split())}"
 
 
 def _reader_left() -> int:

@@ -114,6 +114,12 @@ def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Usage: conclave" in capsys.readouterr().out
 
 
+def test_a_missing_subcommand_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """A command of commands, called alone, shows its help on stderr and exits 2."""
+    assert cli.run(["keys"]) == 2
+    assert capsys.readouterr().err.startswith("Usage: conclave keys [OPTIONS] COMMAND [ARGS]...\n")
+
+
 def test_the_version_is_the_projects(capsys: pytest.CaptureFixture[str]) -> None:
     """``--version`` prints the installed version."""
     assert cli.run(["--version"]) == 0
