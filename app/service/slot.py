@@ -49,6 +49,10 @@ class ServiceSlot:
         """Whether the process has been asked to end."""
         return self._draining.is_set()
 
+    def check_open(self) -> None:
+        """Raise what :attr:`service` raises unless it is there."""
+        _ = self.service
+
     def fill(self, service: AnsweringService) -> None:
         """Serve ``service`` from now on."""
         self._service = service

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.data.schema import NumericFeature
-from app.data.vectors import parse_features
+from app.data.schema import NumericFeature, Schema
+from app.data.vectors import Vector, parse_features
 
 if TYPE_CHECKING:
-    from app.data.schema import CategoricalFeature, Schema
+    from app.data.schema import Feature
 
-__all__ = ["describe_schema", "parse_features"]
+__all__ = ["Schema", "Vector", "describe_schema", "parse_features"]
 
 
 def describe_schema(schema: Schema) -> dict[str, object]:
@@ -27,7 +27,7 @@ def describe_schema(schema: Schema) -> dict[str, object]:
     }
 
 
-def _describe(feature: NumericFeature | CategoricalFeature) -> dict[str, object]:
+def _describe(feature: Feature) -> dict[str, object]:
     if isinstance(feature, NumericFeature):
         return {
             "name": feature.name,

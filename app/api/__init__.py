@@ -1,0 +1,1 @@
+"""HTTP only: routes, roles, bodies, and the one table from errors to statuses."""

@@ -1,0 +1,108 @@
+"""Who may use a route: keys, roles, and what a browser must not be tricked into."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from app.api.binding import is_loopback
+from app.api.key_ring import KeyRing, Role
+from app.api.refusals import CrossSiteError, MisdirectedRequestError
+from app.errors import ForbiddenError, UnauthorizedError
+
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+
+SEND_A_KEY: Final = (
+    "send a key of this server as `Authorization: Bearer KEY`, or as the password of Basic"
+)
+CROSS_SITE: Final = (
+    "a browser sent this for a page of another site, which may not spend this server's "
+    "budget; call it from a program, or with a Bearer key"
+)
+MISDIRECTED: Final = (
+    "this server has no keys and answers to loopback names only; use http://127.0.0.1 or "
+    "http://localhost with its port"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The door of every route that has a role.
+
+    Attributes:
+        keys: the known keys; None grants every role to everyone who can connect.
+        loopback_only: whether the server listens on loopback without keys.  Its
+            ``Host`` must then be a loopback name, so that no web page reaches it
+            through a name of its own (DNS rebinding).
+
+    """
+
+    keys: KeyRing | None
+    loopback_only: bool = False
+
+    def check(self, headers: Headers, needed: Role, *, writes: bool) -> None:
+        """Let a request in, or raise; ``writes`` says that it can spend budget.
+
+        Raises:
+            UnauthorizedError: no key, or an unknown one.
+            ForbiddenError: a key of another role.
+            CrossSiteError: a browser's request for another site.
+            MisdirectedRequestError: a ``Host`` that is not a loopback name.
+
+        """
+        scheme, credentials = _authorization(headers)
+        if self.loopback_only and not is_loopback(_host_name(headers)):
+            raise MisdirectedRequestError(MISDIRECTED)
+        # A browser adds a Basic password on its own, but never a Bearer key.
+        if writes and (self.keys is None or scheme == "basic"):
+            _refuse_cross_site(headers)
+        if self.keys is not None:
+            _check_role(self.keys, _presented_key(scheme, credentials), needed)
+
+
+def _check_role(keys: KeyRing, presented: str | None, needed: Role) -> None:
+    key = None if presented is None else keys.find(presented)
+    if key is None:
+        raise UnauthorizedError(SEND_A_KEY)
+    if not key.role.allows(needed):
+        text = f"this route needs the role {needed}, and the key has {key.role}; send another key"
+        raise ForbiddenError(text)
+
+
+def _authorization(headers: Headers) -> tuple[str, str]:
+    scheme, _, credentials = headers.get("authorization", "").partition(" ")
+    return scheme.lower(), credentials.strip()
+
+
+def _presented_key(scheme: str, credentials: str) -> str | None:
+    if scheme == "bearer":
+        return credentials
+    return _basic_password(credentials) if scheme == "basic" else None
+
+
+def _basic_password(credentials: str) -> str | None:
+    try:
+        text = base64.b64decode(credentials, validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return None
+    return text.partition(":")[2]
+
+
+def _host_name(headers: Headers) -> str:
+    try:
+        return urlsplit("//" + headers.get("host", "")).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _refuse_cross_site(headers: Headers) -> None:
+    """Compare ``Origin``, which browsers send with every POST, with ``Host``."""
+    origin = headers.get("origin")
+    if origin is None:
+        return
+    if origin.partition("://")[2].lower() != headers.get("host", "").lower():
+        raise CrossSiteError(CROSS_SITE)

@@ -1,0 +1,106 @@
+"""The HTTP application: routes, their door, and the shape of every refusal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
+
+from app.api.access import Access
+from app.api.endpoint import Api, Endpoint
+from app.api.key_ring import Role
+from app.api.limits import Limits
+from app.api.openapi import VERSION, build_document
+from app.api.problems import from_router, problem_response
+from app.api.routes import ROUTES, RouteEntry
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import Lifespan
+
+    from app.api.key_ring import KeyRing
+    from app.service.slot import ServiceSlot
+
+DEFAULT_LIMITS: Final = Limits()
+
+
+class ConclaveApplication(FastAPI):
+    """FastAPI with our own description of itself: the routes are typed by hand."""
+
+    documents_keys = False
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI 3.1 document."""
+        if self.openapi_schema is None:
+            self.openapi_schema = build_document(with_keys=self.documents_keys)
+        return self.openapi_schema
+
+
+def create_application(
+    slot: ServiceSlot,
+    keys: KeyRing | None,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    page: Response | None = None,
+    loopback_only: bool = False,
+    lifespan: Lifespan[FastAPI] | None = None,
+) -> FastAPI:
+    """Build the application around a slot that may still be empty.
+
+    Args:
+        slot: where the service will be; requests before that get 503 ``opening``.
+        keys: who may do what; None grants every role.
+        limits: the maxima of the HTTP layer.
+        page: the dashboard, served at ``/``; None serves nothing there.
+        loopback_only: whether the server listens on loopback without keys, and
+            so answers to loopback names in ``Host`` only.
+        lifespan: what runs around serving, e.g. opening and closing the release.
+
+    """
+    api = Api(slot, limits)
+    access = Access(keys, loopback_only=loopback_only)
+    entries = (*ROUTES, *_page_entries(page))
+    application = ConclaveApplication(
+        title="Conclave",
+        version=VERSION,
+        routes=[_route(api, access, entry) for entry in entries],
+        exception_handlers={HTTPException: _refuse_route},
+        lifespan=lifespan,
+        redirect_slashes=False,
+        # Their pages load scripts from other hosts; the document itself is served.
+        docs_url=None,
+        redoc_url=None,
+        # Spans and logs of raw latency and exception text would leave the promise
+        # of docs/guarantee.md, whatever the environment says.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+    )
+    application.documents_keys = keys is not None
+    return application
+
+
+def _route(api: Api, access: Access, entry: RouteEntry) -> Route:
+    endpoint = Endpoint(api, access, entry.role, entry.handler)
+    return Route(entry.path, endpoint, methods=[entry.method], name=entry.handler.__name__)
+
+
+def _page_entries(page: Response | None) -> list[RouteEntry]:
+    if page is None:
+        return []
+
+    async def dashboard(api: Api, request: Request) -> Response:
+        """Serve the page itself, which holds no number: it asks for the budget."""
+        del api, request
+        return page
+
+    return [RouteEntry("GET", "/", Role.READ, dashboard)]
+
+
+async def _refuse_route(request: Request, error: Exception) -> Response:
+    """Answer the router's own refusals in the one error shape."""
+    del request
+    if not isinstance(error, HTTPException):
+        raise error
+    return problem_response(from_router(error))

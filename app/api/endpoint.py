@@ -1,0 +1,91 @@
+"""The process edge of a route: access before, and every error a problem after."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+from starlette.requests import ClientDisconnect, Request
+
+from app.api.problems import problem_response, slug_of
+from app.errors import IntegrityError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from app.api.access import Access
+    from app.api.key_ring import Role
+    from app.api.limits import Limits
+    from app.service.slot import ServiceSlot
+
+log = structlog.get_logger("conclave.api")
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """What every handler may use."""
+
+    slot: ServiceSlot
+    limits: Limits
+
+
+Handler = Callable[[Api, Request], Awaitable["ASGIApp"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One route's ASGI application.
+
+    Attributes:
+        api: passed to the handler.
+        access: the door.
+        role: what a key needs; None for a route that is open to all.
+        handler: makes the reply, whole or streaming, or raises.
+
+    """
+
+    api: Api
+    access: Access
+    role: Role | None
+    handler: Handler
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; nothing escapes, so that no server logs a traceback."""
+        request = Request(scope, receive, send)
+        try:
+            reply = await self._reply(request)
+            await reply(scope, receive, send)
+        except (ClientDisconnect, OSError):
+            # A client that hangs up changes nothing: what was decided stays recorded.
+            return
+        except Exception as error:  # noqa: BLE001 -- the edge; its text may be private
+            log.error(  # noqa: TRY400 -- a traceback may be private too
+                "reply_aborted", path=scope["path"], error=type(error).__name__
+            )
+
+    async def _reply(self, request: Request) -> ASGIApp:
+        try:
+            if self.role is not None:
+                writes = request.method == "POST"
+                self.access.check(request.headers, self.role, writes=writes)
+            return await self.handler(self.api, request)
+        except (ClientDisconnect, OSError):
+            raise
+        except Exception as error:  # noqa: BLE001 -- the edge: an unknown error has fixed text
+            note_refusal(self.api, request.url.path, error)
+            return problem_response(error)
+
+
+def note_refusal(api: Api, path: str, error: Exception, *, count: int = 1) -> None:
+    """Log ``count`` equal refusals by class only; an integrity error ends the service."""
+    if isinstance(error, IntegrityError):
+        api.slot.stop(error)
+    log.info(
+        "request_refused",
+        path=path,
+        problem=slug_of(error),
+        error=type(error).__name__,
+        count=count,
+    )

@@ -1,0 +1,100 @@
+"""``GET /budget/events``: the budget as server-sent events, on every change."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from starlette.requests import ClientDisconnect
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
+
+    from app.api.endpoint import Api
+
+KEEP_ALIVE: Final = b": keep-alive\n\n"
+HEADERS: Final = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+)
+
+
+async def open_events(api: Api, request: Request) -> EventStream:
+    """Begin a stream once the release is open."""
+    api.slot.check_open()
+    return EventStream(api, head_only=request.method == "HEAD")
+
+
+class EventStream:
+    """The reply to one subscriber: the budget now, then again after every change."""
+
+    def __init__(self, api: Api, *, head_only: bool) -> None:
+        """Serve the budget of ``api``; a HEAD request gets the headers alone."""
+        self._api = api
+        self._head_only = head_only
+        self._changed = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send events until the client is gone, the service closes or the server drains."""
+        del scope
+        await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": HEADERS})
+        if not self._head_only:
+            await self._send_until_the_end(receive, send)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send_until_the_end(self, receive: Receive, send: Send) -> None:
+        """Send beside what can end the stream; whichever ends first ends the rest."""
+        async with self._api.slot.service.subscribe() as changes:
+            tasks = [
+                asyncio.create_task(self._send_events(send)),
+                asyncio.create_task(self._note_changes(changes)),
+                asyncio.create_task(_wait_for_hang_up(receive)),
+                asyncio.create_task(self._api.slot.drained()),
+            ]
+            try:
+                ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                await _cancel(tasks)
+        for task in ended:
+            task.result()
+
+    async def _note_changes(self, changes: AsyncIterator[None]) -> None:
+        async for _ in changes:
+            self._changed.set()
+
+    async def _send_events(self, send: Send) -> None:
+        limits = self._api.limits
+        event = self._event()
+        while True:
+            await send({"type": "http.response.body", "body": event, "more_body": True})
+            # Changes that come closer together than this share one event.
+            await asyncio.sleep(limits.event_interval_seconds)
+            try:
+                await asyncio.wait_for(self._changed.wait(), limits.keep_alive_seconds)
+            except TimeoutError:
+                event = KEEP_ALIVE
+            else:
+                self._changed.clear()
+                event = self._event()
+
+    def _event(self) -> bytes:
+        body = msgspec.json.encode(self._api.slot.service.budget())
+        return b"event: budget\ndata: " + body + b"\n\n"
+
+
+async def _wait_for_hang_up(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        continue
+    raise ClientDisconnect
+
+
+async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,245 @@
+"""JSON Schemas of what goes over HTTP, each with an example; data, no logic."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+JsonSchema = dict[str, Any]
+
+VALUE: Final[JsonSchema] = {
+    "description": "a number or, for a categorical feature, a string; null where missing",
+    "type": ["number", "string", "null"],
+}
+QUERY: Final[JsonSchema] = {
+    "type": "object",
+    "properties": {
+        "features": {
+            "description": "in schema order, or by feature name; GET /schema lists both",
+            "oneOf": [
+                {"type": "array", "items": VALUE},
+                {"type": "object", "additionalProperties": VALUE},
+            ],
+        }
+    },
+    "required": ["features"],
+    "additionalProperties": False,
+    "examples": [
+        {"features": [39, "Private"]},
+        {"features": {"age": 39, "workclass": "Private"}},
+    ],
+}
+QUERY_LINE: Final[JsonSchema] = {
+    **QUERY,
+    "properties": {
+        **QUERY["properties"],
+        "idempotency_key": {
+            "description": "stands for the Idempotency-Key header, line by line",
+            "type": ["string", "null"],
+            "minLength": 1,
+            "maxLength": 255,
+        },
+    },
+    "examples": [{"features": [39, "Private"], "idempotency_key": "row-17"}],
+}
+ANSWER: Final[JsonSchema] = {
+    "type": "object",
+    "properties": {
+        "query_id": {
+            "description": "number of the fresh answer, from 1; null from the classifier",
+            "type": ["integer", "null"],
+        },
+        "label": {
+            "description": "one of the schema's classes; null where unstable and abstaining",
+            "type": ["string", "null"],
+        },
+        "stable": {"type": "boolean"},
+        "phase": {"enum": ["ensemble", "classifier", "halted"]},
+        "replayed": {"description": "a recorded answer given again", "type": "boolean"},
+    },
+    "required": ["query_id", "label", "stable", "phase", "replayed"],
+    "examples": [
+        {
+            "query_id": 17,
+            "label": ">50K",
+            "stable": True,
+            "phase": "ensemble",
+            "replayed": False,
+        }
+    ],
+}
+PROBLEM: Final[JsonSchema] = {
+    "description": "RFC 9457; docs/errors.md lists every type with what to do about it",
+    "type": "object",
+    "properties": {
+        "type": {"type": "string", "pattern": "^urn:conclave:problem:[a-z-]+$"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"description": "what is wrong and what to do", "type": "string"},
+        "feature": {"description": "the feature at fault, where one is", "type": "string"},
+    },
+    "required": ["type", "title", "status", "detail"],
+}
+LEDGER_HEAD: Final[JsonSchema] = {
+    "type": "object",
+    "properties": {
+        "sequence": {"type": "integer"},
+        "hash": {"description": "SHA-256 of the newest entry, hex", "type": "string"},
+    },
+    "required": ["sequence", "hash"],
+    "examples": [{"sequence": 40, "hash": "9f2c" * 16}],
+}
+LEDGER_PAGE: Final[JsonSchema] = {
+    "type": "object",
+    "properties": {
+        "entries": {
+            "description": "public parts, oldest first, each with its sequence and hash",
+            "type": "array",
+            "items": {"type": "object"},
+        },
+        "head": {"$ref": "#/components/schemas/LedgerHead"},
+    },
+    "required": ["entries", "head"],
+    "examples": [{"entries": [], "head": LEDGER_HEAD["examples"][0]}],
+}
+CHARGE: Final[JsonSchema] = {
+    "type": "object",
+    "properties": {
+        "mechanism": {"enum": ["relabel", "answers", "classifier", "statistics"]},
+        "epsilon": {"type": "number"},
+        "delta": {"type": "number"},
+    },
+    "required": ["mechanism", "epsilon", "delta"],
+}
+COUNT: Final[JsonSchema] = {"type": "integer", "minimum": 0}
+LIMIT: Final[JsonSchema] = {
+    "description": "null where unlimited",
+    "type": ["integer", "null"],
+    "minimum": 0,
+}
+BUDGET: Final[JsonSchema] = {
+    "type": "object",
+    "properties": {
+        "release": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}},
+            "required": ["name"],
+        },
+        "phase": {"enum": ["ensemble", "classifier", "halted"]},
+        "epsilon": {"type": "number"},
+        "delta": {"type": "number"},
+        "charged": {
+            "description": "committed, by mechanism",
+            "type": "array",
+            "items": CHARGE,
+        },
+        "reserved": {
+            "description": "set aside for what is not drawn yet",
+            "type": "array",
+            "items": CHARGE,
+        },
+        "queries": {
+            "description": "fresh answers of the ensemble, stable and unstable",
+            "type": "object",
+            "properties": {"answered": COUNT, "limit": LIMIT, "left": LIMIT},
+            "required": ["answered", "limit", "left"],
+        },
+        "unstable": {
+            "type": "object",
+            "properties": {"count": COUNT, "cutoff": LIMIT, "left": LIMIT},
+            "required": ["count", "cutoff", "left"],
+        },
+        "ensemble": {
+            "type": "object",
+            "properties": {"size": LIMIT},
+            "required": ["size"],
+        },
+        "ledger": {
+            "type": "object",
+            "properties": {"sequence": COUNT, "head": {"type": "string"}},
+            "required": ["sequence", "head"],
+        },
+    },
+    "required": [
+        "release",
+        "phase",
+        "epsilon",
+        "delta",
+        "charged",
+        "reserved",
+        "queries",
+        "unstable",
+        "ensemble",
+        "ledger",
+    ],
+    "examples": [
+        {
+            "release": {"name": "adult-income"},
+            "phase": "ensemble",
+            "epsilon": 1.0,
+            "delta": 1e-06,
+            "charged": [
+                {"mechanism": "relabel", "epsilon": 0.1, "delta": 0.0},
+                {"mechanism": "answers", "epsilon": 0.6, "delta": 1e-06},
+            ],
+            "reserved": [{"mechanism": "classifier", "epsilon": 0.3, "delta": 0.0}],
+            "queries": {"answered": 17, "limit": 1000, "left": 983},
+            "unstable": {"count": 1, "cutoff": 5, "left": 4},
+            "ensemble": {"size": 800},
+            "ledger": {"sequence": 12, "head": "9f2c" * 16},
+        }
+    ],
+}
+SCHEMA: Final[JsonSchema] = {
+    "type": "object",
+    "properties": {
+        "release": {"type": "string"},
+        "features": {"type": "array", "items": {"type": "object"}},
+        "label": {"type": "string"},
+        "classes": {"type": "array", "items": {"type": "string"}},
+        "missing": {
+            "description": "tokens that stand for a missing value",
+            "type": "array",
+            "items": {"type": "string"},
+        },
+    },
+    "required": ["release", "features", "label", "classes", "missing"],
+    "examples": [
+        {
+            "release": "adult-income",
+            "features": [
+                {"name": "age", "kind": "numeric", "bounds": [17.0, 90.0]},
+                {
+                    "name": "workclass",
+                    "kind": "categorical",
+                    "categories": ["Private", "State-gov"],
+                },
+            ],
+            "label": "income",
+            "classes": ["<=50K", ">50K"],
+            "missing": ["?"],
+        }
+    ],
+}
+STATUS: Final[JsonSchema] = {
+    "type": "object",
+    "properties": {"status": {"enum": ["alive", "ready"]}},
+    "required": ["status"],
+    "examples": [{"status": "ready"}],
+}
+CLASSIFIER: Final[JsonSchema] = {
+    "description": "the published classifier; docs/http.md has its members",
+    "type": "object",
+    "examples": [{"kind": "tree"}],
+}
+COMPONENTS: Final[dict[str, JsonSchema]] = {
+    "Query": QUERY,
+    "QueryLine": QUERY_LINE,
+    "Answer": ANSWER,
+    "Problem": PROBLEM,
+    "Budget": BUDGET,
+    "LedgerPage": LEDGER_PAGE,
+    "LedgerHead": LEDGER_HEAD,
+    "Classifier": CLASSIFIER,
+    "Schema": SCHEMA,
+    "Status": STATUS,
+}

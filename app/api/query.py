@@ -1,0 +1,30 @@
+"""``POST /query``: one vector, one answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from starlette.responses import Response
+
+from app.api.bodies import JSON, JSON_TYPES, check_media_type, read_body
+from app.api.query_body import idempotency_key, parse_body
+from app.service.models import Answer, Query
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from app.api.endpoint import Api
+
+
+async def answer_query(api: Api, request: Request) -> Response:
+    """Validate one query, wait until its answer is committed, and give it."""
+    service = api.slot.service
+    check_media_type(request.headers, JSON_TYPES)
+    key = idempotency_key(request.headers)
+    body = await read_body(request, bytes_max=api.limits.body_bytes_max)
+    query = Query(parse_body(service.schema, body), key)
+    (outcome,) = await service.answer_many([query])
+    if not isinstance(outcome, Answer):
+        raise outcome
+    return Response(msgspec.json.encode(outcome), media_type=JSON)

@@ -1,0 +1,146 @@
+"""From the bytes of a query to a validated one: bad input is refused here, uncharged."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+
+import msgspec
+
+from app.api.refusals import InvalidParameterError
+from app.errors import MalformedBodyError
+from app.service.models import Query
+from app.service.validate import Schema, Vector, parse_features
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.datastructures import Headers
+
+SHAPE: Final = (
+    'send one JSON object {"features": [...]} with the values in schema order, or '
+    '{"features": {...}} with each value by its feature\'s name; GET /schema lists them'
+)
+REPEATED: Final = "the body names a member twice, so its meaning is unclear; name each once"
+KEY_SHAPE: Final = (
+    "an idempotency key is 1 to 255 visible ASCII characters, plain or as one quoted string, "
+    "and is sent once"
+)
+KEY_PATTERN: Final = re.compile(r"[\x21-\x7e]{1,255}")
+QUOTED_KEY_PATTERN: Final = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"')
+QUOTED_PAIR_PATTERN: Final = re.compile(r"\\(.)")
+
+
+class QueryBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of ``POST /query``; the values are checked against the schema."""
+
+    features: list[Any] | dict[str, Any]
+
+
+class QueryLine(QueryBody):
+    """A line of ``POST /query/stream``, which has no header of its own for a key."""
+
+    idempotency_key: str | None = None
+
+
+BodyT = TypeVar("BodyT", bound=QueryBody)
+
+_BODY: Final = msgspec.json.Decoder(QueryBody)
+_LINE: Final = msgspec.json.Decoder(QueryLine)
+
+
+def parse_body(schema: Schema, body: bytes) -> Vector:
+    """Return the vector that a body of ``POST /query`` posts.
+
+    Raises:
+        MalformedBodyError: not one JSON object of the right shape.
+        InvalidFeaturesError: a vector that does not fit the schema.
+
+    """
+    return _parse(_BODY, schema, body)[1]
+
+
+def parse_line(schema: Schema, line: bytes) -> Query:
+    """Return the query of one line of a stream; raises as :func:`parse_body` does.
+
+    Raises:
+        InvalidParameterError: an ``idempotency_key`` that no header could carry.
+
+    """
+    decoded, vector = _parse(_LINE, schema, line)
+    key = decoded.idempotency_key
+    return Query(vector, None if key is None else _checked_key(key))
+
+
+def idempotency_key(headers: Headers) -> str | None:
+    """Return the ``Idempotency-Key``; a quoted string stands for what it quotes.
+
+    Raises:
+        InvalidParameterError: empty, too long, not visible ASCII, or sent twice.
+
+    """
+    sent = headers.getlist("idempotency-key")
+    if not sent:
+        return None
+    if len(sent) > 1:
+        raise InvalidParameterError(KEY_SHAPE)
+    return _checked_key(sent[0].strip())
+
+
+def _checked_key(text: str) -> str:
+    quoted = QUOTED_KEY_PATTERN.fullmatch(text)
+    if quoted:
+        return QUOTED_PAIR_PATTERN.sub(r"\1", quoted[1])
+    if text.startswith('"') or not KEY_PATTERN.fullmatch(text):
+        raise InvalidParameterError(KEY_SHAPE)
+    return text
+
+
+def _parse(
+    decoder: msgspec.json.Decoder[BodyT], schema: Schema, body: bytes
+) -> tuple[BodyT, Vector]:
+    try:
+        decoded = decoder.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        _refuse(schema, body)
+    vector = parse_features(schema, decoded.features)
+    # The decoder keeps the last of two members with one name; a client that
+    # sends both is mistaken about one of them.
+    if isinstance(decoded.features, dict) or body.count(b'"features"') > 1:
+        _refuse_repeated_members(body)
+    return decoded, vector
+
+
+def _refuse(schema: Schema, body: bytes) -> NoReturn:
+    """Tell a number that no float64 holds, which names its feature, from a broken body."""
+    try:
+        loose = json.loads(body.decode("utf-8"), parse_int=float)
+    except (ValueError, RecursionError):
+        raise MalformedBodyError(f"the body is not JSON; {SHAPE}") from None
+    features = loose.get("features") if isinstance(loose, dict) else None
+    if _has_non_finite_number(features):
+        parse_features(schema, features)
+    raise MalformedBodyError(SHAPE)
+
+
+def _has_non_finite_number(features: object) -> bool:
+    """Look for NaN, Infinity and 1e999, which the standard library's parser lets through."""
+    values: Sequence[object] = ()
+    if isinstance(features, dict):
+        values = tuple(features.values())
+    elif isinstance(features, list):
+        values = features
+    return any(isinstance(value, float) and not math.isfinite(value) for value in values)
+
+
+def _refuse_repeated_members(body: bytes) -> None:
+    json.loads(body, object_pairs_hook=_distinct)
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise MalformedBodyError(REPEATED)
+    return members

@@ -1,0 +1,96 @@
+"""The cheap routes: budget, ledger, classifier, schema, probes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from starlette.responses import Response
+
+from app.api.bodies import JSON
+from app.api.refusals import InvalidParameterError, NotAcceptableError
+from app.service.validate import describe_schema
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from app.api.endpoint import Api
+
+NUMBER_DIGITS_MAX: Final = 18
+LEDGER_LIMIT_DEFAULT: Final = 100
+CLASSIFIER_TYPES: Final = frozenset({JSON, "application/*", "*/*"})
+JSON_ONLY: Final = "the classifier is given as JSON; send `Accept: application/json`"
+
+
+async def budget(api: Api, request: Request) -> Response:
+    """Give phase, charges and what is left."""
+    del request
+    return _json(api.slot.service.budget())
+
+
+async def ledger(api: Api, request: Request) -> Response:
+    """Give a page of the ledger's public part, and the head it was read at."""
+    limit_max = api.limits.ledger_entries_max
+    after = _whole_number(request, "after", default=0, least=0, most=10**NUMBER_DIGITS_MAX)
+    limit = _whole_number(request, "limit", default=LEDGER_LIMIT_DEFAULT, least=1, most=limit_max)
+    service = api.slot.service
+    entries = await service.ledger_entries(after=after, limit=limit)
+    return _json({"entries": entries, "head": service.ledger_head()})
+
+
+async def ledger_head(api: Api, request: Request) -> Response:
+    """Give sequence and hash of the newest entry."""
+    del request
+    return _json(api.slot.service.ledger_head())
+
+
+async def classifier(api: Api, request: Request) -> Response:
+    """Give the published classifier to a client that takes JSON."""
+    body = api.slot.service.classifier()
+    accepted = request.headers.get("accept", "*/*")
+    if not any(_offers(part) in CLASSIFIER_TYPES for part in accepted.split(",")):
+        raise NotAcceptableError(JSON_ONLY)
+    return Response(body, media_type=JSON, headers={"vary": "accept"})
+
+
+async def schema(api: Api, request: Request) -> Response:
+    """Give what a client needs to ask: features in order, classes, missing tokens."""
+    del request
+    service = api.slot.service
+    return _json({"release": service.release_name} | describe_schema(service.schema))
+
+
+async def alive(api: Api, request: Request) -> Response:
+    """Say that the process answers."""
+    del api, request
+    return _json({"status": "alive"})
+
+
+async def ready(api: Api, request: Request) -> Response:
+    """Say that the release is open, in whatever phase; refuse while it is not."""
+    del request
+    api.slot.check_open()
+    return _json({"status": "ready"})
+
+
+def _json(document: object) -> Response:
+    body = msgspec.json.encode(document)
+    return Response(body, media_type=JSON, headers={"cache-control": "no-store"})
+
+
+def _offers(part: str) -> str:
+    """Return the media type of one part of ``Accept``; nothing where it has weight 0."""
+    media_type, *parameters = (each.strip().lower() for each in part.split(";"))
+    refused = any(each.replace(" ", "").rstrip("0.") == "q=" for each in parameters)
+    return "" if refused else media_type
+
+
+def _whole_number(request: Request, name: str, *, default: int, least: int, most: int) -> int:
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if text.isascii() and text.isdecimal() and len(text) <= NUMBER_DIGITS_MAX:
+        number = int(text)
+        if least <= number <= most:
+            return number
+    raise InvalidParameterError(f"{name} is a whole number from {least} to {most}")

@@ -1,0 +1,40 @@
+"""Every route with the role that it needs: nothing is served that is not listed here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from app.api import reads
+from app.api.events import open_events
+from app.api.key_ring import Role
+from app.api.query import answer_query
+from app.api.stream import open_stream
+
+if TYPE_CHECKING:
+    from app.api.endpoint import Handler
+
+
+@dataclass(frozen=True, slots=True)
+class RouteEntry:
+    """One method of one path; a role of None is open to everyone who can connect."""
+
+    method: str
+    path: str
+    role: Role | None
+    handler: Handler
+
+
+ROUTES: Final = (
+    # The router tries them in this order, so the busiest come first.
+    RouteEntry("POST", "/query", Role.QUERY, answer_query),
+    RouteEntry("POST", "/query/stream", Role.QUERY, open_stream),
+    RouteEntry("GET", "/budget", Role.READ, reads.budget),
+    RouteEntry("GET", "/budget/events", Role.READ, open_events),
+    RouteEntry("GET", "/ledger", Role.ADMIN, reads.ledger),
+    RouteEntry("GET", "/ledger/head", Role.READ, reads.ledger_head),
+    RouteEntry("GET", "/classifier", Role.QUERY, reads.classifier),
+    RouteEntry("GET", "/schema", Role.QUERY, reads.schema),
+    RouteEntry("GET", "/healthz", None, reads.alive),
+    RouteEntry("GET", "/readyz", None, reads.ready),
+)

@@ -1,0 +1,165 @@
+"""``POST /query/stream``: a query a line, an answer a line, in the same order.
+
+Three tasks run side by side, so that a client may send everything before it
+reads, or wait for each answer before it sends the next query: one reads lines,
+one answers whatever lines have come, and one sends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from starlette.requests import ClientDisconnect
+
+from app.api.bodies import LINE_TYPES, NDJSON, check_media_type
+from app.api.channel import Channel
+from app.api.endpoint import note_refusal
+from app.api.lines import LineCutter, Overlong
+from app.api.problems import problem_body
+from app.api.query_body import parse_line
+from app.api.refusals import InvalidParameterError
+from app.errors import IntegrityError, RequestError, TooLargeError, UnavailableError
+from app.service.models import Answer, Query
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
+
+    from app.api.endpoint import Api
+    from app.api.lines import Line
+
+Refusal = RequestError | UnavailableError | IntegrityError
+
+DRAINING: Final = (
+    "the server is shutting down and did not take this line; nothing was charged, send it "
+    "again in a moment"
+)
+KEY_OF_A_STREAM: Final = (
+    "one Idempotency-Key cannot stand for the queries of a stream; give each line an "
+    '"idempotency_key" member'
+)
+HEADERS: Final = (
+    (b"content-type", NDJSON.encode()),
+    (b"cache-control", b"no-store"),
+    # nginx would otherwise collect the answers before it passes them on.
+    (b"x-accel-buffering", b"no"),
+)
+
+
+async def open_stream(api: Api, request: Request) -> QueryStream:
+    """Check what can be checked before the first line."""
+    api.slot.check_open()
+    check_media_type(request.headers, LINE_TYPES)
+    if "idempotency-key" in request.headers:
+        raise InvalidParameterError(KEY_OF_A_STREAM)
+    return QueryStream(api)
+
+
+class QueryStream:
+    """The reply to one stream of queries."""
+
+    def __init__(self, api: Api) -> None:
+        """Start with nothing read and nothing to send."""
+        self._api = api
+        limits = api.limits
+        self._lines: Channel[Line] = Channel(bytes_max=limits.stream_unread_bytes_max)
+        self._replies: Channel[bytes] = Channel(bytes_max=limits.stream_unsent_bytes_max)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve until the last line is answered, the client is gone or the server ends."""
+        del scope
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                reader = tasks.create_task(self._read(receive))
+                watch = tasks.create_task(self._stop_reading_when_drained(reader))
+                tasks.create_task(self._answer())
+                # The reader goes first: a client that waits for "100 Continue"
+                # gets it before the reply begins.
+                await asyncio.sleep(0)
+                await self._send(send)
+                watch.cancel()
+        except* (ClientDisconnect, OSError):
+            pass
+
+    async def _read(self, receive: Receive) -> None:
+        """Cut the request into lines until it ends."""
+        cutter = LineCutter(line_bytes_max=self._api.limits.line_bytes_max)
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            more = message.get("more_body", False)
+            lines = cutter.feed(message.get("body", b""))
+            for line in lines if more else lines + cutter.finish():
+                await self._lines.put(line, size_bytes=_size_bytes(line))
+        self._lines.close()
+
+    async def _stop_reading_when_drained(self, reader: asyncio.Task[None]) -> None:
+        await self._api.slot.drained()
+        reader.cancel()
+        self._lines.close()
+
+    async def _answer(self) -> None:
+        """Answer the lines that have come, a window at a time, in order."""
+        while lines := await self._lines.take(count_max=self._api.limits.stream_lines_max):
+            reply = await self._answer_window(lines)
+            await self._replies.put(reply, size_bytes=len(reply))
+        self._replies.close()
+
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": HEADERS})
+        while replies := await self._replies.take(count_max=self._api.limits.stream_lines_max):
+            body = b"".join(replies)
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _answer_window(self, lines: Sequence[Line]) -> bytes:
+        """Return one line for each of ``lines``: an answer, or a problem in its place."""
+        parsed = [self._parse(line) for line in lines]
+        queries = [each for each in parsed if isinstance(each, Query)]
+        outcomes = iter(await self._answer_queries(queries))
+        replies = [next(outcomes) if isinstance(each, Query) else each for each in parsed]
+        self._note_refusals(replies)
+        return b"".join(_encode(reply) for reply in replies)
+
+    async def _answer_queries(self, queries: Sequence[Query]) -> Sequence[Answer | Refusal]:
+        if not queries:
+            return []
+        try:
+            return await self._api.slot.service.answer_many(queries)
+        except (IntegrityError, UnavailableError) as error:
+            return [error] * len(queries)
+
+    def _parse(self, line: Line) -> Query | Refusal:
+        if self._api.slot.draining:
+            return UnavailableError(DRAINING)
+        if isinstance(line, Overlong):
+            limit = self._api.limits.line_bytes_max
+            return TooLargeError(f"this line is longer than {limit} bytes; send shorter lines")
+        try:
+            return parse_line(self._api.slot.service.schema, line)
+        except (RequestError, UnavailableError, IntegrityError) as refusal:
+            return refusal
+
+    def _note_refusals(self, replies: Sequence[Answer | Refusal]) -> None:
+        """Log one line for each class of refusal in a window."""
+        refusals = {type(each): each for each in replies if not isinstance(each, Answer)}
+        counts = Counter(map(type, replies))
+        for kind, refusal in refusals.items():
+            note_refusal(self._api, "/query/stream", refusal, count=counts[kind])
+
+
+def _size_bytes(line: Line) -> int:
+    return 1 if isinstance(line, Overlong) else len(line)
+
+
+def _encode(reply: Answer | Refusal) -> bytes:
+    body = msgspec.json.encode(reply) if isinstance(reply, Answer) else problem_body(reply)
+    return body + b"\n"

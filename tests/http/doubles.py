@@ -1,0 +1,279 @@
+"""A small service in memory, and two ways to talk to an application without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+import httpx
+
+from app.api.application import create_application
+from app.api.key_ring import Key, KeyRing, Role, hash_of
+from app.api.limits import Limits
+from app.data.schema import CategoricalFeature, NumericFeature, Schema
+from app.errors import (
+    BudgetExhaustedError,
+    IdempotencyConflictError,
+    NotPublishedError,
+    RequestError,
+    UnavailableError,
+)
+from app.service.models import Answer, Query
+from app.service.slot import ServiceSlot
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from fastapi import FastAPI
+    from starlette.types import Message
+
+    from app.data.vectors import Vector
+
+SCHEMA = Schema(
+    label="income",
+    classes=("<=50K", ">50K"),
+    features=(
+        NumericFeature(name="age", lower=17.0, upper=90.0),
+        CategoricalFeature(name="workclass", categories=("Private", "State-gov")),
+    ),
+    missing=("?",),
+)
+JSON = {"Content-Type": "application/json"}
+NDJSON = {"Content-Type": "application/x-ndjson"}
+HEAD = "ab" * 32
+EXHAUSTED = "the release has halted"
+CONFLICT = "this Idempotency-Key was used with another feature vector"
+KEYS = {role: f"key-of-{role}" for role in Role}
+KEY_RING = KeyRing([Key(name=role, role=role, hash=hash_of(KEYS[role])) for role in Role])
+
+
+class MemoryService:
+    """Answers by age, replays by vector and key, halts after ``queries_max`` answers.
+
+    Attributes:
+        failure: raised in place of the next answers, or returned for each.
+        windows: the sizes of the batches that came.
+
+    """
+
+    schema = SCHEMA
+    release_name = "adult-income"
+
+    def __init__(self, *, queries_max: int = 1000) -> None:
+        """Start with nothing answered."""
+        self.queries_max = queries_max
+        self.failure: Exception | None = None
+        self.published: bytes | None = None
+        self.windows: list[int] = []
+        self.answers: dict[Vector, int] = {}
+        self.vector_of_key: dict[str, Vector] = {}
+        self.subscribers: set[asyncio.Queue[bool]] = set()
+
+    async def answer_many(
+        self, queries: Sequence[Query]
+    ) -> list[Answer | RequestError | UnavailableError]:
+        """Answer in order, as the service's interface has it."""
+        await asyncio.sleep(0)
+        self.windows.append(len(queries))
+        if isinstance(self.failure, UnavailableError):
+            return [self.failure] * len(queries)
+        if self.failure is not None:
+            raise self.failure
+        outcomes: list[Answer | RequestError | UnavailableError] = [
+            self._answer(query) for query in queries
+        ]
+        self.announce()
+        return outcomes
+
+    def _answer(self, query: Query) -> Answer | RequestError:
+        key = query.idempotency_key
+        if key is not None and self.vector_of_key.get(key, query.vector) != query.vector:
+            return IdempotencyConflictError(CONFLICT)
+        replayed = query.vector in self.answers
+        if not replayed and len(self.answers) >= self.queries_max:
+            return BudgetExhaustedError(EXHAUSTED)
+        query_id = self.answers.setdefault(query.vector, len(self.answers) + 1)
+        if key is not None:
+            self.vector_of_key[key] = query.vector
+        age = query.vector[0]
+        label = None if age is None else SCHEMA.classes[isinstance(age, float) and age >= 40]
+        return Answer(query_id, label, age is not None, "ensemble", replayed)
+
+    def budget(self) -> dict[str, object]:
+        """Return what changes with every answer."""
+        return {"phase": "ensemble", "queries": {"answered": len(self.answers), "limit": None}}
+
+    async def ledger_entries(self, *, after: int, limit: int) -> list[dict[str, object]]:
+        """Return one entry an answer."""
+        numbers = range(after + 1, min(after + limit, len(self.answers)) + 1)
+        return [{"sequence": number, "hash": HEAD} for number in numbers]
+
+    def ledger_head(self) -> dict[str, object]:
+        """Return a head of fixed hash."""
+        return {"sequence": len(self.answers), "hash": HEAD}
+
+    def classifier(self) -> bytes:
+        """Return what was published, if anything was."""
+        if self.published is None:
+            raise NotPublishedError("no classifier is published yet")
+        return self.published
+
+    @asynccontextmanager
+    async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:
+        """Yield on every announcement until the service closes."""
+        queue: asyncio.Queue[bool] = asyncio.Queue()
+        self.subscribers.add(queue)
+        try:
+            yield _changes(queue)
+        finally:
+            self.subscribers.discard(queue)
+
+    def announce(self, *, more: bool = True) -> None:
+        """Tell every subscriber of a change; ``more=False`` closes the service."""
+        for queue in self.subscribers:
+            queue.put_nowait(more)
+
+
+async def _changes(queue: asyncio.Queue[bool]) -> AsyncIterator[None]:
+    while await queue.get():
+        yield
+
+
+class Http:
+    """An application, its service, and a client of it, on an event loop of their own."""
+
+    def __init__(
+        self,
+        *,
+        keys: KeyRing | None = None,
+        limits: Limits | None = None,
+        is_open: bool = True,
+        loopback_only: bool = False,
+        queries_max: int = 1000,
+    ) -> None:
+        """Build all three; ``is_open=False`` leaves the slot empty."""
+        self.slot = ServiceSlot()
+        self.service = MemoryService(queries_max=queries_max)
+        if is_open:
+            self.slot.fill(self.service)
+        self.application: FastAPI = create_application(
+            self.slot, keys, limits=limits or Limits(), loopback_only=loopback_only
+        )
+        self.runner = asyncio.Runner()
+
+    def __enter__(self) -> Self:
+        """Return this."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the event loop."""
+        self.runner.close()
+
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Send one request and read the whole reply."""
+
+        async def send() -> httpx.Response:
+            transport = httpx.ASGITransport(self.application)
+            base = "http://127.0.0.1:8000"
+            async with httpx.AsyncClient(transport=transport, base_url=base) as client:
+                return await client.request(method, path, **options)
+
+        return self.runner.run(send())
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        """Send a GET."""
+        return self.request("GET", path, **options)
+
+    def ask(self, features: object, **headers: str) -> httpx.Response:
+        """Post one query."""
+        body = json.dumps({"features": features})
+        return self.request("POST", "/query", content=body, headers=JSON | headers)
+
+    def stream(self, *lines: object) -> list[dict[str, Any]]:
+        """Post lines, raw where they are bytes, and return the reply's lines."""
+        raw = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines]
+        reply = self.request("POST", "/query/stream", content=b"\n".join(raw), headers=NDJSON)
+        assert reply.status_code == 200
+        assert reply.headers["content-type"] == "application/x-ndjson"
+        return [json.loads(line) for line in reply.content.splitlines()]
+
+    def wire(self, method: str, path: str, **headers: str) -> Wire:
+        """Open a request whose body and reply are handled message by message."""
+        return Wire(self.application, method, path, headers)
+
+
+class Wire:
+    """One HTTP request at the level of ASGI messages, for what httpx cannot do."""
+
+    def __init__(
+        self, application: FastAPI, method: str, path: str, headers: dict[str, str]
+    ) -> None:
+        """Prepare the request; entering starts it."""
+        self._application = application
+        self._scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "root_path": "",
+            "headers": [(name.lower().encode(), text.encode()) for name, text in headers.items()],
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 8000),
+        }
+        self._incoming: asyncio.Queue[Message] = asyncio.Queue()
+        self._outgoing: asyncio.Queue[Message] = asyncio.Queue()
+        self.open_for_sending = asyncio.Event()
+        self.open_for_sending.set()
+
+    async def __aenter__(self) -> Self:
+        """Start the application on the request."""
+        application = self._application(self._scope, self._incoming.get, self._take)
+        self.task = asyncio.create_task(application)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End the application if it has not ended."""
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+    async def _take(self, message: Message) -> None:
+        await self.open_for_sending.wait()
+        self._outgoing.put_nowait(message)
+
+    def send(self, body: bytes, *, more: bool = True) -> None:
+        """Send a piece of the request's body."""
+        self._incoming.put_nowait({"type": "http.request", "body": body, "more_body": more})
+
+    def hang_up(self) -> None:
+        """Close the connection as a client."""
+        self._incoming.put_nowait({"type": "http.disconnect"})
+
+    async def receive(self) -> Message:
+        """Return the next message of the reply, waiting a second at most."""
+        return await asyncio.wait_for(self._outgoing.get(), 1.0)
+
+    async def receive_body(self) -> bytes:
+        """Return the next piece of the reply's body; empty at its end."""
+        message = await self.receive()
+        assert message["type"] == "http.response.body"
+        return bytes(message["body"])
+
+
+def problem(slug: str, title: str, status: int, detail: str, **more: str) -> dict[str, object]:
+    """Return the body that a refusal must have, to the last member."""
+    kind = f"urn:conclave:problem:{slug}"
+    return {"type": kind, "title": title, "status": status, "detail": detail, **more}
+
+
+def assert_problem(reply: httpx.Response, expected: dict[str, object]) -> None:
+    """Check status, media type and the whole body of a refusal."""
+    assert reply.json() == expected
+    assert reply.status_code == expected["status"]
+    assert reply.headers["content-type"] == "application/problem+json"
+    assert ("retry-after" in reply.headers) == (reply.status_code == 503)

@@ -1,0 +1,230 @@
+"""The cheap routes: budget, events, ledger, classifier, schema, the page, OpenAPI."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.api.application import create_application
+from app.api.limits import Limits
+from app.api.reads import JSON_ONLY
+from app.api.routes import ROUTES
+from app.dashboard.page import page_response
+from tests.http.doubles import HEAD, KEY_RING, Http, Wire, assert_problem, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def test_gives_the_budget_as_the_service_has_it() -> None:
+    """Numbers are JSON numbers, null where unlimited; nothing is cached."""
+    with Http() as http:
+        reply = http.get("/budget")
+    assert reply.json() == {"phase": "ensemble", "queries": {"answered": 0, "limit": None}}
+    assert reply.headers["cache-control"] == "no-store"
+
+
+async def next_event(wire: Wire) -> dict[str, Any]:
+    """Return the data of the next event."""
+    event = await wire.receive_body()
+    name, data = re.fullmatch(rb"event: (\w+)\ndata: (.*)\n\n", event).groups()  # type: ignore[union-attr]
+    assert name == b"budget"
+    document: dict[str, Any] = json.loads(data)
+    return document
+
+
+def test_sends_the_budget_on_every_change() -> None:
+    """The first event is the budget now; changes that come together share one."""
+
+    async def listen(http: Http) -> None:
+        async with http.wire("GET", "/budget/events") as wire:
+            start = await wire.receive()
+            assert dict(start["headers"])[b"content-type"] == b"text/event-stream"
+            assert (await next_event(wire))["queries"]["answered"] == 0
+            http.service.answers = {(1.0, None): 1, (2.0, None): 2}
+            http.service.announce()
+            http.service.announce()
+            assert (await next_event(wire))["queries"]["answered"] == 2
+            assert await wire.receive_body() == b": keep-alive\n\n"
+
+    with Http(limits=Limits(event_interval_seconds=0.01, keep_alive_seconds=0.05)) as http:
+        http.runner.run(listen(http))
+
+
+@pytest.mark.parametrize("how", ["drain", "close"])
+def test_events_end_when_the_server_does(how: str) -> None:
+    """A drain, or a service that closes, ends the stream properly."""
+
+    async def listen(http: Http) -> None:
+        async with http.wire("GET", "/budget/events") as wire:
+            await wire.receive()
+            await next_event(wire)
+            http.slot.drain() if how == "drain" else http.service.announce(more=False)
+            assert await wire.receive() == {
+                "type": "http.response.body",
+                "body": b"",
+                "more_body": False,
+            }
+            await wire.task
+            assert http.service.subscribers == set()
+
+    with Http() as http:
+        http.runner.run(listen(http))
+
+
+def test_a_listener_may_hang_up() -> None:
+    """Nothing is left of a client that went away."""
+
+    async def listen(http: Http) -> None:
+        async with http.wire("GET", "/budget/events") as wire:
+            await wire.receive()
+            await next_event(wire)
+            wire.hang_up()
+            await asyncio.wait_for(wire.task, 1.0)
+            assert http.service.subscribers == set()
+
+    with Http() as http:
+        http.runner.run(listen(http))
+
+
+def test_a_head_request_for_events_ends() -> None:
+    """HEAD gets the headers of the stream and no stream."""
+    with Http() as http:
+        reply = http.request("HEAD", "/budget/events")
+    assert reply.status_code == 200
+    assert reply.content == b""
+
+
+def test_pages_through_the_ledger() -> None:
+    """Entries follow ``after``, up to ``limit``, with the head they were read at."""
+    with Http() as http:
+        for age in range(5):
+            http.ask([age, None])
+        page = http.get("/ledger?after=2&limit=2").json()
+        rest = http.get("/ledger?after=4").json()
+        head = http.get("/ledger/head").json()
+    assert [entry["sequence"] for entry in page["entries"]] == [3, 4]
+    assert [entry["sequence"] for entry in rest["entries"]] == [5]
+    assert page["head"] == head == {"sequence": 5, "hash": HEAD}
+
+
+@pytest.mark.parametrize(
+    ("query", "detail"),
+    [
+        ("after=-1", "after is a whole number from 0 to 1000000000000000000"),
+        ("after=", "after is a whole number from 0 to 1000000000000000000"),
+        ("after=1e3", "after is a whole number from 0 to 1000000000000000000"),
+        ("limit=0", "limit is a whole number from 1 to 1000"),
+        ("limit=1001", "limit is a whole number from 1 to 1000"),
+        ("limit=ten", "limit is a whole number from 1 to 1000"),
+        ("limit=" + "9" * 5000, "limit is a whole number from 1 to 1000"),
+    ],
+)
+def test_refuses_a_page_that_is_none(query: str, detail: str) -> None:
+    """Both parameters are whole numbers within public bounds."""
+    with Http() as http:
+        expected = problem("invalid-parameter", "Invalid parameter", 400, detail)
+        assert_problem(http.get(f"/ledger?{query}"), expected)
+
+
+@pytest.mark.parametrize(
+    "accept", ["*/*", "application/json", "application/onnx, application/*;q=0.5", "text/html, */*"]
+)
+def test_gives_the_classifier_to_who_takes_json(accept: str) -> None:
+    """The bytes are the service's own."""
+    with Http() as http:
+        http.service.published = b'{"kind":"tree"}'
+        reply = http.get("/classifier", headers={"Accept": accept})
+    assert reply.content == b'{"kind":"tree"}'
+    assert reply.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("accept", ["application/onnx", "application/json;q=0, text/html"])
+def test_refuses_the_classifier_in_another_form(accept: str) -> None:
+    """What cannot be given is 406, not something else."""
+    with Http() as http:
+        http.service.published = b"{}"
+        reply = http.get("/classifier", headers={"Accept": accept})
+    assert_problem(reply, problem("not-acceptable", "Not acceptable", 406, JSON_ONLY))
+
+
+def test_describes_the_public_schema() -> None:
+    """A client learns from it what to post."""
+    with Http() as http:
+        assert http.get("/schema").json() == {
+            "release": "adult-income",
+            "features": [
+                {"name": "age", "kind": "numeric", "bounds": [17.0, 90.0]},
+                {
+                    "name": "workclass",
+                    "kind": "categorical",
+                    "categories": ["Private", "State-gov"],
+                },
+            ],
+            "label": "income",
+            "classes": ["<=50K", ">50K"],
+            "missing": ["?"],
+        }
+
+
+def test_serves_the_page_and_lets_nothing_else_load() -> None:
+    """The page is one file with a policy that allows its own script only."""
+    with Http() as http:
+        assert http.get("/").status_code == 404
+        http.application = create_application(http.slot, None, page=page_response())
+        reply = http.get("/")
+    assert reply.status_code == 200
+    assert reply.headers["content-type"] == "text/html; charset=utf-8"
+    assert re.findall(r"(?:https?:)?//[a-z]", reply.text) == []
+    policy = reply.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+
+
+def references(document: object) -> Iterator[str]:
+    """Yield every $ref in a document."""
+    if isinstance(document, dict):
+        if isinstance(document.get("$ref"), str):
+            yield document["$ref"]
+        for value in document.values():
+            yield from references(value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from references(value)
+
+
+@pytest.mark.parametrize("with_keys", [True, False])
+def test_documents_every_route_and_reply(with_keys: bool) -> None:  # noqa: FBT001 -- two cases
+    """The OpenAPI document has each route, an example of each reply, and no loose end."""
+    with Http(keys=KEY_RING if with_keys else None) as http:
+        document = http.get("/openapi.json").json()
+    assert document["openapi"] == "3.1.0"
+    described = {
+        (method.upper(), path) for path, entry in document["paths"].items() for method in entry
+    }
+    assert described == {(entry.method, entry.path) for entry in ROUTES}
+    for reference in references(document):
+        assert reference.removeprefix("#/components/schemas/") in document["components"]["schemas"]
+    for entry in ROUTES:
+        replies = document["paths"][entry.path][entry.method.lower()]["responses"]
+        assert ("401" in replies) == (with_keys and entry.role is not None)
+        assert all(
+            media["examples"] for reply in replies.values() for media in reply["content"].values()
+        )
+
+
+def test_documented_problems_are_those_that_happen() -> None:
+    """An example in the document has the members of a real problem."""
+    with Http() as http:
+        document = http.get("/openapi.json").json()
+    replies = document["paths"]["/query"]["post"]["responses"]
+    assert set(replies) >= {"200", "400", "409", "410", "413", "415", "422", "503"}
+    for status, reply in replies.items():
+        for media_type, media in reply["content"].items():
+            for slug, example in media["examples"].items():
+                if media_type == "application/problem+json":
+                    assert example["value"]["status"] == int(status)
+                    assert example["value"]["type"].endswith(slug)

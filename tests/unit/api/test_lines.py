@@ -1,0 +1,63 @@
+"""Cutting streams into lines, and the channel that carries them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.api.channel import Channel
+from app.api.lines import OVERLONG, LineCutter
+
+PIECES = st.binary(max_size=12).map(lambda raw: raw.replace(b"\r", b"\n").replace(b"x", b" "))
+
+
+@given(st.lists(PIECES, max_size=8))
+def test_cuts_the_same_lines_however_the_bytes_come(pieces: list[bytes]) -> None:
+    """Where the network breaks a stream makes no difference."""
+    cutter = LineCutter(line_bytes_max=1000)
+    lines = [line for piece in pieces for line in cutter.feed(piece)] + cutter.finish()
+    whole = [line.strip() for line in b"".join(pieces).split(b"\n")]
+    assert lines == [line for line in whole if line]
+
+
+@given(st.lists(st.integers(1, 20), max_size=6), st.integers(1, 7))
+def test_a_line_over_the_limit_stands_for_itself(lengths: list[int], step: int) -> None:
+    """Each line over the limit gives one mark in its place, and no other line suffers."""
+    body = b"\n".join(b"a" * length for length in lengths)
+    cutter = LineCutter(line_bytes_max=10)
+    lines = []
+    for start in range(0, len(body), step):
+        lines += cutter.feed(body[start : start + step])
+    lines += cutter.finish()
+    assert lines == [b"a" * length if length <= 10 else OVERLONG for length in lengths]
+
+
+def test_the_channel_keeps_order_and_ends() -> None:
+    """What was put before the end is taken, then nothing, again and again."""
+
+    async def pass_through() -> list[list[int]]:
+        channel: Channel[int] = Channel(bytes_max=10)
+        for number in range(3):
+            await channel.put(number, size_bytes=1)
+        channel.close()
+        return [await channel.take(count_max=2) for _ in range(4)]
+
+    assert asyncio.run(pass_through()) == [[0, 1], [2], [], []]
+
+
+def test_the_channel_holds_a_putter_back() -> None:
+    """A putter waits while the bytes inside reach the bound; one large item passes alone."""
+
+    async def fill() -> tuple[bool, list[str]]:
+        channel: Channel[str] = Channel(bytes_max=10)
+        await channel.put("large", size_bytes=100)
+        putter = asyncio.create_task(channel.put("next", size_bytes=1))
+        await asyncio.sleep(0.01)
+        waited = not putter.done()
+        taken = await channel.take(count_max=5)
+        await putter
+        return waited, taken + await channel.take(count_max=5)
+
+    assert asyncio.run(fill()) == (True, ["large", "next"])
