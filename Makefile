@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 export CONCLAVE_TEST_DATA
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-test demo serve test lint format bench audit lock image clean
+.PHONY: help install install-test demo serve test lint format docs bench audit lock image clean
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +21,7 @@ help:
 ##  make test [ARGS=...]       the whole suite
 ##  make lint                  ruff, strict types, import rules
 ##  make format                let ruff format the sources
+##  make docs                  print docs/settings.md anew from the settings
 ##  make bench                 the benchmarks
 ##  make audit                 the long audits
 ##  make lock                  compile both locks anew from pyproject.toml
@@ -65,6 +66,9 @@ lint: install-test
 format: install-test
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+docs: install-test
+	@$(BIN)/python -m tests.docs.settings_page > docs/settings.md
 
 bench: install-test
 	@for question in benchmarks/*.py; do echo "== $$question"; $(BIN)/python "$$question" || exit 1; done

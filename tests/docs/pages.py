@@ -1,0 +1,48 @@
+"""What the docs tests read: the Markdown pages, their links, names and examples."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")))
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def page_id(path: Path) -> str:
+    """Name a page in a test's identifier."""
+    return str(path.relative_to(ROOT))
+
+
+def text(path: Path) -> str:
+    """Return a page's Markdown."""
+    return path.read_text(encoding="utf-8")
+
+
+def prose(path: Path) -> str:
+    """Return a page without its fenced examples."""
+    return _FENCE.sub("", text(path))
+
+
+def examples(path: Path, language: str) -> list[str]:
+    """Return the fenced examples of one language on a page."""
+    return [found[2] for found in _FENCE.finditer(text(path)) if found[1] == language]
+
+
+def links(path: Path) -> list[str]:
+    """Return the targets of a page's links."""
+    return _LINK.findall(prose(path))
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors that a page's headings make."""
+    headings = _HEADING.findall(prose(path))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def code_names(path: Path) -> list[str]:
+    """Return what a page sets between single backticks."""
+    return re.findall(r"`([^`\n]+)`", prose(path))

@@ -1,0 +1,134 @@
+"""Print ``docs/settings.md`` from the settings themselves; ``make docs`` writes it.
+
+A test compares the page with what this prints, so a setting, its default and
+its bounds cannot be documented otherwise than they are.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final, Literal, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic_core import PydanticUndefined
+
+from app.configuration.data_section import CategoricalFeatureSettings, NumericFeatureSettings
+from app.configuration.fields import Unit
+from app.configuration.section import Section
+from app.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic.fields import FieldInfo
+
+INTRODUCTION: Final = """\
+# Settings
+
+Printed from the settings themselves by `make docs`; change `app/settings.py` or
+`app/configuration/` instead of this page.
+
+A configuration is one TOML file, `conclave.toml`. Relative paths in it are
+relative to the file. The environment beats the file, for the embedded demo too:
+`CONCLAVE_<SECTION>__<KEY>`, nested tables by one more `__`, as in
+`CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`; lists and tables as JSON; relative paths
+there are relative to the working directory. A name without `__` is no setting. An
+unknown key is refused. `conclave serve` without a file serves the embedded demo.
+
+`epsilon`, `delta` and all shares are read as exact decimals. What is bound when a
+release opens, the schema, the hypotheses, the learner, privacy and answers, cannot
+change afterwards: the server refuses to start and names what differs.
+"""
+BOUNDS: Final = {Ge: "≥", Gt: ">", Le: "≤", Lt: "<"}
+
+
+def page() -> str:
+    """Return the whole page."""
+    parts = [INTRODUCTION]
+    for heading, section in _sections():
+        summary = (
+            (section.__doc__ or "").split("\n", maxsplit=1)[0].partition(": ")[2].replace("``", "`")
+        )
+        rows = [_row(name, field) for name, field in section.model_fields.items()]
+        table = "\n".join(row for row in rows if row)
+        head = "| key | default | unit | what it is |\n| --- | --- | --- | --- |"
+        if table:
+            text = f"{summary[:1].upper()}{summary[1:]}\n\n" if summary else ""
+            parts.append(f"## {heading}\n\n{text}{head}\n{table}\n")
+    return "\n".join(parts)
+
+
+def _sections() -> Iterator[tuple[str, type[Section]]]:
+    """Yield every table with its heading, in the order of the file."""
+    for name, field in Settings.model_fields.items():
+        yield from _nested(name, field)
+        if name == "data":
+            yield "`[[data.features]]`, numeric", NumericFeatureSettings
+            yield "`[[data.features]]`, categorical", CategoricalFeatureSettings
+
+
+def _nested(path: str, field: FieldInfo) -> Iterator[tuple[str, type[Section]]]:
+    """Yield a table and the tables inside it."""
+    section = field.annotation
+    if isinstance(section, type) and issubclass(section, Section):
+        yield f"`[{path}]`", section
+        for name, inner in section.model_fields.items():
+            yield from _nested(f"{path}.{name}", inner)
+
+
+def _is_section(field: FieldInfo) -> bool:
+    """Tell whether a field is a table of its own."""
+    return isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+
+
+def _row(name: str, field: FieldInfo) -> str:
+    """Return the line of one setting; nothing for a table of its own."""
+    if _is_section(field):
+        return ""
+    unit = next((item.name for item in field.metadata if isinstance(item, Unit)), "")
+    cells = (f"`{field.alias or name}`", _default(field), unit, _meaning(field))
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _default(field: FieldInfo) -> str:
+    """Return the default as it would stand in the file."""
+    value = field.default
+    if value is PydanticUndefined:
+        # The ledger's address is filled in from where the file lies.
+        return "unset" if "; unset, " in (field.description or "") else "required"
+    if value is None:
+        return "unset"
+    if isinstance(value, str):
+        return f'`"{value}"`'
+    if isinstance(value, Decimal):
+        return f"`{value}`".replace("E", "e")
+    return "`[]`" if value == () else f"`{value}`"
+
+
+def _meaning(field: FieldInfo) -> str:
+    """Return the description, the values to choose from and the bounds."""
+    choices = ", ".join(f"`{choice}`" for choice in _choices(field.annotation))
+    bounds = " and ".join(
+        f"{sign} {getattr(item, kind.__name__.lower())}"
+        for item in field.metadata
+        for kind, sign in BOUNDS.items()
+        if isinstance(item, kind)
+    )
+    return " ".join(
+        [
+            field.description or "",
+            *([f"One of {choices}."] if choices else []),
+            *([f"Range: {bounds}."] if bounds else []),
+        ]
+    )
+
+
+def _choices(annotation: object) -> tuple[str, ...]:
+    """Return the strings that a setting may be, where they are listed."""
+    if get_origin(annotation) is Literal and len(get_args(annotation)) > 1:
+        return tuple(str(choice) for choice in get_args(annotation))
+    return ()
+
+
+if __name__ == "__main__":
+    print(page(), end="")  # noqa: T201 -- its output is the page

@@ -1,0 +1,56 @@
+"""The examples are configurations that load, plan and stand without their data."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app import cli
+from app.settings import load_settings
+from tests.docs.pages import PAGES, ROOT, examples, page_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+
+
+def test_there_are_examples() -> None:
+    """Two real data sets and one configuration to copy are configured."""
+    assert {"adult.toml", "own-data.toml", "skin.toml"} <= {path.name for path in EXAMPLES}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=page_id)
+def test_an_example_loads(path: Path) -> None:
+    """An example is a valid configuration, whether or not its data are there."""
+    settings = load_settings(path, {})
+    assert settings.server.keys_file is None
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=page_id)
+def test_an_example_can_be_planned_without_its_data(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``conclave plan`` gives every parameter of an example in a folder without data."""
+    copy = shutil.copy(path, tmp_path)
+    rows = tomllib.loads(path.read_text(encoding="utf-8"))["data"].get("rows", 30_000)
+    assert cli.run(["plan", "--config", str(copy), "--rows", str(rows), "--json"]) in {0, 1}
+    assert json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_a_piece_of_configuration_in_a_page_is_toml(page: Path) -> None:
+    """What a page shows as TOML can be read as TOML."""
+    for example in examples(page, "toml"):
+        tomllib.loads(example)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_a_document_in_a_page_is_json(page: Path) -> None:
+    """What a page shows as JSON can be read as JSON."""
+    for example in examples(page, "json"):
+        json.loads(example)
