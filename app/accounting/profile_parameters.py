@@ -25,6 +25,7 @@ from app.errors import ConfigurationError
 EPSILON_KEY: Final = "privacy.epsilon"
 DELTA_KEY: Final = "privacy.delta"
 CUTOFF_KEY: Final = "answers.cutoff"
+EPSILON_MAX: Final = 1000
 ALPHA_SLOPE: Final = Decimal("1.1")
 RELEASE_PART: Final = Fraction(1, 10)
 RELEASE_DELTA_PER_HIT_MIN: Final = Fraction(1, 1 << 60)
@@ -43,8 +44,8 @@ def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> N
             ``answers.cutoff``.
 
     """
-    if epsilon <= 0:
-        raise ConfigurationError(EPSILON_KEY, "must be above 0")
+    if not 0 < epsilon <= EPSILON_MAX:
+        raise ConfigurationError(EPSILON_KEY, f"must be above 0 and at most {EPSILON_MAX}")
     if not 0 < delta < 1:
         raise ConfigurationError(DELTA_KEY, "must lie between 0 and 1, both excluded")
     if cutoff < 1:

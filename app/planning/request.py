@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from app.accounting.composition import Mechanism
 from app.errors import invariant
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from app.accounting.composition import Charge
+    from app.accounting.composition import Charge, Mechanism
 
 Calibration = Literal["profile", "paper"]
 
@@ -68,5 +67,15 @@ class PlanRequest:
 
     @property
     def dimension(self) -> int:
-        """A bound on the class's VC dimension, ``log2`` of its size rounded down."""
-        return max(1, self.hypothesis_count.bit_length() - 1)
+        """A bound on the VC dimension of the class that relabels."""
+        return dimension_bound(self.hypothesis_count)
+
+    @property
+    def classifier_dimension(self) -> int:
+        """A bound on the VC dimension of the classifier's class."""
+        return dimension_bound(self.classifier_hypothesis_count)
+
+
+def dimension_bound(hypothesis_count: int) -> int:
+    """Bound a finite class's VC dimension: ``log2`` of its size, rounded down."""
+    return max(1, hypothesis_count.bit_length() - 1)

@@ -1,0 +1,158 @@
+"""``conclave plan``: what a configuration gives, without reading a private row.
+
+Three forms: a configuration file's release, the papers' own parameters, and the
+table of Theorem A.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from app.cli import numbers
+from app.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from app.planning.document import Document
+
+EXIT_INFEASIBLE: Final = 1
+FORMS: Final = {
+    "--config": ("--rows",),
+    "--paper": ("--n", "--queries", "--vc", "--epsilon", "--delta", "--alpha", "--beta"),
+    "--profile": ("--epsilon", "--delta", "--cutoff"),
+}
+OPTION_OF_KEY: Final = {
+    "privacy.epsilon": "--epsilon",
+    "privacy.delta": "--delta",
+    "answers.cutoff": "--cutoff",
+}
+
+Given = Mapping[str, str]
+Text = str | None
+
+
+def register(application: typer.Typer) -> None:
+    """Add the command to the application."""
+    application.command("plan")(plan)
+
+
+def plan(
+    *,
+    config: Annotated[Text, typer.Option(help="Plan the release of this file.")] = None,
+    rows: Annotated[Text, typer.Option(help="n, in place of data.rows.")] = None,
+    paper: Annotated[bool, typer.Option("--paper", help="The papers' parameters.")] = False,
+    profile: Annotated[bool, typer.Option("--profile", help="The table of Theorem A.")] = False,
+    n: Annotated[Text, typer.Option(help="Private rows n.")] = None,
+    queries: Annotated[Text, typer.Option(help="Queries m.")] = None,
+    vc: Annotated[Text, typer.Option(help="VC dimension d.")] = None,
+    epsilon: Annotated[Text, typer.Option(help="Epsilon.")] = None,
+    delta: Annotated[Text, typer.Option(help="Delta (with --profile: of the answers).")] = None,
+    alpha: Annotated[Text, typer.Option(help="Accuracy target.")] = None,
+    beta: Annotated[Text, typer.Option(help="Failure probability.")] = None,
+    cutoff: Annotated[Text, typer.Option(help="Unstable answers T until the halt.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Show every parameter of a release, and whether it can work; reads no private data."""
+    chosen = {"--config": config is not None, "--paper": paper, "--profile": profile}
+    options = {
+        "--rows": rows,
+        "--n": n,
+        "--queries": queries,
+        "--vc": vc,
+        "--epsilon": epsilon,
+        "--delta": delta,
+        "--alpha": alpha,
+        "--beta": beta,
+        "--cutoff": cutoff,
+    }
+    given = {option: text for option, text in options.items() if text is not None}
+    form = _form(chosen, given)
+    if form == "--config":
+        document = _release(Path(config or ""), given)
+    else:
+        document = _paper(given) if form == "--paper" else _profile(given)
+    _show(document, as_json=as_json)
+    if form == "--config" and not document["feasible"]:
+        raise typer.Exit(EXIT_INFEASIBLE)
+
+
+def _form(chosen: Mapping[str, bool], given: Given) -> str:
+    """Return the one form asked for, once its options are the ones given."""
+    forms = [form for form, is_chosen in chosen.items() if is_chosen]
+    if len(forms) != 1:
+        raise ConfigurationError("plan", "takes one of --config FILE, --paper and --profile")
+    (form,) = forms
+    for option in given:
+        if option not in FORMS[form]:
+            raise ConfigurationError(option, f"does not go with {form}")
+    required = () if form == "--config" else FORMS[form]
+    for option in required:
+        if option not in given:
+            raise ConfigurationError(option, f"is required with {form}")
+    return form
+
+
+def _release(config: Path, given: Given) -> Document:
+    from app.planning.document import plan_document
+    from app.planning.plan import plan_release
+    from app.service.configure import plan_request
+    from app.settings import load_settings
+
+    rows = numbers.count("--rows", given["--rows"]) if "--rows" in given else None
+    settings = load_settings(config, os.environ)
+    return plan_document(plan_release(plan_request(settings, rows)))
+
+
+def _paper(given: Given) -> Document:
+    from app.accounting.paper import paper_parameters
+    from app.planning.document import paper_document
+
+    with _keys_as_options():
+        found = paper_parameters(
+            epsilon=numbers.positive("--epsilon", given["--epsilon"]),
+            delta=numbers.probability("--delta", given["--delta"]),
+            alpha=float(numbers.probability("--alpha", given["--alpha"])),
+            beta=float(numbers.probability("--beta", given["--beta"])),
+            query_count=numbers.count("--queries", given["--queries"]),
+            row_count=numbers.count("--n", given["--n"]),
+            dimension=numbers.count("--vc", given["--vc"]),
+        )
+    return paper_document(found)
+
+
+def _profile(given: Given) -> Document:
+    from app.accounting.profile import calibrate
+    from app.planning.document import profile_document
+
+    with _keys_as_options():
+        table = calibrate(
+            epsilon=numbers.positive("--epsilon", given["--epsilon"]),
+            delta=numbers.probability("--delta", given["--delta"]),
+            cutoff=numbers.count("--cutoff", given["--cutoff"]),
+        )
+    return profile_document(table)
+
+
+@contextmanager
+def _keys_as_options() -> Iterator[None]:
+    """Name the option where accounting names a key of the configuration."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ConfigurationError(OPTION_OF_KEY.get(error.key, error.key), error.problem) from None
+
+
+def _show(document: Document, *, as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        return
+    from app.cli.plan_table import print_document
+
+    print_document(document)

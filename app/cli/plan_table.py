@@ -1,0 +1,102 @@
+"""``conclave plan`` for people: one table of parameters, then what to know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MEANINGS: Final = {
+    "feasible": "can work at this n",
+    "calibration": "constants of the answers",
+    "best_mechanism": "needs fewest votes, by rule of thumb",
+    "epsilon": "of the release",
+    "delta": "of the release",
+    "n": "private rows",
+    "n_prime": "rows that reach the ensemble",
+    "rows_needed": "smallest n for a release like this",
+    "m": "fresh answers of the ensemble",
+    "m_o": "answers before the classifier",
+    "m_o_wanted": "queries that the classifier's guarantee asks for",
+    "T": "unstable answers until the ensemble ends",
+    "k": "chunks, learners, votes",
+    "chunk_rows": "rows of the smallest chunk",
+    "classes": "labels",
+    "alpha": "order of the divergence, or accuracy target",
+    "lnR": "price of one unstable answer",
+    "word_bits": "bits of a fresh word",
+    "entries": "distances in the table",
+    "needed": "distance of a query worth answering",
+    "hit_probability_needed": "its chance of an unstable answer",
+    "agreement_needed": "share of the votes that puts it there",
+    "unanimous": "distance of unanimous votes",
+    "hit_probability_unanimous": "their chance of an unstable answer",
+    "hit_probability_max": "chance at which m queries reach the cutoff",
+    "T_real": "before rounding up",
+    "eps_prime": "of the bootstrap's copies",
+    "eps_hat": "of one copy of a record",
+    "delta_hat": "of one copy of a record",
+    "lambda": "scale of the threshold's noise, in votes",
+    "w": "threshold, in votes",
+    "m_o_real": "before rounding up",
+}
+LISTS: Final = ("reasons", "advice", "notes")
+ENTRIES_SHOWN: Final = 12
+
+
+def print_document(document: Mapping[str, object]) -> None:
+    """Print a plan's document as a table on stdout."""
+    console = Console(highlight=False)
+    plain = {name: value for name, value in document.items() if name not in LISTS}
+    if "threshold" in plain:
+        console.print(_thresholds(plain.pop("threshold"), plain.pop("hit_probability")))
+    table = Table("parameter", "value", "meaning", title="conclave plan")
+    for name, value in _flat(plain):
+        table.add_row(name, _text(value), MEANINGS.get(name.split(".")[-1], ""))
+    console.print(table)
+    for name in LISTS:
+        for line in _items(document.get(name)):
+            console.print(f"{name.removesuffix('s')}: {escape(str(line))}", soft_wrap=True)
+
+
+def _thresholds(thresholds: object, probabilities: object) -> Table:
+    """Show about a dozen distances, evenly spread, the last one included."""
+    rows = list(zip(_items(thresholds), _items(probabilities), strict=True))
+    table = Table("distance", "a hit below", "probability", title="Theorem A, by distance")
+    step = max(1, (len(rows) - 1) // ENTRIES_SHOWN)
+    for distance in sorted({*range(0, len(rows), step), len(rows) - 1}):
+        threshold, probability = rows[distance]
+        table.add_row(str(distance), str(threshold), _text(probability))
+    return table
+
+
+def _flat(document: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the values of nested documents under dotted names, absent ones left out."""
+    for name, value in document.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        elif name == "charges":
+            for charge in _items(value):
+                if isinstance(charge, dict):
+                    cost = f"epsilon {charge['epsilon']:g}, delta {charge['delta']:.6g}"
+                    yield f"charge.{charge['mechanism']}", cost
+        elif value is not None:
+            yield prefix + name, value
+
+
+def _items(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _text(value: object) -> str:
+    if isinstance(value, msgspec.Raw):
+        return f"{float(bytes(value)):.10g}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
