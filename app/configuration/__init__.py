@@ -1,0 +1,1 @@
+"""How ``conclave.toml`` and the environment become one ``Settings`` object."""

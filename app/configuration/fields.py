@@ -1,0 +1,135 @@
+"""Field types of the settings: what a TOML or JSON value may be.
+
+Numbers arrive as ``int`` or as ``Decimal`` (nothing is ever parsed into a
+binary float first), so shares, epsilon and delta stay exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, Strict
+from pydantic_core import PydanticCustomError
+
+TEXT_CHARACTERS_MAX = 1000
+EXACT_EXPONENT_MIN = -100
+EXACT_EXPONENT_MAX = 20
+EXACT_DIGITS_MAX = 100
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The unit of a setting, as printed in ``docs/settings.md``."""
+
+    name: str
+
+
+def _refuse(problem: str) -> PydanticCustomError:
+    """Make the error that becomes the line ``key: problem``."""
+    return PydanticCustomError("conclave", "{problem}", {"problem": problem})
+
+
+def _number(value: object) -> float:
+    """Accept a finite TOML or JSON number, and no boolean, as a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise _refuse("must be a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise _refuse("must be a finite number")
+    return number
+
+
+def _exact(value: object) -> Decimal:
+    """Accept a finite number, written with at most 100 digits, exactly."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise _refuse("must be a number")
+    exact = Decimal(value)
+    if not exact.is_finite():
+        raise _refuse("must be a finite number")
+    digits, exponent = exact.as_tuple().digits, exact.adjusted()
+    in_range = EXACT_EXPONENT_MIN <= exponent <= EXACT_EXPONENT_MAX
+    if len(digits) > EXACT_DIGITS_MAX or (exact and not in_range):
+        raise _refuse("must be a decimal of ordinary size, such as 0.1 or 1e-6")
+    return exact or Decimal(0)
+
+
+def _bounds(value: object) -> tuple[float, float]:
+    """Accept [lower, upper], finite, lower below upper."""
+    if not isinstance(value, list | tuple) or len(value) != len(("lower", "upper")):
+        raise _refuse("must be [lower, upper]")
+    lower, upper = _number(value[0]), _number(value[1])
+    if lower >= upper:
+        raise _refuse("lower must be below upper")
+    if not math.isfinite(upper - lower):
+        raise _refuse("must span a finite range")
+    return lower, upper
+
+
+def _test_value(value: object) -> float | str:
+    """Accept a cut of a numeric feature or a category."""
+    if isinstance(value, str):
+        return value
+    return _number(value)
+
+
+def _parameter(value: object) -> object:
+    """Turn exact numbers inside an estimator's parameters into floats."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {str(key): _parameter(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_parameter(item) for item in value]
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise _refuse("must hold strings, numbers, booleans, lists and tables only")
+
+
+def _name(value: str) -> str:
+    """Refuse control characters, which would break a line that names it."""
+    if not value.isprintable() or value != value.strip():
+        raise _refuse("must be printable, without spaces around it")
+    return value
+
+
+def _auto_or_count(value: object) -> object:
+    """Accept ``auto`` or a whole number of at least one."""
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    if value != "auto" and not is_count:
+        raise _refuse('must be "auto" or a whole number of at least 1')
+    return value
+
+
+Text = Annotated[str, Strict(), Field(min_length=1, max_length=TEXT_CHARACTERS_MAX)]
+"""A string that is not empty."""
+
+Name = Annotated[Text, AfterValidator(_name)]
+"""A printable string that is not empty."""
+
+Whole = Annotated[int, Strict()]
+"""A whole number: no boolean, no 1.0, no string."""
+
+Number = Annotated[float, BeforeValidator(_number)]
+"""A finite number, kept as float64."""
+
+Exact = Annotated[Decimal, BeforeValidator(_exact)]
+"""A finite decimal, kept exactly as it was written."""
+
+Bounds = Annotated[tuple[float, float], BeforeValidator(_bounds)]
+"""[lower, upper] of a numeric feature."""
+
+TestValue = Annotated[float | str, BeforeValidator(_test_value)]
+"""A cut of a numeric feature, or a category."""
+
+Parameter = Annotated[object, BeforeValidator(_parameter)]
+"""A value among an estimator's parameters."""
+
+EnsembleSize = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
+"""``auto`` or k."""

@@ -1,0 +1,114 @@
+"""``[hypotheses]``, ``[learner]`` and ``[classifier]``: what is learned, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from app.configuration.fields import Parameter, TestValue, Unit, Whole
+from app.configuration.section import Section
+
+Tests = Annotated[Mapping[str, tuple[TestValue, ...]], Unit("cuts, categories")]
+
+CLASS_PATTERN = (
+    r"^(thresholds|stumps|intervals|rectangles|halfspaces|trees|finite"
+    r"|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)$"
+)
+ESTIMATOR_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*$"
+
+
+class HypothesesSettings(Section):
+    """``[hypotheses]``: the public class that relabels and that learners search."""
+
+    kind: Annotated[
+        str,
+        Field(
+            alias="class",
+            pattern=CLASS_PATTERN,
+            description="thresholds, stumps, intervals, rectangles, halfspaces, trees, finite or "
+            '"package.module:Class".',
+        ),
+    ]
+    depth: Annotated[
+        Whole, Unit("tests on a path"), Field(ge=1, le=16, description="Depth of the trees.")
+    ] = 2
+    bins: Annotated[
+        Whole,
+        Unit("intervals"),
+        Field(ge=2, le=65536, description="Equal intervals of a numeric feature: `bins` - 1 cuts."),
+    ] = 16
+    tests: Annotated[
+        Tests,
+        Field(description="Lists, by feature, of its cuts or categories, in place of all."),
+    ] = {}
+
+
+class ClassifierSettings(Section):
+    """``[classifier]``: the class of the published one; absent keys are as in ``[hypotheses]``."""
+
+    kind: Annotated[
+        str | None,
+        Field(alias="class", pattern=CLASS_PATTERN, description="Hypothesis class."),
+    ] = None
+    depth: Annotated[
+        Whole | None, Unit("tests on a path"), Field(ge=1, le=16, description="Depth of the trees.")
+    ] = None
+    bins: Annotated[
+        Whole | None,
+        Unit("intervals"),
+        Field(
+            ge=2,
+            le=65536,
+            description="`bins` - 1 cuts at quantiles of the public points; given here it also "
+            "replaces the `thresholds` of features.",
+        ),
+    ] = None
+    tests: Annotated[
+        Tests | None,
+        Field(description="Lists, by feature, of its cuts or categories; {} for none."),
+    ] = None
+
+    def inherit(
+        self, hypotheses: HypothesesSettings, *, grids: Mapping[str, tuple[float, ...]]
+    ) -> HypothesesSettings:
+        """Return the whole class: keys absent here are as in ``[hypotheses]``.
+
+        Args:
+            hypotheses: what absent keys are taken from.
+            grids: public cuts by feature; they count as lists where ``bins``
+                is absent here, and give way to quantiles where it is given.
+
+        """
+        tests: Mapping[str, tuple[float | str, ...]] = (
+            hypotheses.tests if self.tests is None else self.tests
+        )
+        return hypotheses.model_copy(
+            update={
+                "kind": self.kind or hypotheses.kind,
+                "depth": self.depth or hypotheses.depth,
+                "bins": self.bins or hypotheses.bins,
+                "tests": {**grids, **tests} if self.bins is None else tests,
+            }
+        )
+
+
+class LearnerSettings(Section):
+    """``[learner]``: the non-private learner that each chunk is given."""
+
+    rule: Annotated[
+        Literal["canonical", "halving"],
+        Field(description="Built-in rule; without effect where an `estimator` is given."),
+    ] = "canonical"
+    estimator: Annotated[
+        str | None,
+        Field(
+            pattern=ESTIMATOR_PATTERN,
+            max_length=200,
+            description="Import path of a scikit-learn classifier, in place of a rule.",
+        ),
+    ] = None
+    params: Annotated[
+        Mapping[str, Parameter], Field(description="Keyword arguments of the estimator.")
+    ] = {}

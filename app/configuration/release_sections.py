@@ -1,0 +1,135 @@
+"""``[release]``, ``[privacy]`` and ``[answers]``: what is promised, and how it is spent."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from app.configuration.fields import EnsembleSize, Exact, Name, Number, Unit, Whole
+from app.configuration.section import Section
+
+Mechanism = Literal["relabel", "answers", "classifier", "statistics"]
+Successor = Literal["classifier", "halt", "student"]
+Share = Annotated[Exact, Field(ge=0, le=1)]
+
+
+class ReleaseSettings(Section):
+    """``[release]``: one data set, one configuration, one ledger."""
+
+    name: Annotated[
+        Name,
+        Field(
+            max_length=200,
+            pattern=r"^[^/]*$",
+            description="Name of the release, and its model name in the V2 protocol; no slash.",
+        ),
+    ]
+
+
+class SharesSettings(Section):
+    """``[privacy.shares]``: fractions of epsilon; 0 switches a mechanism off."""
+
+    relabel: Annotated[
+        Share, Unit("fraction of epsilon"), Field(description="Share that relabels the rows.")
+    ] = Decimal("0.1")
+    answers: Annotated[
+        Share, Unit("fraction of epsilon"), Field(description="Share of the ensemble's answers.")
+    ] = Decimal("0.6")
+    classifier: Annotated[
+        Share, Unit("fraction of epsilon"), Field(description="Share of the published classifier.")
+    ] = Decimal("0.3")
+    statistics: Annotated[
+        Share, Unit("fraction of epsilon"), Field(description="Share of the statistics table.")
+    ] = Decimal(0)
+
+
+class DeltaSharesSettings(Section):
+    """``[privacy.delta_shares]``: fractions of delta."""
+
+    answers: Annotated[
+        Share | None,
+        Unit("fraction of delta"),
+        Field(description="Share of the ensemble's answers; 1, or 0.9 beside statistics."),
+    ] = None
+    statistics: Annotated[
+        Share | None,
+        Unit("fraction of delta"),
+        Field(description="Share of the statistics table; 0.1 where it has a share of epsilon."),
+    ] = None
+
+
+class PrivacySettings(Section):
+    """``[privacy]``: what the release promises, and how it is split."""
+
+    epsilon: Annotated[
+        Exact, Unit("nats"), Field(gt=0, le=1000, description="The release's whole epsilon.")
+    ] = Decimal(1)
+    delta: Annotated[
+        Exact, Unit("probability"), Field(gt=0, lt=1, description="The release's whole delta.")
+    ] = Decimal("1e-6")
+    calibration: Annotated[
+        Literal["profile", "svt", "paper"],
+        Field(description="Theorem A, sparse vector, or the constants as printed."),
+    ] = "profile"
+    shares: SharesSettings = SharesSettings()
+    delta_shares: DeltaSharesSettings = DeltaSharesSettings()
+
+    def epsilon_of(self, mechanism: Mechanism) -> Fraction:
+        """Return the part of epsilon that a mechanism may use, exactly."""
+        share: Decimal = getattr(self.shares, mechanism)
+        return Fraction(self.epsilon) * Fraction(share)
+
+    def delta_of(self, mechanism: Literal["answers", "statistics"]) -> Fraction:
+        """Return the part of delta that a mechanism may use, exactly."""
+        return Fraction(self.delta) * self.delta_share(mechanism)
+
+    def delta_share(self, mechanism: Literal["answers", "statistics"]) -> Fraction:
+        """Return the fraction of delta of a mechanism: as given, or its default."""
+        given: Decimal | None = getattr(self.delta_shares, mechanism)
+        if given is not None:
+            return Fraction(given)
+        statistics = Fraction(1, 10) if self.shares.statistics > 0 else Fraction(0)
+        return statistics if mechanism == "statistics" else 1 - statistics
+
+
+class AnswersSettings(Section):
+    """``[answers]``: how queries are answered, how many, and what follows."""
+
+    mechanism: Annotated[
+        Literal["stability", "noisy-vote"],
+        Field(description="Stability test of the calibration, or Gaussian noise on the votes."),
+    ] = "stability"
+    queries: Annotated[
+        Whole,
+        Unit("answers"),
+        Field(ge=1, le=10**12, description="m (m_o): fresh answers of the ensemble, at most."),
+    ] = 1000
+    cutoff: Annotated[Whole, Unit("unstable answers"), Field(ge=1, le=10**9, description="T.")] = 5
+    ensemble: Annotated[
+        EnsembleSize, Unit("learners"), Field(description='k, or "auto", from n and this file.')
+    ] = "auto"
+    unstable: Annotated[
+        Literal["abstain", "coin"],
+        Field(description="Label of an unstable answer: null, or fair and random."),
+    ] = "abstain"
+    after: Annotated[Successor, Field(description="What follows query m.")] = "classifier"
+    on_cutoff: Annotated[Successor, Field(description="What follows unstable answer T.")] = "halt"
+    alpha: Annotated[
+        Number, Unit("error rate"), Field(gt=0, lt=1, description="Accuracy target of planning.")
+    ] = 0.1
+    beta: Annotated[
+        Number, Unit("probability"), Field(gt=0, lt=1, description="Failure allowed by planning.")
+    ] = 0.05
+    reply_padding_milliseconds: Annotated[
+        Whole | None,
+        Unit("milliseconds"),
+        Field(
+            ge=0,
+            le=60_000,
+            description="Replies of the ensemble take at least this long; unset, built-in rules "
+            "are not padded, and estimators are, to a constant.",
+        ),
+    ] = None

@@ -1,0 +1,269 @@
+"""Rules that span several keys of the configuration.
+
+Each raises a ``ConfigurationError`` that names the key to change.  What is
+valid configuration but not served by this version is refused by the service,
+never here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+
+from app.configuration.data_section import (
+    CategoricalFeatureSettings,
+    DataSettings,
+    NumericFeatureSettings,
+)
+from app.configuration.learning_sections import HypothesesSettings, LearnerSettings
+from app.configuration.release_sections import AnswersSettings, PrivacySettings
+from app.configuration.server_sections import LedgerSettings
+from app.data.embedded_demo import DEMO_CLASSES, DEMO_FEATURE_NAMES, DEMO_LABEL, DEMO_SOURCE
+from app.errors import ConfigurationError
+
+Lists = Mapping[str, Sequence[float | str]]
+
+PAPER_DELTA_MAX = Decimal("0.036")
+PLACEHOLDERS = frozenset({"changeme", "change-me", "change_me", "placeholder", "your-password"})
+LEDGER_URL = re.compile(r"^(sqlite|postgresql)(\+\w+)?://")
+LEDGER_IN_MEMORY = re.compile(r"^sqlite(\+\w+)?://(/(:memory:)?)?(\?.*)?$")
+PASSWORD = re.compile(r"^[^/]*//[^/@]*:([^/]*)@")
+
+
+def check_data(data: DataSettings) -> None:
+    """Check the public schema and the source."""
+    _check_distinct("data.classes", data.classes)
+    _check_distinct("data.missing", data.missing)
+    _check_no_missing("data.classes", data.classes, data.missing)
+    _check_distinct("data.features", [feature.name for feature in data.features], ".name")
+    for index, feature in enumerate(data.features):
+        key = f"data.features[{index}]"
+        if feature.name == data.label:
+            raise ConfigurationError(f"{key}.name", "is the label too (data.label)")
+        if isinstance(feature, NumericFeatureSettings):
+            _check_numeric(key, feature)
+        else:
+            _check_categorical(key, feature, data.missing)
+    _check_source(data)
+
+
+def check_privacy(privacy: PrivacySettings) -> None:
+    """Check that shares add up, exactly, and that the calibration can hold."""
+    shares = privacy.shares
+    total = sum(
+        map(Fraction, (shares.relabel, shares.answers, shares.classifier, shares.statistics)),
+        start=Fraction(0),
+    )
+    if total > 1:
+        raise ConfigurationError(
+            "privacy.shares", f"add up to {_decimal_text(total)}; at most 1 together"
+        )
+    if total == 0:
+        raise ConfigurationError("privacy.shares", "are all 0; nothing could be released")
+    if privacy.delta_share("answers") + privacy.delta_share("statistics") > 1:
+        raise ConfigurationError("privacy.delta_shares", "add up to more than 1")
+    if shares.answers > 0 and privacy.delta_share("answers") == 0:
+        raise ConfigurationError(
+            "privacy.delta_shares.answers", "must be above 0 while answers have a share of epsilon"
+        )
+    if privacy.calibration == "paper" and privacy.delta > PAPER_DELTA_MAX:
+        raise ConfigurationError(
+            "privacy.delta", f"must be at most {PAPER_DELTA_MAX} with the paper calibration"
+        )
+
+
+def _check_numeric(key: str, feature: NumericFeatureSettings) -> None:
+    """Check the public cuts of a numeric feature and their shares."""
+    cuts, shares = feature.thresholds, feature.threshold_shares
+    if cuts is not None:
+        _check_cuts(f"{key}.thresholds", cuts, feature.bounds)
+    if shares is None:
+        return
+    if cuts is None:
+        raise ConfigurationError(f"{key}.threshold_shares", "needs thresholds beside it")
+    _check_length(f"{key}.threshold_shares", shares, len(cuts), "cut of thresholds")
+    if any(later > earlier for earlier, later in pairwise(shares)):
+        raise ConfigurationError(
+            f"{key}.threshold_shares", "must not increase: each is the share at or above its cut"
+        )
+
+
+def _check_categorical(
+    key: str, feature: CategoricalFeatureSettings, missing: Sequence[str]
+) -> None:
+    """Check the public categories and their shares."""
+    _check_distinct(f"{key}.categories", feature.categories)
+    _check_no_missing(f"{key}.categories", feature.categories, missing)
+    shares = feature.category_shares
+    if shares is None:
+        return
+    _check_length(f"{key}.category_shares", shares, len(feature.categories), "category")
+    if sum(Fraction(repr(share)) for share in shares) > 1:
+        raise ConfigurationError(f"{key}.category_shares", "add up to more than 1")
+
+
+def _check_source(data: DataSettings) -> None:
+    """A query belongs to a database, and a database needs one."""
+    is_address = "://" in data.source.get_secret_value()
+    if is_address and data.query is None:
+        raise ConfigurationError("data.query", "is required: data.source is a database")
+    if data.query is not None and not is_address:
+        raise ConfigurationError("data.query", "is for a database; data.source is a file")
+    _check_placeholder("data.source", data.source.get_secret_value())
+    if data.source.get_secret_value() == DEMO_SOURCE:
+        _check_demo_schema(data)
+
+
+def _check_demo_schema(data: DataSettings) -> None:
+    """The embedded rows fit one schema only."""
+    if (data.label, data.classes) != (DEMO_LABEL, DEMO_CLASSES):
+        raise ConfigurationError("data.classes", "and data.label must be the embedded demo's")
+    spans = [
+        (feature.name, *feature.bounds)
+        for feature in data.features
+        if isinstance(feature, NumericFeatureSettings)
+    ]
+    if spans != [(name, 0.0, 1.0) for name in DEMO_FEATURE_NAMES]:
+        raise ConfigurationError("data.features", "must be the embedded demo's eight, in [0, 1]")
+
+
+def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
+    """What follows the ensemble needs its share."""
+    shares = privacy.shares
+    if shares.classifier > 0:
+        return
+    if shares.answers == 0 and shares.statistics == 0:
+        raise ConfigurationError(
+            "privacy.shares.classifier", "must be above 0 while answers is 0: nothing would serve"
+        )
+    if shares.answers == 0:
+        return
+    for key, successor in (("after", answers.after), ("on_cutoff", answers.on_cutoff)):
+        if successor == "classifier":
+            raise ConfigurationError(
+                f"answers.{key}", '"classifier" needs privacy.shares.classifier above 0'
+            )
+
+
+def check_learner(learner: LearnerSettings) -> None:
+    """A chunk is given a rule or an estimator."""
+    if learner.estimator is not None and "rule" in learner.model_fields_set:
+        raise ConfigurationError("learner.estimator", "give a rule or an estimator, not both")
+    if learner.params and learner.estimator is None:
+        raise ConfigurationError("learner.params", "are for an estimator; a rule takes none")
+
+
+def check_tests(section: str, chosen: HypothesesSettings, lists: Lists, data: DataSettings) -> None:
+    """The lists of a section name features, cuts and categories; some test is left.
+
+    Args:
+        section: ``hypotheses`` or ``classifier``.
+        chosen: the class, with what it inherits.
+        lists: the lists written in the section itself.
+        data: the public schema.
+
+    """
+    for name, values in lists.items():
+        _check_list(f"{section}.tests.{name}", name, values, data)
+    _check_some_test(section, chosen, data)
+
+
+def check_size(answers: AnswersSettings, data: DataSettings) -> None:
+    """Every learner of the ensemble needs a row."""
+    if answers.ensemble != "auto" and data.rows is not None and answers.ensemble > data.rows:
+        raise ConfigurationError("answers.ensemble", "is above data.rows: a learner needs a row")
+
+
+def check_ledger(ledger: LedgerSettings) -> None:
+    """The ledger is a database that lasts."""
+    url = ledger.url.get_secret_value()
+    if not LEDGER_URL.match(url):
+        raise ConfigurationError(
+            "ledger.url", "must start with sqlite:/// or postgresql+psycopg://"
+        )
+    if LEDGER_IN_MEMORY.match(url):
+        raise ConfigurationError("ledger.url", "must name a file: a ledger in memory would be lost")
+    _check_placeholder("ledger.url", url)
+
+
+def _check_list(key: str, name: str, values: Sequence[float | str], data: DataSettings) -> None:
+    """Check the list of one feature."""
+    feature = next((feature for feature in data.features if feature.name == name), None)
+    if feature is None:
+        raise ConfigurationError(key, "names no feature of data.features")
+    is_numeric = isinstance(feature, NumericFeatureSettings)
+    for index, value in enumerate(values):
+        if isinstance(value, str) is is_numeric:
+            expected = "a number" if is_numeric else "a category"
+            raise ConfigurationError(f"{key}[{index}]", f"must be {expected}")
+    if isinstance(feature, NumericFeatureSettings):
+        cuts = [value for value in values if not isinstance(value, str)]
+        _check_cuts(key, cuts, feature.bounds)
+        return
+    names = [value for value in values if isinstance(value, str)]
+    _check_distinct(key, names)
+    for index, value in enumerate(names):
+        if value not in (*feature.categories, *data.missing):
+            raise ConfigurationError(f"{key}[{index}]", "is no category of the feature")
+
+
+def _check_some_test(section: str, chosen: HypothesesSettings, data: DataSettings) -> None:
+    """A class of tests needs one; thresholds need a numeric one and two labels."""
+    numeric_only = chosen.kind == "thresholds"
+    if numeric_only and len(data.classes) > len(("no", "yes")):
+        raise ConfigurationError(f"{section}.class", "thresholds is for two classes")
+    for feature in data.features:
+        is_numeric = isinstance(feature, NumericFeatureSettings)
+        if chosen.tests.get(feature.name, (True,)) and (is_numeric or not numeric_only):
+            return
+    if numeric_only:
+        raise ConfigurationError(f"{section}.class", "thresholds needs a test of a number")
+    raise ConfigurationError(f"{section}.tests", "leaves no test at all")
+
+
+def _check_placeholder(key: str, url: str) -> None:
+    """Refuse an address whose password was never filled in."""
+    password = PASSWORD.match(url)
+    if password and (password[1].lower() in PLACEHOLDERS or password[1].startswith("<")):
+        raise ConfigurationError(key, "has a placeholder for its password")
+
+
+def _check_cuts(key: str, cuts: Sequence[float], bounds: tuple[float, float]) -> None:
+    """Cuts increase and lie within the bounds."""
+    for index, cut in enumerate(cuts):
+        if not bounds[0] <= cut <= bounds[1]:
+            raise ConfigurationError(f"{key}[{index}]", "lies outside the feature's bounds")
+        if index and cut <= cuts[index - 1]:
+            raise ConfigurationError(f"{key}[{index}]", "must be above the cut before it")
+
+
+def _check_length(key: str, values: Sequence[float], expected: int, item: str) -> None:
+    """A list of shares has one for each item."""
+    if len(values) != expected:
+        raise ConfigurationError(key, f"must have {expected} items, one for each {item}")
+
+
+def _check_distinct(key: str, values: Sequence[str], suffix: str = "") -> None:
+    """No value occurs twice."""
+    first_index: dict[str, int] = {}
+    for index, value in enumerate(values):
+        if value in first_index:
+            raise ConfigurationError(
+                f"{key}[{index}]{suffix}", f"is the same as {key}[{first_index[value]}]{suffix}"
+            )
+        first_index[value] = index
+
+
+def _check_no_missing(key: str, values: Sequence[str], missing: Sequence[str]) -> None:
+    """A token of ``missing`` is not a value as well."""
+    for index, value in enumerate(values):
+        if value in missing:
+            raise ConfigurationError(f"{key}[{index}]", "is a token of data.missing too")
+
+
+def _decimal_text(fraction: Fraction) -> str:
+    """Write a sum of decimals as a decimal."""
+    return format(Decimal(fraction.numerator) / Decimal(fraction.denominator), "f")

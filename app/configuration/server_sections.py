@@ -1,0 +1,50 @@
+"""``[ledger]`` and ``[server]``: where things are kept, and where they are served."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, SecretStr
+
+from app.configuration.fields import Text, Unit, Whole
+from app.configuration.section import Section
+
+
+class LedgerSettings(Section):
+    """``[ledger]``: the database of entries, answers and private state."""
+
+    url: Annotated[
+        SecretStr,
+        Field(description="SQLAlchemy URL; unset, conclave.db beside the configuration."),
+    ]
+
+
+class ServerSettings(Section):
+    """``[server]``: where to listen, who may ask, and the limits of a request."""
+
+    host: Annotated[Text, Field(description="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[
+        Whole, Field(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    ] = 8000
+    keys_file: Annotated[
+        Path | None, Field(description="TOML file of keys and roles; unset, loopback only.")
+    ] = None
+    request_bytes_max: Annotated[
+        Whole,
+        Unit("bytes"),
+        Field(ge=1024, le=2**30, description="Largest body of a request, streams aside."),
+    ] = 4 * 2**20
+    stream_line_bytes_max: Annotated[
+        Whole, Unit("bytes"), Field(ge=256, le=2**30, description="Longest line of a stream.")
+    ] = 2**18
+    pending_queries_max: Annotated[
+        Whole,
+        Unit("queries"),
+        Field(ge=1, le=10**6, description="Queries that may wait for the writer."),
+    ] = 10_000
+
+    @property
+    def port_is_set(self) -> bool:
+        """Whether the port was chosen, rather than left at its default."""
+        return "port" in self.model_fields_set

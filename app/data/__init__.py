@@ -1,0 +1,1 @@
+"""The only readers of private rows, and the public schema they are read by."""

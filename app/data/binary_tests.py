@@ -1,0 +1,217 @@
+"""The public binary tests of a schema: for ``[hypotheses]`` and for ``[classifier]``.
+
+Nothing here sees a private row.  The published classifier's cuts come from
+public points, the queries asked so far.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.data.schema import NumericFeature
+from app.hypotheses.binary_tests import BinaryTest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from app.data.schema import CategoricalFeature, Schema
+
+    Lists = Mapping[str, Sequence[float | str]]
+
+
+def public_tests(
+    schema: Schema, *, bins: int, listed: Lists | None = None
+) -> tuple[BinaryTest, ...]:
+    """Return the tests of ``[hypotheses]``, feature by feature in schema order.
+
+    A numeric feature has its list's cuts, else its thresholds, else ``bins``
+    - 1 cuts equally spaced between its bounds.  A categorical one has its
+    list's categories, else one test a category, one for other and, where
+    ``missing`` is not empty, one for missing; of two tests that are
+    complements (one category and other) the second is dropped.
+
+    Args:
+        schema: the public schema.
+        bins: number of equal intervals, two or more.
+        listed: lists by feature name, which win.
+
+    """
+    return _tests(schema, bins=bins, listed=listed or {}, public_values=None)
+
+
+def classifier_tests(
+    schema: Schema,
+    *,
+    bins: int,
+    listed: Lists | None = None,
+    public_values: NDArray[np.float64],
+) -> tuple[BinaryTest, ...]:
+    """Return the tests of ``[classifier]``, feature by feature in schema order.
+
+    As :func:`public_tests`, save that a numeric feature without a list has
+    its cuts at quantiles of the public points (:func:`quantile_cuts`), and
+    equally spaced ones where no public point has a value; a public grid of
+    the feature counts only if it is among the lists.
+
+    Args:
+        schema: the public schema.
+        bins: ``bins`` - 1 cuts a numeric feature, at most.
+        listed: lists by feature name, which win.
+        public_values: float64 (m, d), encoded public points; m may be 0.
+
+    """
+    return _tests(schema, bins=bins, listed=listed or {}, public_values=public_values)
+
+
+def equal_cuts(*, lower: float, upper: float, bins: int) -> tuple[float, ...]:
+    """Return the ``bins`` - 1 distinct cuts that part [lower, upper] equally."""
+    cuts = (lower + (upper - lower) * index / bins for index in range(1, bins))
+    return tuple(dict.fromkeys(cuts))
+
+
+def quantile_cuts(public_column: NDArray[np.float64], *, bins: int) -> tuple[float, ...]:
+    """Return at most ``bins`` - 1 cuts at quantiles of public values.
+
+    A value held by over half of the points is set apart first: a cut at it
+    and one at the next value above it.  The other cuts are quantiles of the
+    other points.  Cuts are values of points, so a test ``x >= cut`` is met by
+    some of them; duplicates, and cuts that all points meet, are dropped.
+
+    Args:
+        public_column: float64 (m,), NaN where missing.
+        bins: two or more.
+
+    Returns:
+        Increasing cuts; none where all points hold one value.
+
+    """
+    values = np.sort(public_column[~np.isnan(public_column)])
+    if not len(values):
+        return ()
+    apart = _cuts_of_common_value(values)
+    others = values[values != apart[0]] if apart else values
+    cuts = {cut for cut in apart[: bins - 1] if cut > values[0]}
+    quantile_count = bins - 1 - len(cuts)
+    cuts.update(_quantiles(others, count=quantile_count))
+    return tuple(sorted(cut for cut in cuts if cut > values[0]))
+
+
+def _cuts_of_common_value(values: NDArray[np.float64]) -> list[float]:
+    """Return the value held by over half of sorted values and the next one above it."""
+    middle = values[len(values) // 2]
+    start = int(np.searchsorted(values, middle, side="left"))
+    end = int(np.searchsorted(values, middle, side="right"))
+    if 2 * (end - start) <= len(values):
+        return []
+    return [float(middle), *map(float, values[end : end + 1])]
+
+
+def _quantiles(values: NDArray[np.float64], *, count: int) -> list[float]:
+    """Return ``count`` values that part sorted values equally."""
+    if not len(values):
+        return []
+    indices = [len(values) * number // (count + 1) for number in range(1, count + 1)]
+    return [float(values[index]) for index in indices]
+
+
+def _tests(
+    schema: Schema, *, bins: int, listed: Lists, public_values: NDArray[np.float64] | None
+) -> tuple[BinaryTest, ...]:
+    """Return all tests, feature by feature."""
+    tests: list[BinaryTest] = []
+    for index, feature in enumerate(schema.features):
+        column = None if public_values is None else public_values[:, index]
+        values = listed.get(feature.name)
+        if isinstance(feature, NumericFeature):
+            cuts = _cuts(feature, values, bins=bins, public_column=column)
+            tests.extend(_numeric_tests(index, feature, cuts, column))
+        else:
+            codes = _codes(feature, values, schema)
+            tests.extend(_categorical_tests(index, feature, codes, column))
+    return tuple(tests)
+
+
+def _cuts(
+    feature: NumericFeature,
+    values: Sequence[float | str] | None,
+    *,
+    bins: int,
+    public_column: NDArray[np.float64] | None,
+) -> tuple[float, ...]:
+    """Return the cuts of a feature: its list, its grid, quantiles or equal ones."""
+    if values is not None:
+        return tuple(dict.fromkeys(float(value) for value in values))
+    if public_column is None:
+        if feature.thresholds is not None:
+            return feature.thresholds
+    elif not np.isnan(public_column).all():
+        return quantile_cuts(public_column, bins=bins)
+    return equal_cuts(lower=feature.lower, upper=feature.upper, bins=bins)
+
+
+def _codes(
+    feature: CategoricalFeature, values: Sequence[float | str] | None, schema: Schema
+) -> tuple[int, ...]:
+    """Return the codes that have a test; a listed token of ``missing`` is missing's."""
+    if values is not None:
+        known = {category: code for code, category in enumerate(feature.categories)}
+        return tuple(dict.fromkeys(known.get(str(value), feature.missing_code) for value in values))
+    codes = range(feature.missing_code + 1 if schema.missing else feature.missing_code)
+    is_pair_of_complements = len(codes) == len(("category", "other"))
+    return tuple(codes[:1] if is_pair_of_complements else codes)
+
+
+def _numeric_tests(
+    index: int,
+    feature: NumericFeature,
+    cuts: tuple[float, ...],
+    public_column: NDArray[np.float64] | None,
+) -> list[BinaryTest]:
+    """Return one test a cut."""
+    shares = dict(zip(feature.thresholds or (), feature.threshold_shares or (), strict=False))
+    spread = feature.upper - feature.lower
+    return [
+        BinaryTest(
+            feature_index=index,
+            cut=cut,
+            category_code=None,
+            public_frequency=shares.get(cut, (feature.upper - cut) / spread)
+            if public_column is None or not len(public_column)
+            else float((public_column >= cut).mean()),
+        )
+        for cut in cuts
+    ]
+
+
+def _categorical_tests(
+    index: int,
+    feature: CategoricalFeature,
+    codes: tuple[int, ...],
+    public_column: NDArray[np.float64] | None,
+) -> list[BinaryTest]:
+    """Return one test a code."""
+    return [
+        BinaryTest(
+            feature_index=index,
+            cut=None,
+            category_code=code,
+            public_frequency=_category_frequency(feature, code)
+            if public_column is None or not len(public_column)
+            else float((public_column == code).mean()),
+        )
+        for code in codes
+    ]
+
+
+def _category_frequency(feature: CategoricalFeature, code: int) -> float:
+    """Return a code's public share: as given; what is left, for other; else equal shares."""
+    shares = feature.category_shares
+    if shares is not None and code < len(shares):
+        return shares[code]
+    if shares is not None and code == feature.other_code:
+        return max(0.0, 1.0 - sum(shares))
+    return 1.0 / (len(feature.categories) + 1)

@@ -1,0 +1,159 @@
+"""The public schema: what a row and a query look like.
+
+Everything here is public and fixed before any private row is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    CategoryCodes = dict[float | str | None, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumericFeature:
+    """A number; what lies outside its bounds is clipped.
+
+    Attributes:
+        name: column of the source and key in a posted query.
+        lower: public lower bound, finite, in the feature's own unit.
+        upper: public upper bound, finite, above ``lower``.
+        thresholds: public cuts, strictly increasing, within the bounds; None
+            where ``bins`` decides.
+        threshold_shares: public share of people at or above each cut, in [0, 1].
+
+    """
+
+    name: str
+    lower: float
+    upper: float
+    thresholds: tuple[float, ...] | None = None
+    threshold_shares: tuple[float, ...] | None = None
+
+    def canonical(self) -> dict[str, object]:
+        """Return the feature as strings and lists only, floats by ``repr``."""
+        return {
+            "name": self.name,
+            "kind": "numeric",
+            "bounds": [repr(self.lower), repr(self.upper)],
+            "thresholds": _canonical_floats(self.thresholds),
+            "threshold_shares": _canonical_floats(self.threshold_shares),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class CategoricalFeature:
+    """One of the public categories, or any other string, which counts as one more.
+
+    Attributes:
+        name: column of the source and key in a posted query.
+        categories: public categories, distinct.
+        category_shares: public share of people in each category, in [0, 1].
+
+    """
+
+    name: str
+    categories: tuple[str, ...]
+    category_shares: tuple[float, ...] | None = None
+
+    def codes(self, missing_tokens: frozenset[str]) -> CategoryCodes:
+        """Return the codes of categories and of what is missing; the rest is other."""
+        codes: CategoryCodes = dict.fromkeys((*missing_tokens, None), self.missing_code)
+        codes.update({category: code for code, category in enumerate(self.categories)})
+        return codes
+
+    @property
+    def other_code(self) -> int:
+        """Return C, the code of a string that is no category."""
+        return len(self.categories)
+
+    @property
+    def missing_code(self) -> int:
+        """Return C + 1, the code of a missing value."""
+        return len(self.categories) + 1
+
+    def canonical(self) -> dict[str, object]:
+        """Return the feature as strings and lists only, floats by ``repr``."""
+        return {
+            "name": self.name,
+            "kind": "categorical",
+            "categories": list(self.categories),
+            "category_shares": _canonical_floats(self.category_shares),
+        }
+
+
+Feature = NumericFeature | CategoricalFeature
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """The label, its classes and the features, in the order of a posted list.
+
+    Attributes:
+        label: column of the label.
+        classes: public labels, two or more, distinct; the order breaks ties.
+        features: one or more, names distinct and none the label's.
+        missing: strings that stand for a missing value, besides an empty one.
+
+    """
+
+    label: str
+    classes: tuple[str, ...]
+    features: tuple[Feature, ...]
+    missing: tuple[str, ...] = ()
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """Return the names of the features, in order."""
+        return tuple(feature.name for feature in self.features)
+
+    @cached_property
+    def feature_indices(self) -> dict[str, int]:
+        """Return the position of each feature by its name."""
+        return {name: index for index, name in enumerate(self.feature_names)}
+
+    @cached_property
+    def missing_tokens(self) -> frozenset[str]:
+        """Return every string that stands for a missing value, the empty one included."""
+        return frozenset((*self.missing, ""))
+
+    @cached_property
+    def category_codes(self) -> tuple[CategoryCodes | None, ...]:
+        """Return the codes of each categorical feature; None for a numeric one."""
+        return tuple(
+            None if isinstance(feature, NumericFeature) else feature.codes(self.missing_tokens)
+            for feature in self.features
+        )
+
+    @cached_property
+    def value_bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the bounds that encoded values are clipped to, float64 of shape (d,) each."""
+        bounds = [
+            (feature.lower, feature.upper)
+            if isinstance(feature, NumericFeature)
+            else (0.0, float(feature.missing_code))
+            for feature in self.features
+        ]
+        lower, upper = np.array(bounds, dtype=np.float64).T
+        return lower, upper
+
+    def canonical(self) -> dict[str, object]:
+        """Return the schema as strings, lists and tables only, to bind a release to it."""
+        return {
+            "label": self.label,
+            "classes": list(self.classes),
+            "features": [feature.canonical() for feature in self.features],
+            "missing": list(self.missing),
+        }
+
+
+def _canonical_floats(numbers: tuple[float, ...] | None) -> list[str]:
+    """Return numbers as the shortest strings that read back the same."""
+    return [] if numbers is None else [repr(number) for number in numbers]

@@ -1,0 +1,163 @@
+"""Feature vectors: from what a client posted to a replay key and to encoded values.
+
+A vector keeps what was posted, in schema order: floats (``-0.0`` is 0, 1 is
+1.0), strings, None.  Clipping and binning come later, so that vectors which
+differ as posted stay different queries.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from app.data.schema import CategoricalFeature, NumericFeature
+from app.errors import InvalidFeaturesError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.data.schema import Feature, Schema
+
+Vector = tuple[float | str | None, ...]
+"""One value a feature, in schema order; None, or a token of ``missing``, is missing."""
+
+WHOLE_VECTOR = "features"
+STRING_CHARACTERS_MAX = 1000
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(tuple[float | str | None, ...])
+
+
+def parse_features(schema: Schema, raw: object) -> Vector:
+    """Check posted features against the schema and put them in its order.
+
+    Args:
+        schema: the public schema.
+        raw: a list in schema order, or a dict by feature name, as decoded
+            from JSON.
+
+    Raises:
+        InvalidFeaturesError: names the feature, or ``features`` for the whole.
+
+    """
+    ordered: Sequence[object]
+    if isinstance(raw, dict):
+        ordered = _in_order(schema, raw)
+    elif isinstance(raw, list | tuple):
+        ordered = raw
+        if len(ordered) != len(schema.features):
+            expected = len(schema.features)
+            raise InvalidFeaturesError(
+                feature=WHOLE_VECTOR, problem=f"must be {expected} values, got {len(ordered)}"
+            )
+    else:
+        raise InvalidFeaturesError(
+            feature=WHOLE_VECTOR, problem="must be a list in schema order or an object by name"
+        )
+    missing = schema.missing_tokens
+    return tuple(
+        [
+            _value(feature, value, missing)
+            for feature, value in zip(schema.features, ordered, strict=True)
+        ]
+    )
+
+
+def replay_key(vector: Vector) -> bytes:
+    """Return the canonical bytes of a vector: equal iff the vectors are."""
+    return _encoder.encode(vector)
+
+
+def decode_key(key: bytes) -> Vector:
+    """Return the vector whose replay key this is."""
+    return _decoder.decode(key)
+
+
+def encode(schema: Schema, vectors: Sequence[Vector]) -> NDArray[np.float64]:
+    """Encode vectors as private rows are encoded.
+
+    Args:
+        schema: the public schema.
+        vectors: parsed vectors, B of them.
+
+    Returns:
+        float64 (B, d): a number clipped to its bounds, NaN where it is
+        missing; the code of a category.
+
+    """
+    values = np.empty((len(vectors), len(schema.features)), dtype=np.float64)
+    if not vectors:
+        return values
+    columns = zip(*vectors, strict=True)
+    for index, (feature, column) in enumerate(zip(schema.features, columns, strict=True)):
+        codes = schema.category_codes[index]
+        if codes is None or isinstance(feature, NumericFeature):
+            values[:, index] = [value if type(value) is float else math.nan for value in column]
+        else:
+            other_code = feature.other_code
+            values[:, index] = [codes.get(value, other_code) for value in column]
+    lower, upper = schema.value_bounds
+    return np.clip(values, lower, upper, out=values)
+
+
+def _in_order(schema: Schema, raw: dict[object, object]) -> list[object]:
+    """Return the values by name in schema order; all names, and no other."""
+    for name in schema.feature_names:
+        if name not in raw:
+            raise InvalidFeaturesError(feature=name, problem="is absent; null is a missing value")
+    if len(raw) != len(schema.feature_names):
+        unknown = next(name for name in raw if name not in schema.feature_indices)
+        raise InvalidFeaturesError(
+            feature=_shown(unknown), problem="is not a feature of the schema"
+        )
+    return [raw[name] for name in schema.feature_names]
+
+
+def _value(feature: Feature, value: object, missing: frozenset[str]) -> float | str | None:
+    """Check one posted value and put a number in its canonical form."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return _string(feature, value, missing)
+    if isinstance(feature, CategoricalFeature):
+        raise InvalidFeaturesError(feature=feature.name, problem="must be a string or null")
+    if isinstance(value, bool) or not isinstance(value, float | int):
+        raise InvalidFeaturesError(feature=feature.name, problem="must be a number or null")
+    return _number(feature, value)
+
+
+def _number(feature: Feature, value: float) -> float:
+    """Return a finite float64; adding 0.0 turns -0.0 into 0.0."""
+    try:
+        number = float(value) + 0.0
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InvalidFeaturesError(feature=feature.name, problem="must be a finite number")
+    return number
+
+
+def _string(feature: Feature, value: str, missing: frozenset[str]) -> str:
+    """Return a category as posted, or a token of ``missing``."""
+    if value in missing:
+        return value
+    if isinstance(feature, NumericFeature):
+        raise InvalidFeaturesError(feature=feature.name, problem="must be a number, not a string")
+    if len(value) > STRING_CHARACTERS_MAX:
+        raise InvalidFeaturesError(
+            feature=feature.name, problem=f"must have at most {STRING_CHARACTERS_MAX} characters"
+        )
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+        raise InvalidFeaturesError(feature=feature.name, problem="must be Unicode text")
+    return value
+
+
+def _shown(name: object) -> str:
+    """Return a posted name, made printable and short."""
+    text = str(name)[:100]
+    return text if text.isprintable() else ascii(text)

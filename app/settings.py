@@ -1,0 +1,186 @@
+"""Every setting of Conclave: ``conclave.toml`` and the environment, one frozen object.
+
+Built once, by :func:`load_settings` or :func:`demo_settings`, and passed
+down; there is no module global.  Anything wrong with it is a
+``ConfigurationError`` whose one line names the key.  The tables, the types of
+values and the rules that span keys are in ``app/configuration``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self, get_args
+
+from pydantic import SecretStr, ValidationError, model_validator
+
+from app.configuration import demo, reading, rules
+from app.configuration.data_section import DataSettings
+from app.configuration.learning_sections import (
+    ClassifierSettings,
+    HypothesesSettings,
+    LearnerSettings,
+)
+from app.configuration.release_sections import AnswersSettings, PrivacySettings, ReleaseSettings
+from app.configuration.section import Section
+from app.configuration.server_sections import LedgerSettings, ServerSettings
+from app.configuration.wording import configuration_error
+from app.data.embedded_demo import DEMO_SOURCE
+
+DEFAULT_LEDGER_NAME = "conclave.db"
+DEMO_LEDGER_NAME = "conclave-demo.db"
+
+
+class Settings(Section):
+    """The whole configuration; validated, frozen, paths absolute."""
+
+    release: ReleaseSettings
+    data: DataSettings
+    hypotheses: HypothesesSettings
+    learner: LearnerSettings = LearnerSettings()
+    classifier: ClassifierSettings = ClassifierSettings()
+    privacy: PrivacySettings = PrivacySettings()
+    answers: AnswersSettings = AnswersSettings()
+    ledger: LedgerSettings
+    server: ServerSettings = ServerSettings()
+
+    @model_validator(mode="after")
+    def _check_rules(self) -> Self:
+        """Check the rules that span keys."""
+        rules.check_data(self.data)
+        rules.check_privacy(self.privacy)
+        rules.check_answers(self.answers, self.privacy)
+        rules.check_learner(self.learner)
+        rules.check_tests("hypotheses", self.hypotheses, self.hypotheses.tests, self.data)
+        rules.check_tests("classifier", self.published, self.classifier.tests or {}, self.data)
+        rules.check_size(self.answers, self.data)
+        rules.check_ledger(self.ledger)
+        return self
+
+    @property
+    def ledger_url(self) -> str:
+        """Return the address of the ledger; it may hold a password."""
+        return self.ledger.url.get_secret_value()
+
+    @property
+    def source(self) -> str:
+        """Return the path or address of the private rows; it may hold a password."""
+        return self.data.source.get_secret_value()
+
+    @property
+    def is_embedded_demo(self) -> bool:
+        """Whether the rows are the embedded, public ones."""
+        return self.source == DEMO_SOURCE
+
+    @property
+    def published(self) -> HypothesesSettings:
+        """Return the class of the published classifier: absent keys as in ``[hypotheses]``.
+
+        Where ``[classifier]`` has no ``bins`` of its own, the public grids of
+        features (``thresholds``) are inherited too, as lists.
+        """
+        return self.classifier.inherit(self.hypotheses, grids=self.data.grids())
+
+
+SECTIONS = frozenset(Settings.model_fields)
+TEXT_KINDS = frozenset({str, SecretStr, Path, type(None)})
+
+
+def load_settings(
+    path: Path | None, environ: Mapping[str, str], *, working_directory: Path | None = None
+) -> Settings:
+    """Read a configuration file and the environment, which beats it.
+
+    Args:
+        path: ``conclave.toml``; None for the embedded demo.
+        environ: names and values, as ``os.environ``.
+        working_directory: what relative paths in the environment are relative
+            to; the process's own when None.
+
+    Raises:
+        ConfigurationError: anything wrong, by the key at fault.
+
+    """
+    if path is None:
+        return demo_settings(environ, folder=working_directory)
+    return _validated(_tables(path, environ, working_directory))
+
+
+def load_simulation_settings(
+    path: Path, environ: Mapping[str, str], *, working_directory: Path | None = None
+) -> Settings:
+    """Read a configuration that may hold classes, privacy and answers only.
+
+    What is required elsewhere and absent here is filled in with a placeholder.
+
+    Raises:
+        ConfigurationError: anything wrong, by the key at fault.
+
+    """
+    return _validated(reading.with_placeholders(_tables(path, environ, working_directory)))
+
+
+def demo_settings(
+    environ: Mapping[str, str],
+    *,
+    folder: Path | None = None,
+    overrides: Mapping[tuple[str, ...], object] | None = None,
+) -> Settings:
+    """Return the settings of the embedded demo; the environment beats them.
+
+    Args:
+        environ: names and values, as ``os.environ``.
+        folder: where ``conclave-demo.db`` lies unless the environment says
+            otherwise; the working directory when None.
+        overrides: values by keys from the section down, which beat both.
+
+    Raises:
+        ConfigurationError: anything wrong, by the key at fault.
+
+    """
+    ledger = f"sqlite:///{(folder or Path.cwd()) / DEMO_LEDGER_NAME}"
+    tables = {**demo.tables(), "ledger": {"url": ledger}}
+    tables = reading.overlay(tables, _environment(environ, Path.cwd()))
+    return _validated(reading.overlay(tables, list((overrides or {}).items())))
+
+
+def _tables(
+    path: Path, environ: Mapping[str, str], working_directory: Path | None
+) -> reading.Tables:
+    """Merge the default ledger, the file and the environment."""
+    default = f"sqlite:///{path.absolute().parent / DEFAULT_LEDGER_NAME}"
+    tables = reading.read_file(path)
+    ledger = tables.get("ledger", {})
+    if isinstance(ledger, dict):
+        tables["ledger"] = {"url": default, **ledger}
+    return reading.overlay(tables, _environment(environ, working_directory or Path.cwd()))
+
+
+def _environment(environ: Mapping[str, str], folder: Path) -> list[tuple[tuple[str, ...], object]]:
+    """Read what the environment sets."""
+    return reading.read_environment(environ, sections=SECTIONS, is_text=_is_text, folder=folder)
+
+
+def _is_text(keys: tuple[str, ...]) -> bool:
+    """Whether the setting at a path takes a plain text, never JSON."""
+    annotation: object = Settings
+    for key in keys:
+        annotation = _fields(annotation).get(key)
+    kinds = get_args(annotation) or (annotation,)
+    return all(kind in TEXT_KINDS or isinstance(kind, str) for kind in kinds)
+
+
+def _fields(annotation: object) -> dict[str, object]:
+    """Return the annotations of a table's settings by the keys that the file uses."""
+    if not (isinstance(annotation, type) and issubclass(annotation, Section)):
+        return {}
+    fields = annotation.model_fields.items()
+    return {field.alias or name: field.annotation for name, field in fields}
+
+
+def _validated(tables: reading.Tables) -> Settings:
+    """Validate the merged tables."""
+    try:
+        return Settings.model_validate(tables)
+    except ValidationError as error:
+        raise configuration_error(error) from None
