@@ -100,7 +100,7 @@ def _form(chosen: Mapping[str, bool], given: Given) -> str:
 def _release(config: Path, given: Given) -> Document:
     from app.planning.document import plan_document
     from app.planning.plan import plan_release
-    from app.service.configure import plan_request
+    from app.service.plan_request import plan_request
     from app.settings import load_settings
 
     rows = numbers.count("--rows", given["--rows"]) if "--rows" in given else None

@@ -1,0 +1,80 @@
+"""A real server on a thread of this process, for the demo to ask over HTTP."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from app.cli.web_server import WebServer, address_of, listen
+from app.errors import ConclaveError, InvariantError, OpeningError
+from app.main import Server
+
+if TYPE_CHECKING:
+    from app.service.progress import Progress
+    from app.settings import Settings
+
+POLL_SECONDS: Final = 0.05
+
+
+class BackgroundServer:
+    """Serves on a thread until stopped."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Bind a port: another free one where the default is taken and none was set."""
+        self._settings = settings
+        self._listening = listen(
+            settings.server.host,
+            settings.server.port,
+            any_free=not settings.server.port_is_set,
+        )
+        self.address = address_of(self._listening)
+        self._web_server: WebServer | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self, progress: Progress) -> None:
+        """Serve, and wait until the release is open.
+
+        Raises:
+            ConclaveError: why it could not open.
+
+        """
+        server = Server(self._settings, progress=progress)
+        self._web_server = WebServer(server.application(), server, self._listening)
+        self._thread = threading.Thread(target=self._serve, name="conclave-server", daemon=True)
+        self._thread.start()
+        while not _is_open(server):
+            if server.failure is not None:
+                raise server.failure
+            if not self._thread.is_alive():
+                raise InvariantError("the server ended while its release opened")
+            time.sleep(POLL_SECONDS)
+
+    def _serve(self) -> None:
+        if self._web_server is not None:
+            try:
+                self._web_server.serve_until_stopped()
+            except ConclaveError:
+                return  # start() tells of it
+
+    def wait_for_interrupt(self) -> None:
+        """Keep serving until Ctrl-C or SIGTERM."""
+        try:
+            while self._thread is not None and self._thread.is_alive():
+                time.sleep(POLL_SECONDS)
+        except KeyboardInterrupt:
+            return
+
+    def stop(self) -> None:
+        """Drain, end the thread."""
+        if self._web_server is not None and self._thread is not None:
+            self._web_server.stop()
+            self._thread.join()
+
+
+def _is_open(server: Server) -> bool:
+    try:
+        server.slot.check_open()
+    except OpeningError:
+        return False
+    return True

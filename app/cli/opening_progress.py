@@ -1,0 +1,56 @@
+"""The progress bar of an opening: stages and public counts, on stderr."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.progress import TaskID
+
+
+class OpeningProgress:
+    """Shows one bar a stage; a context manager around the opening.
+
+    Called from the opening's thread; rich takes its own lock.
+    """
+
+    def __init__(self) -> None:
+        """Draw on stderr; on something else than a terminal, print a line a stage."""
+        self._console = Console(stderr=True)
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=False,
+            disable=not self._console.is_terminal,
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """Report that ``done`` of ``total`` units of ``stage`` are done."""
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bars.add_task(stage, total=total)
+            if not self._console.is_terminal:
+                self._console.print(f"conclave: {stage}", highlight=False)
+        self._bars.update(self._tasks[stage], completed=done, total=total)
+
+    def __enter__(self) -> Self:
+        """Start drawing."""
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop drawing."""
+        self._bars.stop()

@@ -1,0 +1,40 @@
+"""``conclave serve``: open or continue a release and serve it over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(application: typer.Typer) -> None:
+    """Add the command."""
+    application.command()(serve)
+
+
+def serve(
+    config: Annotated[
+        Path | None,
+        typer.Option(help="Configuration file; without one, the embedded public demo."),
+    ] = None,
+) -> None:
+    """Serve a release: open it on first start, continue it afterwards."""
+    import os
+
+    from app.cli.opening_progress import OpeningProgress
+    from app.cli.web_server import WebServer, address_of, end_process, listen
+    from app.main import Server
+    from app.settings import demo_settings, load_settings
+
+    environment = dict(os.environ)
+    settings = demo_settings(environment) if config is None else load_settings(config, environment)
+    with OpeningProgress() as progress:
+        server = Server(settings, progress=progress)
+        application = server.application()
+        listening = listen(settings.server.host, settings.server.port)
+        typer.echo(
+            f"conclave: serving {settings.release.name} on {address_of(listening)}", err=True
+        )
+        WebServer(application, server, listening).serve_until_stopped()
+    end_process(0)

@@ -1,0 +1,82 @@
+"""``conclave simulate``: the mechanism that serves, on given vote counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.errors import ConfigurationError
+
+TRIALS_MAX = 10**9
+VOTES_MAX = 2**31
+
+
+def register(application: typer.Typer) -> None:
+    """Add the command."""
+    application.command()(simulate)
+
+
+def simulate(
+    config: Annotated[Path, typer.Option(help="Configuration: classes, privacy, answers.")],
+    votes: Annotated[
+        Path, typer.Option(help="CSV without header: a query a line, a class a column.")
+    ],
+    trials: Annotated[int, typer.Option(min=1, max=TRIALS_MAX, help="Runs from a fresh state.")],
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> None:
+    """Run the mechanism that serves on given vote counts and count the outcomes."""
+    import os
+
+    import msgspec
+    from rich.console import Console
+    from rich.table import Table
+
+    from app.noise.system import SystemNoise
+    from app.service.simulate import simulate as run
+    from app.settings import load_simulation_settings
+
+    settings = load_simulation_settings(config, dict(os.environ))
+    table = read_votes(votes, class_count=len(settings.data.classes))
+    outcomes = run(settings, table, trials=trials, noise=SystemNoise())
+    if json:
+        typer.echo(msgspec.json.encode({"trials": trials, "outcomes": outcomes}).decode())
+        return
+    shown = Table("outcome", "count", "share", title=f"{trials} trials")
+    for outcome, count in sorted(outcomes.items(), key=lambda item: -item[1]):
+        shown.add_row(outcome, str(count), f"{count / trials:.6f}")
+    Console().print(shown)
+
+
+def read_votes(path: Path, *, class_count: int) -> list[list[int]]:
+    """Read vote counts: every line the same sum, which stands for k.
+
+    Raises:
+        ConfigurationError: names the line that is not such a line.
+
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise ConfigurationError("--votes", f"cannot read {path}") from None
+    rows = [_vote_line(line, number, class_count) for number, line in enumerate(lines, 1) if line]
+    if not rows:
+        raise ConfigurationError("--votes", f"{path} has no line")
+    for number, row in enumerate(rows, 1):
+        if sum(row) != sum(rows[0]):
+            problem = f"line {number} sums to {sum(row)}, line 1 to {sum(rows[0])}: both are k"
+            raise ConfigurationError("--votes", problem)
+    if sum(rows[0]) == 0:
+        raise ConfigurationError("--votes", "line 1 sums to 0: there is no vote")
+    return rows
+
+
+def _vote_line(line: str, number: int, class_count: int) -> list[int]:
+    cells = [cell.strip() for cell in line.split(",")]
+    if len(cells) != class_count:
+        problem = f"line {number} has {len(cells)} columns, there are {class_count} classes"
+        raise ConfigurationError("--votes", problem)
+    if not all(cell.isascii() and cell.isdigit() and int(cell) < VOTES_MAX for cell in cells):
+        raise ConfigurationError("--votes", f"line {number} has a cell that is no vote count")
+    return [int(cell) for cell in cells]

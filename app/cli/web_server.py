@@ -1,0 +1,138 @@
+"""Uvicorn around a server: its socket, its signals, its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import uvicorn
+
+from app.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+    from fastapi import FastAPI
+
+    from app.main import Server
+
+GRACEFUL_SECONDS: Final = 5
+BACKLOG: Final = 2048
+END_SECONDS: Final = 9.0
+
+
+class WebServer(uvicorn.Server):
+    """Serves until a signal, or until the release cannot open."""
+
+    def __init__(self, application: FastAPI, server: Server, listening: socket.socket) -> None:
+        """Serve ``server`` on a socket that is bound already."""
+        super().__init__(
+            uvicorn.Config(
+                application,
+                http="httptools",
+                loop="uvloop",
+                lifespan="on",
+                access_log=False,
+                log_config=None,
+                server_header=False,
+                date_header=False,
+                backlog=BACKLOG,
+                timeout_graceful_shutdown=GRACEFUL_SECONDS,
+            )
+        )
+        self.server = server
+        self.listening = listening
+        server.on_failure = self.stop
+
+    def stop(self) -> None:
+        """Ask the server to drain and end; safe from any thread."""
+        self.should_exit = True
+
+    def serve_until_stopped(self) -> None:
+        """Serve; raise what kept the release from opening.
+
+        Raises:
+            ConclaveError: why the release could not open.
+
+        """
+        self.run(sockets=[self.listening])
+        if self.server.failure is not None:
+            raise self.server.failure
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End event streams first, so that draining does not wait for them."""
+        self.server.slot.drain()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take SIGTERM and SIGINT as a wish to drain, and end with exit code 0."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        wishes = (signal.SIGTERM, signal.SIGINT)
+        before = {wish: signal.signal(wish, self._drain) for wish in wishes}
+        try:
+            yield
+        finally:
+            for wish, handler in before.items():
+                signal.signal(wish, handler)
+
+    def _drain(self, number: int, frame: FrameType | None) -> None:
+        """Drain; what hangs is ended, since every acknowledged answer is committed."""
+        del number, frame
+        self.should_exit = True
+        last = threading.Timer(END_SECONDS, os._exit, args=(0,))
+        last.daemon = True
+        last.start()
+
+
+def listen(host: str, port: int, *, any_free: bool = False) -> socket.socket:
+    """Bind the server's socket before anything else is done.
+
+    Args:
+        host: name or address.
+        port: 0 takes a free one.
+        any_free: whether another free port will do where ``port`` is taken.
+
+    Raises:
+        ConfigurationError: the address cannot be bound.
+
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+    except OSError as error:
+        if any_free and port:
+            return listen(host, 0)
+        reason = (error.strerror or "the system refuses").lower()
+        problem = f"cannot listen on {host}:{port}: {reason}; choose another"
+        raise ConfigurationError("server.port", problem) from None
+    return listening
+
+
+def address_of(listening: socket.socket) -> str:
+    """Return the URL at which a socket of ours is reached from this machine."""
+    host, port = listening.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):  # noqa: S104 -- compared, not bound
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def end_process(exit_code: int) -> None:
+    """End without waiting for a thread whose work nobody needs any more."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if any(not each.daemon for each in threading.enumerate()[1:]):
+        os._exit(exit_code)
+    sys.exit(exit_code)

@@ -1,0 +1,195 @@
+"""The error tree.
+
+Whether an error occurs, and what it says, never depends on private rows once
+a release is open.  Before that, load errors go to the operator's terminal
+only, and name a column and a row number, never a value.
+
+::
+
+    ConclaveError
+    ├── ConfigurationError          operator: bad configuration or data, exit 2
+    │   ├── DataError               a private source that does not fit the schema
+    │   └── ReleaseMismatchError    the ledger's release is another one
+    ├── VerificationError           the thing asked for does not hold, exit 1
+    ├── RequestError                caller: refused before anything is charged
+    │   ├── MalformedBodyError      malformed-body
+    │   ├── UnsupportedMediaTypeError
+    │   ├── TooLargeError
+    │   ├── InvalidFeaturesError    names the feature
+    │   ├── IdempotencyConflictError
+    │   ├── BudgetExhaustedError
+    │   ├── NotPublishedError       no classifier yet
+    │   ├── UnauthorizedError
+    │   └── ForbiddenError
+    ├── UnavailableError            us: retryable, nothing was released
+    │   ├── LedgerUnavailableError
+    │   ├── SwitchingError
+    │   └── OpeningError
+    └── IntegrityError              stop serving
+        ├── InvariantError          a broken invariant of our own
+        ├── LedgerCorruptError      the ledger does not verify
+        └── ContainedError          an unexpected failure after VOTE; one fixed text
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ConclaveError(Exception):
+    """Root of every error that Conclave raises on purpose."""
+
+
+class ConfigurationError(ConclaveError):
+    """Bad usage, configuration or data; one line that names the key.
+
+    Args:
+        key: the setting, column or option at fault, e.g. ``privacy.shares``.
+        problem: what is wrong and what to do, without any private value.
+
+    """
+
+    def __init__(self, key: str, problem: str) -> None:
+        """Keep the key and the problem for the one line that is printed."""
+        super().__init__(f"{key}: {problem}")
+        self.key = key
+        self.problem = problem
+
+
+class DataError(ConfigurationError):
+    """A private source that cannot be read or does not fit the public schema."""
+
+
+class ReleaseMismatchError(ConfigurationError):
+    """The ledger holds a release opened with something else than what is given."""
+
+
+class VerificationError(ConclaveError):
+    """The thing asked for does not hold; its text is a plain account."""
+
+
+class RequestError(ConclaveError):
+    """A request that is refused before anything is charged."""
+
+    slug: ClassVar[str] = "bad-request"
+
+    def __init__(self, detail: str) -> None:
+        """Keep the public detail, which says what to do."""
+        super().__init__(detail)
+        self.detail = detail
+
+
+class MalformedBodyError(RequestError):
+    """The body is not the JSON that the route takes."""
+
+    slug = "malformed-body"
+
+
+class UnsupportedMediaTypeError(RequestError):
+    """The content type is not one that the route takes."""
+
+    slug = "unsupported-media-type"
+
+
+class TooLargeError(RequestError):
+    """The body, a line or a header is larger than its limit."""
+
+    slug = "too-large"
+
+
+class InvalidFeaturesError(RequestError):
+    """A feature vector that does not fit the public schema."""
+
+    slug = "invalid-features"
+
+    def __init__(self, *, feature: str, problem: str) -> None:
+        """Name the feature and what is wrong with it."""
+        super().__init__(f"{feature}: {problem}")
+        self.feature = feature
+        self.problem = problem
+
+
+class IdempotencyConflictError(RequestError):
+    """An idempotency key that was used with another vector."""
+
+    slug = "idempotency-conflict"
+
+
+class BudgetExhaustedError(RequestError):
+    """The release has halted: recorded vectors replay, new ones are refused."""
+
+    slug = "budget-exhausted"
+
+
+class NotPublishedError(RequestError):
+    """There is no published classifier yet."""
+
+    slug = "not-published"
+
+
+class UnauthorizedError(RequestError):
+    """No key, or an unknown one."""
+
+    slug = "unauthorized"
+
+
+class ForbiddenError(RequestError):
+    """A known key whose role does not allow the route."""
+
+    slug = "forbidden"
+
+
+class UnavailableError(ConclaveError):
+    """The service cannot answer now; nothing was released; retry."""
+
+    slug: ClassVar[str] = "unavailable"
+    retry_after_seconds: ClassVar[int] = 1
+
+    def __init__(self, detail: str) -> None:
+        """Keep the public detail."""
+        super().__init__(detail)
+        self.detail = detail
+
+
+class LedgerUnavailableError(UnavailableError):
+    """The ledger did not take the commit; nothing was released."""
+
+    slug = "ledger-unavailable"
+
+
+class SwitchingError(UnavailableError):
+    """The published classifier is being drawn."""
+
+    slug = "switching"
+    retry_after_seconds = 5
+
+
+class OpeningError(UnavailableError):
+    """The release is being opened."""
+
+    slug = "opening"
+    retry_after_seconds = 5
+
+
+class IntegrityError(ConclaveError):
+    """Something that must hold does not; the release stops serving."""
+
+    slug: ClassVar[str] = "release-stopped"
+
+
+class InvariantError(IntegrityError):
+    """A broken invariant of our own code."""
+
+
+class LedgerCorruptError(IntegrityError):
+    """The ledger, or a private piece bound to it, is not what was written."""
+
+
+class ContainedError(IntegrityError):
+    """An unexpected failure after VOTE: the charge stays, the text is fixed."""
+
+
+def invariant(holds: bool, claim: str) -> None:  # noqa: FBT001 -- reads as a sentence at every call
+    """Raise :class:`InvariantError` with the broken claim unless it holds."""
+    if not holds:
+        raise InvariantError(claim)

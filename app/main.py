@@ -1,0 +1,181 @@
+"""The composition root: settings, ledger, release, service, application.
+
+The only place that wires.  Everything below takes what it needs as arguments.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from app.api.application import create_application
+from app.api.binding import is_loopback, require_safe_binding
+from app.api.key_ring import read_key_ring
+from app.api.limits import limits_of
+from app.dashboard.page import page_response
+from app.errors import ConclaveError, ContainedError
+from app.ledger.store import open_ledger
+from app.noise.system import SystemNoise
+from app.service.answer_query import CONTAINED, QueryAnswerer
+from app.service.conclave_service import ConclaveService
+from app.service.configure import configure
+from app.service.open_release import open_release
+from app.service.padding import padding_seconds
+from app.service.progress import Progress, no_progress
+from app.service.rows import read_private_rows
+from app.service.slot import ServiceSlot
+from app.service.steps import Observer, observe_nothing
+from app.service.switch_phase import switch_phase
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from fastapi import FastAPI
+
+    from app.noise.source import NoiseSource
+    from app.service.release import Release
+    from app.settings import Settings
+
+CLOSE_SECONDS_MAX: Final = 8.0
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(slots=True)
+class Server:
+    """One server process: its application, and what ended it.
+
+    Attributes:
+        settings: the whole configuration.
+        progress: shows how far the opening has come.
+        observe: called around every step of a query; crash tests kill in it.
+        on_failure: called on the event loop when the release cannot open.
+        slot: where the service is once it is open.
+        failure: why the release could not open.
+
+    """
+
+    settings: Settings
+    progress: Progress = no_progress
+    observe: Observer = observe_nothing
+    on_failure: Callable[[], None] = lambda: None
+    slot: ServiceSlot = field(default_factory=ServiceSlot)
+    failure: ConclaveError | None = None
+
+    def application(self) -> FastAPI:
+        """Return the application; serving it opens the release.
+
+        Raises:
+            ConfigurationError: the server may not listen there, or its keys are missing.
+
+        """
+        server = self.settings.server
+        require_safe_binding(self.settings, is_demo=self.settings.is_embedded_demo)
+        keys = None if server.keys_file is None else read_key_ring(server.keys_file)
+        return create_application(
+            self.slot,
+            keys,
+            limits=limits_of(self.settings),
+            page=page_response(),
+            loopback_only=keys is None and is_loopback(server.host),
+            lifespan=self._lifespan,
+        )
+
+    @asynccontextmanager
+    async def _lifespan(self, application: FastAPI) -> AsyncIterator[None]:
+        """Open beside serving, so that probes answer while the release opens."""
+        del application
+        opening = asyncio.create_task(self._open_and_serve())
+        try:
+            yield
+        finally:
+            self.slot.drain()
+            await _close(opening)
+
+    async def _open_and_serve(self) -> ConclaveService | None:
+        noise = SystemNoise()
+        try:
+            answerer = await _in_daemon_thread(lambda: self._open(noise))
+        except ConclaveError as error:
+            self.failure = error
+            self.on_failure()
+            return None
+        release = answerer.release
+        service = ConclaveService(
+            answerer,
+            switch=lambda: switch_phase(release, noise),
+            on_stop=self.slot.stop,
+            padding_seconds=padding_seconds(self.settings, release.ensemble_size),
+        )
+        service.start()
+        self.slot.fill(service)
+        return service
+
+    def _open(self, noise: NoiseSource) -> QueryAnswerer:
+        release = open_from_settings(self.settings, noise=noise, progress=self.progress)
+        return QueryAnswerer(release, noise, self.observe)
+
+
+def open_from_settings(
+    settings: Settings, *, noise: NoiseSource, progress: Progress = no_progress
+) -> Release:
+    """Open or continue the release that ``settings`` describe, without a server.
+
+    Raises:
+        ConfigurationError: bad configuration or data, or another release's ledger.
+        IntegrityError: the ledger is not what was written.
+        ContainedError: an unexpected failure; its text is fixed.
+
+    """
+    configuration = configure(settings)
+    ledger = open_ledger(settings.ledger_url, create=True, noise=noise)
+    try:
+        rows = read_private_rows(settings, progress)
+        return open_release(configuration, ledger=ledger, rows=rows, noise=noise, progress=progress)
+    except ConclaveError:
+        ledger.close()
+        raise
+    except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
+        ledger.close()
+        raise ContainedError(CONTAINED) from None
+
+
+async def _in_daemon_thread(function: Callable[[], ResultT]) -> ResultT:
+    """Run ``function`` on a thread that does not keep a stopped process alive.
+
+    What an interrupted opening charged and did not persist left no trace
+    outside; the next start draws it again under the same charge.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[ResultT] = loop.create_future()
+
+    def settle(result: ResultT | None, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # type: ignore[arg-type]  # one of both is given
+
+    def work() -> None:
+        try:
+            result = function()
+        except BaseException as error:  # noqa: BLE001 -- handed to the waiting task whole
+            loop.call_soon_threadsafe(settle, None, error)
+        else:
+            loop.call_soon_threadsafe(settle, result, None)
+
+    threading.Thread(target=work, name="conclave-opening", daemon=True).start()
+    return await done
+
+
+async def _close(opening: asyncio.Task[ConclaveService | None]) -> None:
+    """Drain the service if it is open; give up on an opening under way."""
+    if not opening.done():
+        opening.cancel()
+        return
+    service = opening.result()
+    if service is not None:
+        await asyncio.wait_for(service.close(), CLOSE_SECONDS_MAX)

@@ -1,0 +1,1 @@
+"""Mechanisms: one algorithm of the papers per file, pure and proved."""

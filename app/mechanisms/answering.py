@@ -1,0 +1,52 @@
+"""The interface that every answering mechanism has.
+
+**Algorithm.** A_PrivClass, the generic online classification-query release
+(Nandi and Bassily 2020, Algorithm 1): for every query in turn, produce a label
+from the private data, the history and the query, before the next one is seen.
+
+**Claim.** None of its own; each implementation states one.
+
+**Proof.** ``docs/proofs/answering.md``.
+
+**Inputs and outputs.** ``Parameters`` are public and validate themselves;
+``State`` is a frozen value; one private value per query (secret) goes in and
+one ``Outcome`` (public) comes out.
+
+**Utility.** That of the implementation.
+
+**Deviations.** The history enters only through the state: what an answer may
+depend on is then visible in a type.
+
+**Raises.** ``InvariantError`` for a step in a state that has halted; nothing
+is changed by it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from app.noise.source import NoiseSource
+
+ParametersT_contra = TypeVar("ParametersT_contra", contravariant=True)
+StateT = TypeVar("StateT")
+PrivateT_contra = TypeVar("PrivateT_contra", contravariant=True)
+OutcomeT_co = TypeVar("OutcomeT_co", covariant=True)
+
+
+class AnsweringMechanism(Protocol[ParametersT_contra, StateT, PrivateT_contra, OutcomeT_co]):
+    """A module with ``initial_state`` and ``step``, as the type checker sees it."""
+
+    def initial_state(self, parameters: ParametersT_contra, noise: NoiseSource) -> StateT:
+        """Return the state before the first query."""
+        ...
+
+    def step(
+        self,
+        parameters: ParametersT_contra,
+        state: StateT,
+        private_value: PrivateT_contra,
+        noise: NoiseSource,
+    ) -> tuple[StateT, OutcomeT_co]:
+        """Answer one query; return the next state and the public outcome."""
+        ...

@@ -1,0 +1,59 @@
+"""Sub-sample and aggregate: from the votes of k learners to a label and a distance.
+
+**Algorithm.** A_SubSamp (Bassily, Thakkar, Thakurta 2018, Algorithm 4; Nandi
+and Bassily 2020, Algorithm 5), steps 7 and 8: the plurality of the votes and
+its distance to instability, for two or more labels.
+
+**Claim.** When one vote is replaced the distance moves by at most 1, and if
+the plurality changes the distance is 0 on both sides (Lemma S).  Both are
+functions of the private votes and may not leave except through a stability
+test.
+
+**Proof.** Order statistics are 1-Lipschitz in every count:
+``docs/proofs/subsample_aggregate.md``.
+
+**Inputs and outputs.** ``private_vote_count``: int64 (B, L), every row sums to
+k, secret.  Out: plurality class indices (B,) and distances (B,), both secret.
+
+**Utility.** With k votes of which a fraction f agree, the distance is
+max(0, ceil((2 f - 1) k / 2) - 1) for two labels.
+
+**Deviations.** ``max(0, ceil(gap / 2) - 1)`` replaces the printed ``gap`` and
+``gap - 1``, which have sensitivity 2 (erratum a).
+
+**Raises.** ``InvariantError``: not a table of non-negative counts with two or
+more columns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.errors import invariant
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TABLE_DIMENSIONS = 2
+CLASS_COUNT_MIN = 2
+
+
+def aggregate(
+    private_vote_count: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the plurality and the distance to instability of every row.
+
+    Ties go to the smallest class index.
+    """
+    invariant(
+        private_vote_count.ndim == TABLE_DIMENSIONS
+        and private_vote_count.shape[1] >= CLASS_COUNT_MIN,
+        "votes are a table with a column for each of two or more classes",
+    )
+    plurality = private_vote_count.argmax(axis=1)  # argmax: the first of equals
+    two_largest = np.partition(private_vote_count, -2, axis=1)[:, -2:]
+    gap = two_largest[:, 1] - two_largest[:, 0]
+    distance = np.maximum(0, (gap + 1) // 2 - 1)  # Lemma S
+    return plurality.astype(np.int64), distance.astype(np.int64)

@@ -1,0 +1,1 @@
+"""The stateful part: opening a release, the one writer, the switch."""

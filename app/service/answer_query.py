@@ -1,0 +1,168 @@
+"""The main flow of a query on the one writer's thread: REPLAY to COMMIT.
+
+``VALIDATE`` and ``ENQUEUE`` come before and ``RESPOND`` after
+(``app.service.validate``, ``app.service.writer``).  Nothing that the votes
+touched leaves this module before its transaction has committed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from app.data.vectors import encode, replay_key
+from app.errors import ContainedError, IntegrityError, UnavailableError
+from app.ledger.store import RecordedAnswer
+from app.mechanisms import universal
+from app.mechanisms.subsample_aggregate import aggregate
+from app.service.batch import Batch, Ticket
+from app.service.replay_index import Recorded, ReplayIndex
+from app.service.steps import Edge, Observer, Step, observe_nothing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.ledger.store import Transaction
+    from app.mechanisms.universal import Phase
+    from app.noise.source import NoiseSource
+    from app.service.batch import Decision
+    from app.service.models import Query
+    from app.service.release import Release
+
+CONTAINED: Final = "the release has stopped after an internal failure; its operator must restart it"
+
+
+class QueryAnswerer:
+    """Answers batches; owns every bit of decision state of one release."""
+
+    def __init__(
+        self, release: Release, noise: NoiseSource, observe: Observer = observe_nothing
+    ) -> None:
+        """Take over an open release and read its recorded answers."""
+        self.release = release
+        self.replays = ReplayIndex()
+        self._noise = noise
+        self.observe = observe
+        self._read_replays(answered_before=0)
+        self.replays.add_keys(release.ledger.keys())
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that the committed counters put the release in."""
+        return self.release.phase
+
+    def answer_batch(self, queries: Sequence[Query]) -> list[Decision]:
+        """Answer ``queries`` in order, in one durable transaction.
+
+        Raises:
+            LedgerUnavailableError: nothing was released; try again.
+            IntegrityError: the release must stop serving.
+
+        """
+        try:
+            return self._answer_batch([self.identify(query) for query in queries])
+        except (UnavailableError, IntegrityError):
+            raise
+        except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
+            raise ContainedError(CONTAINED) from None
+
+    def _answer_batch(self, tickets: Sequence[Ticket]) -> list[Decision]:
+        with self.release.ledger.transaction() as transaction:
+            self._catch_up(transaction)
+            unknown = self._replay(tickets)
+            private_values = self._vote(unknown)
+            batch, decisions = self._step(tickets, private_values)
+            self._append(transaction, batch)
+            self.observe(Step.COMMIT, Edge.BEFORE)
+        self.observe(Step.COMMIT, Edge.AFTER)
+        self._adopt(transaction, batch)
+        return decisions
+
+    def identify(self, query: Query) -> Ticket:
+        """Attach the keyed digests by which a query is found again."""
+        digests = self.release.digests
+        key = query.idempotency_key
+        return Ticket(
+            query=query,
+            vector_digest=digests.of_vector(replay_key(query.vector)),
+            key_digest=None if key is None else digests.of_key(key),
+        )
+
+    def _replay(self, tickets: Sequence[Ticket]) -> dict[bytes, Ticket]:
+        """Return the distinct vectors that no committed answer covers."""
+        self.observe(Step.REPLAY, Edge.BEFORE)
+        unknown: dict[bytes, Ticket] = {}
+        for ticket in tickets:
+            if self.replays.find_by_vector(ticket.vector_digest) is None:
+                unknown.setdefault(ticket.vector_digest, ticket)
+        self.observe(Step.REPLAY, Edge.AFTER)
+        return unknown
+
+    def _vote(self, unknown: dict[bytes, Ticket]) -> dict[bytes, tuple[int, int]]:
+        """Evaluate every model on every unknown vector: (plurality, distance)."""
+        self.observe(Step.VOTE, Edge.BEFORE)
+        private_values: dict[bytes, tuple[int, int]] = {}
+        if unknown and self.phase is universal.Phase.ENSEMBLE:
+            vectors = [ticket.query.vector for ticket in unknown.values()]
+            values = encode(self.release.schema, vectors)
+            plurality, distance = aggregate(self.release.ensemble.vote_counts(values))
+            pairs = zip(plurality.tolist(), distance.tolist(), strict=True)
+            private_values = dict(zip(unknown, pairs, strict=True))
+        self.observe(Step.VOTE, Edge.AFTER)
+        return private_values
+
+    def _step(
+        self,
+        tickets: Sequence[Ticket],
+        private_values: dict[bytes, tuple[int, int]],
+    ) -> tuple[Batch, list[Decision]]:
+        self.observe(Step.STEP, Edge.BEFORE)
+        batch = Batch(
+            parameters=self.release.mechanism,
+            state=self.release.answering_state,
+            replays=self.replays,
+            private_values=private_values,
+            noise=self._noise,
+        )
+        decisions = [batch.decide(ticket) for ticket in tickets]
+        self.observe(Step.STEP, Edge.AFTER)
+        return batch, decisions
+
+    def _append(self, transaction: Transaction, batch: Batch) -> None:
+        """Put the batch's entry, answers and keys into the open transaction."""
+        if batch.fresh:
+            transaction.record_answers(
+                [
+                    RecordedAnswer(
+                        query_id=fresh.recorded.query_id,
+                        vector_digest=fresh.ticket.vector_digest,
+                        vector=replay_key(fresh.ticket.query.vector),
+                        label=fresh.recorded.label,
+                        stable=fresh.recorded.stable,
+                    )
+                    for fresh in batch.fresh
+                ]
+            )
+        for key_digest, vector_digest in batch.new_keys.items():
+            transaction.record_key(key_digest, vector_digest)
+
+    def _adopt(self, transaction: Transaction, batch: Batch) -> None:
+        """Make committed answers visible in memory."""
+        self.release.adopt(transaction.state)
+        for fresh in batch.fresh:
+            self.replays.add(fresh.ticket.vector_digest, fresh.recorded)
+        self.replays.add_keys(batch.new_keys.items())
+
+    def _catch_up(self, transaction: Transaction) -> None:
+        """Adopt what another process, or a commit of unknown outcome, put there."""
+        known = self.release.state
+        if transaction.state.head == known.head:
+            return
+        self.release.adopt(transaction.state)
+        self._read_replays(answered_before=known.answered)
+        self.replays.add_keys(self.release.ledger.keys())
+
+    def _read_replays(self, *, answered_before: int) -> None:
+        for answer in self.release.ledger.answers_after(answered_before):
+            self.replays.add(
+                answer.vector_digest, Recorded(answer.query_id, answer.label, answer.stable)
+            )

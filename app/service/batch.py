@@ -1,0 +1,126 @@
+"""A batch in the making: replay and step, query by query, nothing visible yet.
+
+The batch lays its own answers over the committed ones, so that a vector or a
+key asked twice in one batch is treated as it would be in two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from app.errors import BudgetExhaustedError, IdempotencyConflictError, RequestError
+from app.mechanisms import universal
+from app.mechanisms.universal import Phase
+from app.service.replay_index import Recorded, ReplayIndex, check_same_vector
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.mechanisms.universal import Parameters, State
+    from app.noise.source import NoiseSource
+    from app.service.models import Query
+
+EXHAUSTED: Final = (
+    "the release has halted: new vectors are refused, recorded ones still get "
+    "their answers; ask the operator for a new release"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A query with its keyed digests."""
+
+    query: Query
+    vector_digest: bytes
+    key_digest: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """An answer that this batch makes, to be committed."""
+
+    ticket: Ticket
+    recorded: Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A query that the published classifier answers, now or once it is drawn."""
+
+
+DEFERRED: Final = Deferred()
+Decision = Recorded | Fresh | RequestError | Deferred
+
+
+class Batch:
+    """The decisions of one transaction."""
+
+    def __init__(
+        self,
+        *,
+        parameters: Parameters,
+        state: State,
+        replays: ReplayIndex,
+        private_values: Mapping[bytes, tuple[int, int]],
+        noise: NoiseSource,
+    ) -> None:
+        """Start from the committed state; ``private_values`` are (plurality, distance)."""
+        self.state = state
+        self.fresh: list[Fresh] = []
+        self.new_keys: dict[bytes, bytes] = {}
+        self._fresh_by_vector: dict[bytes, Recorded] = {}
+        self._parameters = parameters
+        self._replays = replays
+        self._private_values = private_values
+        self._noise = noise
+
+    @property
+    def phase(self) -> Phase:
+        """The phase after the decisions so far."""
+        return universal.phase(self._parameters, self.state)
+
+    def decide(self, ticket: Ticket) -> Decision:
+        """Decide one query: idempotency key, recorded vector, phase, in this order."""
+        try:
+            replayed = self._replay(ticket)
+        except IdempotencyConflictError as conflict:
+            return conflict
+        if replayed is not None:
+            return replayed
+        if self.phase is Phase.HALTED:
+            return BudgetExhaustedError(EXHAUSTED)
+        if self.phase is Phase.CLASSIFIER:
+            return DEFERRED
+        return self._answer(ticket)
+
+    def _replay(self, ticket: Ticket) -> Recorded | None:
+        by_key = self._replays.find_by_key(ticket.key_digest, ticket.vector_digest)
+        if by_key is not None:
+            return by_key
+        if ticket.key_digest in self.new_keys:
+            check_same_vector(self.new_keys[ticket.key_digest], ticket.vector_digest)
+        elif self.phase is Phase.CLASSIFIER:
+            return None
+        recorded = self._fresh_by_vector.get(ticket.vector_digest) or self._replays.find_by_vector(
+            ticket.vector_digest
+        )
+        if recorded is not None:
+            self._remember_key(ticket)
+        return recorded
+
+    def _answer(self, ticket: Ticket) -> Fresh:
+        private_value = self._private_values[ticket.vector_digest]
+        self.state, outcome = universal.step(
+            self._parameters, self.state, private_value, self._noise
+        )
+        recorded = Recorded(self.state.answered_count, outcome.label, outcome.stable)
+        fresh = Fresh(ticket, recorded)
+        self.fresh.append(fresh)
+        self._fresh_by_vector[ticket.vector_digest] = recorded
+        self._remember_key(ticket)
+        return fresh
+
+    def _remember_key(self, ticket: Ticket) -> None:
+        if ticket.key_digest is not None:
+            self.new_keys[ticket.key_digest] = ticket.vector_digest

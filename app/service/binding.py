@@ -1,0 +1,81 @@
+"""What a release is bound to: every public parameter, by setting, as text.
+
+The ledger's first entry holds these; a restart compares them one by one and
+names the first that differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from app.errors import ReleaseMismatchError
+
+if TYPE_CHECKING:
+    from app.settings import Settings
+
+UNBOUND: Final = frozenset(
+    {
+        # Where rows, entries and clients are; the fingerprint binds the rows.
+        "data.source",
+        "data.query",
+        "data.rows",
+        # Planning only, and how long a reply takes.
+        "answers.alpha",
+        "answers.beta",
+        "answers.reply_padding_milliseconds",
+    }
+)
+BOUND_SECTIONS: Final = (
+    "release", "data", "hypotheses", "learner", "classifier", "privacy", "answers",
+)  # fmt: skip
+
+
+def bound_parameters(settings: Settings) -> dict[str, str]:
+    """Return every bound setting as canonical text, keyed as in the configuration."""
+    bound: dict[str, str] = {}
+    for section in BOUND_SECTIONS:
+        _flatten(section, getattr(settings, section).model_dump(by_alias=True), bound)
+    return {key: text for key, text in bound.items() if key not in UNBOUND}
+
+
+def check_bound(opened: Mapping[str, str], given: Mapping[str, str]) -> None:
+    """Compare a release's parameters with the configuration's.
+
+    Raises:
+        ReleaseMismatchError: names the first setting that differs.
+
+    """
+    for key in sorted(opened.keys() | given.keys()):
+        if opened.get(key) != given.get(key):
+            was, is_now = opened.get(key, "absent"), given.get(key, "absent")
+            problem = (
+                f"the ledger's release was opened with {was}, the configuration says {is_now}; "
+                "restore it, or give the new release a ledger of its own"
+            )
+            raise ReleaseMismatchError(key, problem)
+
+
+def _flatten(key: str, value: object, bound: dict[str, str]) -> None:
+    """Give every leaf a dotted key; features go by their names, and their order is kept."""
+    if isinstance(value, Mapping):
+        for name, member in value.items():
+            _flatten(f"{key}.{name}", member, bound)
+    elif key == "data.features" and isinstance(value, tuple | list):
+        bound[key] = _text([feature["name"] for feature in value])
+        for feature in value:
+            _flatten(f"{key}.{feature['name']}", feature, bound)
+    else:
+        bound[key] = _text(value)
+
+
+def _text(value: object) -> str:
+    return (
+        msgspec.json.encode(value, enc_hook=str).decode()
+        if not isinstance(value, Decimal)
+        else str(Fraction(value))
+    )

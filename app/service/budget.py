@@ -1,0 +1,50 @@
+"""What ``GET /budget`` shows: public quantities, folded from entries."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from app.mechanisms.universal import Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from app.ledger.events import ShareCharged, ShareReserved
+    from app.service.release import Release
+
+
+def budget_view(release: Release) -> dict[str, object]:
+    """Return the body of ``GET /budget``; epsilon and delta as JSON numbers."""
+    state = release.state
+    phase = release.phase
+    return {
+        "release": {"name": release.name},
+        "phase": phase.value,
+        "switching": phase is Phase.CLASSIFIER and release.classifier is None,
+        "epsilon": float(release.configuration.epsilon),
+        "delta": float(release.configuration.delta),
+        "charged": _shares(state.charged),
+        "reserved": _shares(state.reserved),
+        "queries": _counter("answered", state.answered, "limit", release.mechanism.answer_limit),
+        "unstable": _counter(
+            "count", state.unstable, "cutoff", release.configuration.settings.answers.cutoff
+        ),
+        "ensemble": {"size": state.ensemble.size if state.ensemble else 0},
+        "ledger": {"sequence": state.head.sequence, "head": state.head.hash},
+    }
+
+
+def _counter(count_name: str, count: int, limit_name: str, limit: int) -> dict[str, int]:
+    return {count_name: count, limit_name: limit, "left": max(0, limit - count)}
+
+
+def _shares(shares: Iterable[ShareCharged | ShareReserved]) -> list[dict[str, object]]:
+    return [
+        {
+            "mechanism": share.mechanism,
+            "epsilon": float(Fraction(share.epsilon)),
+            "delta": float(Fraction(share.delta)),
+        }
+        for share in shares
+    ]

@@ -1,0 +1,193 @@
+"""The service of one open release: what the HTTP layer talks to."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from app.errors import (
+    BudgetExhaustedError,
+    IdempotencyConflictError,
+    IntegrityError,
+    NotPublishedError,
+    RequestError,
+)
+from app.mechanisms.universal import Phase
+from app.service.batch import EXHAUSTED, Deferred, Fresh
+from app.service.budget import budget_view
+from app.service.models import Answer
+from app.service.replay_index import Recorded
+from app.service.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from app.data.schema import Schema
+    from app.errors import UnavailableError
+    from app.service.answer_query import QueryAnswerer
+    from app.service.batch import Decision
+    from app.service.models import Query
+
+NOT_PUBLISHED = "no classifier is published yet; ask again after the switch"
+
+
+class ConclaveService:
+    """Answers queries and shows the public side of one release."""
+
+    def __init__(
+        self,
+        answerer: QueryAnswerer,
+        *,
+        switch: Callable[[], None],
+        on_stop: Callable[[IntegrityError], None],
+        padding_seconds: float,
+    ) -> None:
+        """Wire the one writer around an answerer."""
+        self._answerer = answerer
+        self._release = answerer.release
+        self._closed = False
+        self._subscribers: set[asyncio.Event] = set()
+        self._writer = Writer(
+            answerer=answerer,
+            switch=switch,
+            on_change=self._notify,
+            on_stop=on_stop,
+            padding_seconds=padding_seconds,
+        )
+
+    @property
+    def schema(self) -> Schema:
+        """The public schema."""
+        return self._release.schema
+
+    @property
+    def release_name(self) -> str:
+        """The release's name, which is also its model name."""
+        return self._release.name
+
+    def start(self) -> None:
+        """Start the writer on the running event loop."""
+        self._writer.start()
+
+    async def close(self) -> None:
+        """Drain the writer and wake every event stream."""
+        await self._writer.close()
+        self._closed = True
+        self._notify()
+
+    async def answer_many(
+        self, queries: Sequence[Query]
+    ) -> list[Answer | RequestError | UnavailableError]:
+        """Answer ``queries`` in order; a refusal stands in its query's place.
+
+        Raises:
+            IntegrityError: the release has stopped.
+
+        """
+        results = [self._answer_without_writer(query) for query in queries]
+        waiting = [index for index, result in enumerate(results) if result is None]
+        decisions = await self._writer.submit([queries[index] for index in waiting])
+        for index, decision in zip(waiting, decisions, strict=True):
+            results[index] = self._answer_for(queries[index], decision)
+        return [result for result in results if result is not None]
+
+    def _answer_without_writer(
+        self, query: Query
+    ) -> Answer | RequestError | UnavailableError | None:
+        """Answer from committed state alone, or return None for the writer."""
+        ticket = self._answerer.identify(query)
+        replays = self._answerer.replays
+        try:
+            recorded = replays.find_by_key(ticket.key_digest, ticket.vector_digest)
+        except IdempotencyConflictError as conflict:
+            return conflict
+        if recorded is not None:
+            return self._recorded_answer(recorded, replayed=True)
+        phase = self._release.phase
+        if phase is Phase.CLASSIFIER:
+            return None if self._release.classifier is None else self._classify(query)
+        recorded = replays.find_by_vector(ticket.vector_digest)
+        if recorded is not None:
+            # A new key on a recorded vector has to be stored before the reply.
+            return None if query.idempotency_key else self._recorded_answer(recorded, replayed=True)
+        return BudgetExhaustedError(EXHAUSTED) if phase is Phase.HALTED else None
+
+    def _answer_for(
+        self, query: Query, decision: Decision | UnavailableError
+    ) -> Answer | RequestError | UnavailableError:
+        if isinstance(decision, Fresh):
+            return self._recorded_answer(decision.recorded, replayed=False)
+        if isinstance(decision, Recorded):
+            return self._recorded_answer(decision, replayed=True)
+        if isinstance(decision, Deferred):
+            return self._classify(query)
+        return decision
+
+    def _recorded_answer(self, recorded: Recorded, *, replayed: bool) -> Answer:
+        label = None if recorded.label is None else self.schema.classes[recorded.label]
+        return Answer(
+            query_id=recorded.query_id,
+            label=label,
+            stable=recorded.stable,
+            phase=Phase.ENSEMBLE.value,
+            replayed=replayed,
+        )
+
+    def _classify(self, query: Query) -> Answer:
+        classifier = self._release.classifier
+        if classifier is None:
+            raise NotPublishedError(NOT_PUBLISHED)
+        return Answer(
+            query_id=None,
+            label=classifier.predict(query.vector),
+            stable=True,
+            phase=Phase.CLASSIFIER.value,
+            replayed=False,
+        )
+
+    # -- the public side -------------------------------------------------------
+
+    def budget(self) -> dict[str, object]:
+        """Return the body of ``GET /budget``."""
+        return budget_view(self._release)
+
+    def ledger_head(self) -> dict[str, object]:
+        """Return the sequence and hash of the newest entry."""
+        head = self._release.state.head
+        return {"sequence": head.sequence, "hash": head.hash}
+
+    async def ledger_entries(self, *, after: int, limit: int) -> list[dict[str, object]]:
+        """Return the public part of up to ``limit`` entries after sequence ``after``."""
+        return await asyncio.to_thread(self._release.ledger.public_entries, after, limit)
+
+    def classifier(self) -> bytes:
+        """Return the published classifier's JSON.
+
+        Raises:
+            NotPublishedError: there is none yet.
+
+        """
+        if self._release.classifier is None:
+            raise NotPublishedError(NOT_PUBLISHED)
+        return self._release.classifier.json
+
+    @asynccontextmanager
+    async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:
+        """Yield an iterator that yields once for every change, coalesced."""
+        changed = asyncio.Event()
+        self._subscribers.add(changed)
+        try:
+            yield self._changes(changed)
+        finally:
+            self._subscribers.discard(changed)
+
+    async def _changes(self, changed: asyncio.Event) -> AsyncIterator[None]:
+        while not self._closed:
+            await changed.wait()
+            changed.clear()
+            yield
+
+    def _notify(self) -> None:
+        for changed in self._subscribers:
+            changed.set()

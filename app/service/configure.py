@@ -1,0 +1,139 @@
+"""From settings to what a release is made of; everything here is public.
+
+What this version cannot serve is refused here, by name, before a ledger is
+touched or a private row is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from app.data.schema import NumericFeature
+from app.ensembles.fit import DEFAULT_RULE, Learner, check_learner
+from app.ensembles.public_columns import PublicColumn
+from app.errors import ConfigurationError
+from app.planning.plan import plan_release
+from app.service.binding import bound_parameters
+from app.service.plan_request import plan_request
+from app.service.public_choices import (
+    CALIBRATIONS_PLANNED,
+    charges_by_mechanism,
+    public_class,
+    refuse_unknown,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.accounting.composition import Charge, Mechanism
+    from app.data.schema import Schema
+    from app.hypotheses.hypothesis_class import HypothesisClass
+    from app.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The public side of a release.
+
+    Attributes:
+        settings: what the operator wrote.
+        schema: the public schema.
+        hypotheses: the class that relabels and that the learners search.
+        learner: what each chunk is given.
+        charges: the share of every mechanism that has one.
+        bound: what the ledger's first entry binds, by setting.
+
+    """
+
+    settings: Settings
+    schema: Schema
+    hypotheses: HypothesisClass
+    learner: Learner
+    charges: Mapping[Mechanism, Charge]
+    bound: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """The release's name."""
+        return self.settings.release.name
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The release's whole epsilon, exactly."""
+        return Fraction(self.settings.privacy.epsilon)
+
+    @property
+    def delta(self) -> Fraction:
+        """The release's whole delta, exactly."""
+        return Fraction(self.settings.privacy.delta)
+
+    def has(self, mechanism: Mechanism) -> bool:
+        """Return whether a mechanism has a share."""
+        return mechanism in self.charges
+
+
+def configure(settings: Settings) -> Configuration:
+    """Derive everything public, and refuse what this version does not serve.
+
+    Raises:
+        ConfigurationError: names the setting.
+
+    """
+    refuse_unserved(settings)
+    schema, hypotheses = settings.data.public_schema(), public_class(settings)
+    learner = _learner(settings, schema, hypotheses)
+    check_learner(learner)
+    return Configuration(
+        settings=settings,
+        schema=schema,
+        hypotheses=hypotheses,
+        learner=learner,
+        charges=charges_by_mechanism(settings),
+        bound=bound_parameters(settings),
+    )
+
+
+def refuse_unserved(settings: Settings) -> None:
+    """Refuse what is valid configuration but not served.
+
+    Raises:
+        ConfigurationError: names the setting and what serves instead.
+
+    """
+    refuse_unknown(settings, calibrations=CALIBRATIONS_PLANNED)
+    shares = settings.privacy.shares
+    if settings.privacy.calibration == "paper":
+        raise ConfigurationError("privacy.calibration", _paper_problem(settings))
+    if shares.statistics > 0:
+        problem = "statistics are not served by this version; set it to 0"
+        raise ConfigurationError("privacy.shares.statistics", problem)
+    if shares.answers == 0 and settings.answers.after != "classifier":
+        problem = 'with 0 nothing would ever answer; set answers.after = "classifier"'
+        raise ConfigurationError("privacy.shares.answers", problem)
+
+
+def _paper_problem(settings: Settings) -> str:
+    """Say why calibration ``paper`` does not serve, and the n it would need."""
+    needed = plan_release(plan_request(settings, None)).rows_needed
+    return (
+        f'"paper" is planned and not served: it would need at least {needed} rows for one row '
+        'a chunk; set it to "profile", which makes the same promise'
+    )
+
+
+def _learner(settings: Settings, schema: Schema, hypotheses: HypothesisClass) -> Learner:
+    chosen = settings.learner
+    return Learner(
+        hypothesis_class=hypotheses,
+        rule=chosen.rule or DEFAULT_RULE,
+        estimator=chosen.estimator,
+        params=chosen.params,
+        columns=[
+            PublicColumn(bounds=(feature.lower, feature.upper))
+            if isinstance(feature, NumericFeature)
+            else PublicColumn(category_count=len(feature.categories))
+            for feature in schema.features
+        ],
+    )

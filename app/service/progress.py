@@ -1,0 +1,18 @@
+"""How far an opening has come, told without a private value."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Shows stages to the operator; counts of rows and chunks are public."""
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """Report that ``done`` of ``total`` units of ``stage`` are done."""
+        ...
+
+
+def no_progress(stage: str, done: int, total: int | None) -> None:
+    """Show nothing."""
+    del stage, done, total

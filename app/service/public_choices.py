@@ -1,0 +1,104 @@
+"""What settings alone fix: charges, hypothesis classes, and what is known at all."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from app.accounting.composition import Charge, Mechanism, Shares, charges
+from app.data.binary_tests import classifier_tests, public_tests
+from app.errors import ConfigurationError
+from app.hypotheses.binary_tests import evaluate
+from app.hypotheses.registry import KINDS, hypothesis_class
+from app.mechanisms.semi_private import representative_tests
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.configuration.learning_sections import HypothesesSettings
+    from app.hypotheses.binary_tests import BinaryTest
+    from app.hypotheses.hypothesis_class import HypothesisClass
+    from app.settings import Settings
+
+SUCCESSORS: Final = ("halt", "classifier")
+CALIBRATIONS_SERVED: Final = ("profile",)
+CALIBRATIONS_PLANNED: Final = ("profile", "paper")
+
+
+def charges_by_mechanism(settings: Settings) -> dict[Mechanism, Charge]:
+    """Return what each mechanism with a share is charged, exactly."""
+    privacy = settings.privacy
+    shares = {name: Fraction(share) for name, share in privacy.shares.model_dump().items()}
+    divided = charges(
+        epsilon=Fraction(privacy.epsilon),
+        delta=Fraction(privacy.delta),
+        shares=Shares(**shares),
+        delta_shares=Shares(
+            answers=privacy.delta_share("answers"), statistics=privacy.delta_share("statistics")
+        ),
+    )
+    return {charge.mechanism: charge for charge in divided}
+
+
+def public_class(settings: Settings) -> HypothesisClass:
+    """Return the class of ``[hypotheses]``: what relabels, and what learners search."""
+    section = settings.hypotheses
+    schema = settings.data.public_schema()
+    tests = public_tests(schema, bins=section.bins, listed=section.tests)
+    return _class_over(settings, section, tests)
+
+
+def published_class(settings: Settings, public_values: NDArray[np.float64]) -> HypothesisClass:
+    """Return the class of ``[classifier]``, as the public points fix it.
+
+    Args:
+        settings: the whole configuration.
+        public_values: encoded public points, shape (m, d); m may be 0.
+
+    """
+    section = settings.published
+    tests = classifier_tests(
+        settings.data.public_schema(),
+        bins=section.bins,
+        listed=section.tests,
+        public_values=public_values,
+    )
+    kept = representative_tests(evaluate(tests, public_values))
+    return _class_over(settings, section, [tests[index] for index in kept])
+
+
+def refuse_unknown(settings: Settings, *, calibrations: tuple[str, ...]) -> None:
+    """Refuse what is valid configuration but unknown to this version.
+
+    Args:
+        settings: the whole configuration.
+        calibrations: the calibrations that the caller knows.
+
+    Raises:
+        ConfigurationError: names the setting and what is known instead.
+
+    """
+    answers = settings.answers
+    for key, value, known in (
+        ("hypotheses.class", settings.hypotheses.kind, KINDS),
+        ("classifier.class", settings.published.kind, KINDS),
+        ("answers.mechanism", answers.mechanism, ("stability",)),
+        ("privacy.calibration", settings.privacy.calibration, calibrations),
+        ("answers.after", answers.after, SUCCESSORS),
+        ("answers.on_cutoff", answers.on_cutoff, SUCCESSORS),
+    ):
+        if value not in known:
+            choices = ", ".join(f'"{name}"' for name in known)
+            problem = f'"{value}" is not served by this version; it serves {choices}'
+            raise ConfigurationError(key, problem)
+
+
+def _class_over(
+    settings: Settings, section: HypothesesSettings, tests: Sequence[BinaryTest]
+) -> HypothesisClass:
+    return hypothesis_class(
+        section.kind, tests, depth=section.depth, class_count=len(settings.data.classes)
+    )

@@ -1,0 +1,74 @@
+"""What was answered, found by vector or by idempotency key.
+
+The index is a copy of committed rows: an answer enters it after its commit
+and never changes, so readers on another thread see all of it or nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.errors import IdempotencyConflictError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+CONFLICT = (
+    "this Idempotency-Key was used with another feature vector; send a new key or the same vector"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A committed answer of the ensemble: number, class index or none, stable flag."""
+
+    query_id: int
+    label: int | None
+    stable: bool
+
+
+class ReplayIndex:
+    """Committed answers by vector digest, and vector digests by key digest."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._by_vector: dict[bytes, Recorded] = {}
+        self._vector_by_key: dict[bytes, bytes] = {}
+
+    def add(self, vector_digest: bytes, recorded: Recorded) -> None:
+        """Add a committed answer."""
+        self._by_vector[vector_digest] = recorded
+
+    def add_keys(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+        """Add committed (key digest, vector digest) pairs."""
+        self._vector_by_key.update(pairs)
+
+    def knows_key(self, key_digest: bytes) -> bool:
+        """Return whether the key was recorded."""
+        return key_digest in self._vector_by_key
+
+    def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> Recorded | None:
+        """Return the key's answer, or None for a new key.
+
+        Raises:
+            IdempotencyConflictError: the key was used with another vector.
+
+        """
+        if key_digest is None:
+            return None
+        known = self._vector_by_key.get(key_digest)
+        if known is None:
+            return None
+        check_same_vector(known, vector_digest)
+        return self._by_vector[known]
+
+    def find_by_vector(self, vector_digest: bytes) -> Recorded | None:
+        """Return the vector's answer, or None for a new vector."""
+        return self._by_vector.get(vector_digest)
+
+
+def check_same_vector(known: bytes, given: bytes) -> None:
+    """Raise :class:`IdempotencyConflictError` unless both digests are of one vector."""
+    if known != given:
+        raise IdempotencyConflictError(CONFLICT)

@@ -1,0 +1,70 @@
+"""Run the very mechanism that serves on given vote counts, many times.
+
+The opening (calibration, verification of the table, initial state) and the
+step are the ones that the writer uses; only the votes are given.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.mechanisms import universal
+from app.mechanisms.subsample_aggregate import aggregate
+from app.mechanisms.universal import Phase
+from app.service.mechanism import answering_parameters, calibrate_answers
+from app.service.public_choices import CALIBRATIONS_SERVED, charges_by_mechanism, refuse_unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.mechanisms.universal import Parameters
+    from app.noise.source import NoiseSource
+    from app.settings import Settings
+
+UNSTABLE: Final = "-"
+UNANSWERED: Final = "."
+
+
+def simulate(
+    settings: Settings,
+    votes: Sequence[Sequence[int]],
+    *,
+    trials: int,
+    noise: NoiseSource,
+) -> dict[str, int]:
+    """Count the outcomes of ``trials`` runs, each from a fresh state.
+
+    Args:
+        settings: classes, privacy and answers are used.
+        votes: counts, one row a query, one column a class.
+        trials: number of runs.
+        noise: where every draw comes from.
+
+    Returns:
+        How often each outcome came: a class index, ``-`` for unstable or ``.``
+        for not answered, one a query, joined by commas.
+
+    """
+    refuse_unknown(settings, calibrations=CALIBRATIONS_SERVED)
+    charges = charges_by_mechanism(settings)
+    table = calibrate_answers(settings, charges)
+    parameters = answering_parameters(settings, charges, table)
+    plurality, distance = aggregate(np.asarray(votes, dtype=np.int64))
+    values = list(zip(plurality.tolist(), distance.tolist(), strict=True))
+    return dict(Counter(_run(parameters, values, noise) for _ in range(trials)))
+
+
+def _run(parameters: Parameters, values: Sequence[tuple[int, int]], noise: NoiseSource) -> str:
+    """Answer the queries of one run, as the writer answers a batch."""
+    state = universal.initial_state(parameters, noise)
+    marks: list[str] = []
+    for value in values:
+        if universal.phase(parameters, state) is not Phase.ENSEMBLE:
+            marks.append(UNANSWERED)
+            continue
+        state, outcome = universal.step(parameters, state, value, noise)
+        marks.append(str(outcome.label) if outcome.stable else UNSTABLE)
+    return ",".join(marks)
