@@ -71,7 +71,7 @@ docs: install-test
 	@$(BIN)/python -m tests.docs.settings_page > docs/settings.md
 
 bench: install-test
-	@for question in benchmarks/*.py; do echo "== $$question"; $(BIN)/python "$$question" || exit 1; done
+	@for question in $(wildcard benchmarks/*.py); do echo "== $$question"; $(BIN)/python "$$question" || exit 1; done
 
 audit: install-test
 	@$(BIN)/python -m pytest -m "audit or crash or long" $(ARGS)
