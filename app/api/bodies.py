@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Final
 
 from app.errors import TooLargeError, UnsupportedMediaTypeError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from starlette.datastructures import Headers
     from starlette.requests import Request
 
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
 JSON_TYPES: Final = frozenset({JSON})
+LENGTH_DIGITS_MAX: Final = 18
+DISCARD_BYTES_MAX: Final = 16 << 20
+DISCARD_SECONDS_MAX: Final = 2.0
 LINE_TYPES: Final = frozenset({NDJSON, "application/ndjson", "application/jsonl"})
 
 
@@ -40,19 +47,34 @@ async def read_body(request: Request, *, bytes_max: int) -> bytes:
         TooLargeError: it is longer, by its own account or in fact.
 
     """
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > bytes_max:
-        raise _too_large(bytes_max)
+    stream = request.stream()
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > bytes_max:
-            raise _too_large(bytes_max)
-    return body
-
-
-def _too_large(bytes_max: int) -> TooLargeError:
-    return TooLargeError(
+    if not _declares_more(request.headers, bytes_max):
+        async for chunk in stream:
+            body += chunk
+            if len(body) > bytes_max:
+                break
+        else:
+            return body
+    if "expect" not in request.headers:
+        await _discard(stream)
+    raise TooLargeError(
         f"the body is longer than {bytes_max} bytes; one query takes far less, and "
         "POST /query/stream takes many"
     )
+
+
+def _declares_more(headers: Headers, bytes_max: int) -> bool:
+    declared = headers.get("content-length", "")
+    return declared.isdecimal() and int(declared[:LENGTH_DIGITS_MAX]) > bytes_max
+
+
+async def _discard(stream: AsyncIterator[bytes]) -> None:
+    """Read on for a while: a client that is still sending misses an early reply."""
+    discarded_bytes = 0
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(DISCARD_SECONDS_MAX):
+            async for chunk in stream:
+                discarded_bytes += len(chunk)
+                if discarded_bytes > DISCARD_BYTES_MAX:
+                    return

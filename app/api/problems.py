@@ -135,9 +135,6 @@ def problem_response(error: Exception) -> Response:
         response.headers["allow"] = error.allow
     if isinstance(error, UnavailableError):
         response.headers["retry-after"] = str(error.retry_after_seconds)
-    if isinstance(error, TooLargeError):
-        # The rest of the body is not read, so the connection cannot be used again.
-        response.headers["connection"] = "close"
     return response
 
 
