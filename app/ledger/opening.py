@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, insert, inspect, text
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 
 import app
-from app.errors import ConfigurationError, LedgerCorruptError
+from app.errors import ConclaveError, ConfigurationError, LedgerCorruptError
 from app.ledger.database_errors import DAMAGED, is_damage
 from app.ledger.digests import SECRET_BYTES
 from app.ledger.reads import read_database_secret
@@ -69,19 +69,36 @@ def open_database(url: str, *, create: bool, noise: NoiseSource) -> OpenDatabase
 
 
 def _open_to_write(path: Path, noise: NoiseSource) -> OpenDatabase:
+    is_new = not path.exists() or path.stat().st_size == 0
     try:
+        if not is_new:
+            _refuse_others(path)
         create_owner_only(path)
     except OSError as error:
         raise _cannot_open(path, error.strerror or "the system refuses") from None
     writer = writing_engine(path)
     try:
         with writer.begin() as connection:
-            _migrate(path, connection)
-            secret = _secret_drawn_once(connection, noise)
+            secret = _migrated(path, connection, noise)
     except SQLAlchemyError as error:
         writer.dispose()
         raise _cannot_open(path, _reason(error)) from None
+    except ConclaveError:
+        writer.dispose()
+        raise
     return OpenDatabase(writer, reading_engine(path), secret)
+
+
+def _refuse_others(path: Path) -> None:
+    """Leave alone a file that is something else, its mode and its journal included."""
+    readers = reading_engine(path)
+    try:
+        with readers.connect() as connection:
+            _revision(path, connection)
+    except SQLAlchemyError as error:
+        raise _cannot_open(path, _reason(error)) from None
+    finally:
+        readers.dispose()
 
 
 def _open_to_read(path: Path) -> OpenDatabase:
@@ -90,22 +107,38 @@ def _open_to_read(path: Path) -> OpenDatabase:
     readers = reading_engine(path)
     try:
         with readers.connect() as connection:
-            _check_revision(path, _revision(path, connection))
-            secret = read_database_secret(connection)
+            revision = _revision(path, connection)
+            _check_revision(path, revision)
+            return OpenDatabase(None, readers, _secret(connection))
     except DatabaseError as error:
         readers.dispose()
         raise _unreadable(path, error) from None
-    if secret is None:
+    except ConclaveError:
         readers.dispose()
-        raise LedgerCorruptError("the database has lost its secret")
-    return OpenDatabase(None, readers, secret)
+        raise
 
 
-def _migrate(path: Path, connection: Connection) -> None:
-    """Bring the tables to the newest revision, inside the caller's transaction."""
-    revision = _revision(path, connection, new_allowed=True)
-    if revision == REVISION:
-        return
+def _migrated(path: Path, connection: Connection, noise: NoiseSource) -> bytes:
+    """Bring the tables to the newest revision, all in one transaction; return the secret."""
+    revision = _revision(path, connection)
+    if revision is None:
+        _upgrade(path, connection, revision)
+        secret = noise.secret(SECRET_BYTES)
+        connection.execute(insert(database_secret), {"number": 1, "secret": secret})
+        return secret
+    if revision != REVISION:
+        _upgrade(path, connection, revision)
+    return _secret(connection)
+
+
+def _secret(connection: Connection) -> bytes:
+    secret = read_database_secret(connection)
+    if secret is None:
+        raise LedgerCorruptError("the database of the ledger has lost its secret")
+    return secret
+
+
+def _upgrade(path: Path, connection: Connection, revision: str | None) -> None:
     # Alembic takes long to import and is needed once in a database's life.
     from alembic import command  # noqa: PLC0415 -- see above
     from alembic.config import Config  # noqa: PLC0415 -- see above
@@ -120,33 +153,26 @@ def _migrate(path: Path, connection: Connection) -> None:
         _check_revision(path, revision)
 
 
-def _revision(path: Path, connection: Connection, *, new_allowed: bool = False) -> str | None:
+def _revision(path: Path, connection: Connection) -> str | None:
     """Return the revision of the tables, None for a database without any table."""
     names = inspect(connection).get_table_names()
     if _REVISION_TABLE in names:
         found: str | None = connection.scalar(text(f"SELECT version_num FROM {_REVISION_TABLE}"))  # noqa: S608 -- a constant
         return found
-    if names or not new_allowed:
+    if names:
         raise ConfigurationError(URL_KEY, f"{path} is a database, and no ledger")
     return None
 
 
 def _check_revision(path: Path, revision: str | None) -> None:
+    if revision is None:
+        raise ConfigurationError(URL_KEY, f"there is no ledger at {path} yet")
     if revision != REVISION:
         raise ConfigurationError(
             URL_KEY,
             f"{path} has tables of revision {revision}, and this version knows {REVISION}; "
             "run the version that wrote it, or serve it once to migrate it",
         )
-
-
-def _secret_drawn_once(connection: Connection, noise: NoiseSource) -> bytes:
-    found = read_database_secret(connection)
-    if found is not None:
-        return found
-    secret = noise.secret(SECRET_BYTES)
-    connection.execute(insert(database_secret), {"number": 1, "secret": secret})
-    return secret
 
 
 def _reason(error: SQLAlchemyError) -> str:

@@ -88,7 +88,7 @@ _ANSWERS = (
     )
     .where(answers.c.release_number == RELEASE_NUMBER, answers.c.query_id > bindparam("after"))
     .order_by(answers.c.query_id)
-    .limit(PAGE_ROWS)
+    .limit(bindparam("count"))
 )
 _KEYS = (
     select(idempotency_keys.c.key_digest, idempotency_keys.c.vector_digest)
@@ -97,7 +97,7 @@ _KEYS = (
         idempotency_keys.c.key_digest > bindparam("after"),
     )
     .order_by(idempotency_keys.c.key_digest)
-    .limit(PAGE_ROWS)
+    .limit(bindparam("count"))
 )
 _PRIVATE_NAMES = (
     select(private_state.c.name)
@@ -144,13 +144,14 @@ def each_entry(connection: Connection, after: Head) -> Iterator[Entry]:
 
 def read_answers(connection: Connection, after: int) -> list[AnswerRow]:
     """Return a page of the answers that follow number ``after``."""
-    rows = connection.execute(_ANSWERS, {"after": after})
-    return [AnswerRow(row[0], RecordedAnswer(*row[1:])) for row in rows]
+    rows = connection.execute(_ANSWERS, {"after": after, "count": PAGE_ROWS})
+    return [AnswerRow(row[0], _checked_answer(RecordedAnswer(*row[1:]))) for row in rows]
 
 
 def read_keys(connection: Connection, after: bytes) -> list[tuple[bytes, bytes]]:
     """Return a page of (key digest, vector digest) pairs, ordered, that follow ``after``."""
-    return [(row[0], row[1]) for row in connection.execute(_KEYS, {"after": after})]
+    rows = connection.execute(_KEYS, {"after": after, "count": PAGE_ROWS})
+    return [(_checked_bytes(row[0]), _checked_bytes(row[1])) for row in rows]
 
 
 def read_private_names(connection: Connection) -> list[str]:
@@ -161,10 +162,30 @@ def read_private_names(connection: Connection) -> list[str]:
 def read_private(connection: Connection, name: str) -> PrivateRow | None:
     """Return a piece of private state as it is stored, or None."""
     row = connection.execute(_PRIVATE, {"name": name}).first()
-    return None if row is None else PrivateRow(*row)
+    return None if row is None else PrivateRow(row.name, row.digest, _checked_bytes(row.body))
 
 
 def read_database_secret(connection: Connection) -> bytes | None:
     """Return the database's secret, or None where it has none."""
-    secret: bytes | None = connection.execute(_SECRET).scalar()
-    return secret
+    row = connection.execute(_SECRET).first()
+    return None if row is None else _checked_bytes(row.secret)
+
+
+def _checked_answer(answer: RecordedAnswer) -> RecordedAnswer:
+    """Return an answer as read; SQLite keeps any type in any column.
+
+    Raises:
+        TypeError: a value that no answer was written with.
+
+    """
+    _checked_bytes(answer.vector_digest)
+    _checked_bytes(answer.vector)
+    if answer.label is not None and not isinstance(answer.label, int):
+        raise TypeError("a label is a class index")
+    return answer
+
+
+def _checked_bytes(value: object) -> bytes:
+    if not isinstance(value, bytes):
+        raise TypeError("a digest, a vector or a body is made of bytes")
+    return value

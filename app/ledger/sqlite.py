@@ -13,7 +13,6 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
@@ -97,7 +96,7 @@ def reading_engine(path: Path) -> Engine:
     """Return the engine of the readers, which cannot write."""
 
     def connect() -> sqlite3.Connection:
-        connection = _connect(_read_only_uri(path.absolute()))
+        connection = _connect(_reading_uri(path.absolute()))
         connection.execute("PRAGMA query_only=ON")
         return connection
 
@@ -110,14 +109,20 @@ def structural_fault(connection: Connection) -> str | None:
     return None if found == "ok" else str(found)
 
 
-def _read_only_uri(path: Path) -> str:
-    uri = f"file:{quote(str(path))}?mode=ro"
-    wal = Path(f"{path}-wal")
-    if not os.access(path.parent, os.W_OK) and not wal.exists():
-        # A WAL database needs files beside it even to be read, unless it is
-        # promised that nobody writes; on read-only media nobody does.
-        return f"{uri}&immutable=1"
-    return uri
+def _reading_uri(path: Path) -> str:
+    """Return the address to read a file by.
+
+    Where the file may be written it is opened so, and every statement that
+    writes is refused: only such a connection tidies up the files beside it.
+    """
+    uri = path.as_uri()
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return f"{uri}?mode=rw"
+    if os.access(path.parent, os.W_OK) or Path(f"{path}-wal").exists():
+        return f"{uri}?mode=ro"
+    # A file with a write-ahead log needs files beside it even to be read,
+    # unless it is promised that nobody writes; on read-only media nobody does.
+    return f"{uri}?mode=ro&immutable=1"
 
 
 def _connect(uri: str) -> sqlite3.Connection:

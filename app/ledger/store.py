@@ -218,6 +218,7 @@ def _catch_up(connection: Connection, known: LedgerState) -> LedgerState:
 def _release(connection: Connection) -> None:
     """Give a connection back; one that cannot be rolled back is thrown away."""
     try:
-        connection.close()
+        connection.rollback()
     except SQLAlchemyError:
         connection.invalidate()
+    connection.close()

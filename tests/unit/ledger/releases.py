@@ -1,0 +1,138 @@
+"""A small release in a ledger, for every test that needs one."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+from app.ledger.events import (
+    ClassifierPublished,
+    EnsembleFitted,
+    LedgerEvent,
+    ReleaseOpened,
+    ShareCharged,
+    ShareReserved,
+)
+from app.ledger.store import RELEASE_SECRET, Ledger, RecordedAnswer, open_ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+SECRET = bytes(range(32))
+DOCUMENT = '{"cut":0.47,"label":">50K é"}'
+
+
+def url_of(path: Path) -> str:
+    """Return the address of a ledger in a file."""
+    return f"sqlite:///{path}"
+
+
+def create(path: Path) -> Ledger:
+    """Open a ledger in a file, created where it is missing."""
+    return open_ledger(url_of(path), create=True)
+
+
+def opened(
+    *,
+    queries: int | None = 1000,
+    cutoff: int | None = 3,
+    private_digests: dict[str, str] | None = None,
+) -> ReleaseOpened:
+    """Return the first event of a release of epsilon 1 and delta 10^-6."""
+    return ReleaseOpened(
+        release_id="0f" * 16,
+        name="test",
+        epsilon="1",
+        delta="1/1000000",
+        queries=queries,
+        cutoff=cutoff,
+        parameters={"privacy.epsilon": "1.0", "hypotheses.class": "trees"},
+        fingerprint="ab" * 32,
+        private_digests=private_digests or {},
+    )
+
+
+def shares() -> list[LedgerEvent]:
+    """Return the events that follow: two shares spent, one set aside."""
+    return [
+        ShareCharged(mechanism="relabel", epsilon="1/10", delta="0"),
+        ShareCharged(mechanism="answers", epsilon="3/5", delta="1/1000000"),
+        ShareReserved(mechanism="classifier", epsilon="3/10", delta="0"),
+    ]
+
+
+def open_release(ledger: Ledger, *, queries: int | None = 1000, cutoff: int | None = 3) -> None:
+    """Open a release in an empty ledger, up to its fitted ensemble: entries 1 to 5."""
+    with ledger.transaction() as transaction:
+        digest = transaction.put_private(RELEASE_SECRET, SECRET)
+        transaction.append(
+            opened(queries=queries, cutoff=cutoff, private_digests={RELEASE_SECRET: digest})
+        )
+        for event in shares():
+            transaction.append(event)
+    with ledger.transaction() as transaction:
+        digests = {
+            name: transaction.put_private(name, body)
+            for name, body in (("permutation", b"\x01\x02"), ("ensemble", b"trees" * 100))
+        }
+        transaction.append(EnsembleFitted(size=8, private_digests=digests))
+
+
+def answer(
+    ledger: Ledger, query_id: int, *, label: int | None = 0, stable: bool = True
+) -> RecordedAnswer:
+    """Return an answer whose vector is made of its number."""
+    vector = b"vector %d" % query_id
+    return RecordedAnswer(query_id, ledger.digests.of_vector(vector), vector, label, stable)
+
+
+def record(ledger: Ledger, rows: Sequence[RecordedAnswer]) -> None:
+    """Commit one entry of answers."""
+    with ledger.transaction() as transaction:
+        transaction.record_answers(rows)
+
+
+def answer_many(ledger: Ledger, *, batches: int, batch_size: int) -> None:
+    """Commit stable answers after those that are there."""
+    for _ in range(batches):
+        first = ledger.read_state().answered + 1
+        record(ledger, [answer(ledger, first + index) for index in range(batch_size)])
+
+
+def publish(ledger: Ledger) -> None:
+    """Charge and publish a classifier, in two transactions."""
+    with ledger.transaction() as transaction:
+        transaction.append(ShareCharged(mechanism="classifier", epsilon="3/10", delta="0"))
+    with ledger.transaction() as transaction:
+        digest = transaction.put_private("classifier-draw", b"word")
+        transaction.append(
+            ClassifierPublished(classifier=DOCUMENT, private_digests={"classifier-draw": digest})
+        )
+
+
+def middle_of_life(path: Path) -> Ledger:
+    """Create a ledger with answers of every kind and one further key."""
+    ledger = create(path)
+    open_release(ledger)
+    answer_many(ledger, batches=2, batch_size=3)
+    with ledger.transaction() as transaction:
+        row = answer(ledger, 7, label=None, stable=False)
+        transaction.record_answers([row])
+        transaction.record_key(ledger.digests.of_key("key"), row.vector_digest)
+    record(ledger, [answer(ledger, 8, label=1), answer(ledger, 9, label=1, stable=False)])
+    return ledger
+
+
+def tamper(path: Path, *statements: str) -> None:
+    """Change a database behind the ledger's back, its triggers dropped."""
+    connection = sqlite3.connect(path)
+    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+    for name, _ in (found := triggers.fetchall()):
+        connection.execute(f"DROP TRIGGER {name}")
+    for statement in statements:
+        connection.execute(statement)
+    for _, statement in found:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()

@@ -1,0 +1,242 @@
+"""The fold: what entries establish, and a table of what does not follow."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+
+from app.errors import LedgerCorruptError
+from app.ledger.chain import next_entry
+from app.ledger.events import (
+    AnswersReleased,
+    ClassifierPublished,
+    EnsembleFitted,
+    LedgerEvent,
+    ReleaseHalted,
+    ShareCharged,
+    ShareReserved,
+)
+from app.ledger.fold import EMPTY, LedgerState, fold
+from tests.unit.ledger.releases import DOCUMENT, opened, shares
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FITTED = EnsembleFitted(size=8, private_digests={"ensemble": "cd" * 32})
+CLASSIFIER_CHARGED = ShareCharged(mechanism="classifier", epsilon="0.3", delta="0")
+PUBLISHED = ClassifierPublished(classifier=DOCUMENT)
+HALTED = ReleaseHalted(reason="stopped")
+
+
+def answers(first: int, stable: Sequence[bool]) -> AnswersReleased:
+    """Return answers that are stable or not as said."""
+    return AnswersReleased(
+        first_query_id=first,
+        digests=[f"{first + index:032x}" for index in range(len(stable))],
+        labels=[0 if is_stable else None for is_stable in stable],
+        stable=list(stable),
+    )
+
+
+def fold_all(events: Sequence[LedgerEvent]) -> LedgerState:
+    """Fold events from nothing."""
+    state = EMPTY
+    for event in events:
+        state = fold(state, next_entry(state.head, event))
+    return state
+
+
+SERVING: list[LedgerEvent] = [opened(), *shares(), FITTED]
+
+
+def test_balances_are_folded_from_entries() -> None:
+    """Counters, charges and what is set aside follow from the entries."""
+    state = fold_all([*SERVING, answers(1, [True, False]), answers(3, [True])])
+    assert (state.answered, state.unstable) == (3, 1)
+    assert [share.mechanism for share in state.charged] == ["relabel", "answers"]
+    assert [share.mechanism for share in state.reserved] == ["classifier"]
+    assert state.ensemble == FITTED
+    assert state.head.sequence == len(SERVING) + 2
+    assert state.private_digests == FITTED.private_digests
+
+
+def test_share_moves_from_set_aside_to_spent() -> None:
+    """The classifier's share is set aside until it is charged, and spent after."""
+    state = fold_all([*SERVING, CLASSIFIER_CHARGED, PUBLISHED])
+    assert state.reserved == ()
+    assert sum(Fraction(share.epsilon) for share in state.charged) == 1
+    assert state.reserve_of("classifier") is None
+    assert state.charge_of("classifier") == CLASSIFIER_CHARGED
+    assert state.classifier == PUBLISHED
+
+
+def test_unstable_answer_at_the_cutoff_is_given() -> None:
+    """The answer that reaches the cutoff is legal as the last of its range."""
+    state = fold_all([*SERVING, answers(1, [False, True, False, True, False])])
+    assert (state.answered, state.unstable) == (5, 3)
+
+
+def test_unlimited_release_has_no_counter_to_exceed() -> None:
+    """Without a limit and a cutoff any number of answers is legal."""
+    unlimited = [opened(queries=None, cutoff=None), *shares(), FITTED]
+    assert fold_all([*unlimited, answers(1, [False] * 5000)]).unstable == 5000
+
+
+def test_answers_go_on_beside_a_published_classifier() -> None:
+    """A classifier may be published before the ensemble's last answer."""
+    events = [*SERVING, CLASSIFIER_CHARGED, PUBLISHED, answers(1, [True])]
+    assert fold_all(events).answered == 1
+
+
+ILLEGAL: dict[str, tuple[list[LedgerEvent], str]] = {
+    "nothing before the release": ([FITTED], "stands where ReleaseOpened should"),
+    "a second release": ([*SERVING, opened()], "opens a release a second time"),
+    "a second charge": ([*SERVING, shares()[0]], "charges a share a second time, that of relabel"),
+    "a second reserve": ([*SERVING, shares()[2]], "sets a share aside a second time"),
+    "a reserve after the charge": (
+        [*SERVING, ShareReserved(mechanism="relabel", epsilon="0", delta="0")],
+        "sets a share aside a second time",
+    ),
+    "a charge unlike its reserve": (
+        [*SERVING, ShareCharged(mechanism="classifier", epsilon="0.2", delta="0")],
+        "another share than was set aside",
+    ),
+    "epsilon overspent": (
+        [*SERVING, ShareCharged(mechanism="statistics", epsilon="1e-9", delta="0")],
+        "above the budget",
+    ),
+    "delta overspent": (
+        [*SERVING, ShareCharged(mechanism="statistics", epsilon="0", delta="1e-30")],
+        "above the budget",
+    ),
+    "epsilon overpromised": (
+        [*SERVING, ShareReserved(mechanism="statistics", epsilon="1/1000", delta="0")],
+        "above the budget",
+    ),
+    "a cost that is no number": (
+        [opened(), ShareCharged(mechanism="answers", epsilon="1/0", delta="0")],
+        "no exact number",
+    ),
+    "a cost that is not finite": (
+        [opened(), ShareCharged(mechanism="answers", epsilon="nan", delta="0")],
+        "no exact number",
+    ),
+    "a negative cost": (
+        [opened(), ShareCharged(mechanism="answers", epsilon="-1", delta="0")],
+        "negative cost",
+    ),
+    "an ensemble before its charge": ([opened(), FITTED], "before the charge of answers"),
+    "a second ensemble": ([*SERVING, FITTED], "fits an ensemble a second time"),
+    "answers before the ensemble": ([opened(), *shares(), answers(1, [True])], "before Ensemble"),
+    "answers after a halt": ([*SERVING, HALTED, answers(1, [True])], "comes after ReleaseHalted"),
+    "a second halt": ([*SERVING, HALTED, HALTED], "halts a release that had halted"),
+    "a gap in the answers": ([*SERVING, answers(2, [True])], "where answer 1 is next"),
+    "an answer again": (
+        [*SERVING, answers(1, [True]), answers(1, [True])],
+        "begins with answer 1 where answer 2 is next",
+    ),
+    "answers past the limit": ([*SERVING, answers(1, [True] * 1001)], "exceeds the limit"),
+    "an answer after the cutoff": (
+        [*SERVING, answers(1, [False] * 3), answers(4, [True])],
+        "comes after the cutoff",
+    ),
+    "a range across the cutoff": (
+        [*SERVING, answers(1, [False, False, False, True])],
+        "goes on past the unstable answer",
+    ),
+    "more unstable answers than the cutoff": (
+        [*SERVING, answers(1, [False] * 4)],
+        "goes on past the unstable answer",
+    ),
+    "a label short": (
+        [*SERVING, replace(answers(1, [True, True]), labels=[0])],
+        "does not give every answer",
+    ),
+    "a digest short": (
+        [*SERVING, replace(answers(1, [True, True]), digests=["0" * 32])],
+        "does not give every answer",
+    ),
+    "a stable answer without a label": (
+        [*SERVING, replace(answers(1, [True]), labels=[None])],
+        "has a stable answer without a label",
+    ),
+    "a classifier before its charge": ([*SERVING, PUBLISHED], "before the classifier's charge"),
+    "a second classifier": (
+        [*SERVING, CLASSIFIER_CHARGED, PUBLISHED, PUBLISHED],
+        "publishes a classifier a second time",
+    ),
+    "private state bound twice": (
+        [
+            *SERVING,
+            CLASSIFIER_CHARGED,
+            replace(PUBLISHED, private_digests=FITTED.private_digests),
+        ],
+        "binds a piece of private state a second time",
+    ),
+}
+
+
+@pytest.mark.parametrize(("events", "problem"), ILLEGAL.values(), ids=ILLEGAL.keys())
+def test_what_does_not_follow_is_refused(events: list[LedgerEvent], problem: str) -> None:
+    """An illegal entry is named with its number, its kind and what is wrong."""
+    state = fold_all(events[:-1])
+    entry = next_entry(state.head, events[-1])
+    with pytest.raises(LedgerCorruptError, match=problem) as raised:
+        fold(state, entry)
+    assert str(raised.value).startswith(f"entry {len(events)} ({events[-1].KIND})")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        answers(1, []),
+        replace(answers(1, [True]), digests=["0" * 31]),
+        replace(answers(1, [True]), labels=[-1]),
+        EnsembleFitted(size=0, private_digests={}),
+        EnsembleFitted(size=1, private_digests={"ensemble": "short"}),
+        opened(queries=0),
+        opened(cutoff=0),
+    ],
+)
+def test_value_outside_its_range_is_refused(event: LedgerEvent) -> None:
+    """A body with a value that its kind does not allow does not fold."""
+    with pytest.raises(LedgerCorruptError, match="does not fit its kind"):
+        fold(EMPTY, next_entry(EMPTY.head, event))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("kind", "ShareCharged"),
+        ("version", 2),
+        ("body", "{}"),
+        ("hash", "1" * 64),
+        ("previous_hash", "1" * 64),
+    ],
+)
+def test_altered_entry_does_not_have_its_hash(field: str, value: str) -> None:
+    """Any change of a stored entry shows in its hash."""
+    entry = replace(next_entry(EMPTY.head, opened()), **{field: value})
+    with pytest.raises(LedgerCorruptError, match="entry 1 does not have the hash"):
+        fold(EMPTY, entry)
+
+
+def test_missing_entry_is_named() -> None:
+    """A gap in the sequence is told by the number that is missing."""
+    state = fold_all(SERVING)
+    entry = replace(next_entry(state.head, HALTED), sequence=8)
+    with pytest.raises(LedgerCorruptError, match="entry 6 is missing: entry 8"):
+        fold(state, entry)
+
+
+def test_refusal_changes_nothing() -> None:
+    """A state is a value: folding from it again gives the same."""
+    state = fold_all(SERVING)
+    before = state
+    with pytest.raises(LedgerCorruptError):
+        fold(state, next_entry(state.head, FITTED))
+    assert state == before
+    assert fold(state, next_entry(state.head, answers(1, [True]))).answered == 1
