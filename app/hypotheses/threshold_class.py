@@ -66,6 +66,23 @@ class ThresholdClass:
         ]
         return (*cuts, *constants)
 
+    def error_counts(self, bits: NDArray[np.uint8], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the errors of every hypothesis, in the order of :attr:`hypotheses`.
+
+        Args:
+            bits: outcomes of :attr:`tests`, shape ``(n, t)``.
+            labels: 0 or 1, shape ``(n,)``.
+
+        Returns:
+            Shape ``(t + 2,)``.
+
+        """
+        region = Region.merged(bits, labels, CLASS_COUNT)
+        negative_count, positive_count = region.label_counts()
+        above = region.single_counts()
+        errors = above[0] + (positive_count - above[1])
+        return np.append(errors, [positive_count, negative_count]).astype(np.int64)
+
     @property
     def truncation_variation(self) -> Fraction:
         """One draw among all hypotheses."""
@@ -86,7 +103,7 @@ class ThresholdClass:
         self, bits: NDArray[np.uint8], labels: NDArray[np.int64], epsilon: float
     ) -> float:
         """Return the log of the sum of all weights.  Secret."""
-        return float(log_sum_exp(_log_weights(bits, labels, epsilon)))
+        return float(log_sum_exp(self._log_weights(bits, labels, epsilon)))
 
     def draw(
         self,
@@ -104,28 +121,10 @@ class ThresholdClass:
             noise: where the draw comes from.
 
         """
-        return self.hypotheses[draw_index(_log_weights(bits, labels, epsilon), noise)]
+        return self.hypotheses[draw_index(self._log_weights(bits, labels, epsilon), noise)]
 
-
-def threshold_errors(bits: NDArray[np.uint8], labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count the errors of every hypothesis, in the order of ``hypotheses``.
-
-    Args:
-        bits: shape ``(n, t)``.
-        labels: 0 or 1, shape ``(n,)``.
-
-    Returns:
-        Shape ``(t + 2,)``.
-
-    """
-    region = Region.merged(bits, labels, CLASS_COUNT)
-    negative_count, positive_count = region.label_counts()
-    above = region.single_counts()
-    errors = above[0] + (positive_count - above[1])
-    return np.append(errors, [positive_count, negative_count]).astype(np.int64)
-
-
-def _log_weights(
-    bits: NDArray[np.uint8], labels: NDArray[np.int64], epsilon: float
-) -> NDArray[np.float64]:
-    return np.multiply(threshold_errors(bits, labels).astype(np.float64), -0.5 * epsilon)
+    def _log_weights(
+        self, bits: NDArray[np.uint8], labels: NDArray[np.int64], epsilon: float
+    ) -> NDArray[np.float64]:
+        errors = self.error_counts(bits, labels).astype(np.float64)
+        return np.multiply(errors, -0.5 * epsilon)

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from app.errors import ConfigurationError
 from app.hypotheses.binary_tests import BinaryTest
 from app.hypotheses.registry import hypothesis_class
-from app.hypotheses.threshold_class import ThresholdClass, threshold_errors
+from app.hypotheses.threshold_class import ThresholdClass
 from app.hypotheses.tree_class import TreeClass
 from app.hypotheses.trees import Tree
 from app.noise.choice import truncation_variation
@@ -18,6 +18,7 @@ from tests.unit.hypotheses.enumeration import pearson, unit_tests
 
 BITS = np.array([[0, 0], [0, 1], [1, 1], [1, 1], [1, 0]], dtype=np.uint8)
 LABELS = np.array([0, 1, 1, 1, 0])
+THRESHOLDS = ThresholdClass(tests=unit_tests(2))
 CATEGORY = BinaryTest(feature_index=0, cut=None, category_code=0, public_frequency=0.5)
 
 
@@ -25,13 +26,13 @@ def test_errors_are_those_of_every_hypothesis() -> None:
     """Each count equals the one made by predicting."""
     hypotheses = ThresholdClass(tests=unit_tests(2)).hypotheses
     counted = [int((tree.predict(BITS) != LABELS).sum()) for tree in hypotheses]
-    assert threshold_errors(BITS, LABELS).tolist() == counted
+    assert THRESHOLDS.error_counts(BITS, LABELS).tolist() == counted
     assert len(hypotheses) == 4
 
 
 def test_the_normaliser_is_the_sum_of_weights() -> None:
     """Four hypotheses, four weights."""
-    expected = logsumexp(-0.25 * threshold_errors(BITS, LABELS))
+    expected = logsumexp(-0.25 * THRESHOLDS.error_counts(BITS, LABELS))
     computed = ThresholdClass(tests=unit_tests(2)).log_normaliser(BITS, LABELS, 0.5)
     assert computed == pytest.approx(expected, abs=1e-12)
 
@@ -44,7 +45,7 @@ def test_frequencies_follow_the_weights() -> None:
     seen = np.zeros(4)
     for _ in range(trial_count):
         seen[thresholds.hypotheses.index(thresholds.draw(BITS, LABELS, 1.0, noise))] += 1
-    weights = np.exp(-0.5 * threshold_errors(BITS, LABELS))
+    weights = np.exp(-0.5 * THRESHOLDS.error_counts(BITS, LABELS))
     statistic, freedom = pearson(seen, trial_count * weights / weights.sum())
     assert freedom == 3
     assert statistic < 42

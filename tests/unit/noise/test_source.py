@@ -112,12 +112,10 @@ def test_system_secret_has_its_length() -> None:
 
 
 def test_system_permutations_are_uniform() -> None:
-    """All six orders of three come equally often.
-
-    Pearson's statistic over 6 cells has 5 degrees of freedom; above 48.2 its
-    p-value is below 4e-9, which is the false-alarm probability (the draws are
-    the operating system's, so the test is not seeded).
-    """
+    """All six orders of three come equally often."""
+    # Pearson's statistic over 6 cells has 5 degrees of freedom; above 48.2 its
+    # p-value is below 4e-9, which is the false-alarm probability: the draws are
+    # the operating system's, so this test is not seeded.
     trial_count = 3000
     noise = SystemNoise()
     seen = Counter(tuple(noise.permutation(3).tolist()) for _ in range(trial_count))

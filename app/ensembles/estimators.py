@@ -1,0 +1,245 @@
+"""Any scikit-learn classifier, by import path, one fitted on each chunk.
+
+The public encoding of :mod:`app.ensembles.public_columns` is all the
+preprocessing there is outside a chunk.  Labels are mapped by value; whatever
+fails, in fitting or in predicting, votes class 0 in silence.  scikit-learn is
+imported here, and only when an estimator is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle  # noqa: TID251 -- an estimator has no plainer form; its digest is checked before
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, Self, cast
+
+import numpy as np
+
+from app.ensembles.containment import fitted_or_none
+from app.ensembles.learner_seeds import chunk_seed, random_state
+from app.ensembles.public_columns import encode_columns
+from app.errors import ConfigurationError, LedgerCorruptError, invariant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from app.ensembles.public_columns import PublicColumn
+
+FALLBACK_LABEL = 0
+_SEED_PARAMETER = "random_state"
+
+
+class Classifier(Protocol):
+    """The part of scikit-learn's interface that is used."""
+
+    def fit(self, rows: NDArray[np.float64], labels: NDArray[np.int64], /) -> object:
+        """Fit the estimator on one chunk."""
+        ...
+
+    def predict(self, rows: NDArray[np.float64], /) -> NDArray[np.generic]:
+        """Return one label a row."""
+        ...
+
+    def get_params(self, deep: bool = ...) -> dict[str, object]:  # noqa: FBT001 -- as there
+        """Return parameters by name, nested ones joined by two underscores."""
+        ...
+
+    def set_params(self, **params: object) -> object:
+        """Set parameters by name."""
+        ...
+
+
+# A fitted estimator, or the label of a constant one.
+Model = Classifier | int
+
+
+class EstimatorEnsemble:
+    """An :class:`~app.ensembles.ensemble.Ensemble` of scikit-learn classifiers.
+
+    Args:
+        columns: the public encoding.
+        models: one a chunk: fitted, or the label that it always votes.
+        class_count: number of labels, L.
+
+    """
+
+    def __init__(
+        self, columns: Sequence[PublicColumn], models: Sequence[Model], *, class_count: int
+    ) -> None:
+        """Keep the models in the order of their chunks."""
+        self._columns = tuple(columns)
+        self._models = tuple(models)
+        self._class_count = class_count
+
+    @property
+    def size(self) -> int:
+        """Number of votes, k."""
+        return len(self._models)
+
+    @property
+    def class_count(self) -> int:
+        """Number of labels, L."""
+        return self._class_count
+
+    def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return ``private_vote_count`` of encoded queries ``(B, d)``, shape ``(B, L)``."""
+        rows = encode_columns(self._columns, values)
+        counts = np.zeros((len(rows), self._class_count), dtype=np.int64)
+        positions = np.arange(len(rows))
+        for model in self._models:
+            counts[positions, _votes(model, rows, self._class_count)] += 1
+        return counts
+
+    def to_bytes(self) -> bytes:
+        """Return the fitted models as private state."""
+        return pickle.dumps((self._class_count, self._models), protocol=5)
+
+    @classmethod
+    def from_bytes(cls, columns: Sequence[PublicColumn], body: bytes) -> Self:
+        """Rebuild the ensemble; the caller has checked the body's digest.
+
+        Raises:
+            LedgerCorruptError: the body is not what :meth:`to_bytes` returns.
+
+        """
+        stored = pickle.loads(body)  # noqa: S301 -- its digest in the chained ledger was checked
+        if not (isinstance(stored, tuple) and len(stored) == len(("class_count", "models"))):
+            raise LedgerCorruptError("stored estimators are not what was written")
+        class_count, models = stored
+        return cls(columns, models, class_count=class_count)
+
+
+def estimator_factory(path: str, params: Mapping[str, object]) -> Callable[[], Classifier]:
+    """Return what makes a fresh estimator, once the public choice is known to be sound.
+
+    Args:
+        path: ``package.module.Class`` or ``package.module:Class``.
+        params: keyword arguments of the class.
+
+    Raises:
+        ConfigurationError: nothing there to import, no classifier, or
+            parameters that it does not take.
+
+    """
+    module_name, _, class_name = path.replace(":", ".").rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module_name), class_name)
+    except Exception as error:
+        raise ConfigurationError("learner.estimator", f"{path} cannot be imported") from error
+    if not (isinstance(found, type) and _is_classifier_type(found)):
+        raise ConfigurationError("learner.estimator", f"{path} is no scikit-learn classifier")
+    make = cast("Callable[[], Classifier]", partial(found, **params))
+    _check_parameters(make, path)
+    return make
+
+
+def fit_estimators(
+    make: Callable[[], Classifier],
+    *,
+    columns: Sequence[PublicColumn],
+    values: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    class_count: int,
+    secret: bytes,
+    progress: Callable[[int, int], None] | None = None,
+) -> EstimatorEnsemble:
+    """Fit one estimator per chunk.
+
+    Args:
+        make: from :func:`estimator_factory`.
+        columns: the public encoding.
+        values: permuted encoded rows, shape ``(n, d)``.
+        labels: class indices in the same order, shape ``(n,)``.
+        offsets: where each chunk starts, shape ``(k + 1,)``.
+        class_count: number of labels, L.
+        secret: the release's secret, from which chunk seeds derive.
+        progress: told the chunks done and their number.
+
+    """
+    chunk_count = len(offsets) - 1
+    models: list[Model] = []
+    for index in range(chunk_count):
+        rows = slice(int(offsets[index]), int(offsets[index + 1]))
+        encoded = encode_columns(columns, values[rows])
+        models.append(_fit_chunk(make, encoded, labels[rows], chunk_seed(secret, index)))
+        if progress is not None:
+            progress(index + 1, chunk_count)
+    return EstimatorEnsemble(columns, models, class_count=class_count)
+
+
+def _fit_chunk(
+    make: Callable[[], Classifier],
+    rows: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    seed: bytes,
+) -> Model:
+    """Fit one chunk; a single label, no row and a failure give a constant."""
+    present = np.unique(labels)
+    if len(present) <= 1:
+        return int(present[0]) if len(present) else FALLBACK_LABEL
+    model = fitted_or_none(partial(_fitted, make, rows, labels, seed))
+    return FALLBACK_LABEL if model is None else model
+
+
+def _fitted(
+    make: Callable[[], Classifier],
+    rows: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    seed: bytes,
+) -> Classifier:
+    """Seed and fit a fresh estimator; it must survive being stored."""
+    model = make()
+    unseeded = {
+        name: random_state(seed)
+        for name, value in model.get_params(deep=True).items()
+        if name.rpartition("__")[2] == _SEED_PARAMETER and value is None
+    }
+    model.set_params(**unseeded)
+    model.fit(rows, labels)
+    pickle.dumps(model, protocol=5)
+    return model
+
+
+def _votes(model: Model, rows: NDArray[np.float64], class_count: int) -> NDArray[np.int64]:
+    """Return one model's votes, shape ``(B,)``; a failure moves its own query only."""
+    if isinstance(model, int):
+        return np.full(len(rows), model, dtype=np.int64)
+    together = fitted_or_none(partial(_predicted, model, rows, class_count))
+    if together is not None:
+        return together
+    alone = [
+        fitted_or_none(partial(_predicted, model, rows[index : index + 1], class_count))
+        for index in range(len(rows))
+    ]
+    return np.array([FALLBACK_LABEL if vote is None else int(vote[0]) for vote in alone])
+
+
+def _predicted(model: Classifier, rows: NDArray[np.float64], class_count: int) -> NDArray[np.int64]:
+    """Predict, and put class 0 where the label is none of the classes."""
+    predicted = np.asarray(model.predict(rows), dtype=np.float64)
+    invariant(predicted.shape == (len(rows),), "a classifier gives one label a row")
+    known = np.isin(predicted, np.arange(class_count))
+    return np.where(known, predicted, FALLBACK_LABEL).astype(np.int64)
+
+
+def _is_classifier_type(found: type) -> bool:
+    """Tell whether instances offer fit, predict and parameters, and say they classify."""
+    names = ("fit", "predict", "get_params", "set_params")
+    return all(callable(getattr(found, name, None)) for name in names)
+
+
+def _check_parameters(make: Callable[[], Classifier], path: str) -> None:
+    """Construct one, and let scikit-learn check public parameters before any row is read."""
+    base = importlib.import_module("sklearn.base")
+    try:
+        model = make()
+        if hasattr(model, "_parameter_constraints"):
+            model._validate_params()  # type: ignore[attr-defined]  # noqa: SLF001 -- no public name
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise ConfigurationError("learner.params", f"{path}: {said}") from error
+    if not base.is_classifier(model):
+        raise ConfigurationError("learner.estimator", f"{path} is no scikit-learn classifier")

@@ -1,0 +1,129 @@
+"""The front door: k learners from permuted rows, and the same ones after a restart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from app.ensembles.tree_ensemble import TreeEnsemble
+from app.ensembles.tree_learners import fit_trees
+from app.errors import invariant
+from app.hypotheses.binary_tests import evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.ensembles.ensemble import Ensemble
+    from app.ensembles.public_columns import PublicColumn
+    from app.hypotheses.hypothesis_class import HypothesisClass
+
+DEFAULT_RULE = "canonical"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Learner:
+    """The public choice of learner.
+
+    Attributes:
+        hypothesis_class: the public class that the rules search; an estimator
+            takes only its number of labels.
+        rule: ``canonical`` or ``halving``; unused where an estimator is given.
+        estimator: import path of a scikit-learn classifier, or None.
+        params: keyword arguments of the estimator.
+        columns: public encoding of the features for an estimator.
+
+    """
+
+    hypothesis_class: HypothesisClass
+    rule: str = DEFAULT_RULE
+    estimator: str | None = None
+    params: Mapping[str, object] = field(default_factory=dict)
+    columns: Sequence[PublicColumn] = ()
+
+
+def fit_ensemble(
+    learner: Learner,
+    values: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    *,
+    permutation: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    secret: bytes,
+    progress: Callable[[int, int], None] | None = None,
+) -> Ensemble:
+    """Fit one learner per chunk.
+
+    Args:
+        learner: the public choice.
+        values: encoded private rows in their own order, shape ``(n, d)``.
+        labels: relabelled class indices in the same order, shape ``(n,)``.
+        permutation: secret and uniform; chunk i is rows
+            ``permutation[offsets[i] : offsets[i + 1]]``.
+        offsets: where each chunk starts, shape ``(k + 1,)``.
+        secret: the release's secret, from which chunk seeds derive.
+        progress: told the chunks done and their number.
+
+    Returns:
+        The fitted ensemble, private state.
+
+    Raises:
+        ConfigurationError: a rule or an estimator that does not exist or
+            cannot be used; it depends on public choices only.
+
+    """
+    invariant(len(permutation) == len(values) == int(offsets[-1]), "chunks hold every row once")
+    if learner.estimator is None:
+        tests = learner.hypothesis_class.tests
+        packed = fit_trees(
+            learner.rule,
+            bits=evaluate(tests, values)[permutation],
+            labels=labels[permutation],
+            offsets=offsets,
+            hypothesis_class=learner.hypothesis_class,
+            secret=secret,
+            progress=progress,
+        )
+        return TreeEnsemble(tests, packed)
+    # Imported only here: scikit-learn doubles the time to start.
+    from app.ensembles import estimators  # noqa: PLC0415 -- as above
+
+    return estimators.fit_estimators(
+        estimators.estimator_factory(learner.estimator, learner.params),
+        columns=learner.columns,
+        values=values[permutation],
+        labels=labels[permutation],
+        offsets=offsets,
+        class_count=learner.hypothesis_class.class_count,
+        secret=secret,
+        progress=progress,
+    )
+
+
+def read_ensemble_bytes(learner: Learner, body: bytes) -> Ensemble:
+    """Rebuild a fitted ensemble from its bytes, whose digest the caller has checked.
+
+    Raises:
+        LedgerCorruptError: the bytes are not those of such an ensemble.
+
+    """
+    if learner.estimator is None:
+        return TreeEnsemble.from_bytes(learner.hypothesis_class.tests, body)
+    from app.ensembles.estimators import EstimatorEnsemble  # noqa: PLC0415 -- as above
+
+    return EstimatorEnsemble.from_bytes(learner.columns, body)
+
+
+def check_learner(learner: Learner) -> None:
+    """Refuse an estimator that cannot be imported or constructed, before rows are read.
+
+    Raises:
+        ConfigurationError: names ``learner.estimator`` or ``learner.params``.
+
+    """
+    if learner.estimator is not None:
+        from app.ensembles.estimators import estimator_factory  # noqa: PLC0415 -- as above
+
+        estimator_factory(learner.estimator, learner.params)

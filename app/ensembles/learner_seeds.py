@@ -1,0 +1,34 @@
+"""A seed for each chunk's learner, and the only place that makes numpy generators.
+
+No privacy claim rests on a learner's randomness; it must only be the chunk's
+own and the same after a restart.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import TypeAlias
+
+import numpy as np
+
+# The name under which learners type what :func:`generator` gives them.
+LearnerGenerator: TypeAlias = np.random.Generator
+
+_DOMAIN = b"conclave learner seed"
+_INDEX_BYTES = 8
+_RANDOM_STATE_BYTES = 4
+
+
+def chunk_seed(secret: bytes, chunk_index: int) -> bytes:
+    """Return the seed of one chunk: HMAC-SHA256 of its index under the release's secret."""
+    return hmac.digest(secret, _DOMAIN + chunk_index.to_bytes(_INDEX_BYTES, "big"), "sha256")
+
+
+def generator(seed: bytes) -> LearnerGenerator:
+    """Return the generator of one learner."""
+    return np.random.Generator(np.random.PCG64(int.from_bytes(seed, "big")))
+
+
+def random_state(seed: bytes) -> int:
+    """Return the seed as the 32-bit integer that scikit-learn takes."""
+    return int.from_bytes(seed[:_RANDOM_STATE_BYTES], "big")

@@ -1,0 +1,63 @@
+"""Packed trees together with the public tests that they ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from app.ensembles.packed_trees import PackedTrees
+from app.errors import LedgerCorruptError
+from app.hypotheses.binary_tests import PackedTests
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.hypotheses.binary_tests import BinaryTest
+
+
+class TreeEnsemble:
+    """An :class:`~app.ensembles.ensemble.Ensemble` of trees over public tests.
+
+    Args:
+        tests: the public tests, which are not stored with the trees.
+        packed: the fitted trees.
+
+    """
+
+    def __init__(self, tests: Sequence[BinaryTest], packed: PackedTrees) -> None:
+        """Lay out the tests for repeated evaluation."""
+        self._tests = PackedTests(tests)
+        self._packed = packed
+
+    @property
+    def size(self) -> int:
+        """Number of votes, k."""
+        return self._packed.size
+
+    @property
+    def class_count(self) -> int:
+        """Number of labels, L."""
+        return self._packed.class_count
+
+    def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return ``private_vote_count`` of encoded queries ``(B, d)``, shape ``(B, L)``."""
+        return self._packed.vote_counts(self._tests.evaluate(values))
+
+    def to_bytes(self) -> bytes:
+        """Return the trees as private state."""
+        return self._packed.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, tests: Sequence[BinaryTest], body: bytes) -> Self:
+        """Rebuild the ensemble from :meth:`to_bytes` and the same public tests.
+
+        Raises:
+            LedgerCorruptError: the body is no ensemble over these tests.
+
+        """
+        packed = PackedTrees.from_bytes(body)
+        if packed.test_index_bound > len(tests):
+            raise LedgerCorruptError("stored trees ask for tests that do not exist")
+        return cls(tests, packed)

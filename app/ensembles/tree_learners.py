@@ -1,0 +1,190 @@
+"""Fitting the built-in rules, chunk by chunk, into packed trees."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from app.ensembles import canonical, halving
+from app.ensembles.containment import fitted_or_none
+from app.ensembles.learner_seeds import chunk_seed, generator
+from app.ensembles.packed_trees import PackedTrees
+from app.errors import ConfigurationError
+from app.hypotheses.threshold_class import ThresholdClass
+from app.hypotheses.tree_class import TreeClass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from app.hypotheses.hypothesis_class import HypothesisClass
+
+RULES = ("canonical", "halving")
+FALLBACK_LABEL = 0
+
+
+class ChunkFit(Protocol):
+    """Fits one chunk: bits ``(m, t)``, labels ``(m,)``, seed; to trees ``(g, nodes)``."""
+
+    def __call__(
+        self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes
+    ) -> NDArray[np.int64]:
+        """Return g trees, each its test indices in heap order, then its leaf labels."""
+        ...
+
+
+def fit_trees(
+    rule: str,
+    *,
+    bits: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    hypothesis_class: HypothesisClass,
+    secret: bytes,
+    progress: Callable[[int, int], None] | None = None,
+) -> PackedTrees:
+    """Fit one learner per chunk.
+
+    A chunk with one label votes it; an empty chunk, and any failure, votes
+    class 0.
+
+    Args:
+        rule: ``canonical`` or ``halving``.
+        bits: outcomes of the class's tests on permuted rows, shape ``(n, t)``.
+        labels: relabelled class indices in the same order, shape ``(n,)``.
+        offsets: where each chunk starts, shape ``(k + 1,)``.
+        hypothesis_class: the public class that every learner searches.
+        secret: the release's secret, from which chunk seeds derive.
+        progress: told the chunks done and their number.
+
+    Returns:
+        k votes.  Private state.
+
+    Raises:
+        ConfigurationError: an unknown rule, or a class that it cannot search.
+
+    """
+    fit_chunk = _chunk_fit(rule, hypothesis_class)
+    depth, chunk_count = hypothesis_class.depth, len(offsets) - 1
+    trees_per_vote = halving.TREES_PER_VOTE if rule == "halving" else 1
+    trees = np.empty((chunk_count, trees_per_vote, (2 << depth) - 1), dtype=np.int64)
+    for index in range(chunk_count):
+        rows = slice(int(offsets[index]), int(offsets[index + 1]))
+        trees[index] = _fit_or_constant(
+            fit_chunk, bits[rows], labels[rows], chunk_seed(secret, index), depth
+        )
+        if progress is not None:
+            progress(index + 1, chunk_count)
+    return PackedTrees(
+        trees.reshape(-1, trees.shape[2]),
+        depth=depth,
+        class_count=hypothesis_class.class_count,
+        trees_per_vote=trees_per_vote,
+    )
+
+
+def _fit_or_constant(
+    fit_chunk: ChunkFit,
+    bits: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+    seed: bytes,
+    depth: int,
+) -> NDArray[np.int64]:
+    """Fit one chunk; a single label, no row and a failure give constant trees."""
+    present = np.unique(labels)
+    if len(present) > 1:
+        trees = fitted_or_none(partial(fit_chunk, bits, labels, seed))
+        if trees is not None:
+            return trees
+        return _constant(FALLBACK_LABEL, depth)
+    return _constant(int(present[0]) if len(present) else FALLBACK_LABEL, depth)
+
+
+def _constant(label: int, depth: int) -> NDArray[np.int64]:
+    """Return one tree with ``label`` in every leaf, shape ``(1, nodes)``."""
+    tree = np.full((1, (2 << depth) - 1), label, dtype=np.int64)
+    tree[0, : (1 << depth) - 1] = 0
+    return tree
+
+
+def _chunk_fit(rule: str, hypothesis_class: HypothesisClass) -> ChunkFit:
+    """Return the function that fits one chunk."""
+    if rule not in RULES:
+        raise ConfigurationError(
+            "learner.rule", f"unknown rule {rule!r}: use one of {', '.join(RULES)}"
+        )
+    if isinstance(hypothesis_class, TreeClass):
+        return (
+            _CanonicalTrees(hypothesis_class)
+            if rule == "canonical"
+            else _HalvingTrees(hypothesis_class)
+        )
+    if isinstance(hypothesis_class, ThresholdClass):
+        return _Enumerated(rule, hypothesis_class)
+    raise ConfigurationError("learner.rule", f"{rule} does not search this hypothesis class")
+
+
+class _CanonicalTrees:
+    """Exact ERM over trees, in canonical order."""
+
+    def __init__(self, hypothesis_class: TreeClass) -> None:
+        self._class = hypothesis_class
+        self._order = canonical.canonical_order(hypothesis_class.tests)
+
+    def __call__(
+        self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes
+    ) -> NDArray[np.int64]:
+        """Search in canonical order, then name the tests by their own index."""
+        del seed
+        depth = self._class.depth
+        trees = canonical.fit_tree(
+            bits[:, self._order], labels, depth=depth, class_count=self._class.class_count
+        )
+        node_count = (1 << depth) - 1
+        trees[:, :node_count] = self._order[trees[:, :node_count]]
+        return trees
+
+
+class _HalvingTrees:
+    """Random trees without error."""
+
+    def __init__(self, hypothesis_class: TreeClass) -> None:
+        self._class = hypothesis_class
+
+    def __call__(
+        self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes
+    ) -> NDArray[np.int64]:
+        """Draw from the chunk's own generator."""
+        return halving.fit_trees(
+            bits,
+            labels,
+            depth=self._class.depth,
+            class_count=self._class.class_count,
+            generator=generator(seed),
+        )
+
+
+class _Enumerated:
+    """Either rule over a class that is small enough to list."""
+
+    def __init__(self, rule: str, hypothesis_class: ThresholdClass) -> None:
+        self._rule = rule
+        self._class = hypothesis_class
+        self._trees = np.array(
+            [tree.test_indices + tree.leaf_labels for tree in hypothesis_class.hypotheses],
+            dtype=np.int64,
+        )
+        cuts = canonical.canonical_order(hypothesis_class.tests)
+        self._order = np.append(cuts, np.arange(len(cuts), len(self._trees)))
+
+    def __call__(
+        self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes
+    ) -> NDArray[np.int64]:
+        """Choose by the errors of every hypothesis; the constants come last."""
+        errors = self._class.error_counts(bits, labels)
+        if self._rule == "canonical":
+            return self._trees[[canonical.choose_hypothesis(errors, self._order)]]
+        return self._trees[halving.choose_hypotheses(errors, generator(seed))]
