@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from starlette.requests import ClientDisconnect
 
+from app.errors import IntegrityError
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
@@ -69,9 +71,10 @@ class EventStream:
             self._changed.set()
 
     async def _send_events(self, send: Send) -> None:
+        """Send until a release that stopped has no budget to show."""
         limits = self._api.limits
         event = self._event()
-        while True:
+        while event:
             await send({"type": "http.response.body", "body": event, "more_body": True})
             # Changes that come closer together than this share one event.
             await asyncio.sleep(limits.event_interval_seconds)
@@ -84,7 +87,10 @@ class EventStream:
                 event = self._event()
 
     def _event(self) -> bytes:
-        body = msgspec.json.encode(self._api.slot.service.budget())
+        try:
+            body = msgspec.json.encode(self._api.slot.service.budget())
+        except IntegrityError:
+            return b""
         return b"event: budget\ndata: " + body + b"\n\n"
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from contextlib import contextmanager, nullcontext
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TextIO
@@ -131,8 +132,9 @@ def _open_input(source: Path | None) -> Iterator[Table]:
     from app.cli.query_rows import Table
 
     if source is None:
-        sys.stdin.reconfigure(encoding="utf-8-sig", newline="")  # type: ignore[union-attr]
-        yield Table(sys.stdin, STANDARD_INPUT)
+        file = TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
+        yield Table(file, STANDARD_INPUT)
+        file.detach()
     else:
         with source.open(encoding="utf-8-sig", newline="") as file:
             yield Table(file, os.fspath(source))

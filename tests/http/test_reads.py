@@ -17,7 +17,7 @@ from app.dashboard.page import page_response
 from tests.http.doubles import HEAD, KEY_RING, Http, Wire, assert_problem, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 def test_gives_the_budget_as_the_service_has_it() -> None:
@@ -31,9 +31,9 @@ def test_gives_the_budget_as_the_service_has_it() -> None:
 async def next_event(wire: Wire) -> dict[str, Any]:
     """Return the data of the next event."""
     event = await wire.receive_body()
-    name, data = re.fullmatch(rb"event: (\w+)\ndata: (.*)\n\n", event).groups()  # type: ignore[union-attr]
-    assert name == b"budget"
-    document: dict[str, Any] = json.loads(data)
+    found = re.fullmatch(rb"event: budget\ndata: (.*)\n\n", event)
+    assert found is not None
+    document: dict[str, Any] = json.loads(found[1])
     return document
 
 
@@ -55,15 +55,28 @@ def test_sends_the_budget_on_every_change() -> None:
         http.runner.run(listen(http))
 
 
-@pytest.mark.parametrize("how", ["drain", "close"])
+def stop(http: Http) -> None:
+    """Stop the release, as an integrity error does, and let its listeners look."""
+    http.slot.stop()
+    http.service.announce()
+
+
+END: dict[str, Callable[[Http], None]] = {
+    "drain": lambda http: http.slot.drain(),
+    "close": lambda http: http.service.announce(more=False),
+    "stop": stop,
+}
+
+
+@pytest.mark.parametrize("how", END)
 def test_events_end_when_the_server_does(how: str) -> None:
-    """A drain, or a service that closes, ends the stream properly."""
+    """A drain, a service that closes or a release that stops ends the stream properly."""
 
     async def listen(http: Http) -> None:
         async with http.wire("GET", "/budget/events") as wire:
             await wire.receive()
             await next_event(wire)
-            http.slot.drain() if how == "drain" else http.service.announce(more=False)
+            END[how](http)
             assert await wire.receive() == {
                 "type": "http.response.body",
                 "body": b"",
@@ -72,7 +85,7 @@ def test_events_end_when_the_server_does(how: str) -> None:
             await wire.task
             assert http.service.subscribers == set()
 
-    with Http() as http:
+    with Http(limits=Limits(event_interval_seconds=0.01)) as http:
         http.runner.run(listen(http))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING
 
@@ -129,6 +130,18 @@ def test_copies_the_input_and_appends_the_answers(
         "2,?, 41.5,2,>50K\u2028,true,ensemble,false\n"
         '3,"a,b",,3,,false,ensemble,false\n'
     )
+
+
+def test_reads_standard_input(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a file, or with a dash for one, rows come from standard input."""
+    for arguments in ([], ["-"]):
+        text = io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfage,workclass\r\n39,Private\r\n"))
+        monkeypatch.setattr("sys.stdin", text)
+        assert run(["query", "--url", URL, *arguments]) == 0
+        assert capsys.readouterr().out.startswith("age,workclass,query_id")
+    assert server.asked == [[39.0, "Private"]] * 2
 
 
 def test_writes_to_a_file_and_takes_its_key_from_the_environment(
