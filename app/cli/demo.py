@@ -8,6 +8,7 @@ share goes to the answers.  Every figure comes from HTTP replies.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,8 +40,10 @@ def demo(
     import time
 
     from app.cli.demo_report import show, write
+    from app.cli.logs import configure_logs
     from app.cli.web_server import end_process
 
+    configure_logs()
     started = time.monotonic()
     with _fresh_folder() as folder, _serving(_demo_settings(folder)) as server:
         report = _play(server, folder, started)
@@ -80,7 +83,7 @@ def _comparison_settings(folder: Path) -> Settings:
     from app.settings import demo_settings
 
     overrides: dict[tuple[str, ...], object] = {
-        ("privacy", "shares", name): share for name, share in COMPARISON_SHARES.items()
+        ("privacy", "shares", name): Decimal(share) for name, share in COMPARISON_SHARES.items()
     }
     return demo_settings(
         dict(os.environ),

@@ -22,11 +22,13 @@ def serve(
     """Serve a release: open it on first start, continue it afterwards."""
     import os
 
+    from app.cli.logs import configure_logs
     from app.cli.opening_progress import OpeningProgress
     from app.cli.web_server import WebServer, address_of, end_process, listen
     from app.main import Server
     from app.settings import demo_settings, load_settings
 
+    configure_logs()
     environment = dict(os.environ)
     settings = demo_settings(environment) if config is None else load_settings(config, environment)
     with OpeningProgress() as progress:

@@ -27,7 +27,7 @@ def tables() -> dict[str, object]:
             ],
         },
         "hypotheses": {"class": "trees", "depth": 3, "bins": 8},
-        "classifier": {"bins": 32},
+        "classifier": {"bins": 16},
         "privacy": {
             "epsilon": 1,
             "shares": {
