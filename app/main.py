@@ -21,7 +21,7 @@ from app.ledger.store import open_ledger
 from app.noise.system import SystemNoise
 from app.service.answer_query import CONTAINED, QueryAnswerer
 from app.service.conclave_service import ConclaveService
-from app.service.configure import configure
+from app.service.configure import configure, warn_if_infeasible
 from app.service.open_release import open_release
 from app.service.padding import padding_seconds
 from app.service.progress import Progress, no_progress
@@ -50,6 +50,7 @@ class Server:
     Attributes:
         settings: the whole configuration.
         progress: shows how far the opening has come.
+        warn: told, once, what an operator should know of a release that opens.
         observe: called around every step of a query; crash tests kill in it.
         on_failure: called on the event loop when the release cannot open.
         slot: where the service is once it is open.
@@ -59,6 +60,7 @@ class Server:
 
     settings: Settings
     progress: Progress = no_progress
+    warn: Callable[[str], None] = lambda line: None
     observe: Observer = observe_nothing
     on_failure: Callable[[], None] = lambda: None
     slot: ServiceSlot = field(default_factory=ServiceSlot)
@@ -114,12 +116,18 @@ class Server:
         return service
 
     def _open(self, noise: NoiseSource) -> QueryAnswerer:
-        release = open_from_settings(self.settings, noise=noise, progress=self.progress)
+        release = open_from_settings(
+            self.settings, noise=noise, progress=self.progress, warn=self.warn
+        )
         return QueryAnswerer(release, noise, self.observe)
 
 
 def open_from_settings(
-    settings: Settings, *, noise: NoiseSource, progress: Progress = no_progress
+    settings: Settings,
+    *,
+    noise: NoiseSource,
+    progress: Progress = no_progress,
+    warn: Callable[[str], None] = lambda line: None,
 ) -> Release:
     """Open or continue the release that ``settings`` describe, without a server.
 
@@ -133,6 +141,8 @@ def open_from_settings(
     ledger = open_ledger(settings.ledger_url, create=True, noise=noise)
     try:
         rows = read_private_rows(settings, progress)
+        if ledger.read_state().release is None:
+            warn_if_infeasible(settings, rows.count, warn)
         return open_release(configuration, ledger=ledger, rows=rows, noise=noise, progress=progress)
     except ConclaveError:
         ledger.close()

@@ -32,7 +32,7 @@ def serve(
     environment = dict(os.environ)
     settings = demo_settings(environment) if config is None else load_settings(config, environment)
     with OpeningProgress() as progress:
-        server = Server(settings, progress=progress)
+        server = Server(settings, progress=progress, warn=_warn)
         application = server.application()
         listening = listen(settings.server.host, settings.server.port)
         typer.echo(
@@ -40,3 +40,7 @@ def serve(
         )
         WebServer(application, server, listening).serve_until_stopped()
     end_process(0)
+
+
+def _warn(line: str) -> None:
+    typer.echo(f"conclave: warning: {line}", err=True)

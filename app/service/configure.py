@@ -25,7 +25,7 @@ from app.service.public_choices import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from app.accounting.composition import Charge, Mechanism
     from app.data.schema import Schema
@@ -112,6 +112,13 @@ def refuse_unserved(settings: Settings) -> None:
     if shares.answers == 0 and settings.answers.after != "classifier":
         problem = 'with 0 nothing would ever answer; set answers.after = "classifier"'
         raise ConfigurationError("privacy.shares.answers", problem)
+
+
+def warn_if_infeasible(settings: Settings, row_count: int, warn: Callable[[str], None]) -> None:
+    """Tell of a release that will serve and that planning calls infeasible; n is public."""
+    plan = plan_release(plan_request(settings, row_count))
+    if not plan.feasible:
+        warn(f"this release is infeasible as planned: {'; '.join(plan.reasons)}")
 
 
 def _paper_problem(settings: Settings) -> str:
