@@ -21,7 +21,7 @@ from app.ledger.sqlite import (
     reading_engine,
     writing_engine,
 )
-from app.ledger.tables import REVISION, database_secret
+from app.ledger.tables import INSERT_ONLY, REVISION, database_secret
 
 if TYPE_CHECKING:
     from app.noise.source import NoiseSource
@@ -80,7 +80,7 @@ def _open_to_write(path: Path, noise: NoiseSource) -> OpenDatabase:
     try:
         with writer.begin() as connection:
             secret = _migrated(path, connection, noise)
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, ValueError) as error:
         writer.dispose()
         raise _cannot_open(path, _reason(error)) from None
     except ConclaveError:
@@ -95,7 +95,7 @@ def _refuse_others(path: Path) -> None:
     try:
         with readers.connect() as connection:
             _revision(path, connection)
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, ValueError) as error:
         raise _cannot_open(path, _reason(error)) from None
     finally:
         readers.dispose()
@@ -110,7 +110,7 @@ def _open_to_read(path: Path) -> OpenDatabase:
             revision = _revision(path, connection)
             _check_revision(path, revision)
             return OpenDatabase(None, readers, _secret(connection))
-    except DatabaseError as error:
+    except (SQLAlchemyError, ValueError) as error:
         readers.dispose()
         raise _unreadable(path, error) from None
     except ConclaveError:
@@ -159,6 +159,8 @@ def _revision(path: Path, connection: Connection) -> str | None:
     if _REVISION_TABLE in names:
         found: str | None = connection.scalar(text(f"SELECT version_num FROM {_REVISION_TABLE}"))  # noqa: S608 -- a constant
         return found
+    if set(names) & set(INSERT_ONLY):
+        raise LedgerCorruptError(DAMAGED)
     if names:
         raise ConfigurationError(URL_KEY, f"{path} is a database, and no ledger")
     return None
@@ -175,14 +177,21 @@ def _check_revision(path: Path, revision: str | None) -> None:
         )
 
 
-def _reason(error: SQLAlchemyError) -> str:
-    return str(error.orig) if isinstance(error, DatabaseError) else "the database refuses"
+def _reason(error: SQLAlchemyError | ValueError) -> str:
+    if isinstance(error, DatabaseError):
+        return str(error.orig)
+    # A damaged file can make the driver stumble over its own error's text.
+    return "the file is damaged" if isinstance(error, ValueError) else "the database refuses"
 
 
 def _cannot_open(path: Path, reason: str) -> ConfigurationError:
     return ConfigurationError(URL_KEY, f"cannot open {path}: {reason}")
 
 
-def _unreadable(path: Path, error: DatabaseError) -> ConfigurationError | LedgerCorruptError:
+def _unreadable(
+    path: Path, error: SQLAlchemyError | ValueError
+) -> ConfigurationError | LedgerCorruptError:
     """Tell a damaged file from one that cannot be opened."""
-    return LedgerCorruptError(DAMAGED) if is_damage(error) else _cannot_open(path, _reason(error))
+    if isinstance(error, ValueError) or is_damage(error):
+        return LedgerCorruptError(DAMAGED)
+    return _cannot_open(path, _reason(error))

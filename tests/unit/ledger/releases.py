@@ -14,6 +14,7 @@ from app.ledger.events import (
     ShareReserved,
 )
 from app.ledger.store import RELEASE_SECRET, Ledger, RecordedAnswer, open_ledger
+from app.noise.scripted import ScriptedNoise, seeded_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +30,8 @@ def url_of(path: Path) -> str:
 
 
 def create(path: Path) -> Ledger:
-    """Open a ledger in a file, created where it is missing."""
-    return open_ledger(url_of(path), create=True)
+    """Open a ledger in a file, created where it is missing, with the same secret each time."""
+    return open_ledger(url_of(path), create=True, noise=ScriptedNoise(seeded_words(1)))
 
 
 def opened(

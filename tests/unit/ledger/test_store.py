@@ -116,7 +116,8 @@ def test_secret_of_the_database_is_drawn_once(tmp_path: Path) -> None:
     assert len(secret) == 32
     assert create(tmp_path / "s.db").database_secret() == secret
     assert open_ledger(url_of(tmp_path / "s.db"), create=False).database_secret() == secret
-    assert create(tmp_path / "other.db").database_secret() != secret
+    other = open_ledger(url_of(tmp_path / "other.db"), create=True)
+    assert other.database_secret() != secret
 
 
 def test_files_are_closed_to_everyone_but_their_owner(tmp_path: Path) -> None:

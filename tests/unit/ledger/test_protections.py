@@ -1,0 +1,82 @@
+"""The tables themselves refuse what the ledger never does."""
+# ruff: noqa: S608 -- the statements are made of constants
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.ledger.tables import INSERT_ONLY
+from tests.unit.ledger.releases import middle_of_life, publish
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COLUMNS = {
+    "entries": "kind",
+    "answers": "label",
+    "idempotency_keys": "vector_digest",
+    "private_state": "body",
+    "database_secret": "secret",
+}
+ENTRY = "INSERT {} INTO entries VALUES (1, {}, 'ReleaseHalted', 1, '{{}}', 'x')"
+ANSWER = "INSERT {} INTO answers VALUES (1, {}, {}, x'00', x'00', 0, 1)"
+
+
+def refusal(path: Path, statement: str) -> str:
+    """Run a statement as any other program would, and return why it was refused."""
+    connection = sqlite3.connect(path)
+    try:
+        connection.execute("PRAGMA foreign_keys=ON")
+        with pytest.raises(sqlite3.IntegrityError) as raised:
+            connection.execute(statement)
+    finally:
+        connection.close()
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("table", INSERT_ONLY)
+def test_no_table_is_updated_or_deleted_from(tmp_path: Path, table: str) -> None:
+    """UPDATE and DELETE are refused on every table of the ledger, row by row or whole."""
+    path = tmp_path / "refuse.db"
+    ledger = middle_of_life(path)
+    publish(ledger)
+    ledger.close()
+    for statement in (
+        f"UPDATE {table} SET {COLUMNS[table]} = NULL",
+        f"UPDATE OR REPLACE {table} SET {COLUMNS[table]} = {COLUMNS[table]}",
+        f"DELETE FROM {table}",
+    ):
+        assert refusal(path, statement) == f"{table}: rows are never changed"
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        (ENTRY.format("OR REPLACE", 3), "entries: numbers follow without gaps"),
+        (ENTRY.format("", 11), "entries: numbers follow without gaps"),
+        (ENTRY.format("", 0), "entries: numbers follow without gaps"),
+        (ANSWER.format("OR REPLACE", 3, 6), "answers: numbers follow without gaps"),
+        (ANSWER.format("", 11, 6), "answers: numbers follow without gaps"),
+        (ANSWER.format("", 10, 99), "FOREIGN KEY constraint failed"),
+        (
+            "REPLACE INTO idempotency_keys SELECT 1, key_digest, x'00' FROM idempotency_keys",
+            "idempotency_keys: rows are never replaced",
+        ),
+        (
+            "REPLACE INTO private_state VALUES (1, 'ensemble', 'x', x'00')",
+            "private_state: rows are never replaced",
+        ),
+        ("REPLACE INTO database_secret VALUES (1, x'00')", "database_secret: rows are never "),
+        ("INSERT INTO database_secret VALUES (2, x'00')", "CHECK constraint failed"),
+    ],
+)
+def test_no_row_is_replaced_and_no_number_left_out(
+    tmp_path: Path, statement: str, problem: str
+) -> None:
+    """A row that would take another's place, or leave a gap, is refused."""
+    path = tmp_path / "replace.db"
+    middle_of_life(path).close()
+    assert refusal(path, statement).startswith(problem)
