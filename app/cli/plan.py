@@ -47,7 +47,7 @@ def plan(
     rows: Annotated[Text, typer.Option(help="n, in place of data.rows.")] = None,
     paper: Annotated[bool, typer.Option("--paper", help="The papers' parameters.")] = False,
     profile: Annotated[bool, typer.Option("--profile", help="The table of Theorem A.")] = False,
-    n: Annotated[Text, typer.Option(help="Private rows n.")] = None,
+    row_count: Annotated[Text, typer.Option("--n", help="Private rows n.")] = None,
     queries: Annotated[Text, typer.Option(help="Queries m.")] = None,
     vc: Annotated[Text, typer.Option(help="VC dimension d.")] = None,
     epsilon: Annotated[Text, typer.Option(help="Epsilon.")] = None,
@@ -61,7 +61,7 @@ def plan(
     chosen = {"--config": config is not None, "--paper": paper, "--profile": profile}
     options = {
         "--rows": rows,
-        "--n": n,
+        "--n": row_count,
         "--queries": queries,
         "--vc": vc,
         "--epsilon": epsilon,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,13 +31,20 @@ MEANINGS: Final = {
     "alpha": "order of the divergence, or accuracy target",
     "lnR": "price of one unstable answer",
     "word_bits": "bits of a fresh word",
-    "entries": "distances in the table",
+    "charge.relabel": "(epsilon, delta) to relabel the rows",
+    "charge.answers": "(epsilon, delta) of all answers",
+    "charge.classifier": "(epsilon, delta) of the classifier",
+    "charge.statistics": "(epsilon, delta) of the statistics",
+    "relabel": "bound on what the draw costs in errors",
+    "classifier": "bound on what the draw costs in errors",
+    "1e-2": "distance at which hits are this probable",
+    "1e-4": "distance at which hits are this probable",
     "needed": "distance of a query worth answering",
-    "hit_probability_needed": "its chance of an unstable answer",
+    "needed_hits": "its chance of an unstable answer",
     "agreement_needed": "share of the votes that puts it there",
     "unanimous": "distance of unanimous votes",
-    "hit_probability_unanimous": "their chance of an unstable answer",
-    "hit_probability_max": "chance at which m queries reach the cutoff",
+    "unanimous_hits": "their chance of an unstable answer",
+    "hits_max": "chance at which m queries reach the cutoff",
     "T_real": "before rounding up",
     "eps_prime": "of the bootstrap's copies",
     "eps_hat": "of one copy of a record",
@@ -51,15 +58,21 @@ ENTRIES_SHOWN: Final = 12
 
 
 def print_document(document: Mapping[str, object]) -> None:
-    """Print a plan's document as a table on stdout."""
+    """Print a plan's document as tables on stdout."""
     console = Console(highlight=False)
-    plain = {name: value for name, value in document.items() if name not in LISTS}
-    if "threshold" in plain:
-        console.print(_thresholds(plain.pop("threshold"), plain.pop("hit_probability")))
-    table = Table("parameter", "value", "meaning", title="conclave plan")
-    for name, value in _flat(plain):
-        table.add_row(name, _text(value), MEANINGS.get(name.split(".")[-1], ""))
-    console.print(table)
+    table = document.get("table", document)
+    if isinstance(table, dict) and "threshold" in table:
+        console.print(_thresholds(table["threshold"], table["hit_probability"]))
+    parameters = Table(
+        Column("parameter", no_wrap=True),
+        Column("value", no_wrap=True),
+        Column("meaning"),
+        title="conclave plan",
+    )
+    for name, value in _flat(document):
+        meaning = MEANINGS.get(name) or MEANINGS.get(name.split(".")[-1], "")
+        parameters.add_row(name, _text(value), meaning)
+    console.print(parameters)
     for name in LISTS:
         for line in _items(document.get(name)):
             console.print(f"{name.removesuffix('s')}: {escape(str(line))}", soft_wrap=True)
@@ -68,7 +81,7 @@ def print_document(document: Mapping[str, object]) -> None:
 def _thresholds(thresholds: object, probabilities: object) -> Table:
     """Show about a dozen distances, evenly spread, the last one included."""
     rows = list(zip(_items(thresholds), _items(probabilities), strict=True))
-    table = Table("distance", "a hit below", "probability", title="Theorem A, by distance")
+    table = Table("distance", "a hit below", "probability", title="hits by distance")
     step = max(1, (len(rows) - 1) // ENTRIES_SHOWN)
     for distance in sorted({*range(0, len(rows), step), len(rows) - 1}):
         threshold, probability = rows[distance]
@@ -77,17 +90,23 @@ def _thresholds(thresholds: object, probabilities: object) -> Table:
 
 
 def _flat(document: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the values of nested documents under dotted names, absent ones left out."""
+    """Yield single values under dotted names; absent ones and lists are left out."""
     for name, value in document.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.")
         elif name == "charges":
             for charge in _items(value):
-                if isinstance(charge, dict):
-                    cost = f"epsilon {charge['epsilon']:g}, delta {charge['delta']:.6g}"
-                    yield f"charge.{charge['mechanism']}", cost
-        elif value is not None:
+                yield from _flat(_charge(charge))
+        elif value is not None and not isinstance(value, list | tuple):
             yield prefix + name, value
+
+
+def _charge(charge: object) -> dict[str, object]:
+    match charge:
+        case {"mechanism": mechanism, "epsilon": epsilon, "delta": delta}:
+            return {f"charge.{mechanism}": f"({epsilon:g}, {delta:.6g})"}
+        case _:
+            return {}
 
 
 def _items(value: object) -> list[object]:

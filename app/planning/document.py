@@ -102,10 +102,7 @@ def plan_document(plan: Plan) -> Document:
 
 def _table_document(table: ProfileTable) -> Document:
     return {
-        "alpha": exact_number(table.alpha),
-        "lnR": exact_number(table.ln_ratio),
-        "word_bits": WORD_BITS,
-        "entries": len(table.thresholds),
+        **profile_document(table),
         "distance_at": {
             probability: table.distance_at(float(probability))
             for probability in SHOWN_PROBABILITIES
@@ -116,9 +113,9 @@ def _table_document(table: ProfileTable) -> Document:
 def _distance_document(stability: Stability) -> Document:
     return {
         "needed": stability.wanted_distance,
-        "hit_probability_needed": stability.wanted_probability,
+        "needed_hits": stability.wanted_probability,
         "agreement_needed": stability.wanted_agreement,
         "unanimous": stability.unanimous_distance,
-        "hit_probability_unanimous": stability.unanimous_probability,
-        "hit_probability_max": stability.largest_probability,
+        "unanimous_hits": stability.unanimous_probability,
+        "hits_max": stability.largest_probability,
     }

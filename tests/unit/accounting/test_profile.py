@@ -83,7 +83,7 @@ def test_real_valued_function_agrees_with_the_vectors(case: dict[str, dict[str, 
     ("epsilon", "cutoff", "at_hundredth", "at_ten_thousandth"),
     [("0.5", 1, 230, 374), ("1", 100, 361, 614), ("2", 1, 61, 99), ("2", 50, 149, 251)],
 )
-def test_votes_needed(epsilon: str, cutoff: int, at_hundredth: int, at_ten_thousandth: int) -> None:
+def test_distances_of_rare_hits_are_the_designs(epsilon: str, cutoff: int, at_hundredth: int, at_ten_thousandth: int) -> None:
     """The distances at which hits are rare are those of the design's table."""
     table = calibrate(epsilon=Fraction(epsilon), delta=Fraction(1, 10**6), cutoff=cutoff)
     assert table.distance_at(1e-2) == at_hundredth

@@ -171,7 +171,7 @@ def test_without_answers_there_is_no_ensemble() -> None:
         (2000, 20, "stability"),
     ],
 )
-def test_best_mechanism(queries: int, cutoff: int, best: str) -> None:
+def test_noisy_vote_wins_with_few_queries(queries: int, cutoff: int, best: str) -> None:
     """A noisy vote wins below about 130 + 11 T queries."""
     assert best_mechanism(query_count=queries, cutoff=cutoff) == best
 
@@ -266,7 +266,7 @@ def test_document_of_a_table_reads_back_exactly() -> None:
     ("value", "text"),
     [(Fraction(3), b"3.0"), (Fraction(5, 4), b"1.25"), (Fraction(1, 8), b"0.125")],
 )
-def test_exact_number(value: Fraction, text: bytes) -> None:
+def test_exact_number_has_all_of_its_decimals(value: Fraction, text: bytes) -> None:
     """A binary fraction is written with all of its decimals."""
     assert bytes(exact_number(value)) == text
 

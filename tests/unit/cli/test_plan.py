@@ -1,0 +1,202 @@
+"""``conclave plan`` in its three forms: exact keys, exit codes and one-line refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import run
+
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "privacy-vectors.json").read_text())
+PROFILE = {"--epsilon": "4", "--delta": "1e-6", "--cutoff": "2"}
+PAPER = {
+    "--n": "1000",
+    "--queries": "10",
+    "--vc": "3",
+    "--epsilon": "1",
+    "--delta": "1e-6",
+    "--alpha": ".1",
+    "--beta": "0.05",
+}
+CONFIGURATION = """
+[release]
+name = "example"
+[data]
+source = "absent.csv"
+rows = 20000
+label = "y"
+classes = ["no", "yes"]
+[[data.features]]
+name = "x"
+kind = "numeric"
+bounds = [0, 1]
+[hypotheses]
+class = "stumps"
+[privacy]
+epsilon = 8
+[ledger]
+url = "sqlite:///absent.db"
+"""
+
+
+def plan(*arguments: str) -> list[str]:
+    """The arguments of one call."""
+    return ["plan", *arguments]
+
+
+def flat(options: dict[str, str]) -> list[str]:
+    """Options as arguments."""
+    return [part for option in options.items() for part in option]
+
+
+@pytest.fixture
+def configuration(tmp_path: Path) -> Path:
+    """A configuration whose data do not exist."""
+    path = tmp_path / "conclave.toml"
+    path.write_text(CONFIGURATION)
+    return path
+
+
+@pytest.mark.parametrize("case", VECTORS["nandi_bassily"])
+def test_paper_prints_the_vectors(
+    case: dict[str, dict[str, float]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The papers' parameters come as one JSON document with exactly the vectors' keys."""
+    given = case["in"]
+    names = {"n": "n", "queries": "m", "vc": "d"}
+    names |= {name: name for name in ("epsilon", "delta", "alpha", "beta")}
+    options = {f"--{option}": str(given[name]) for option, name in names.items()}
+    assert run(plan("--paper", *flat(options), "--json")) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert list(document) == list(case["out"])
+    assert document == pytest.approx(case["out"], rel=1e-9)
+
+
+def test_profile_prints_the_table_that_serves(capsys: pytest.CaptureFixture[str]) -> None:
+    """Theorem A's table has its five keys: numbers as numbers, thresholds as strings."""
+    assert run(plan("--profile", *flat(PROFILE), "--json")) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert list(document) == ["alpha", "lnR", "word_bits", "threshold", "hit_probability"]
+    assert document["word_bits"] == 64
+    assert all(isinstance(threshold, str) for threshold in document["threshold"])
+    assert [int(threshold) / 2**64 for threshold in document["threshold"]] == pytest.approx(
+        document["hit_probability"]
+    )
+
+
+def test_configuration_is_planned_without_its_data(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A feasible release exits 0 with every parameter; its data need not exist."""
+    assert run(plan("--config", str(configuration), "--json")) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert document["feasible"] is True
+    assert (document["n"], document["T"]) == (20000, 5)
+    assert document["chunk_rows"] == 20000 // document["k"]
+    assert not list(configuration.parent.glob("absent*"))
+
+
+def test_rows_replace_those_of_the_configuration(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An infeasible release exits 1 and says why and what to change."""
+    assert run(plan("--config", str(configuration), "--rows", "50", "--json")) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["feasible"], document["n"]) == (False, 50)
+    assert document["reasons"]
+    assert document["advice"]
+
+
+def test_paper_calibration_is_planned(
+    configuration: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calibration paper is infeasible on ordinary data, with the rows that it would take."""
+    monkeypatch.setenv("CONCLAVE_PRIVACY__CALIBRATION", "paper")
+    monkeypatch.setenv("CONCLAVE_PRIVACY__EPSILON", "1")
+    assert run(plan("--config", str(configuration), "--json")) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["rows_needed"] > 10**6
+    assert document["paper"]["k"] == document["k"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--profile", *flat(PROFILE)], ["--paper", *flat(PAPER)], ["--config"]]
+)
+def test_every_form_has_a_readable_table(
+    arguments: list[str], configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without --json a table of parameters goes to stdout and nothing to stderr."""
+    if arguments == ["--config"]:
+        arguments = ["--config", str(configuration)]
+    assert run(plan(*arguments)) == 0
+    printed = capsys.readouterr()
+    assert "conclave plan" in printed.out
+    assert printed.err == ""
+
+
+def test_an_infeasible_table_ends_with_reasons_and_advice(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """People read why a release cannot work and what to change below its parameters."""
+    assert run(plan("--config", str(configuration), "--rows", "50")) == 1
+    printed = capsys.readouterr().out
+    assert "reason: even if all k = " in printed
+    assert "advice: have n = " in printed
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"--epsilon": "-1"}, "--epsilon: must be above 0"),
+        ({"--epsilon": "0"}, "--epsilon: must be above 0"),
+        ({"--epsilon": "nan"}, "--epsilon: must be a finite number, such as 0.1 or 1e-6"),
+        ({"--epsilon": "inf"}, "--epsilon: must be a finite number, such as 0.1 or 1e-6"),
+        ({"--epsilon": "1e999"}, "--epsilon: must be a finite number, such as 0.1 or 1e-6"),
+        ({"--epsilon": "one"}, "--epsilon: must be a finite number, such as 0.1 or 1e-6"),
+        ({"--epsilon": "1" * 101}, "--epsilon: must be a finite number, such as 0.1 or 1e-6"),
+        ({"--epsilon": "1e-9"}, "--epsilon: is too small for calibration profile"),
+        ({"--epsilon": "1001"}, "--epsilon: must be above 0 and at most 1000"),
+        ({"--delta": "1"}, "--delta: must lie between 0 and 1, both excluded"),
+        ({"--delta": "0"}, "--delta: must lie between 0 and 1, both excluded"),
+        ({"--cutoff": "2.5"}, "--cutoff: must be a whole number of at least 1"),
+        ({"--cutoff": "0"}, "--cutoff: must be a whole number of at least 1"),
+        ({"--cutoff": "1" * 19}, "--cutoff: must be a whole number of at least 1"),
+        ({"--cutoff": "\u0663"}, "--cutoff: must be a whole number of at least 1"),
+    ],
+)
+def test_bad_numbers_are_refused_in_one_line(
+    change: dict[str, str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A number out of range names its option on stderr and exits 2."""
+    assert run(plan("--profile", *flat({**PROFILE, **change}), "--json")) == 2
+    assert capsys.readouterr() == ("", f"conclave: {line}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ([], "plan: takes one of --config FILE, --paper and --profile"),
+        (["--paper", "--profile"], "plan: takes one of --config FILE, --paper and --profile"),
+        (["--profile", "--epsilon", "1"], "--delta: is required with --profile"),
+        (["--profile", *flat(PROFILE), "--vc", "3"], "--vc: does not go with --profile"),
+        (["--config", "x", "--rows", "1", "--beta", ".1"], "--beta: does not go with --config"),
+        (["--config", "x", "--rows", "-1"], "--rows: must be a whole number of at least 1"),
+        (
+            ["--paper", *flat({**PAPER, "--delta": ".037"})],
+            "--delta: must be above 0 and at most 0.036 in calibration paper",
+        ),
+        (
+            ["--paper", *flat({**PAPER, "--alpha": "1"})],
+            "--alpha: must lie between 0 and 1, both excluded",
+        ),
+    ],
+)
+def test_bad_usage_is_refused_in_one_line(
+    arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wrong combination of options says what goes together and exits 2."""
+    assert run(plan(*arguments)) == 2
+    assert capsys.readouterr() == ("", f"conclave: {line}\n")
