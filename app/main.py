@@ -43,6 +43,10 @@ CLOSE_SECONDS_MAX: Final = 8.0
 ResultT = TypeVar("ResultT")
 
 
+def _ignore(line: str) -> None:
+    del line
+
+
 @dataclass(slots=True)
 class Server:
     """One server process: its application, and what ended it.
@@ -60,7 +64,7 @@ class Server:
 
     settings: Settings
     progress: Progress = no_progress
-    warn: Callable[[str], None] = lambda line: None
+    warn: Callable[[str], None] = _ignore
     observe: Observer = observe_nothing
     on_failure: Callable[[], None] = lambda: None
     slot: ServiceSlot = field(default_factory=ServiceSlot)
@@ -127,7 +131,7 @@ def open_from_settings(
     *,
     noise: NoiseSource,
     progress: Progress = no_progress,
-    warn: Callable[[str], None] = lambda line: None,
+    warn: Callable[[str], None] = _ignore,
 ) -> Release:
     """Open or continue the release that ``settings`` describe, without a server.
 
