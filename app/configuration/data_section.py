@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field
 
-from app.configuration.fields import Bounds, Name, Number, Text, Unit, Whole
+from app.configuration.fields import Address, Bounds, Name, Number, Text, Unit, Whole
 from app.configuration.section import Section
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 
@@ -77,9 +77,8 @@ class DataSettings(Section):
     """``[data]``: the private source and its public schema."""
 
     source: Annotated[
-        SecretStr,
+        Address,
         Field(
-            min_length=1,
             description="Private rows: a .csv or .csv.gz file, a .parquet file or folder, a .npz "
             "file, or an SQLAlchemy URL.",
         ),

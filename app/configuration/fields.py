@@ -10,9 +10,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, Strict
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Strict
 from pydantic_core import PydanticCustomError
 
 TEXT_CHARACTERS_MAX = 1000
@@ -99,6 +100,15 @@ def _name(value: str) -> str:
     return value
 
 
+def _filled(value: object) -> object:
+    """Refuse an empty string where a path or an address belongs."""
+    if not isinstance(value, str):
+        raise _refuse("must be a string")
+    if not value:
+        raise _refuse("must not be empty")
+    return value
+
+
 def _auto_or_count(value: object) -> object:
     """Accept ``auto`` or a whole number of at least one."""
     is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
@@ -112,6 +122,12 @@ Text = Annotated[str, Strict(), Field(min_length=1, max_length=TEXT_CHARACTERS_M
 
 Name = Annotated[Text, AfterValidator(_name)]
 """A printable string that is not empty."""
+
+Address = Annotated[SecretStr, BeforeValidator(_filled)]
+"""A path or a database address, which may hold a password."""
+
+FilePath = Annotated[Path, BeforeValidator(_filled)]
+"""A path that is not empty."""
 
 Whole = Annotated[int, Strict()]
 """A whole number: no boolean, no 1.0, no string."""

@@ -58,9 +58,7 @@ def check_privacy(privacy: PrivacySettings) -> None:
         start=Fraction(0),
     )
     if total > 1:
-        raise ConfigurationError(
-            "privacy.shares", f"add up to {_decimal_text(total)}; at most 1 together"
-        )
+        raise ConfigurationError("privacy.shares", "add up to more than 1")
     if total == 0:
         raise ConfigurationError("privacy.shares", "are all 0; nothing could be released")
     if privacy.delta_share("answers") + privacy.delta_share("statistics") > 1:
@@ -87,7 +85,7 @@ def _check_numeric(key: str, feature: NumericFeatureSettings) -> None:
     _check_length(f"{key}.threshold_shares", shares, len(cuts), "cut of thresholds")
     if any(later > earlier for earlier, later in pairwise(shares)):
         raise ConfigurationError(
-            f"{key}.threshold_shares", "must not increase: each is the share at or above its cut"
+            f"{key}.threshold_shares", "must not increase from one cut to the next"
         )
 
 
@@ -262,8 +260,3 @@ def _check_no_missing(key: str, values: Sequence[str], missing: Sequence[str]) -
     for index, value in enumerate(values):
         if value in missing:
             raise ConfigurationError(f"{key}[{index}]", "is a token of data.missing too")
-
-
-def _decimal_text(fraction: Fraction) -> str:
-    """Write a sum of decimals as a decimal."""
-    return format(Decimal(fraction.numerator) / Decimal(fraction.denominator), "f")

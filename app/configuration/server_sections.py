@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, SecretStr
+from pydantic import Field
 
-from app.configuration.fields import Text, Unit, Whole
+from app.configuration.fields import Address, FilePath, Text, Unit, Whole
 from app.configuration.section import Section
 
 
@@ -15,7 +14,7 @@ class LedgerSettings(Section):
     """``[ledger]``: the database of entries, answers and private state."""
 
     url: Annotated[
-        SecretStr,
+        Address,
         Field(description="SQLAlchemy URL; unset, conclave.db beside the configuration."),
     ]
 
@@ -28,7 +27,7 @@ class ServerSettings(Section):
         Whole, Field(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     ] = 8000
     keys_file: Annotated[
-        Path | None, Field(description="TOML file of keys and roles; unset, loopback only.")
+        FilePath | None, Field(description="TOML file of keys and roles; unset, loopback only.")
     ] = None
     request_bytes_max: Annotated[
         Whole,

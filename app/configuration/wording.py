@@ -37,6 +37,7 @@ BOUNDED_PROBLEMS = {
     "less_than_equal": "must be at most {le}",
     "literal_error": "must be {expected}",
     "string_too_long": "must have at most {max_length} characters",
+    "too_long": "must have at most {max_length} characters",
     "too_short": "must have at least {min_length} items",
 }
 PATTERN_PROBLEMS = {
@@ -73,6 +74,8 @@ def _drop_kind(location: list[int | str]) -> None:
 def _problem(details: ErrorDetails) -> str:
     """Say what is wrong in our own words."""
     kind, context = details["type"], details.get("ctx", {})
+    if kind == "too_short" and context["min_length"] == 1:
+        return "must have at least one item"
     if kind in PROBLEMS:
         return PROBLEMS[kind]
     if kind in BOUNDED_PROBLEMS:
