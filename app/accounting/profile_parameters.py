@@ -130,8 +130,7 @@ def first_threshold(delta_release: Fraction, cutoff: int) -> int:
     with localcontext(precise_context()):
         root = (to_decimal(1 - delta_release).ln() / cutoff).exp()
         first = math.ceil(root * WORD_RANGE)
-    while not release_holds(first, delta_release, cutoff):
-        first += 1
-    while release_holds(first - 1, delta_release, cutoff):
-        first -= 1
-    return first
+    # The root is right to forty digits beyond the word, so its ceiling is one of these.
+    nearby = (first - 1, first, first + 1)
+    holding = (near for near in nearby if release_holds(near, delta_release, cutoff))
+    return next(holding, WORD_RANGE)

@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import Final
 
 from app.accounting.profile_curve import CurveInequality, estimated_count, point
-from app.accounting.profile_inequality import WORD_RANGE, Entry, Excess, Inequality
+from app.accounting.profile_inequality import WORD_RANGE, Entry, Inequality
 from app.accounting.profile_parameters import EPSILON_KEY
 from app.errors import ConfigurationError, invariant
 
 HELD_BELOW_THRESHOLD: Final = math.ceil(Fraction(WORD_RANGE, 10**12))
 ENTRY_COUNT_MAX: Final = 1 << 16
-SEARCH_STEPS_MAX: Final = 256
+NEWTON_STEPS_MAX: Final = 32
 
 
 def _refuse_long_table(curve: CurveInequality, first: Entry) -> None:
@@ -73,11 +73,12 @@ def _following_entry(inequality: Inequality, previous: Entry, *, guess: int) -> 
 
     Both left sides are convex in ``Q`` and accepted at ``Q = P``, so the accepted
     integers are an interval that ends there: the answer is accepted, and the integer
-    below it is not.  Newton's steps stay inside what is still open.
+    below it is not.  What is open shrinks with every step, and halves once Newton's
+    steps have had their turn.
     """
     rejected, accepted, best = 0, previous.hit, previous
-    candidate = guess
-    for _ in range(SEARCH_STEPS_MAX):
+    candidate, newton_steps = guess, NEWTON_STEPS_MAX
+    while accepted - rejected > 1:
         candidate = min(max(candidate, rejected + 1), accepted - 1)
         entry = inequality.entry(candidate)
         excess = inequality.excess(previous, entry)
@@ -85,17 +86,10 @@ def _following_entry(inequality: Inequality, previous: Entry, *, guess: int) -> 
             accepted, best = candidate, entry
         else:
             rejected = candidate
-        if accepted - rejected == 1:
-            break
-        candidate = _newton(candidate, excess, middle=(rejected + accepted) // 2)
-    invariant(
-        accepted - rejected == 1 and best is not previous, "the next threshold exists and is found"
-    )
+        if newton_steps > 0 > excess.slope:
+            newton_steps -= 1
+            candidate -= math.floor(excess.value / excess.slope)
+        else:
+            candidate = (rejected + accepted) // 2
+    invariant(best is not previous, "the next threshold exists")
     return best
-
-
-def _newton(candidate: int, excess: Excess, *, middle: int) -> int:
-    """Newton's next integer, rounded up; the middle where the slope points away."""
-    if excess.slope >= 0:
-        return middle
-    return candidate - math.floor(excess.value / excess.slope)

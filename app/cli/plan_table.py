@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 from rich.console import Console
@@ -95,18 +95,16 @@ def _flat(document: Mapping[str, object], prefix: str = "") -> Iterator[tuple[st
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.")
         elif name == "charges":
-            for charge in _items(value):
-                yield from _flat(_charge(charge))
+            yield from _charges(value)
         elif value is not None and not isinstance(value, list | tuple):
             yield prefix + name, value
 
 
-def _charge(charge: object) -> dict[str, object]:
-    match charge:
-        case {"mechanism": mechanism, "epsilon": epsilon, "delta": delta}:
-            return {f"charge.{mechanism}": f"({epsilon:g}, {delta:.6g})"}
-        case _:
-            return {}
+def _charges(charges: object) -> Iterator[tuple[str, object]]:
+    """Yield what each mechanism may use, under its name."""
+    for charge in cast("list[dict[str, float]]", charges):
+        name = f"charge.{charge['mechanism']}"
+        yield name, f"({charge['epsilon']:g}, {charge['delta']:.6g})"
 
 
 def _items(value: object) -> list[object]:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from app.planning.request import PlanRequest
 
 EPSILON_ADVISED_MAX: Final = 20
-EPSILON_STEPS_MAX: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +145,7 @@ def _advice(request: PlanRequest, stability: Stability, answers: Charge) -> tupl
     if fed >= size:
         return (f"set answers.ensemble to {size} up to {fed}, or leave it to auto",)
     needed = size * chunk_row_min(request.hypothesis_count)
-    epsilon = _epsilon_needed(request, answers, fed=fed)
+    epsilon = _epsilon_needed(request, stability.table, answers, fed=fed)
     raised = f"or raise the answers' epsilon from {float(answers.epsilon):g} to {float(epsilon):g}"
     return (
         f"have n = {needed} rows or more: at this budget k = {size} votes are the least",
@@ -155,20 +154,20 @@ def _advice(request: PlanRequest, stability: Stability, answers: Charge) -> tupl
     )
 
 
-def _epsilon_needed(request: PlanRequest, answers: Charge, *, fed: int) -> Fraction:
+def _epsilon_needed(
+    request: PlanRequest, table: ProfileTable, answers: Charge, *, fed: int
+) -> Fraction:
     """Find an epsilon, in tenths, at which as many votes as the rows feed suffice.
 
-    Votes needed go about as ``1/epsilon``, so a few steps get there; the last one is
-    returned where they do not, or once it is past advising.
+    Votes needed go about as ``1/epsilon``, so a few steps get there, or past what is
+    worth advising.
     """
-    epsilon = answers.epsilon
-    for _ in range(EPSILON_STEPS_MAX):
-        table = calibrate(epsilon=epsilon, delta=answers.delta, cutoff=request.cutoff)
-        size = _size_needed(request, table)
-        if size <= fed or epsilon > EPSILON_ADVISED_MAX:
-            break
+    epsilon, size = answers.epsilon, _size_needed(request, table)
+    while size > fed and epsilon <= EPSILON_ADVISED_MAX:
         grown = 1 + math.floor(10 * epsilon * Fraction(size, max(1, fed)))
         epsilon = min(Fraction(grown, 10), Fraction(EPSILON_MAX))
+        raised = calibrate(epsilon=epsilon, delta=answers.delta, cutoff=request.cutoff)
+        size = _size_needed(request, raised)
     return epsilon
 
 
