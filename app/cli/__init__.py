@@ -14,17 +14,17 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from importlib import import_module, metadata
-from importlib.util import find_spec
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer.main import get_command
 
+from app.cli import demo, export, keys, plan, query, serve, simulate, verify
 from app.errors import ConclaveError, ConfigurationError
 
-COMMANDS = ("serve", "demo", "plan", "simulate", "verify", "query", "export", "keys")
+COMMANDS = (serve, demo, plan, simulate, verify, query, export, keys)
 EXIT_DONE = 0
 EXIT_DOES_NOT_HOLD = 1
 EXIT_BAD_USAGE = 2
@@ -66,9 +66,8 @@ def application() -> typer.Typer:
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
     )
     commands.callback(invoke_without_command=True)(_conclave)
-    for name in COMMANDS:
-        if find_spec(f"app.cli.{name}") is not None:
-            import_module(f"app.cli.{name}").register(commands)
+    for command in COMMANDS:
+        command.register(commands)
     return commands
 
 
