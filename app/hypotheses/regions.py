@@ -78,8 +78,10 @@ class Region:
         """Return rows of each label that satisfy two tests, shape ``(L, t, t)``."""
         test_count = self.bits.shape[1]
         counts = np.zeros((self.class_count, test_count, test_count))
+        all_distinct = len(self.multiplicities) == int(self.multiplicities.sum())
         for label, ones, multiplicities in self._blocks():
-            counts[label] += (ones * multiplicities[:, np.newaxis]).T @ ones
+            weighted = ones if all_distinct else ones * multiplicities[:, np.newaxis]
+            counts[label] += weighted.T @ ones
         return counts
 
     def _blocks(self) -> Iterator[tuple[int, NDArray[np.floating], NDArray[np.floating]]]:

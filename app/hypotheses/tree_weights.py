@@ -66,7 +66,9 @@ def node_log_weights(region: Region, depth: int, epsilon: float) -> NDArray[np.f
     if depth == 1:
         return _single_log_weights(region, epsilon)
     if depth == PAIR_DEPTH:
-        return _pair_log_weights(region, epsilon)
+        return _pair_log_weights(region.pair_counts(), region.label_counts(), epsilon)
+    if depth == PAIR_DEPTH + 1:
+        return _triple_log_weights(region, epsilon)
     return np.array(
         [
             log_partition(region.restricted(test, 0), depth - 1, epsilon)
@@ -134,17 +136,42 @@ def _single_log_weights(region: Region, epsilon: float) -> NDArray[np.float64]:
     return _leaf_log_partition(inside, epsilon) + _leaf_log_partition(outside, epsilon)
 
 
-def _pair_log_weights(region: Region, epsilon: float) -> NDArray[np.float64]:
+def _triple_log_weights(region: Region, epsilon: float) -> NDArray[np.float64]:
+    """Return the log weights of a node with three levels left.
+
+    Only the rows where a test is true are multiplied; the other side's counts
+    are what is left of the region's, exactly, since all are integers.
+    """
+    pairs, totals = region.pair_counts(), region.label_counts()
+    log_weights = np.empty(region.bits.shape[1])
+    for test in range(len(log_weights)):
+        inside = region.restricted(test, 1)
+        both, counts = inside.pair_counts(), inside.label_counts()
+        sides = ((both, counts), (pairs - both, totals - counts))
+        log_weights[test] = sum(
+            float(log_sum_exp(_pair_log_weights(*side, epsilon))) for side in sides
+        )
+    return log_weights
+
+
+def _pair_log_weights(
+    both: NDArray[np.float64], totals: NDArray[np.float64], epsilon: float
+) -> NDArray[np.float64]:
     """Return the log weights of a node with two levels left, from pair counts.
 
     ``both[l, c, b]`` holds the rows where b and c are true; ``only[l, c, b]``
     those where b is true and c is false.  The first axis after the label is
     the child's test c, over which the partitions are summed.
+
+    Args:
+        both: rows of each label that satisfy two tests, shape ``(L, t, t)``.
+        totals: rows of each label, shape ``(L,)``.
+        epsilon: parameter of the weights.
+
     """
-    both = region.pair_counts()
     single = np.diagonal(both, axis1=1, axis2=2)
     only = single[:, np.newaxis, :] - both
-    neither = region.label_counts()[:, np.newaxis, np.newaxis] - single[:, :, np.newaxis] - only
+    neither = totals[:, np.newaxis, np.newaxis] - single[:, :, np.newaxis] - only
     mixed = _leaf_log_partition(only, epsilon)
     inside = log_sum_exp(_leaf_log_partition(both, epsilon) + mixed)
     outside = log_sum_exp(mixed.T + _leaf_log_partition(neither, epsilon))

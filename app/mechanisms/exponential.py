@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,8 @@ class Parameters:
 
     def _truncation_cost(self) -> Fraction:
         """Return (1 + e^epsilon) v, rounded up; v is the draw's total variation."""
-        odds = Fraction(math.nextafter(math.exp(float(self.epsilon)), math.inf))
+        # Rounding epsilon up to an integer dwarfs the last digit of exp.
+        odds = Fraction(Decimal(math.floor(self.epsilon) + 1).exp())
         return (1 + odds) * self.hypotheses.truncation_variation
 
 

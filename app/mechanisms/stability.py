@@ -23,8 +23,8 @@ hit iff a fresh uniform word is below ``thresholds[min(distance, last)]``.
 **Deviations.** No threshold noise and no limit on the number of queries; the
 only state is the hit counter.  The loop runs while ``c < T`` (erratum b).
 
-**Raises.** ``InvariantError``: parameters out of range, or a step after the
-T-th hit.
+**Raises.** ``InvariantError``: parameters out of range, a distance below 0, or
+a step after the T-th hit.
 """
 
 from __future__ import annotations
@@ -80,6 +80,9 @@ def step(
     """Decide one query at ``distance``; return the next state and whether it is a hit."""
     if state.hit_count >= parameters.cutoff:
         message = "no step after the cutoff"
+        raise InvariantError(message)
+    if distance < 0:  # as an index it would count from the table's end
+        message = "a distance is not negative"
         raise InvariantError(message)
     thresholds = parameters.thresholds
     last = len(thresholds) - 1

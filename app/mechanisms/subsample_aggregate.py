@@ -52,6 +52,7 @@ def aggregate(
         and private_vote_count.shape[1] >= CLASS_COUNT_MIN,
         "votes are a table with a column for each of two or more classes",
     )
+    invariant(bool((private_vote_count >= 0).all()), "a vote count is not negative")
     plurality = private_vote_count.argmax(axis=1)  # argmax: the first of equals
     two_largest = np.partition(private_vote_count, -2, axis=1)[:, -2:]
     gap = two_largest[:, 1] - two_largest[:, 0]

@@ -82,10 +82,18 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Public counters: fresh answers of the ensemble, and the hits among them."""
+    """What is public of a run: its counters, and whether it was ended early.
+
+    Attributes:
+        answered_count: fresh answers of the ensemble.
+        unstable_count: the hits among them.
+        halted: no fresh answer may follow, whatever the counters say.
+
+    """
 
     answered_count: int = 0
     unstable_count: int = 0
+    halted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +121,7 @@ def phase(parameters: Parameters, state: State) -> Phase:
         return _phase_after(parameters.on_cutoff)
     if state.answered_count >= parameters.answer_limit:
         return _phase_after(parameters.after)
-    return Phase.ENSEMBLE
+    return Phase.HALTED if state.halted else Phase.ENSEMBLE
 
 
 def step(
@@ -124,7 +132,8 @@ def step(
 ) -> tuple[State, Outcome]:
     """Answer one query whose plurality and distance are ``private_value``."""
     plurality, distance = private_value
-    if parameters.stability is None or state.answered_count >= parameters.answer_limit:
+    ended = state.halted or state.answered_count >= parameters.answer_limit
+    if parameters.stability is None or ended:
         message = "no step outside the ensemble phase"
         raise InvariantError(message)
     tested, hit = stability.step(
