@@ -15,6 +15,7 @@ from app.api.limits import Limits
 from app.api.openapi import VERSION, build_document
 from app.api.problems import from_router, problem_response
 from app.api.routes import ROUTES, RouteEntry
+from app.service.steps import Observer, observe_nothing
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -47,6 +48,7 @@ def create_application(
     page: Response | None = None,
     loopback_only: bool = False,
     lifespan: Lifespan[FastAPI] | None = None,
+    observe: Observer = observe_nothing,
 ) -> FastAPI:
     """Build the application around a slot that may still be empty.
 
@@ -58,9 +60,10 @@ def create_application(
         loopback_only: whether the server listens on loopback without keys, and
             so answers to loopback names in ``Host`` only.
         lifespan: what runs around serving, e.g. opening and closing the release.
+        observe: called on both sides of VALIDATE; crash tests kill in it.
 
     """
-    api = Api(slot, limits)
+    api = Api(slot, limits, observe)
     access = Access(keys, loopback_only=loopback_only)
     entries = (*ROUTES, *_page_entries(page))
     application = ConclaveApplication(

@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from app.api.problems import problem_response, slug_of
 from app.errors import IntegrityError
+from app.service.steps import Observer, observe_nothing
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -25,10 +26,11 @@ log = structlog.get_logger("conclave.api")
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """What every handler may use."""
+    """What every handler may use; ``observe`` is called on both sides of VALIDATE."""
 
     slot: ServiceSlot
     limits: Limits
+    observe: Observer = observe_nothing
 
 
 Handler = Callable[[Api, Request], Awaitable["ASGIApp"]]

@@ -24,6 +24,7 @@ from app.api.query_body import parse_line
 from app.api.refusals import InvalidParameterError
 from app.errors import IntegrityError, RequestError, TooLargeError, UnavailableError
 from app.service.models import Answer, Query
+from app.service.steps import Edge, Step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,7 +123,9 @@ class QueryStream:
 
     async def _answer_window(self, lines: Sequence[Line]) -> bytes:
         """Return one line for each of ``lines``: an answer, or a problem in its place."""
+        self._api.observe(Step.VALIDATE, Edge.BEFORE)
         parsed = [self._parse(line) for line in lines]
+        self._api.observe(Step.VALIDATE, Edge.AFTER)
         queries = [each for each in parsed if isinstance(each, Query)]
         outcomes = iter(await self._answer_queries(queries))
         replies = [next(outcomes) if isinstance(each, Query) else each for each in parsed]
