@@ -87,6 +87,7 @@ class Server:
             page=page_response(),
             loopback_only=keys is None and is_loopback(server.host),
             lifespan=self._lifespan,
+            observe=self.observe,
         )
 
     @asynccontextmanager
