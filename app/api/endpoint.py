@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -62,6 +63,9 @@ class Endpoint:
         except (ClientDisconnect, OSError):
             # A client that hangs up changes nothing: what was decided stays recorded.
             return
+        except asyncio.CancelledError:
+            # The server gave up on draining this request; it would log a traceback.
+            log.warning("reply_cancelled", path=scope["path"])
         except Exception as error:  # noqa: BLE001 -- the edge; its text may be private
             log.error(  # noqa: TRY400 -- a traceback may be private too
                 "reply_aborted", path=scope["path"], error=type(error).__name__

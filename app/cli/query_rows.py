@@ -45,7 +45,7 @@ class Table:
         header = next(self._cells, None)
         if header is None:
             raise ConfigurationError(source, "is empty; a header line is needed")
-        self.header = [name.strip() for name in header]
+        self.header = header
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows; empty lines are passed over.
@@ -93,12 +93,12 @@ class LineWriter:
         return json.dumps({"features": features}).encode() + b"\n"
 
     def _value(self, column: Column, row: Row) -> float | str | None:
-        cell = row.cells[column.position].strip()
+        cell = row.cells[column.position]
         if cell in self._missing:
             return None
         if not column.is_numeric:
             return cell
-        number = float(cell) if NUMBER.fullmatch(cell) else math.nan
+        number = float(cell) if NUMBER.fullmatch(cell.strip(" \t")) else math.nan
         if not math.isfinite(number):
             raise ConfigurationError(column.name, f"row {row.number}: a number is needed")
         return number

@@ -200,6 +200,19 @@ def test_hanging_up_ends_the_stream_and_keeps_the_answers() -> None:
         assert http.ask([1, "Private"]).json()["replayed"] is True
 
 
+def test_a_server_that_gives_up_on_a_stream_logs_no_traceback() -> None:
+    """Cancelling a request ends the application without an exception."""
+
+    async def converse(http: Http) -> None:
+        async with http.wire("POST", "/query/stream", **NDJSON) as wire:
+            await wire.receive()
+            wire.task.cancel()
+            await wire.task
+
+    with Http() as http:
+        http.runner.run(converse(http))
+
+
 def test_draining_ends_an_open_stream() -> None:
     """A server that shuts down ends the stream even if its client would go on."""
 

@@ -113,7 +113,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 def table(tmp_path: Path) -> Path:
     """Return a file whose columns are in another order, with one more and a BOM."""
     path = tmp_path / "in.csv"
-    path.write_text('\ufeffid,workclass,age\n1,Private,39\n\n2,?, 41.5\n3,"a,b",\n', "utf-8")
+    path.write_text('\ufeffid,workclass,age\n1, Private,39\n\n2,?, 41.5\n3,"a,b",\n', "utf-8")
     return path
 
 
@@ -122,11 +122,11 @@ def test_copies_the_input_and_appends_the_answers(
 ) -> None:
     """Columns are matched by name; missing values become null; others pass through."""
     assert run(["query", "--url", URL, "--key", "secret", str(table)]) == 0
-    assert server.asked == [[39.0, "Private"], [41.5, None], [None, "a,b"]]
+    assert server.asked == [[39.0, " Private"], [41.5, None], [None, "a,b"]]
     assert server.keys == ["Bearer secret"] * 2
     assert capsys.readouterr().out == (
         "id,workclass,age,query_id,label,stable,phase,replayed\n"
-        "1,Private,39,1,>50K\u2028,true,ensemble,false\n"
+        "1, Private,39,1,>50K\u2028,true,ensemble,false\n"
         "2,?, 41.5,2,>50K\u2028,true,ensemble,false\n"
         '3,"a,b",,3,,false,ensemble,false\n'
     )
@@ -162,7 +162,7 @@ def test_refused_rows_are_left_empty_and_counted(
     server.refused_ages = {39.0, 41.5}
     assert run(["query", "--url", URL, str(table)]) == 0
     captured = capsys.readouterr()
-    assert captured.out.split("\n")[1] == "1,Private,39,,,,,"
+    assert captured.out.split("\n")[1] == "1, Private,39,,,,,"
     assert captured.err == "conclave: 2 rows refused: halted\n"
 
 
