@@ -125,6 +125,10 @@ BUDGET: Final[JsonSchema] = {
             "required": ["name"],
         },
         "phase": {"enum": ["ensemble", "classifier", "halted"]},
+        "switching": {
+            "description": "the classifier that answers in this phase is being drawn",
+            "type": "boolean",
+        },
         "epsilon": {"type": "number"},
         "delta": {"type": "number"},
         "charged": {
@@ -175,6 +179,7 @@ BUDGET: Final[JsonSchema] = {
         {
             "release": {"name": "adult-income"},
             "phase": "ensemble",
+            "switching": False,
             "epsilon": 1.0,
             "delta": 1e-06,
             "charged": [
