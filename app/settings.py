@@ -44,6 +44,19 @@ class Settings(Section):
     ledger: LedgerSettings
     server: ServerSettings = ServerSettings()
 
+    @classmethod
+    def read(cls, tables: reading.Tables) -> Self:
+        """Validate merged tables.
+
+        Raises:
+            ConfigurationError: the first thing wrong, by its key.
+
+        """
+        try:
+            return cls.model_validate(tables)
+        except ValidationError as error:
+            raise configuration_error(error) from None
+
     @model_validator(mode="after")
     def _check_rules(self) -> Self:
         """Check the rules that span keys."""
@@ -103,7 +116,7 @@ def load_settings(
     """
     if path is None:
         return demo_settings(environ, folder=working_directory)
-    return _validated(_tables(path, environ, working_directory))
+    return Settings.read(_tables(path, environ, working_directory))
 
 
 def load_simulation_settings(
@@ -117,7 +130,7 @@ def load_simulation_settings(
         ConfigurationError: anything wrong, by the key at fault.
 
     """
-    return _validated(reading.with_placeholders(_tables(path, environ, working_directory)))
+    return Settings.read(reading.with_placeholders(_tables(path, environ, working_directory)))
 
 
 def demo_settings(
@@ -141,7 +154,7 @@ def demo_settings(
     ledger = f"sqlite:///{(folder or Path.cwd()) / DEMO_LEDGER_NAME}"
     tables = {**demo.tables(), "ledger": {"url": ledger}}
     tables = reading.overlay(tables, _environment(environ, Path.cwd()))
-    return _validated(reading.overlay(tables, list((overrides or {}).items())))
+    return Settings.read(reading.overlay(tables, list((overrides or {}).items())))
 
 
 def _tables(
@@ -176,11 +189,3 @@ def _fields(annotation: object) -> dict[str, object]:
         return {}
     fields = annotation.model_fields.items()
     return {field.alias or name: field.annotation for name, field in fields}
-
-
-def _validated(tables: reading.Tables) -> Settings:
-    """Validate the merged tables."""
-    try:
-        return Settings.model_validate(tables)
-    except ValidationError as error:
-        raise configuration_error(error) from None

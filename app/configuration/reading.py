@@ -15,6 +15,7 @@ from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
 
+from app.data.embedded_demo import DEMO_SOURCE
 from app.errors import ConfigurationError
 
 Tables = dict[str, object]
@@ -161,7 +162,7 @@ def _resolve(keys: tuple[str, ...], value: object, folder: Path) -> object:
     address = SQLITE_FILE.match(value)
     if address and not address[2].startswith((":", "file:")):
         return f"{address[1]}{folder / address[2]}{address[3]}"
-    if keys == ("ledger", "url") or re.match(r"^[A-Za-z][\w+.-]*:", value):
+    if keys == ("ledger", "url") or "://" in value or value == DEMO_SOURCE:
         return value
     return str(folder / value)
 

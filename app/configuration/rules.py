@@ -21,6 +21,7 @@ from app.configuration.data_section import (
 from app.configuration.learning_sections import HypothesesSettings, LearnerSettings
 from app.configuration.release_sections import AnswersSettings, PrivacySettings
 from app.configuration.server_sections import LedgerSettings
+from app.configuration.wording import printable
 from app.data.embedded_demo import DEMO_CLASSES, DEMO_FEATURE_NAMES, DEMO_LABEL, DEMO_SOURCE
 from app.errors import ConfigurationError
 
@@ -165,7 +166,7 @@ def check_tests(section: str, chosen: HypothesesSettings, lists: Lists, data: Da
 
     """
     for name, values in lists.items():
-        _check_list(f"{section}.tests.{name}", name, values, data)
+        _check_list(printable(f"{section}.tests.{name}"), name, values, data)
     _check_some_test(section, chosen, data)
 
 

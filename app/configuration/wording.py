@@ -62,7 +62,12 @@ def _key(details: ErrorDetails) -> str:
     if details["type"].startswith("union_tag"):
         location.append("kind")
     parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location]
-    return "".join(parts).removeprefix(".")
+    return printable("".join(parts).removeprefix("."))
+
+
+def printable(key: str) -> str:
+    """Return a key that fits on a line, escaped if it does not."""
+    return key if key.isprintable() else ascii(key)
 
 
 def _drop_kind(location: list[int | str]) -> None:

@@ -137,6 +137,7 @@ SPOILED = [
 
 # What is added below [hypotheses], and the line after "conclave: ".
 ADDED = [
+    ('tests = { "a\\nb" = [1] }', r"'hypotheses.tests.a\nb': names no feature of data.features"),
     ("depht = 2", "hypotheses.depht: is not a known key"),
     ("depth = 0", "hypotheses.depth: must be at least 1"),
     ("bins = 1", "hypotheses.bins: must be at least 2"),
