@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from app import cli
+from app.ledger.chain import GENESIS, next_entry, public_entry
+from app.ledger.events import ReleaseHalted, ShareCharged
 from app.settings import load_settings
 from tests.docs.pages import PAGES, ROOT, examples, page_id
 
@@ -54,3 +56,14 @@ def test_a_document_in_a_page_is_json(page: Path) -> None:
     """What a page shows as JSON can be read as JSON."""
     for example in examples(page, "json"):
         json.loads(example)
+
+
+def test_the_hash_in_the_ledgers_page_is_the_ledgers() -> None:
+    """The function that the page gives to strangers computes the hashes of the chain."""
+    (program,) = examples(ROOT / "docs" / "ledger-format.md", "python")
+    names: dict[str, Any] = {}
+    exec(program, names)  # noqa: S102 -- the page's own example is what is tested
+    first = next_entry(GENESIS, ShareCharged(mechanism="answers", epsilon="3/5", delta="1e-6"))
+    second = next_entry(first.head, ReleaseHalted(reason="caf\u00e9"))
+    for entry in (first, second):
+        assert names["entry_hash"](public_entry(entry)) == entry.hash
