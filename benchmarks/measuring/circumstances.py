@@ -1,0 +1,28 @@
+"""What a figure depends on besides the code: commit, machine, interpreter."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def circumstances() -> str:
+    """Return one line to print above figures."""
+    described = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    commit = described.stdout.strip() or "unknown"
+    load = os.getloadavg()[0]
+    return (
+        f"commit {commit}, {platform.machine()}, {os.cpu_count()} processors "
+        f"at load {load:.1f}, CPython {platform.python_version()}, "
+        "seed: none, the operating system's generator"
+    )
