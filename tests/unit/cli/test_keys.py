@@ -87,3 +87,19 @@ def test_does_not_append_to_what_is_no_file_of_keys(
     expected = f"conclave: server.keys_file: {path} may hold [[keys]] tables only\n"
     assert capsys.readouterr().err == expected
     assert path.read_text() == "[release]\n"
+
+
+def test_finds_the_file_that_a_configuration_names(
+    repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``--config`` means the file that the server of this configuration reads."""
+    example = (repository / "examples/own-data.toml").read_text("utf-8")
+    config = tmp_path / "conclave.toml"
+    config.write_text(example)
+    arguments = ["keys", "add", "--role", "read", "--name", "page", "--config", str(config)]
+    assert run(arguments) == 2
+    expected = f"server.keys_file: {config} does not set it; set it, or give --keys-file"
+    assert capsys.readouterr().err == f"conclave: {expected}\n"
+    config.write_text(example.replace("# keys_file", "keys_file"))
+    assert run(arguments) == 0
+    assert read_key_ring(tmp_path / "keys.toml").keys[0].name == "page"
