@@ -47,6 +47,10 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
 
 
+# So that e^epsilon is a double.
+EPSILON_MAX = 700
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
     """Public parameters of one draw.
@@ -67,6 +71,7 @@ class Parameters:
     def __post_init__(self) -> None:
         """Check that numerical error and truncation fit what is set aside for them."""
         invariant(self.epsilon > 0, "a share that is drawn on is positive")
+        invariant(self.epsilon <= EPSILON_MAX, "its weights stay within the range of doubles")
         invariant(self.row_count >= 1, "there is at least one row")
         invariant(self.mechanism_epsilon > 0.0, "the share exceeds its numerical error")
         invariant(

@@ -23,7 +23,7 @@ UNBOUND: Final = frozenset(
         # Where rows, entries and clients are; the fingerprint binds the rows.
         "data.source",
         "data.query",
-        "data.rows",
+        "data.rows",  # bound as what the source holds, not as what is expected of it
         # Planning only, and how long a reply takes.
         "answers.alpha",
         "answers.beta",
@@ -62,7 +62,7 @@ def check_bound(opened: Mapping[str, str], given: Mapping[str, str]) -> None:
 
 def _flatten(key: str, value: object, bound: dict[str, str]) -> None:
     """Give every leaf a dotted key; features go by their names, and their order is kept."""
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and value:
         for name, member in value.items():
             _flatten(f"{key}.{name}", member, bound)
     elif key == "data.features" and isinstance(value, tuple | list):

@@ -20,6 +20,7 @@ from app.ledger.events import EnsembleFitted, ReleaseOpened, ShareCharged, Share
 from app.ledger.store import RELEASE_SECRET
 from app.service.binding import check_bound
 from app.service.draw_ensemble import draw_ensemble, read_ensemble
+from app.service.draw_parameters import check_classifier_draw, ensemble_parameters
 from app.service.private_state import put_pieces, read_piece
 from app.service.published_classifier import read_published
 from app.service.release import Release
@@ -27,17 +28,20 @@ from app.service.release import Release
 if TYPE_CHECKING:
     from app.accounting.composition import Charge
     from app.data.rows import PrivateRows
-    from app.ledger.fold import LedgerState
     from app.ledger.store import Ledger, Transaction
     from app.noise.source import NoiseSource
     from app.service.configure import Configuration
     from app.service.draw_ensemble import AnsweringParts
+    from app.service.draw_parameters import EnsembleParameters
     from app.service.progress import Progress
 
 ShareEvent = TypeVar("ShareEvent", ShareCharged, ShareReserved)
 CHARGED_AT_OPENING: Final = (Mechanism.RELABEL, Mechanism.ANSWERS)
 SECRET_BYTES: Final = 32
 RELEASE_ID_BYTES: Final = 16
+ROW_COUNT: Final = "data.rows"
+SOURCE: Final = "data.source"
+RESTORE: Final = "restore it, or give the new release a ledger of its own"
 
 
 def open_release(
@@ -51,18 +55,34 @@ def open_release(
     """Open or continue the release of ``ledger`` on ``rows``.
 
     Raises:
+        ConfigurationError: a draw is impossible, which public numbers show;
+            nothing is charged.
         ReleaseMismatchError: data, schema or parameters differ from the
             ledger's release; names the first that does.
         LedgerCorruptError: a private piece is missing or altered.
         LedgerUnavailableError: the ledger took no commit; start again.
 
     """
-    state = ledger.read_state()
-    if state.release is None:
+    found = ledger.read_state()
+    parameters = None
+    if found.ensemble is None:
+        parameters = ensemble_parameters(configuration, row_count=rows.count, progress=progress)
+    if found.release is None:
+        check_classifier_draw(configuration, row_count=rows.count)
         _begin(configuration, ledger=ledger, rows=rows, noise=noise)
-        state = ledger.read_state()
-    _check_same(configuration, ledger=ledger, state=state, rows=rows)
-    parts = _answering_parts(configuration, ledger, rows=rows, noise=noise, progress=progress)
+    _check_same(configuration, ledger=ledger, rows=rows)
+    if parameters is None:
+        parts = read_ensemble(configuration, ledger)
+    else:
+        parts = _draw(
+            configuration, parameters, ledger=ledger, rows=rows, noise=noise, progress=progress
+        )
+    return _release(configuration, parts, ledger=ledger, rows=rows)
+
+
+def _release(
+    configuration: Configuration, parts: AnsweringParts, *, ledger: Ledger, rows: PrivateRows
+) -> Release:
     state = ledger.read_state()
     published = state.classifier
     return Release(
@@ -75,11 +95,6 @@ def open_release(
         private_rows=rows,
         classifier=None if published is None else read_published(published),
     )
-
-
-def public_parameters(configuration: Configuration, *, row_count: int) -> dict[str, str]:
-    """Return what the first entry binds: every bound setting and the public n."""
-    return {**configuration.bound, "data.rows": str(row_count)}
 
 
 def _begin(
@@ -96,10 +111,12 @@ def _begin(
         delta=str(configuration.delta),
         queries=settings.answers.queries if answers_served else None,
         cutoff=settings.answers.cutoff if answers_served else None,
-        parameters=public_parameters(configuration, row_count=rows.count),
+        parameters={**configuration.bound, ROW_COUNT: str(rows.count)},
         fingerprint=fingerprint(rows, ledger.digests.fingerprint_key()),
     )
     with ledger.transaction() as transaction:
+        if transaction.state.release is not None:
+            return  # another process was first; what it opened is compared next
         digests = put_pieces(transaction, {RELEASE_SECRET: secret})
         transaction.append(structs.replace(opened, private_digests=digests))
         _append_shares(configuration, transaction)
@@ -120,40 +137,41 @@ def share_event(kind: type[ShareEvent], charge: Charge) -> ShareEvent:
     )
 
 
-def _check_same(
-    configuration: Configuration, *, ledger: Ledger, state: LedgerState, rows: PrivateRows
-) -> None:
-    invariant(state.release is not None, "a release is open")
-    opened = state.release
+def _check_same(configuration: Configuration, *, ledger: Ledger, rows: PrivateRows) -> None:
+    """Compare what the first entry binds: every bound setting, then the rows."""
+    opened = ledger.read_state().release
+    invariant(opened is not None, "a release is open")
     if opened is None:
         return
-    check_bound(
-        {"release.name": opened.name, **opened.parameters},
-        public_parameters(configuration, row_count=rows.count),
-    )
+    bound = dict(opened.parameters)
+    row_count = bound.pop(ROW_COUNT, None)
+    check_bound(bound, configuration.bound)
+    if row_count != str(rows.count):
+        problem = f"has {rows.count} rows, and the ledger's release was opened on {row_count}"
+        raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")
     if fingerprint(rows, ledger.digests.fingerprint_key()) != opened.fingerprint:
-        problem = (
-            "these are not the rows that the ledger's release was opened on; restore them, "
-            "or give the new release a ledger of its own"
-        )
-        raise ReleaseMismatchError("data.source", problem)
+        problem = "holds other rows than those that the ledger's release was opened on"
+        raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")
 
 
-def _answering_parts(
+def _draw(
     configuration: Configuration,
-    ledger: Ledger,
+    parameters: EnsembleParameters,
     *,
+    ledger: Ledger,
     rows: PrivateRows,
     noise: NoiseSource,
     progress: Progress,
 ) -> AnsweringParts:
-    """Read what a finished opening persisted, or draw it under the charge."""
-    state = ledger.read_state()
+    """Draw under the charge, and persist what was drawn before anything uses it."""
     secret = read_piece(ledger, RELEASE_SECRET)
-    if state.ensemble is not None or not configuration.has(Mechanism.ANSWERS):
-        return read_ensemble(configuration, ledger)
-    drawn = draw_ensemble(configuration, rows=rows, secret=secret, noise=noise, progress=progress)
+    drawn = draw_ensemble(
+        configuration, parameters, rows=rows, secret=secret, noise=noise, progress=progress
+    )
     with ledger.transaction() as transaction:
-        digests = put_pieces(transaction, drawn.pieces)
-        transaction.append(EnsembleFitted(size=drawn.size, private_digests=digests))
-    return drawn.parts
+        is_first = transaction.state.ensemble is None
+        if is_first:
+            digests = put_pieces(transaction, drawn.pieces)
+            transaction.append(EnsembleFitted(size=drawn.size, private_digests=digests))
+    # Where another process was first, its draw is the release's and ours is forgotten.
+    return drawn.parts if is_first else read_ensemble(configuration, ledger)

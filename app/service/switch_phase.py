@@ -16,6 +16,7 @@ from app.data.vectors import decode_key, encode
 from app.hypotheses.binary_tests import evaluate
 from app.ledger.events import ClassifierPublished, ShareCharged
 from app.mechanisms import semi_private
+from app.service.draw_parameters import tree_draw
 from app.service.open_release import share_event
 from app.service.public_choices import published_class
 from app.service.published_classifier import publish
@@ -43,7 +44,6 @@ def switch_phase(release: Release, noise: NoiseSource) -> None:
         if transaction.state.classifier is None:
             transaction.append(ClassifierPublished(classifier=drawn.json.decode()))
     release.adopt(transaction.state)
-    release.private_rows = None
 
 
 def _charge(release: Release) -> None:
@@ -58,13 +58,9 @@ def _charge(release: Release) -> None:
 def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier:
     """Draw a tree over tests that the queries asked so far tell apart."""
     rows = release.rows_for_drawing()
-    charge = release.configuration.charges[Mechanism.CLASSIFIER]
     hypotheses = published_class(release.configuration.settings, public_points(release))
-    parameters = semi_private.Parameters(
-        epsilon=charge.epsilon,
-        delta_truncation=charge.delta,
-        row_count=rows.count,
-        hypotheses=hypotheses,
+    parameters = tree_draw(
+        release.configuration, Mechanism.CLASSIFIER, hypotheses, row_count=rows.count
     )
     private_bits = evaluate(hypotheses.tests, rows.values)
     tree = semi_private.draw(parameters, (private_bits, rows.labels), noise)
