@@ -95,18 +95,27 @@ class Server:
         """Open beside serving, so that probes answer while the release opens."""
         del application
         opening = asyncio.create_task(self._open_and_serve())
+        draining = asyncio.create_task(self._drain(opening))
         try:
             yield
         finally:
             self.slot.drain()
             await _close(opening)
+            draining.cancel()
+
+    async def _drain(self, opening: asyncio.Task[ConclaveService | None]) -> None:
+        """Take no more queries as soon as the process is asked to end."""
+        await self.slot.drained()
+        service = opening.result() if opening.done() else None
+        if service is not None:
+            service.drain()
 
     async def _open_and_serve(self) -> ConclaveService | None:
         noise = SystemNoise()
         try:
             answerer = await _in_daemon_thread(lambda: self._open(noise))
-        except ConclaveError as error:
-            self.failure = error
+        except Exception as error:  # noqa: BLE001 -- containment: whatever it says may be private
+            self.failure = error if isinstance(error, ConclaveError) else ContainedError(CONTAINED)
             self.on_failure()
             return None
         release = answerer.release
@@ -114,6 +123,7 @@ class Server:
             answerer,
             switch=lambda: switch_phase(release, noise),
             on_stop=self.slot.stop,
+            pending_queries_max=self.settings.server.pending_queries_max,
             padding_seconds=padding_seconds(self.settings, release.ensemble_size),
         )
         service.start()

@@ -20,7 +20,7 @@ from app.ledger.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from sqlalchemy import Connection
 
@@ -99,6 +99,10 @@ _KEYS = (
     .order_by(idempotency_keys.c.key_digest)
     .limit(bindparam("count"))
 )
+_KEYS_AMONG = select(idempotency_keys.c.key_digest, idempotency_keys.c.vector_digest).where(
+    idempotency_keys.c.release_number == RELEASE_NUMBER,
+    idempotency_keys.c.key_digest.in_(bindparam("among", expanding=True)),
+)
 _PRIVATE_NAMES = (
     select(private_state.c.name)
     .where(private_state.c.release_number == RELEASE_NUMBER)
@@ -151,6 +155,12 @@ def read_answers(connection: Connection, after: int) -> list[AnswerRow]:
 def read_keys(connection: Connection, after: bytes) -> list[tuple[bytes, bytes]]:
     """Return a page of (key digest, vector digest) pairs, ordered, that follow ``after``."""
     rows = connection.execute(_KEYS, {"after": after, "count": PAGE_ROWS})
+    return [(_checked_bytes(row[0]), _checked_bytes(row[1])) for row in rows]
+
+
+def read_keys_among(connection: Connection, among: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    """Return those of the keys ``among`` that are there: (key digest, vector digest)."""
+    rows = connection.execute(_KEYS_AMONG, {"among": among})
     return [(_checked_bytes(row[0]), _checked_bytes(row[1])) for row in rows]
 
 

@@ -20,7 +20,7 @@ from app.ledger.database_errors import UNAVAILABLE, database_errors
 from app.ledger.digests import private_digest, public_digest
 from app.ledger.events import AnswersReleased
 from app.ledger.fold import fold
-from app.ledger.reads import read_head, read_private
+from app.ledger.reads import read_head, read_keys_among, read_private
 from app.ledger.tables import RELEASE_NUMBER, answers, entries, idempotency_keys, private_state
 
 if TYPE_CHECKING:
@@ -127,6 +127,18 @@ class Transaction:
         with self._writing():
             self._connection.execute(_INSERT_ANSWERS, [common | row._asdict() for row in rows])
         return head
+
+    def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+        """Return those of ``key_digests`` that are recorded: (key digest, vector digest).
+
+        Raises:
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        if not key_digests:
+            return []
+        with self._writing():
+            return read_keys_among(self._connection, key_digests)
 
     def record_key(self, key_digest: bytes, vector_digest: bytes) -> None:
         """Keep an idempotency key beside the answer of its vector, without an entry.

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import structlog
+
 from app.data.vectors import encode, replay_key
 from app.errors import ContainedError, IntegrityError, UnavailableError
 from app.ledger.store import RecordedAnswer
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from app.service.models import Query
     from app.service.release import Release
 
+log = structlog.get_logger("conclave.service")
+
 CONTAINED: Final = "the release has stopped after an internal failure; its operator must restart it"
 
 
@@ -41,6 +45,7 @@ class QueryAnswerer:
         self.release = release
         self.replays = ReplayIndex()
         self._noise = noise
+        self._is_uncertain = False
         self.observe = observe
         self._read_replays(answered_before=0)
         self.replays.add_keys(release.ledger.keys())
@@ -68,11 +73,13 @@ class QueryAnswerer:
     def _answer_batch(self, tickets: Sequence[Ticket]) -> list[Decision]:
         with self.release.ledger.transaction() as transaction:
             self._catch_up(transaction)
-            unknown = self._replay(tickets)
+            unknown = self._replay(transaction, tickets)
             private_values = self._vote(unknown)
             batch, decisions = self._step(tickets, private_values)
             self._append(transaction, batch)
             self.observe(Step.COMMIT, Edge.BEFORE)
+            self._is_uncertain = True  # until the commit is known to have happened
+        self._is_uncertain = False
         self.observe(Step.COMMIT, Edge.AFTER)
         self._adopt(transaction, batch)
         return decisions
@@ -87,9 +94,12 @@ class QueryAnswerer:
             key_digest=None if key is None else digests.of_key(key),
         )
 
-    def _replay(self, tickets: Sequence[Ticket]) -> dict[bytes, Ticket]:
+    def _replay(self, transaction: Transaction, tickets: Sequence[Ticket]) -> dict[bytes, Ticket]:
         """Return the distinct vectors that no committed answer covers."""
         self.observe(Step.REPLAY, Edge.BEFORE)
+        # A key on a recorded vector has no entry, so the head does not tell of it.
+        keys = {ticket.key_digest for ticket in tickets if ticket.key_digest is not None}
+        self.replays.add_keys(transaction.known_keys(self.replays.unknown_keys(keys)))
         unknown: dict[bytes, Ticket] = {}
         for ticket in tickets:
             if self.replays.find_by_vector(ticket.vector_digest) is None:
@@ -146,20 +156,37 @@ class QueryAnswerer:
             transaction.record_key(key_digest, vector_digest)
 
     def _adopt(self, transaction: Transaction, batch: Batch) -> None:
-        """Make committed answers visible in memory."""
-        self.release.adopt(transaction.state)
+        """Make committed answers visible in memory.
+
+        The phase comes last: whoever sees that it has changed finds every
+        answer that was given before.
+        """
         for fresh in batch.fresh:
             self.replays.add(fresh.ticket.vector_digest, fresh.recorded)
         self.replays.add_keys(batch.new_keys.items())
+        self.release.adopt(transaction.state)
+        if batch.fresh:
+            self._log(batch)
+
+    def _log(self, batch: Batch) -> None:
+        log.info(
+            "answers_committed",
+            count=len(batch.fresh),
+            first_query_id=batch.fresh[0].recorded.query_id,
+            last_query_id=batch.fresh[-1].recorded.query_id,
+            entry_number=self.release.state.head.sequence,
+            phase=self.phase.value,
+        )
 
     def _catch_up(self, transaction: Transaction) -> None:
         """Adopt what another process, or a commit of unknown outcome, put there."""
         known = self.release.state
-        if transaction.state.head == known.head:
+        if transaction.state.head == known.head and not self._is_uncertain:
             return
-        self.release.adopt(transaction.state)
         self._read_replays(answered_before=known.answered)
         self.replays.add_keys(self.release.ledger.keys())
+        self.release.adopt(transaction.state)
+        self._is_uncertain = False
 
     def _read_replays(self, *, answered_before: int) -> None:
         for answer in self.release.ledger.answers_after(answered_before):

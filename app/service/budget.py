@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def budget_view(release: Release) -> dict[str, object]:
     """Return the body of ``GET /budget``; epsilon and delta as JSON numbers."""
     state = release.state
-    phase = release.phase
+    phase = release.phase_at(state)  # one moment: the writer may commit meanwhile
     return {
         "release": {"name": release.name},
         "phase": phase.value,
-        "switching": phase is Phase.CLASSIFIER and release.classifier is None,
+        "switching": phase is Phase.CLASSIFIER and state.classifier is None,
         "epsilon": float(release.configuration.epsilon),
         "delta": float(release.configuration.delta),
         "charged": _shares(state.charged),

@@ -41,18 +41,21 @@ class ConclaveService:
         *,
         switch: Callable[[], None],
         on_stop: Callable[[IntegrityError], None],
+        pending_queries_max: int,
         padding_seconds: float,
     ) -> None:
         """Wire the one writer around an answerer."""
         self._answerer = answerer
         self._release = answerer.release
+        self._on_stop = on_stop
         self._closed = False
         self._subscribers: set[asyncio.Event] = set()
         self._writer = Writer(
             answerer=answerer,
             switch=switch,
             on_change=self._notify,
-            on_stop=on_stop,
+            on_stop=self._stop,
+            pending_queries_max=pending_queries_max,
             padding_seconds=padding_seconds,
         )
 
@@ -69,6 +72,10 @@ class ConclaveService:
     def start(self) -> None:
         """Start the writer on the running event loop."""
         self._writer.start()
+
+    def drain(self) -> None:
+        """Take no query any more; those that are queued are still answered."""
+        self._writer.drain()
 
     async def close(self) -> None:
         """Drain the writer and wake every event stream."""
@@ -187,6 +194,11 @@ class ConclaveService:
             await changed.wait()
             changed.clear()
             yield
+
+    def _stop(self, error: IntegrityError) -> None:
+        """Pass on that the release has stopped, and wake every event stream to see it."""
+        self._on_stop(error)
+        self._notify()
 
     def _notify(self) -> None:
         for changed in self._subscribers:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.errors import InvariantError
 from app.mechanisms import universal
+from app.mechanisms.universal import Phase, Sequel
 from app.service.published_classifier import read_published
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from app.ledger.digests import Digests
     from app.ledger.fold import LedgerState
     from app.ledger.store import Ledger
-    from app.mechanisms.universal import Parameters, Phase, State
+    from app.mechanisms.universal import Parameters, State
     from app.service.configure import Configuration
     from app.service.published_classifier import PublishedClassifier
 
@@ -31,8 +32,8 @@ class Release:
         digests: keyed digests of the ledger's database.
         mechanism: parameters of the answers; public.
         state: what the entries up to the known head establish.
-        private_ensemble: the k fitted learners; None where answers have no share.
-        private_rows: kept until the classifier is drawn; None afterwards.
+        private_ensemble: the k fitted learners, while they answer.
+        private_rows: kept while the classifier may still be drawn from them.
         classifier: the published classifier, once there is one.
 
     """
@@ -46,6 +47,10 @@ class Release:
     private_rows: PrivateRows | None
     classifier: PublishedClassifier | None = None
 
+    def __post_init__(self) -> None:
+        """Keep of the private state only what is still needed."""
+        self._forget()
+
     @property
     def name(self) -> str:
         """The release's name."""
@@ -58,13 +63,29 @@ class Release:
 
     @property
     def answering_state(self) -> State:
-        """The committed counters, as the mechanism takes them."""
-        return universal.State(self.state.answered, self.state.unstable)
+        """What is committed, as the mechanism takes it."""
+        return _answering_state(self.state)
 
     @property
     def phase(self) -> Phase:
-        """The phase that the committed counters put the release in."""
-        return universal.phase(self.mechanism, self.answering_state)
+        """The phase that the committed entries put the release in."""
+        return self.phase_at(self.state)
+
+    def phase_at(self, state: LedgerState) -> Phase:
+        """Return the phase that ``state`` puts the release in."""
+        return universal.phase(self.mechanism, _answering_state(state))
+
+    @property
+    def is_switching(self) -> bool:
+        """Whether new queries wait for a classifier that is yet to be published."""
+        return self.phase is Phase.CLASSIFIER and self.classifier is None
+
+    @property
+    def may_draw(self) -> bool:
+        """Whether the classifier may still be drawn from the private rows."""
+        sequels = (self.mechanism.after, self.mechanism.on_cutoff)
+        follows = self.phase is not Phase.HALTED and Sequel.CLASSIFIER in sequels
+        return follows and self.classifier is None
 
     @property
     def ensemble_size(self) -> int:
@@ -75,7 +96,7 @@ class Release:
     def ensemble(self) -> Ensemble:
         """The fitted learners, which exist wherever the ensemble answers."""
         if self.private_ensemble is None:
-            raise InvariantError("no ensemble was fitted where answers have no share")
+            raise InvariantError("the ensemble is kept while it answers, and not after")
         return self.private_ensemble
 
     def rows_for_drawing(self) -> PrivateRows:
@@ -88,5 +109,16 @@ class Release:
         """Take over committed state, the published classifier included."""
         if state.classifier is not None and self.classifier is None:
             self.classifier = read_published(state.classifier)
-            self.private_rows = None
         self.state = state
+        self._forget()
+
+    def _forget(self) -> None:
+        """Let go of private state that nothing will read again."""
+        if self.phase is not Phase.ENSEMBLE:
+            self.private_ensemble = None
+        if not self.may_draw:
+            self.private_rows = None
+
+
+def _answering_state(state: LedgerState) -> State:
+    return universal.State(state.answered, state.unstable, state.halted is not None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from app.errors import IdempotencyConflictError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 CONFLICT = (
     "this Idempotency-Key was used with another feature vector; send a new key or the same vector"
@@ -44,9 +44,9 @@ class ReplayIndex:
         """Add committed (key digest, vector digest) pairs."""
         self._vector_by_key.update(pairs)
 
-    def knows_key(self, key_digest: bytes) -> bool:
-        """Return whether the key was recorded."""
-        return key_digest in self._vector_by_key
+    def unknown_keys(self, key_digests: Collection[bytes]) -> list[bytes]:
+        """Return the keys that are not in the index."""
+        return [digest for digest in key_digests if digest not in self._vector_by_key]
 
     def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> Recorded | None:
         """Return the key's answer, or None for a new key.

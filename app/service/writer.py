@@ -11,18 +11,18 @@ import asyncio
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import structlog
 
 from app.errors import (
     ConclaveError,
     ContainedError,
     IntegrityError,
-    LedgerUnavailableError,
     RequestError,
     SwitchingError,
     UnavailableError,
 )
-from app.mechanisms.universal import Phase
 from app.service.answer_query import CONTAINED
 from app.service.batch import DEFERRED, Deferred
 from app.service.steps import Edge, Step
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from app.service.models import Query
 
 BATCH_QUERIES_MAX: Final = 1024
-QUEUE_QUERIES_MAX: Final = 65_536
 SWITCH_WAIT_SECONDS: Final = 30.0
 SWITCH_RETRY_SECONDS: Final = 1.0
 
@@ -43,13 +42,21 @@ SWITCHING: Final = "the published classifier is being drawn; try again in a mome
 QUEUE_FULL: Final = "too many queries are waiting; nothing was charged, try again"
 CLOSING: Final = "the server is shutting down; nothing was charged, try again"
 
+ResultT = TypeVar("ResultT")
+log = structlog.get_logger("conclave.service")
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, eq=False)
 class _Waiting:
     """A query in the queue and the caller that waits for its decision."""
 
     query: Query
     future: asyncio.Future[Decision | ConclaveError]
+
+    def settle(self, result: Decision | ConclaveError) -> None:
+        """Give the caller its result; one that hung up has no use for it."""
+        if not self.future.done():
+            self.future.set_result(result)
 
 
 @dataclass(slots=True)
@@ -58,9 +65,11 @@ class Writer:
 
     Attributes:
         answerer: decides and commits batches, on this writer's thread only.
-        switch: draws and publishes the classifier; None where nothing follows.
+        switch: draws and publishes the classifier.
         on_change: called on the event loop after every commit.
         on_stop: called once when the release must stop serving.
+        pending_queries_max: queries that may wait; where none waits, those of
+            one caller are taken together, however many they are.
         padding_seconds: least time between taking a batch and replying to it.
 
     """
@@ -69,9 +78,10 @@ class Writer:
     switch: Callable[[], None]
     on_change: Callable[[], None]
     on_stop: Callable[[IntegrityError], None]
+    pending_queries_max: int
     padding_seconds: float = 0.0
     _queue: deque[_Waiting] = field(default_factory=deque)
-    _parked: deque[_Waiting] = field(default_factory=deque)
+    _parked: dict[_Waiting, asyncio.TimerHandle] = field(default_factory=dict)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _closing: bool = False
     _stopped: IntegrityError | None = None
@@ -85,13 +95,18 @@ class Writer:
         self._task = asyncio.get_running_loop().create_task(self._run())
         self._wake.set()  # a switch that a restart interrupted goes on at once
 
-    async def close(self) -> None:
-        """Answer what is queued, refuse the rest, end the thread."""
+    def drain(self) -> None:
+        """Take no query any more, and let none wait for a switch; the queued are answered."""
         self._closing = True
+        self._unpark(UnavailableError(CLOSING))
         self._wake.set()
+
+    async def close(self) -> None:
+        """Drain, wait for what is under way, and end the thread."""
+        self.drain()
         if self._task is not None:
             await self._task
-        self._refuse_all(LedgerUnavailableError(CLOSING))
+        self._refuse_all(UnavailableError(CLOSING))
         await asyncio.to_thread(self._thread.shutdown)
 
     async def submit(self, queries: Sequence[Query]) -> list[Decision | UnavailableError]:
@@ -103,15 +118,30 @@ class Writer:
         """
         if self._stopped is not None:
             raise self._stopped
-        if self._closing or len(self._queue) + len(self._parked) >= QUEUE_QUERIES_MAX:
-            refusal = CLOSING if self._closing else QUEUE_FULL
-            return [LedgerUnavailableError(refusal)] * len(queries)
+        refusal = self._refusal(len(queries))
+        if refusal is not None:
+            return [refusal] * len(queries)
+        self.answerer.observe(Step.ENQUEUE, Edge.BEFORE)
         waiting = [_Waiting(query, asyncio.Future()) for query in queries]
-        self._queue.extend(waiting)
-        self._wake.set()
+        if self._must_switch():
+            for each in waiting:
+                self._park(each)
+        else:
+            self._queue.extend(waiting)
+            self._wake.set()
+        self.answerer.observe(Step.ENQUEUE, Edge.AFTER)
         # A caller that hangs up is cancelled here; its queries are decided all the same.
         results = await asyncio.gather(*(each.future for each in waiting))
         return [_raise_integrity(result) for result in results]
+
+    def _refusal(self, count: int) -> UnavailableError | None:
+        """Return why ``count`` further queries cannot wait, if they cannot."""
+        if self._closing:
+            return UnavailableError(CLOSING)
+        waiting_count = len(self._queue) + len(self._parked)
+        if waiting_count and waiting_count + count > self.pending_queries_max:
+            return UnavailableError(QUEUE_FULL)
+        return None
 
     async def _run(self) -> None:
         while not (self._closing and not self._queue):
@@ -125,14 +155,10 @@ class Writer:
     async def _answer_next_batch(self) -> None:
         size = min(len(self._queue), BATCH_QUERIES_MAX)
         batch = [self._queue.popleft() for _ in range(size)]
-        loop = asyncio.get_running_loop()
-        started = loop.time()
+        queries = [waiting.query for waiting in batch]
+        started = asyncio.get_running_loop().time()
         try:
-            decisions = await loop.run_in_executor(
-                self._thread,
-                self.answerer.answer_batch,
-                [waiting.query for waiting in batch],
-            )
+            decisions = await self._on_thread(lambda: self.answerer.answer_batch(queries))
         except ConclaveError as error:
             await self._pad(started)
             self._refuse(batch, error)
@@ -141,7 +167,17 @@ class Writer:
         self.answerer.observe(Step.RESPOND, Edge.BEFORE)
         for waiting, decision in zip(batch, decisions, strict=True):
             self._resolve(waiting, decision)
+        self.answerer.observe(Step.RESPOND, Edge.AFTER)
         self.on_change()
+
+    async def _on_thread(self, function: Callable[[], ResultT]) -> ResultT:
+        """Run ``function`` on the writer's thread; what it does not foresee is contained."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+        except (UnavailableError, IntegrityError):
+            raise
+        except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
+            raise ContainedError(CONTAINED) from None
 
     async def _pad(self, started: float) -> None:
         """Wait until the batch took a public constant; see ``docs/guarantee.md``."""
@@ -150,41 +186,45 @@ class Writer:
             await asyncio.sleep(remaining)
 
     def _resolve(self, waiting: _Waiting, decision: Decision) -> None:
-        if isinstance(decision, Deferred) and self._must_switch():
-            self._park(waiting)
+        if not isinstance(decision, Deferred) or not self._must_switch():
+            waiting.settle(decision)
+        elif self._closing:
+            waiting.settle(UnavailableError(CLOSING))
         else:
-            _settle(waiting, decision)
+            self._park(waiting)
 
     # -- the switch ------------------------------------------------------------
 
     def _must_switch(self) -> bool:
-        release = self.answerer.release
-        return release.phase is Phase.CLASSIFIER and release.classifier is None
+        return self.answerer.release.is_switching
 
     def _park(self, waiting: _Waiting) -> None:
-        self._parked.append(waiting)
-        asyncio.get_running_loop().call_later(
-            SWITCH_WAIT_SECONDS, _settle, waiting, SwitchingError(SWITCHING)
-        )
-        self._wake.set()
+        """Let a query wait for the classifier, for a while."""
+        loop = asyncio.get_running_loop()
+        self._parked[waiting] = loop.call_later(SWITCH_WAIT_SECONDS, self._expire, waiting)
+
+    def _expire(self, waiting: _Waiting) -> None:
+        del self._parked[waiting]
+        waiting.settle(SwitchingError(SWITCHING))
+
+    def _unpark(self, result: Decision | ConclaveError) -> None:
+        parked, self._parked = self._parked, {}
+        for waiting, timer in parked.items():
+            timer.cancel()
+            waiting.settle(result)
 
     async def _switch(self) -> None:
         """Draw the classifier; try again later where the ledger is unavailable."""
-        loop = asyncio.get_running_loop()
         try:
-            await loop.run_in_executor(self._thread, self.switch)
-        except UnavailableError:
-            loop.call_later(SWITCH_RETRY_SECONDS, self._wake.set)
-            return
+            await self._on_thread(self.switch)
+        except UnavailableError as error:
+            log.warning("switch_postponed", error=type(error).__name__)
+            asyncio.get_running_loop().call_later(SWITCH_RETRY_SECONDS, self._wake.set)
         except IntegrityError as error:
             self._stop(error)
-            return
-        except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
-            self._stop(ContainedError(CONTAINED))
-            return
-        while self._parked:
-            _settle(self._parked.popleft(), DEFERRED)
-        self.on_change()
+        else:
+            self._unpark(DEFERRED)
+            self.on_change()
 
     # -- refusals --------------------------------------------------------------
 
@@ -192,22 +232,18 @@ class Writer:
         if isinstance(error, IntegrityError):
             self._stop(error)
         for waiting in batch:
-            _settle(waiting, error)
+            waiting.settle(error)
 
     def _refuse_all(self, error: ConclaveError) -> None:
-        for waits in (self._queue, self._parked):
-            while waits:
-                _settle(waits.popleft(), error)
+        while self._queue:
+            self._queue.popleft().settle(error)
+        self._unpark(error)
 
     def _stop(self, error: IntegrityError) -> None:
         self._stopped = error
+        log.error("release_stopped", error=type(error).__name__)
         self._refuse_all(error)
         self.on_stop(error)
-
-
-def _settle(waiting: _Waiting, result: Decision | ConclaveError) -> None:
-    if not waiting.future.done():
-        waiting.future.set_result(result)
 
 
 def _raise_integrity(result: Decision | ConclaveError) -> Decision | UnavailableError:
