@@ -1,0 +1,158 @@
+"""``conclave verify`` and ``conclave export``: one line, an exit code, and nothing touched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.cli import run
+from tests.unit.ledger.releases import DOCUMENT, create, middle_of_life, publish, tamper
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONFIGURATION = """
+[release]
+name = "example"
+[data]
+source = "absent.csv"
+label = "y"
+classes = ["no", "yes"]
+[[data.features]]
+name = "x"
+kind = "numeric"
+bounds = [0, 1]
+[hypotheses]
+class = "stumps"
+[ledger]
+url = "sqlite:///life.db"
+"""
+
+
+@pytest.fixture
+def configuration(tmp_path: Path) -> str:
+    """Return a configuration whose data do not exist, and whose ledger may."""
+    path = tmp_path / "conclave.toml"
+    path.write_text(CONFIGURATION, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def head(tmp_path: Path) -> str:
+    """Create the ledger that the configuration names; return its newest hash."""
+    ledger = middle_of_life(tmp_path / "life.db")
+    newest = ledger.read_state().head.hash
+    ledger.close()
+    return newest
+
+
+def test_verify_prints_one_line(
+    configuration: str, head: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sound ledger gets one line with sequence, head, counters and charges."""
+    assert run(["verify", "--config", configuration, "--expect-head", head]) == 0
+    assert capsys.readouterr().out == (
+        f"verified: sequence 9, head {head}, answered 9, unstable 2, "
+        "charged epsilon 0.7, delta 1e-06\n"
+    )
+
+
+def test_verify_accounts_for_what_is_wrong(
+    configuration: str, head: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A ledger that was tampered with, or has not the head, gets one plain line and 1."""
+    assert run(["verify", "--config", configuration, "--expect-head", "ab"]) == 1
+    assert capsys.readouterr().err == "conclave: no entry has the expected hash ab\n"
+    tamper(tmp_path / "life.db", "DELETE FROM answers WHERE query_id = 9")
+    assert run(["verify", "--config", configuration, "--expect-head", head]) == 1
+    assert capsys.readouterr() == (
+        "",
+        "conclave: answer 9 of entry 9 is missing from the answers table\n",
+    )
+
+
+def test_verify_accounts_for_a_damaged_file(
+    configuration: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that is no database any more is a ledger that does not verify."""
+    (tmp_path / "life.db").write_bytes(b"x" * 5000)
+    assert run(["verify", "--config", configuration]) == 1
+    assert capsys.readouterr().err == "conclave: the file of the ledger is damaged\n"
+
+
+@pytest.mark.parametrize("command", [["verify"], ["export", "--format", "json"]])
+def test_absent_ledger_is_not_created(
+    command: list[str],
+    configuration: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A ledger that is not there is said so, and is still not there afterwards."""
+    assert run([*command, "--config", configuration]) == 2
+    expected = f"conclave: ledger.url: there is no ledger at {tmp_path / 'life.db'}\n"
+    assert capsys.readouterr() == ("", expected)
+    assert [path.name for path in tmp_path.iterdir()] == ["conclave.toml"]
+
+
+def test_export_writes_the_published_document(
+    configuration: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The document comes byte for byte from its entry, on the terminal or in a file."""
+    ledger = middle_of_life(tmp_path / "life.db")
+    publish(ledger)
+    ledger.close()
+    target = tmp_path / "classifier.json"
+    assert run(["export", "--config", configuration, "--format", "json"]) == 0
+    assert capsys.readouterr().out == DOCUMENT
+    assert run(["export", "--config", configuration, "--format", "json", "-o", str(target)]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert target.read_text(encoding="utf-8") == DOCUMENT
+
+
+@pytest.mark.usefixtures("head")
+def test_export_before_the_switch_is_refused(
+    configuration: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a published classifier there is one line, exit code 1, and no file."""
+    target = tmp_path / "classifier.json"
+    assert run(["export", "--config", configuration, "--format", "json", "-o", str(target)]) == 1
+    assert capsys.readouterr() == (
+        "",
+        "conclave: no classifier is published yet; export it after the switch\n",
+    )
+    assert not target.exists()
+
+
+def test_export_to_a_missing_folder_is_refused(
+    configuration: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that cannot be written is said so in one line."""
+    ledger = middle_of_life(tmp_path / "life.db")
+    publish(ledger)
+    ledger.close()
+    target = tmp_path / "absent" / "classifier.json"
+    assert run(["export", "--config", configuration, "--format", "json", "-o", str(target)]) == 2
+    assert capsys.readouterr().err == f"conclave: {target}: No such file or directory\n"
+
+
+@pytest.mark.parametrize("file_format", ["onnx", "pickle"])
+def test_formats_of_other_versions_are_refused(
+    file_format: str, configuration: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A format that this version does not write is bad usage."""
+    assert run(["export", "--config", configuration, "--format", file_format]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert "--format" in printed.err
+
+
+def test_demos_ledger_is_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a configuration the embedded demo's ledger is verified."""
+    monkeypatch.chdir(tmp_path)
+    create(tmp_path / "conclave-demo.db").close()
+    assert run(["verify"]) == 0
+    assert capsys.readouterr().out.startswith("verified: sequence 0, head 000")
