@@ -8,9 +8,9 @@ The label is not read.  For ``examples/adult.toml`` it ran as
         capital_loss=0:4356 hours_per_week=1:99
 
 A column whose cells are all numbers is numeric: its cuts part the public rows
-into equal parts, or, where over half of the rows hold one value, set that
-value apart and part the rows above it once.  Any other column is categorical; its
-tests are the categories that a middling share of the rows hold.
+into equal parts, or, where over half of the rows hold one value, set that value
+apart and part the rows above it once, just over their median.  Any other column is
+categorical; its tests are the categories that a middling share of the rows hold.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def cuts(values: Sequence[float], parts: int) -> list[float]:
     middle = ordered[len(ordered) // 2]
     above = [value for value in ordered if value > middle]
     if 2 * ordered.count(middle) > len(ordered):
-        return sorted({*_next_above(middle, above), *above[len(above) // 2 :][:1]})
+        upper = [value for value in above if value > above[len(above) // 2]]
+        return sorted({*_next_above(middle, above), *upper[:1]})
     quantiles = {ordered[-(-len(ordered) * part // parts)] for part in range(1, parts)}
     return sorted(cut for cut in quantiles if cut > ordered[0])
 
