@@ -24,6 +24,11 @@ from typer.main import get_command
 from app.cli import demo, export, keys, plan, query, serve, simulate, verify
 from app.errors import ConclaveError, ConfigurationError
 
+# One thread a product: the products here are small, and a second thread that
+# waits for a busy core makes them a hundred times slower.  Set before numpy is
+# imported; the operator's own value wins.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 COMMANDS = (serve, demo, plan, simulate, verify, query, export, keys)
 EXIT_DONE = 0
 EXIT_DOES_NOT_HOLD = 1

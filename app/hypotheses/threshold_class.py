@@ -77,8 +77,8 @@ class ThresholdClass:
             Shape ``(t + 2,)``.
 
         """
-        region = Region.merged(bits, labels, CLASS_COUNT)
-        negative_count, positive_count = region.label_counts()
+        region = Region.packed(bits, labels, CLASS_COUNT)
+        negative_count, positive_count = region.counts
         above = region.single_counts()
         errors = above[0] + (positive_count - above[1])
         return np.append(errors, [positive_count, negative_count]).astype(np.int64)

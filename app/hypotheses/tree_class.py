@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
 
 DEPTH_MAX = 3
-# Terms of the factorised sum, t**depth: minutes of work on two cores.
-TERM_COUNT_MAX = 10**9
+# Terms of the factorised sum, t**depth, one integer each in memory: below 1 GB
+# and about a minute of work for two labels.
+TERM_COUNT_MAX = 10**8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,7 +85,7 @@ class TreeClass:
         self, bits: NDArray[np.uint8], labels: NDArray[np.int64], epsilon: float
     ) -> float:
         """Return the log of the sum of the weights of all trees.  Secret."""
-        return log_partition(Region.merged(bits, labels, self.class_count), self.depth, epsilon)
+        return log_partition(Region.packed(bits, labels, self.class_count), self.depth, epsilon)
 
     def draw(
         self,
@@ -108,7 +109,7 @@ class TreeClass:
             The drawn tree, a private value until it is published.
 
         """
-        level = [Region.merged(bits, labels, self.class_count)]
+        level = [Region.packed(bits, labels, self.class_count)]
         tests: list[int] = []
         for levels_left in range(self.depth, 0, -1):
             drawn = [
@@ -121,9 +122,7 @@ class TreeClass:
                 for outcome in (0, 1)
             ]
             tests += drawn
-        leaves = [
-            draw_index(leaf_log_weights(region.label_counts(), epsilon), noise) for region in level
-        ]
+        leaves = [draw_index(leaf_log_weights(region.counts, epsilon), noise) for region in level]
         return Tree(test_indices=tuple(tests), leaf_labels=tuple(leaves))
 
     def _too_large(self) -> str:

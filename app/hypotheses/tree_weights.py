@@ -25,7 +25,7 @@ FUNCTION_ROUNDOFFS = 8.0
 PAIR_DEPTH = 2
 
 
-def leaf_log_weights(counts: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
+def leaf_log_weights(counts: NDArray[np.signedinteger], epsilon: float) -> NDArray[np.float64]:
     """Return the log weight of each label in leaves with the given label counts.
 
     Args:
@@ -33,7 +33,7 @@ def leaf_log_weights(counts: NDArray[np.float64], epsilon: float) -> NDArray[np.
         epsilon: parameter of the weights.
 
     """
-    errors: NDArray[np.float64] = counts.sum(axis=0) - counts
+    errors: NDArray[np.float64] = (counts.sum(axis=0) - counts).astype(np.float64)
     return np.multiply(errors, -0.5 * epsilon)
 
 
@@ -47,7 +47,7 @@ def log_sum_exp(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
 def log_partition(region: Region, depth: int, epsilon: float) -> float:
     """Return ``log Z(region, depth)``."""
     if depth == 0:
-        return float(_leaf_log_partition(region.label_counts(), epsilon))
+        return float(_leaf_log_partition(region.counts, epsilon))
     return float(log_sum_exp(node_log_weights(region, depth, epsilon)))
 
 
@@ -66,14 +66,14 @@ def node_log_weights(region: Region, depth: int, epsilon: float) -> NDArray[np.f
     if depth == 1:
         return _single_log_weights(region, epsilon)
     if depth == PAIR_DEPTH:
-        return _pair_log_weights(region.pair_counts(), region.label_counts(), epsilon)
+        return _pair_log_weights(region.pair_counts(), region.counts, epsilon)
     if depth == PAIR_DEPTH + 1:
         return _triple_log_weights(region, epsilon)
     return np.array(
         [
             log_partition(region.restricted(test, 0), depth - 1, epsilon)
             + log_partition(region.restricted(test, 1), depth - 1, epsilon)
-            for test in range(region.bits.shape[1])
+            for test in range(region.test_count)
         ]
     )
 
@@ -126,36 +126,34 @@ def draw_log_error(
     return 2 * total
 
 
-def _leaf_log_partition(counts: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
+def _leaf_log_partition(counts: NDArray[np.signedinteger], epsilon: float) -> NDArray[np.float64]:
     return log_sum_exp(leaf_log_weights(counts, epsilon))
 
 
 def _single_log_weights(region: Region, epsilon: float) -> NDArray[np.float64]:
     inside = region.single_counts()
-    outside = region.label_counts()[:, np.newaxis] - inside
+    outside = region.counts[:, np.newaxis] - inside
     return _leaf_log_partition(inside, epsilon) + _leaf_log_partition(outside, epsilon)
 
 
 def _triple_log_weights(region: Region, epsilon: float) -> NDArray[np.float64]:
-    """Return the log weights of a node with three levels left.
+    """Return the log weights of a node with three levels left, from triple counts.
 
-    Only the rows where a test is true are multiplied; the other side's counts
-    are what is left of the region's, exactly, since all are integers.
+    The side where a test is false holds what is left of the region's counts.
     """
-    pairs, totals = region.pair_counts(), region.label_counts()
-    log_weights = np.empty(region.bits.shape[1])
-    for test in range(len(log_weights)):
-        inside = region.restricted(test, 1)
-        both, counts = inside.pair_counts(), inside.label_counts()
-        sides = ((both, counts), (pairs - both, totals - counts))
-        log_weights[test] = sum(
-            float(log_sum_exp(_pair_log_weights(*side, epsilon))) for side in sides
-        )
+    triples = region.triple_counts()
+    pairs, totals = region.pair_counts(), region.counts
+    log_weights = np.empty(region.test_count)
+    for test in range(region.test_count):
+        both, counts = triples[:, test], pairs[:, test, test]
+        inside = log_sum_exp(_pair_log_weights(both, counts, epsilon))
+        outside = log_sum_exp(_pair_log_weights(pairs - both, totals - counts, epsilon))
+        log_weights[test] = inside + outside
     return log_weights
 
 
 def _pair_log_weights(
-    both: NDArray[np.float64], totals: NDArray[np.float64], epsilon: float
+    both: NDArray[np.signedinteger], totals: NDArray[np.int64], epsilon: float
 ) -> NDArray[np.float64]:
     """Return the log weights of a node with two levels left, from pair counts.
 

@@ -73,7 +73,7 @@ def test_without_rows_every_tree_weighs_one(depth: int, class_count: int) -> Non
 
 def test_the_recursion_holds_at_any_depth() -> None:
     """Depth 4 over no rows weighs 3**15 * 2**16 trees."""
-    empty = Region.merged(np.zeros((0, 3), dtype=np.uint8), np.zeros(0, dtype=np.int64), 2)
+    empty = Region.packed(np.zeros((0, 3), dtype=np.uint8), np.zeros(0, dtype=np.int64), 2)
     assert log_partition(empty, 4, 0.1) == pytest.approx(15 * log(3) + 16 * log(2), abs=1e-9)
 
 
@@ -140,26 +140,28 @@ def test_a_large_epsilon_draws_a_tree_without_error() -> None:
     assert np.array_equal(tree.predict(bits), labels)
 
 
-def test_counts_do_not_depend_on_blocks_or_float_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of three rows, and double products, count exactly the same."""
-    bits, labels = _rows(4, row_count=40, test_count=3, class_count=3)
-    whole = Region.merged(bits, labels, 3).pair_counts()
-    expected = [(bits[labels == c].T.astype(int) @ bits[labels == c]) for c in range(3)]
-    assert np.array_equal(whole, np.array(expected))
-    monkeypatch.setattr(regions, "ROWS_PER_BLOCK", 3)
-    monkeypatch.setattr(regions, "FLOAT32_EXACT_BOUND", 1)
-    assert np.array_equal(Region.merged(bits, labels, 3).pair_counts(), whole)
+def test_counts_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Single, pair and triple counts are the rows' own, in one block of words or in many."""
+    bits, labels = _rows(4, row_count=300, test_count=5, class_count=3)
+    chosen = [bits[labels == label].astype(np.int64) for label in range(3)]
+    for block_words in (regions.WORDS_PER_BLOCK, 1):
+        monkeypatch.setattr(regions, "WORDS_PER_BLOCK", block_words)
+        region = Region.packed(bits, labels, 3)
+        assert np.array_equal(region.single_counts(), [rows.sum(axis=0) for rows in chosen])
+        assert np.array_equal(region.pair_counts(), [rows.T @ rows for rows in chosen])
+        triples = [np.einsum("na,nb,nc->abc", rows, rows, rows) for rows in chosen]
+        assert np.array_equal(region.triple_counts(), triples)
 
 
-def test_merging_keeps_every_row() -> None:
-    """More than 64 tests fill several words; equal bits with two labels stay apart."""
-    bits = np.zeros((6, 70), dtype=np.uint8)
-    bits[:2, 69] = 1
-    labels = np.array([0, 1, 0, 1, 1, 0])
-    region = Region.merged(bits, labels, 2)
-    assert region.multiplicities.tolist() == [2, 1, 2, 1]
-    assert region.labels.tolist() == [0, 0, 1, 1]
-    assert region.label_counts().tolist() == [3.0, 3.0]
+@pytest.mark.parametrize("outcome", [0, 1])
+def test_a_restriction_holds_the_rows_of_its_outcome(outcome: int) -> None:
+    """A region restricted twice counts what the rows restricted twice do."""
+    bits, labels = _rows(5, row_count=130, test_count=4, class_count=2)
+    inside = (bits[:, 1] == outcome) & (bits[:, 3] == 0)
+    region = Region.packed(bits, labels, 2).restricted(1, outcome).restricted(3, 0)
+    expected = Region.packed(bits[inside], labels[inside], 2)
+    assert np.array_equal(region.counts, expected.counts)
+    assert np.array_equal(region.pair_counts(), expected.pair_counts())
 
 
 def test_the_error_bound_covers_the_arithmetic() -> None:
