@@ -7,6 +7,7 @@ share goes to the answers.  Every figure comes from HTTP replies.
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -43,7 +44,7 @@ def demo(
     from app.cli.logs import configure_logs
     from app.cli.web_server import end_process
 
-    configure_logs()
+    configure_logs(level=logging.WARNING)
     started = time.monotonic()
     with _fresh_folder() as folder, _serving(_demo_settings(folder)) as server:
         report = _play(server, folder, started)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -29,12 +30,17 @@ FIELDS_ALLOWED: Final = frozenset(
 )
 
 
-def configure_logs() -> None:
+def configure_logs(*, level: int = logging.INFO) -> None:
     """Send every event to stderr; a field outside the allow-list is dropped.
 
     No features, votes, rows, exception texts or traceback locals can pass.
+
+    Args:
+        level: the least level that is printed, as in :mod:`logging`.
+
     """
     structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
