@@ -27,8 +27,12 @@ def run_by_hand() -> None:
     """Open the database that ``-x url=...`` names, and run the revisions on it."""
     path = database_path(context.get_x_argument(as_dictionary=True).get("url", ""))
     create_owner_only(path)
-    with writing_engine(path).begin() as connection:
-        run(connection)
+    engine = writing_engine(path)
+    try:
+        with engine.begin() as connection:
+            run(connection)
+    finally:
+        engine.dispose()
 
 
 handed_over = context.config.attributes.get("connection")

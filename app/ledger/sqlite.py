@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -84,10 +84,8 @@ def writing_engine(path: Path) -> Engine:
     """Return the engine of the one writer: each transaction takes the write lock at once."""
 
     def connect() -> sqlite3.Connection:
-        connection = _connect(f"{path.absolute().as_uri()}?mode=rw")
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        return connection
+        uri = f"{path.absolute().as_uri()}?mode=rw"
+        return _connect(uri, "journal_mode=WAL", "synchronous=FULL")
 
     return _engine(connect, begin="BEGIN IMMEDIATE", pool_size=1)
 
@@ -96,9 +94,7 @@ def reading_engine(path: Path) -> Engine:
     """Return the engine of the readers, which cannot write."""
 
     def connect() -> sqlite3.Connection:
-        connection = _connect(_reading_uri(path.absolute()))
-        connection.execute("PRAGMA query_only=ON")
-        return connection
+        return _connect(_reading_uri(path.absolute()), "query_only=ON")
 
     return _engine(connect, begin="BEGIN", pool_size=READERS_MAX)
 
@@ -125,7 +121,7 @@ def _reading_uri(path: Path) -> str:
     return f"{uri}?mode=ro&immutable=1"
 
 
-def _connect(uri: str) -> sqlite3.Connection:
+def _connect(uri: str, *options: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         uri,
         uri=True,
@@ -133,8 +129,11 @@ def _connect(uri: str) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
     )
-    connection.execute("PRAGMA foreign_keys=ON")
-    connection.execute("PRAGMA recursive_triggers=ON")
+    with ExitStack() as closing:
+        closing.callback(connection.close)
+        for option in ("foreign_keys=ON", "recursive_triggers=ON", *options):
+            connection.execute(f"PRAGMA {option}")
+        closing.pop_all()
     return connection
 
 
