@@ -197,10 +197,19 @@ async def _in_daemon_thread(function: Callable[[], ResultT]) -> ResultT:
 
 
 async def _close(opening: asyncio.Task[ConclaveService | None]) -> None:
-    """Drain the service if it is open; give up on an opening under way."""
+    """Drain the service if it is open; give up on what takes too long.
+
+    An opening or a switch under way left no trace outside: the next start
+    draws again under the same charge.
+    """
     if not opening.done():
         opening.cancel()
         return
     service = opening.result()
     if service is not None:
-        await asyncio.wait_for(service.close(), CLOSE_SECONDS_MAX)
+        closing = asyncio.create_task(service.close())
+        await asyncio.wait({closing}, timeout=CLOSE_SECONDS_MAX)
+        if closing.cancel():
+            await asyncio.wait({closing})
+        else:
+            closing.result()

@@ -1,0 +1,54 @@
+"""Serve until a chosen point, die there, and check what is left."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+from app.cli import run
+from tests.crash.clients import check_ledger
+from tests.http.end_to_end.server_process import ServerProcess
+from tests.http.end_to_end.small_release import agreed, split
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.crash.clients import Clients, Vectors
+    from tests.http.end_to_end.small_release import SmallRelease
+
+SCRIPT = ("-m", "tests.crash.killing_server")
+THREE_CLIENTS = (agreed, agreed, split)
+
+
+def start_to_kill_at(release: SmallRelease, point: str) -> ServerProcess:
+    """Start a server that dies at ``point``; its steps count once ``arm`` was called."""
+    armed = release.folder / "armed"
+    armed.unlink(missing_ok=True)
+    return ServerProcess(release.config, script=(*SCRIPT, "--at", point, "--armed", str(armed)))
+
+
+def arm(release: SmallRelease) -> None:
+    """Let the steps of a server to be killed count from now on."""
+    (release.folder / "armed").touch()
+
+
+def kill_at(
+    release: SmallRelease,
+    point: str,
+    clients: Clients,
+    *,
+    vectors: Sequence[Vectors] = THREE_CLIENTS,
+) -> None:
+    """Let one client a vector ask until the server dies at ``point``; check what it left."""
+    process = start_to_kill_at(release, point).wait_until_ready()
+    clients.repeat_all(process.address)
+    arm(release)
+    clients.ask_until_the_end(process.address, vectors)
+    check_killed(release, process, clients)
+
+
+def check_killed(release: SmallRelease, process: ServerProcess, clients: Clients) -> None:
+    """Check that the process died as it was meant to, and that its ledger is whole."""
+    assert process.wait() == -signal.SIGKILL, process.errors()
+    assert run(["verify", "--config", str(release.config)]) == 0
+    check_ledger(release, clients)

@@ -1,0 +1,109 @@
+"""``conclave serve`` that ends itself by SIGKILL at a chosen point.
+
+Run by the crash tests::
+
+    python -m tests.crash.killing_server --at commit:before:2 --armed FILE --config conclave.toml
+
+Points are ``STEP:EDGE:N``, the N-th time an edge of a step is passed;
+``opening:STAGE:N``, the N-th progress of a stage of the opening; and
+``switch:charged`` and ``switch:drawn``, around the draw of the classifier.
+Steps count once FILE exists.  ``switch:held`` lets the draw last instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.cli.web_server import WebServer, address_of, end_process, listen
+from app.main import Server
+from app.service import switch_phase
+from app.settings import load_settings
+
+if TYPE_CHECKING:
+    from app.noise.source import NoiseSource
+    from app.service.published_classifier import PublishedClassifier
+    from app.service.release import Release
+    from app.service.steps import Edge, Step
+
+HOLD_SECONDS = 300.0
+
+
+@dataclass
+class Killer:
+    """Ends the process at one point.
+
+    Attributes:
+        point: the point, as above.
+        armed: steps count once this file exists.
+        passed: how often the point was passed.
+
+    """
+
+    point: list[str]
+    armed: Path
+    passed: int = field(default=0)
+
+    def observe(self, step: Step, edge: Edge) -> None:
+        """Die at the chosen edge of the chosen step."""
+        if self.point[:2] == [step.value, edge.value] and self.armed.exists():
+            self._pass()
+
+    def progress(self, stage: str, done: int, total: int | None) -> None:
+        """Die in the chosen stage of the opening."""
+        del done, total
+        if self.point[:2] == ["opening", stage]:
+            self._pass()
+
+    def draw_classifier(self, release: Release, noise: NoiseSource) -> PublishedClassifier:
+        """Die before the draw of the classifier, or between draw and publication."""
+        if self.point == ["switch", "charged"]:
+            die()
+        if self.point == ["switch", "held"]:
+            time.sleep(HOLD_SECONDS)
+        drawn = _draw_classifier(release, noise)
+        if self.point == ["switch", "drawn"]:
+            die()
+        return drawn
+
+    def _pass(self) -> None:
+        self.passed += 1
+        if self.passed == int(self.point[2]):
+            die()
+
+
+_draw_classifier = switch_phase.draw_classifier
+
+
+def die() -> None:
+    """End this process at once, as a power cut would."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main() -> None:
+    """Serve until the point is reached."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--at", required=True)
+    parser.add_argument("--armed", type=Path, required=True)
+    parser.add_argument("--config", type=Path, required=True)
+    arguments = parser.parse_args()
+    killer = Killer(arguments.at.split(":"), arguments.armed)
+    switch_phase.draw_classifier = killer.draw_classifier
+    settings = load_settings(arguments.config, os.environ)
+    server = Server(settings, progress=killer.progress, observe=killer.observe)
+    application = server.application()
+    listening = listen(settings.server.host, settings.server.port)
+    address = address_of(listening)
+    print(f"conclave: serving {settings.release.name} on {address}", file=sys.stderr, flush=True)  # noqa: T201 -- as ``conclave serve`` says it
+    WebServer(application, server, listening).serve_until_stopped()
+    end_process(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""A process asked to end drains: in time, with exit code 0, and without losing an answer."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from app.cli import run
+from tests.crash.clients import NDJSON, Clients, check_ledger, connect
+from tests.crash.killing import start_to_kill_at
+from tests.http.end_to_end.server_process import ServerProcess, serving
+from tests.http.end_to_end.small_release import SmallRelease, agreed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.http.end_to_end.conftest import OpenedRelease
+
+pytestmark = pytest.mark.crash
+
+END_SECONDS_MAX = 10.0
+# Enough lines that the server is still answering when it is asked to end.
+STREAM_LINES = 20_000
+
+
+def end(process: ServerProcess) -> None:
+    """Ask a process to end; it must, in time, with exit code 0 and without a traceback."""
+    asked = time.monotonic()
+    process.terminate()
+    assert process.wait() == 0
+    assert time.monotonic() - asked < END_SECONDS_MAX
+    assert "Traceback" not in process.errors()
+
+
+def test_open_event_streams_end_with_the_process(opened: OpenedRelease) -> None:
+    """Subscribers of the budget see their streams end, and do not keep the process alive."""
+    release = opened()
+    process = ServerProcess(release.config).wait_until_ready()
+    begun = threading.Barrier(3)
+
+    def read_events() -> str:
+        with httpx.stream("GET", f"{process.address}/budget/events", timeout=60) as events:
+            chunks = events.iter_text()
+            first = next(chunks)
+            begun.wait(timeout=60)
+            return first + "".join(chunks)
+
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(read_events) for _ in range(2)]
+        begun.wait(timeout=60)
+        end(process)
+        for reader in readers:
+            assert reader.result(timeout=10).startswith("event: budget\ndata: {")
+
+
+def test_a_stream_goes_on_after_a_restart(opened: OpenedRelease) -> None:
+    """Asked to end in the middle of a stream, the server answers what it took, and no more."""
+    release = opened(answers={"queries": str(STREAM_LINES - 10), "after": '"halt"'})
+    body = "".join(
+        json.dumps({"features": [70 + number / STREAM_LINES, "common"]}) + "\n"
+        for number in range(STREAM_LINES)
+    )
+    process = ServerProcess(release.config).wait_until_ready()
+    with ThreadPoolExecutor(1) as pool:
+        streaming = pool.submit(_stream, process.address, body)
+        _wait_for_answers(process.address)
+        end(process)
+        first = streaming.result(timeout=60)
+    answered = [reply for reply in first if "query_id" in reply]
+    assert 0 < len(answered) < STREAM_LINES
+    assert first[: len(answered)] == answered
+    assert {reply["status"] for reply in first[len(answered) :]} <= {HTTPStatus.SERVICE_UNAVAILABLE}
+    assert run(["verify", "--config", str(release.config)]) == 0
+    with serving(release.config) as process:
+        again = _stream(process.address, body)
+    assert again[: len(answered)] == [each | {"replayed": True} for each in answered]
+    assert [each["query_id"] for each in again[:-10]] == list(range(1, STREAM_LINES - 9))
+    assert {each["status"] for each in again[-10:]} == {HTTPStatus.GONE}
+    assert run(["verify", "--config", str(release.config)]) == 0
+
+
+def test_an_opening_under_way_does_not_keep_the_process(tmp_path: Path) -> None:
+    """Asked to end while it opens, the server ends; the next start opens the release."""
+    release = SmallRelease(tmp_path).write()
+    process = ServerProcess(release.config).wait_until_alive()
+    end(process)
+    clients = Clients()
+    with serving(release.config) as process, connect(process.address) as http:
+        assert clients.ask_new(http, agreed) is not None
+    assert check_ledger(release, clients).answered == 1
+
+
+def test_a_switch_under_way_does_not_keep_the_process(opened: OpenedRelease) -> None:
+    """Asked to end while the classifier is drawn, the server ends; the next start draws it."""
+    release = opened(answers={"queries": "1"})
+    process = start_to_kill_at(release, "switch:held").wait_until_ready()
+    clients = Clients()
+    with connect(process.address) as http, ThreadPoolExecutor(1) as pool:
+        clients.ask_new(http, agreed)
+        waiting = pool.submit(http.post, "/query", json={"features": agreed(1)})
+        _wait_for_charge(process.address)
+        end(process)
+        assert waiting.result(timeout=60).status_code == HTTPStatus.SERVICE_UNAVAILABLE
+    with serving(release.config) as process, connect(process.address) as http:
+        answer = clients.ask_new(http, agreed)
+        assert answer is not None
+        assert answer["phase"] == "classifier"
+    charged = check_ledger(release, clients).charged
+    assert [share.mechanism for share in charged] == ["relabel", "answers", "classifier"]
+
+
+def _stream(address: str, body: str) -> list[dict[str, object]]:
+    """Post a stream and return the replies that came before it ended."""
+    replies: list[dict[str, object]] = []
+    with httpx.stream(
+        "POST", f"{address}/query/stream", content=body, headers=NDJSON, timeout=60
+    ) as response:
+        replies.extend(json.loads(line) for line in response.iter_lines())
+    return replies
+
+
+def _wait_for_answers(address: str) -> None:
+    """Wait until some answers are committed."""
+    with connect(address) as http:
+        while not http.get("/budget").json()["queries"]["answered"]:
+            time.sleep(0.001)
+
+
+def _wait_for_charge(address: str) -> None:
+    """Wait until the classifier's share is charged."""
+    with connect(address) as http:
+        while http.get("/budget").json()["reserved"]:
+            time.sleep(0.01)

@@ -1,0 +1,191 @@
+"""A small private CSV whose queries are answered or unstable by choice.
+
+Two features and one rule: who is 50 or older is approved, and so is a younger
+member of the rare group.  A chunk holds twelve rows, and every second chunk
+holds no young member of the rare group: about half of the learners are wrong
+about such a query, the votes are split, and it is unstable.  Everywhere else
+nearly all of them agree.  The rule is in the hypothesis class, so this holds
+with relabelling and without.
+
+With 480 learners, 2.4 of epsilon for the answers and delta 1e-12, a query on
+which all agree (distance 239) is unstable with probability 1e-6, and one on
+which they are split (distance 6 on average, 26 at four standard deviations)
+is answered with probability 1e-2 at that distance and 1e-6 on average.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from app.settings import load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from app.settings import Settings
+
+Row: TypeAlias = tuple[str, str, str]
+
+ENSEMBLE_SIZE = 480
+CHUNK_ROWS = 12
+ROW_COUNT = CHUNK_ROWS * ENSEMBLE_SIZE
+# Half of the chunks miss a group of this share of the rows: (1 - share)^12 = 1/2.
+RARE_YOUNG_COUNT = round((1 - 0.5 ** (1 / CHUNK_ROWS)) * ROW_COUNT)
+RARE_OLD_SHARE = 0.02
+COMING_OF_AGE = 50
+
+TEMPLATE = """\
+[release]
+name = "members"
+
+[data]
+source = "members.csv"
+label = "approved"
+classes = ["no", "yes"]
+missing = ["?"]
+
+[[data.features]]
+name = "age"
+kind = "numeric"
+bounds = [0, 100]
+thresholds = [50]
+threshold_shares = [0.5]
+
+[[data.features]]
+name = "group"
+kind = "categorical"
+categories = ["common", "rare"]
+category_shares = [0.92, 0.08]
+
+[hypotheses]
+class = "trees"
+depth = 2
+
+[learner]
+{learner}
+
+[privacy]
+epsilon = 6
+delta = 1e-12
+
+[privacy.shares]
+{shares}
+
+[answers]
+{answers}
+
+[server]
+port = 0
+"""
+DEFAULTS: Mapping[str, Mapping[str, str]] = {
+    "learner": {"rule": '"canonical"'},
+    "shares": {"relabel": "0.3", "answers": "0.4", "classifier": "0.3"},
+    "answers": {
+        "queries": "40",
+        "cutoff": "3",
+        "ensemble": str(ENSEMBLE_SIZE),
+        "after": '"classifier"',
+        "on_cutoff": '"halt"',
+    },
+}
+
+
+@dataclass(frozen=True)
+class SmallRelease:
+    """A folder with a configuration and its private rows.
+
+    Attributes:
+        folder: where everything of the release lies.
+        changes: what differs from the defaults above, by table, as TOML; a
+            table with a rule or an estimator replaces the default learner.
+
+    """
+
+    folder: Path
+    changes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def config(self) -> Path:
+        """The configuration file."""
+        return self.folder / "conclave.toml"
+
+    @property
+    def source(self) -> Path:
+        """The private rows."""
+        return self.folder / "members.csv"
+
+    @property
+    def ledger(self) -> Path:
+        """The database of the ledger."""
+        return self.folder / "conclave.db"
+
+    def write(self, rows: Sequence[Row] | None = None) -> SmallRelease:
+        """Write rows and configuration, and return the release itself."""
+        write_rows(self.source, private_rows() if rows is None else rows)
+        self.config.write_text(self.text(), encoding="utf-8")
+        return self
+
+    def text(self) -> str:
+        """Return the configuration."""
+        tables = {name: dict(DEFAULTS[name]) for name in DEFAULTS}
+        for name, changes in self.changes.items():
+            tables[name] = dict(changes) if name == "learner" else tables[name] | dict(changes)
+        return TEMPLATE.format(
+            **{
+                name: "\n".join(f"{key} = {value}" for key, value in table.items())
+                for name, table in tables.items()
+            }
+        )
+
+    def settings(self, environ: Mapping[str, str] | None = None) -> Settings:
+        """Return the settings as a server reads them."""
+        return load_settings(self.config, environ or {})
+
+    def copy_to(self, folder: Path) -> SmallRelease:
+        """Return the same release, its ledger included, in another folder."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return SmallRelease(folder, self.changes)
+
+
+def private_rows(seed: int = 7) -> list[Row]:
+    """Return the rows of age, group and approval that follow the rule above."""
+    generator = np.random.default_rng(seed)
+    rare_young = [_row(age, "rare") for age in generator.uniform(0, 49, RARE_YOUNG_COUNT)]
+    others = generator.uniform(0, 100, ROW_COUNT - RARE_YOUNG_COUNT)
+    is_rare = (generator.random(len(others)) < RARE_OLD_SHARE) & (others >= COMING_OF_AGE)
+    return rare_young + [
+        _row(age, "rare" if rare else "common")
+        for age, rare in zip(others.tolist(), is_rare.tolist(), strict=True)
+    ]
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows as a CSV of age, group and approved."""
+    lines = ["age,group,approved", *(",".join(row) for row in rows)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def agreed(number: int) -> list[object]:
+    """Return the ``number``-th vector that the learners agree on."""
+    distinct = round(number * 0.618034 % 25, 6)
+    return [distinct if number % 2 else 75 + distinct, "common"]
+
+
+def agreed_label(number: int) -> str:
+    """Return the label that the learners agree on."""
+    return "no" if number % 2 else "yes"
+
+
+def split(number: int) -> list[object]:
+    """Return the ``number``-th vector that the learners are split about."""
+    return [round(number * 0.618034 % 25, 6), "rare"]
+
+
+def _row(age: float, group: str) -> Row:
+    approved = age >= COMING_OF_AGE or group == "rare"
+    return (f"{age:.3f}", group, "yes" if approved else "no")
