@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -113,6 +113,17 @@ def test_an_unknown_rule_is_refused() -> None:
     """The message names the key and the rules there are."""
     with pytest.raises(ConfigurationError, match=r"learner.rule: unknown rule 'greedy'"):
         _fit("greedy", TREES, np.zeros((2, 4), dtype=np.uint8), np.array([0, 1]))
+
+
+def test_a_class_that_no_rule_can_search_is_refused() -> None:
+    """A rule searches trees and thresholds, and says so of anything else."""
+    with pytest.raises(ConfigurationError, match="canonical does not search"):
+        _fit(
+            "canonical",
+            cast("HypothesisClass", object()),
+            np.zeros((2, 4), dtype=np.uint8),
+            np.array([0, 1]),
+        )
 
 
 def test_the_front_door_permutes_fits_and_reads_back() -> None:
