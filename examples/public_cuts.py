@@ -5,7 +5,7 @@ The label is not read.  For ``examples/adult.toml`` it ran as
 
     python examples/public_cuts.py test.csv --label income --skip fnlwgt education \
         --missing "?" --bounds age=17:90 education_num=1:16 capital_gain=0:99999 \
-        capital_loss=0:4356 hours_per_week=1:99
+        capital_loss=0:5000 hours_per_week=1:99
 
 A column whose cells are all numbers is numeric: its cuts part the public rows
 into equal parts, or, where over half of the rows hold one value, set that value

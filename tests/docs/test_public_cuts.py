@@ -20,7 +20,7 @@ ADULT_BOUNDS = (
     "age=17:90",
     "education_num=1:16",
     "capital_gain=0:99999",
-    "capital_loss=0:4356",
+    "capital_loss=0:5000",
     "hours_per_week=1:99",
 )
 
