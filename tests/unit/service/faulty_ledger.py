@@ -1,0 +1,43 @@
+"""A ledger whose next commit is refused, or happens without its caller learning it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
+
+from app.errors import LedgerUnavailableError
+from app.ledger.store import Ledger, Transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.unit.service.small_release import SmallRelease
+
+Fault = Literal["refused", "lost"]
+
+
+class FaultyLedger(Ledger):
+    """A real ledger with a fault for each of the next transactions.
+
+    Attributes:
+        faults: taken from the front, one a transaction; None lets it be.
+
+    """
+
+    def __init__(self, release: SmallRelease) -> None:
+        """Open the ledger of a release."""
+        super().__init__(release.ledger()._database)
+        self.faults: list[Fault | None] = []
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Open a transaction that ends as the next fault says."""
+        fault = self.faults.pop(0) if self.faults else None
+        known = self._known
+        with super().transaction() as transaction:
+            yield transaction
+            if fault == "refused":
+                raise LedgerUnavailableError("the commit was refused")
+        if fault == "lost":
+            self._known = known
+            raise LedgerUnavailableError("the commit's outcome is unknown")

@@ -1,0 +1,168 @@
+"""A small release whose votes are chosen by the query and whose noise by the test.
+
+It is opened for real, in a ledger in a file; then the fitted learners give way
+to ``VotesByMargin``.  A query is its margin: how many votes more than half are
+for "yes", out of 100.  With ``scripted_noise`` the test says which queries are
+hits: a word of 0 is one at every distance, the largest word at none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.data.rows import PrivateRows
+from app.ledger.store import Ledger, open_ledger
+from app.noise.scripted import ScriptedNoise, seeded_words
+from app.service.answer_query import QueryAnswerer
+from app.service.configure import Configuration, configure
+from app.service.models import Query
+from app.service.open_release import open_release
+from app.service.progress import no_progress
+from app.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from app.data.vectors import Vector
+    from app.noise.source import NoiseSource
+    from app.service.release import Release
+
+HIT = 0
+STABLE = (1 << 64) - 1
+VOTES = 100
+ROW_COUNT = 60
+CONFIGURATION = """\
+[release]
+name = "small"
+[data]
+source = "rows.csv"
+label = "answer"
+classes = ["no", "yes"]
+missing = ["?"]
+[[data.features]]
+name = "margin"
+kind = "numeric"
+bounds = [-50, 50]
+thresholds = [-25, 0, 25]
+[[data.features]]
+name = "group"
+kind = "categorical"
+categories = ["a", "b"]
+[hypotheses]
+class = "trees"
+depth = 1
+[privacy]
+epsilon = 20
+delta = 1e-2
+[answers]
+queries = 4
+cutoff = 2
+ensemble = 5
+"""
+
+
+class VotesByMargin:
+    """An ensemble of 100 votes, 50 + margin of them for "yes"; counts what it is asked."""
+
+    size = VOTES
+    class_count = 2
+
+    def __init__(self) -> None:
+        """Start with nothing asked."""
+        self.batch_sizes: list[int] = []
+
+    def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the votes of encoded queries, shape (B, 2)."""
+        self.batch_sizes.append(len(values))
+        for_yes = np.nan_to_num(values[:, 0]).astype(np.int64) + VOTES // 2
+        return np.stack([VOTES - for_yes, for_yes], axis=1)
+
+    def to_bytes(self) -> bytes:
+        """Return nothing: it is not persisted."""
+        return b""
+
+
+def scripted_noise(*words: int) -> ScriptedNoise:
+    """Return noise that plays back ``words`` and fails loudly beyond them."""
+    return ScriptedNoise(words)
+
+
+def seeded_noise(seed: int = 1) -> ScriptedNoise:
+    """Return endless noise that is the same each time."""
+    return ScriptedNoise(seeded_words(seed))
+
+
+def ask(margin: float | None, key: str | None = None, *, group: str | None = "a") -> Query:
+    """Return a query of that many votes more than half for "yes"."""
+    vector: Vector = (None if margin is None else float(margin), group)
+    return Query(vector, key)
+
+
+def private_rows(count: int = ROW_COUNT, *, seed: int = 7) -> PrivateRows:
+    """Return rows whose label is whether their margin is at least 0."""
+    generator = np.random.default_rng(seed)
+    margins = generator.uniform(-50, 50, count)
+    groups = generator.integers(0, 4, count)  # a, b, other, missing
+    return PrivateRows(
+        values=np.stack([margins, groups.astype(np.float64)], axis=1),
+        labels=(margins >= 0).astype(np.int64),
+    )
+
+
+@dataclass(frozen=True)
+class SmallRelease:
+    """A folder with a configuration and, once opened, a ledger.
+
+    Attributes:
+        folder: where both are.
+        changes: settings by ``section__key``, as the environment gives them.
+
+    """
+
+    folder: Path
+    changes: Mapping[str, str] = field(default_factory=dict)
+
+    def settings(self) -> Settings:
+        """Return the settings."""
+        path = self.folder / "conclave.toml"
+        path.write_text(CONFIGURATION, encoding="utf-8")
+        environ = {f"CONCLAVE_{name}".upper(): value for name, value in self.changes.items()}
+        return load_settings(path, environ)
+
+    def configuration(self) -> Configuration:
+        """Return what the settings give."""
+        return configure(self.settings())
+
+    def ledger(self) -> Ledger:
+        """Open the ledger anew, as a restarted process does."""
+        url = f"sqlite:///{self.folder / 'conclave.db'}"
+        return open_ledger(url, create=True, noise=seeded_noise(2))
+
+    def open(
+        self,
+        *,
+        rows: PrivateRows | None = None,
+        noise: NoiseSource | None = None,
+        ledger: Ledger | None = None,
+    ) -> Release:
+        """Open or continue the release for real."""
+        return open_release(
+            self.configuration(),
+            ledger=ledger or self.ledger(),
+            rows=private_rows() if rows is None else rows,
+            noise=noise or seeded_noise(3),
+            progress=no_progress,
+        )
+
+    def answerer(self, words: Iterable[int] = (), *, ledger: Ledger | None = None) -> QueryAnswerer:
+        """Open or continue the release, with votes by margin and scripted words."""
+        release = self.open(ledger=ledger)
+        if release.private_ensemble is not None:
+            release.private_ensemble = VotesByMargin()
+        return QueryAnswerer(release, ScriptedNoise(words))

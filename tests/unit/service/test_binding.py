@@ -1,0 +1,124 @@
+"""What a release is bound to, and the line that names what differs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.errors import ReleaseMismatchError
+from app.service.binding import BOUND_SECTIONS, UNBOUND, bound_parameters, check_bound
+from app.settings import SECTIONS, load_settings
+from tests.unit.service.small_release import CONFIGURATION, SmallRelease
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RESTORE = "restore it, or give the new release a ledger of its own"
+
+
+def bound(folder: Path, text: str = CONFIGURATION, **changes: str) -> dict[str, str]:
+    """Return what a configuration binds."""
+    path = folder / "conclave.toml"
+    path.write_text(text, encoding="utf-8")
+    environ = {f"CONCLAVE_{name}".upper(): value for name, value in changes.items()}
+    return bound_parameters(load_settings(path, environ))
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "was", "is_now"),
+    [
+        ({"release__name": "large"}, "release.name", '"small"', '"large"'),
+        ({"privacy__epsilon": "21"}, "privacy.epsilon", "20", "21"),
+        ({"privacy__delta": "1e-3"}, "privacy.delta", "1/100", "1/1000"),
+        ({"privacy__shares__relabel": "0.05"}, "privacy.shares.relabel", "1/10", "1/20"),
+        ({"answers__queries": "5"}, "answers.queries", "4", "5"),
+        ({"answers__cutoff": "3"}, "answers.cutoff", "2", "3"),
+        ({"answers__ensemble": "auto"}, "answers.ensemble", "5", '"auto"'),
+        ({"answers__unstable": "coin"}, "answers.unstable", '"abstain"', '"coin"'),
+        ({"answers__after": "halt"}, "answers.after", '"classifier"', '"halt"'),
+        ({"hypotheses__depth": "2"}, "hypotheses.depth", "1", "2"),
+        ({"learner__rule": "halving"}, "learner.rule", '"canonical"', '"halving"'),
+        ({"classifier__bins": "3"}, "classifier.bins", "null", "3"),
+        ({"data__label": "reply"}, "data.label", '"answer"', '"reply"'),
+        ({"data__missing": '["-"]'}, "data.missing", '["?"]', '["-"]'),
+        ({"data__classes": '["yes", "no"]'}, "data.classes", '["no","yes"]', '["yes","no"]'),
+    ],
+)
+def test_a_changed_setting_is_named(
+    tmp_path: Path, changes: dict[str, str], key: str, was: str, is_now: str
+) -> None:
+    """One line says which setting differs, what it was and what it is."""
+    with pytest.raises(ReleaseMismatchError) as differs:
+        check_bound(bound(tmp_path), bound(tmp_path, **changes))
+    assert str(differs.value) == (
+        f"{key}: the ledger's release was opened with {was}, the configuration says {is_now}; "
+        f"{RESTORE}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("bounds = [-50, 50]", "bounds = [-50, 51]", "data.features.margin.bounds"),
+        ("[-25, 0, 25]", "[-25, 1, 25]", "data.features.margin.thresholds"),
+        ('["a", "b"]', '["b", "a"]', "data.features.group.categories"),
+        ('name = "group"', 'name = "herd"', "data.features"),
+    ],
+)
+def test_a_changed_feature_is_named(tmp_path: Path, old: str, new: str, key: str) -> None:
+    """A feature's own settings go by its name, and the order of the names is bound."""
+    with pytest.raises(ReleaseMismatchError) as differs:
+        check_bound(bound(tmp_path), bound(tmp_path, CONFIGURATION.replace(old, new)))
+    assert differs.value.key == key
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"data__source": "elsewhere.csv"},
+        {"data__rows": "12"},
+        {"answers__alpha": "0.2"},
+        {"answers__beta": "0.2"},
+        {"answers__reply_padding_milliseconds": "7"},
+        {"ledger__url": "sqlite:///elsewhere.db"},
+        {"server__port": "9000"},
+        {"privacy__epsilon": "20.00"},
+        {"privacy__shares__relabel": "0.10"},
+        {"privacy__delta": "0.01"},
+    ],
+)
+def test_what_promises_nothing_is_free_to_change(tmp_path: Path, changes: dict[str, str]) -> None:
+    """Where rows and clients are, planning, padding, and how a number is written."""
+    check_bound(bound(tmp_path), bound(tmp_path, **changes))
+
+
+def test_an_absent_setting_is_named_as_such(tmp_path: Path) -> None:
+    """A setting that an older release did not bind, or a newer one, is said to be absent."""
+    given = bound(tmp_path)
+    with pytest.raises(ReleaseMismatchError, match=r"answers\.cutoff.*opened with absent"):
+        check_bound({key: given[key] for key in given.keys() - {"answers.cutoff"}}, given)
+    with pytest.raises(ReleaseMismatchError, match="the configuration says absent"):
+        check_bound({**given, "answers.further": "1"}, given)
+
+
+def test_an_empty_table_is_not_an_absent_one(tmp_path: Path) -> None:
+    """``classifier.tests = {}`` says that there are none; unset, they are inherited."""
+    inherited, none = bound(tmp_path), bound(tmp_path, classifier__tests="{}")
+    assert inherited["classifier.tests"] == "null"
+    assert none["classifier.tests"] == "{}"
+    assert bound(tmp_path, learner__params="{}") == inherited
+
+
+def test_every_section_is_bound_or_free_on_purpose(small_release: SmallRelease) -> None:
+    """A new section has to be put on one side; what is unbound does exist."""
+    assert SECTIONS - set(BOUND_SECTIONS) == {"ledger", "server"}
+    settings = small_release.settings()
+    for key in UNBOUND:
+        section, name = key.split(".")
+        assert name in type(getattr(settings, section)).model_fields
+
+
+def test_nothing_private_is_bound(tmp_path: Path) -> None:
+    """The address of the rows, which may hold a password, is not among public parameters."""
+    assert "elsewhere" not in str(bound(tmp_path, data__source="elsewhere.csv"))
