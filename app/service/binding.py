@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
@@ -30,16 +30,21 @@ UNBOUND: Final = frozenset(
         "answers.reply_padding_milliseconds",
     }
 )
-BOUND_SECTIONS: Final = (
-    "release", "data", "hypotheses", "learner", "classifier", "privacy", "answers",
-)  # fmt: skip
+BOUND_SECTIONS: Final = ("release", "data", "hypotheses", "learner", "privacy", "answers")
+DELTA_SHARES: Final[tuple[Literal["answers", "statistics"], ...]] = ("answers", "statistics")
 
 
 def bound_parameters(settings: Settings) -> dict[str, str]:
-    """Return every bound setting as canonical text, keyed as in the configuration."""
+    """Return every bound setting as canonical text, keyed as in the configuration.
+
+    What is bound is what is in force, so that a default may be written out later.
+    """
     bound: dict[str, str] = {}
     for section in BOUND_SECTIONS:
         _flatten(section, getattr(settings, section).model_dump(by_alias=True), bound)
+    _flatten("classifier", settings.published.model_dump(by_alias=True), bound)
+    for name in DELTA_SHARES:
+        bound[f"privacy.delta_shares.{name}"] = str(settings.privacy.delta_share(name))
     return {key: text for key, text in bound.items() if key not in UNBOUND}
 
 
@@ -50,7 +55,8 @@ def check_bound(opened: Mapping[str, str], given: Mapping[str, str]) -> None:
         ReleaseMismatchError: names the first setting that differs.
 
     """
-    for key in sorted(opened.keys() | given.keys()):
+    # Absent keys of [classifier] follow the other sections, so those are named first.
+    for key in sorted(opened.keys() | given.keys(), key=_inherited_last):
         if opened.get(key) != given.get(key):
             was, is_now = opened.get(key, "absent"), given.get(key, "absent")
             problem = (
@@ -58,6 +64,10 @@ def check_bound(opened: Mapping[str, str], given: Mapping[str, str]) -> None:
                 "restore it, or give the new release a ledger of its own"
             )
             raise ReleaseMismatchError(key, problem)
+
+
+def _inherited_last(key: str) -> tuple[bool, str]:
+    return key.startswith("classifier."), key
 
 
 def _flatten(key: str, value: object, bound: dict[str, str]) -> None:

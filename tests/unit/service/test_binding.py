@@ -39,7 +39,7 @@ def bound(folder: Path, text: str = CONFIGURATION, **changes: str) -> dict[str, 
         ({"answers__after": "halt"}, "answers.after", '"classifier"', '"halt"'),
         ({"hypotheses__depth": "2"}, "hypotheses.depth", "1", "2"),
         ({"learner__rule": "halving"}, "learner.rule", '"canonical"', '"halving"'),
-        ({"classifier__bins": "3"}, "classifier.bins", "null", "3"),
+        ({"classifier__bins": "3"}, "classifier.bins", "16", "3"),
         ({"data__label": "reply"}, "data.label", '"answer"', '"reply"'),
         ({"data__missing": '["-"]'}, "data.missing", '["?"]', '["-"]'),
         ({"data__classes": '["yes", "no"]'}, "data.classes", '["no","yes"]', '["yes","no"]'),
@@ -104,15 +104,23 @@ def test_an_absent_setting_is_named_as_such(tmp_path: Path) -> None:
 
 def test_an_empty_table_is_not_an_absent_one(tmp_path: Path) -> None:
     """``classifier.tests = {}`` says that there are none; unset, they are inherited."""
-    inherited, none = bound(tmp_path), bound(tmp_path, classifier__tests="{}")
-    assert inherited["classifier.tests"] == "null"
-    assert none["classifier.tests"] == "{}"
-    assert bound(tmp_path, learner__params="{}") == inherited
+    listed = {"hypotheses__tests": '{"group": ["a"]}'}
+    inherited = bound(tmp_path, **listed)
+    none = bound(tmp_path, **listed, classifier__tests="{}")
+    assert inherited["classifier.tests.group"] == '["a"]'
+    assert "classifier.tests.group" not in none
+    assert bound(tmp_path, learner__params="{}") == bound(tmp_path)
+
+
+def test_a_default_may_be_written_out(tmp_path: Path) -> None:
+    """What is in force is bound: its default, once written, changes nothing."""
+    written = bound(tmp_path, classifier__depth="1", privacy__delta_shares__answers="1")
+    check_bound(bound(tmp_path), written)
 
 
 def test_every_section_is_bound_or_free_on_purpose(small_release: SmallRelease) -> None:
     """A new section has to be put on one side; what is unbound does exist."""
-    assert SECTIONS - set(BOUND_SECTIONS) == {"ledger", "server"}
+    assert SECTIONS - set(BOUND_SECTIONS) == {"classifier", "ledger", "server"}
     settings = small_release.settings()
     for key in UNBOUND:
         section, name = key.split(".")
