@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 export CONCLAVE_TEST_DATA
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-test demo serve test lint format docs bench audit lock image clean
+.PHONY: help install install-test demo serve test lint format docs coverage bench audit lock image clean
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +21,7 @@ help:
 ##  make test [ARGS=...]       the whole suite
 ##  make lint                  ruff, strict types, import rules
 ##  make format                let ruff format the sources
+##  make coverage              branches of the pure packages that no test takes; fails on one
 ##  make docs                  print docs/settings.md anew from the settings
 ##  make bench                 the benchmarks
 ##  make audit                 the long audits
@@ -66,6 +67,10 @@ lint: install-test
 format: install-test
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+coverage: install-test
+	@$(BIN)/python -m coverage run -m pytest -q tests/unit tests/property tests/conformance
+	@$(BIN)/python -m coverage report
 
 docs: install-test
 	@$(BIN)/python -m tests.docs.settings_page > docs/settings.md
