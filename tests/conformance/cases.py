@@ -1,0 +1,225 @@
+"""Every mechanism, with what the batteries need to run it.
+
+A new mechanism module is added here; ``test_completeness`` fails until it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from app.mechanisms import (
+    exponential,
+    noisy_vote,
+    relabel,
+    semi_private,
+    sparse_vector,
+    stability,
+    universal,
+)
+from app.mechanisms.universal import Sequel
+from app.noise.discrete_gaussian import DiscreteGaussian
+from app.noise.discrete_laplace import DiscreteLaplace
+from app.noise.scripted import seeded_words
+from tests.unit.mechanisms.drawing import parameters as draw_parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from app.hypotheses.trees import Tree
+    from app.mechanisms.answering import AnsweringMechanism
+    from app.noise.source import NoiseSource
+
+HIT, STABLE = 0, (1 << 64) - 1
+CUTOFF = 3
+PROFILE = stability.Parameters(((1 << 64) - 1, 1 << 63, 1 << 20), CUTOFF)
+
+# The type checker reads these lines: a module is a mechanism.
+STABILITY: AnsweringMechanism[stability.Parameters, stability.State, int, bool] = stability
+UNIVERSAL: AnsweringMechanism[
+    universal.Parameters, universal.State, tuple[int, int], universal.Outcome
+] = universal
+NOISY_VOTE: AnsweringMechanism[
+    noisy_vote.Parameters, noisy_vote.State, Sequence[int], noisy_vote.Outcome
+] = noisy_vote
+SPARSE_VECTOR: AnsweringMechanism[
+    sparse_vector.Parameters, sparse_vector.State, int, sparse_vector.Outcome
+] = sparse_vector
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One query of a run: a private value, and words enough for its step."""
+
+    private_value: Any
+    words: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class AnsweringCase:
+    """A mechanism that answers query after query.
+
+    Attributes:
+        name: of its module.
+        mechanism: the module.
+        parameters: with room for many answers besides those that end a run.
+        asks: of several queries, far from each other.
+        ending: what, asked ``ending_count`` times, ends a run.
+        lasting: what never ends a run by itself; None where every answer counts.
+        hits: unstable asks with the same words and different private values.
+        bad_parameters: each raises when it is called.
+
+    """
+
+    name: str
+    mechanism: AnsweringMechanism[Any, Any, Any, Any]
+    parameters: Any
+    asks: Sequence[Ask]
+    ending: Ask
+    ending_count: int
+    lasting: Ask | None
+    hits: Sequence[Ask]
+    bad_parameters: Sequence[Callable[[], object]]
+
+
+@dataclass(frozen=True)
+class OneShotCase:
+    """A mechanism that draws once.
+
+    Attributes:
+        name: of its module.
+        draw: the module's function.
+        tree_of: the hypothesis in what was drawn.
+
+    """
+
+    name: str
+    draw: Callable[[exponential.Parameters, Any, NoiseSource], Any]
+    tree_of: Callable[[Any], Tree]
+
+
+def universal_parameters(*, coin: bool = False) -> universal.Parameters:
+    """Return parameters of the universal algorithm over three labels."""
+    return universal.Parameters(
+        stability=PROFILE,
+        class_count=3,
+        answer_limit=1000,
+        after=Sequel.CLASSIFIER,
+        on_cutoff=Sequel.HALT,
+        unstable_gets_coin=coin,
+    )
+
+
+def _universal_case(*, coin: bool) -> AnsweringCase:
+    values = [(0, 0), (1, 0), (2, 1), (0, 2), (1, 500)]
+    hit_words = (HIT, 1 << 62) if coin else (HIT,)
+    return AnsweringCase(
+        name="universal",
+        mechanism=UNIVERSAL,
+        parameters=universal_parameters(coin=coin),
+        asks=[Ask(value, (1 << 40, 1 << 62)) for value in values],
+        ending=Ask((1, 0), hit_words),
+        ending_count=CUTOFF,
+        lasting=Ask((1, 0), (STABLE,)),
+        hits=[Ask(value, hit_words) for value in values],
+        bad_parameters=[
+            lambda: universal.Parameters(PROFILE, 1, 5, Sequel.HALT, Sequel.HALT, coin),
+            lambda: universal.Parameters(PROFILE, 2, -1, Sequel.HALT, Sequel.HALT, coin),
+        ],
+    )
+
+
+def _sparse_vector_case(*, refreshed: bool) -> AnsweringCase:
+    """Values far from the threshold decide, whatever the noise of scale 2."""
+    far, words = 10**6, tuple(islice(seeded_words(2), 64))
+    scale = Fraction(2)
+    common = {"threshold_noise": DiscreteLaplace(scale), "query_noise": DiscreteLaplace(scale)}
+    return AnsweringCase(
+        name="sparse_vector",
+        mechanism=SPARSE_VECTOR,
+        parameters=sparse_vector.Parameters(
+            threshold=0, cutoff=CUTOFF, refreshed=refreshed, **common
+        ),
+        asks=[Ask(value, words) for value in (0, 3, -far, 1, far)],
+        ending=Ask(-far, words),
+        ending_count=CUTOFF,
+        lasting=Ask(far, words),
+        hits=[Ask(value, words) for value in (-far, -2 * far, -far - 1)],
+        bad_parameters=[
+            lambda: sparse_vector.Parameters(threshold=0, cutoff=0, refreshed=refreshed, **common)
+        ],
+    )
+
+
+def _noisy_vote_case(class_count: int) -> AnsweringCase:
+    """Every answer counts towards the end; none is unstable."""
+    words = tuple(islice(seeded_words(3), 4096))
+
+    def parameters(**changes: int) -> noisy_vote.Parameters:
+        numbers = {"class_count": class_count, "ensemble_size": 9, "answer_limit": 4} | changes
+        return noisy_vote.Parameters(vote_noise=DiscreteGaussian(Fraction(9)), **numbers)
+
+    rest = (0,) * (class_count - 2)
+    asks = [Ask((votes, 9 - votes, *rest), words) for votes in (0, 4, 5, 9)]
+    return AnsweringCase(
+        name="noisy_vote",
+        mechanism=NOISY_VOTE,
+        parameters=parameters(),
+        asks=asks,
+        ending=asks[1],
+        ending_count=4,
+        lasting=None,
+        hits=[],
+        bad_parameters=[
+            lambda: parameters(class_count=1),
+            lambda: parameters(ensemble_size=0),
+            lambda: parameters(answer_limit=0),
+        ],
+    )
+
+
+ANSWERING_CASES = [
+    AnsweringCase(
+        name="stability",
+        mechanism=STABILITY,
+        parameters=PROFILE,
+        asks=[Ask(distance, (1 << 40,)) for distance in (0, 1, 2, 3, 10**6)],
+        ending=Ask(0, (HIT,)),
+        ending_count=CUTOFF,
+        lasting=Ask(0, (STABLE,)),
+        hits=[Ask(distance, (HIT,)) for distance in (0, 1, 2, 3, 10**6)],
+        bad_parameters=[
+            lambda: stability.Parameters((), 1),
+            lambda: stability.Parameters((1, 2), 1),
+            lambda: stability.Parameters((1 << 64,), 1),
+            lambda: stability.Parameters((1,), 0),
+        ],
+    ),
+    _universal_case(coin=False),
+    _universal_case(coin=True),
+    _sparse_vector_case(refreshed=False),
+    _sparse_vector_case(refreshed=True),
+    _noisy_vote_case(2),
+    _noisy_vote_case(3),
+]
+
+ONE_SHOT_CASES = [
+    OneShotCase("exponential", exponential.draw, lambda drawn: drawn),
+    OneShotCase("relabel", relabel.draw, lambda drawn: drawn.private_hypothesis),
+    OneShotCase("semi_private", semi_private.draw, lambda drawn: drawn),
+]
+
+BAD_DRAW_PARAMETERS: list[Callable[[], object]] = [
+    lambda: draw_parameters(Fraction(0)),
+    lambda: draw_parameters(Fraction(-1)),
+    lambda: draw_parameters(Fraction(10**6)),
+    lambda: draw_parameters(row_count=0),
+]
+
+DETERMINISTIC = {"subsample_aggregate"}
+"""Functions of the votes without a draw: nothing of theirs leaves by itself."""
+
+INTERFACES = {"answering"}
+"""Modules that implement nothing."""

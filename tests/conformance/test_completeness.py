@@ -1,0 +1,23 @@
+"""No mechanism escapes the batteries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.conformance.cases import (
+    ANSWERING_CASES,
+    DETERMINISTIC,
+    INTERFACES,
+    ONE_SHOT_CASES,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_every_mechanism_is_in_a_battery(repository: Path) -> None:
+    """Each module of the folder is answering, one-shot, deterministic or an interface."""
+    modules = {path.stem for path in (repository / "app/mechanisms").glob("*.py")} - {"__init__"}
+    answering = {case.name for case in ANSWERING_CASES}
+    one_shot = {case.name for case in ONE_SHOT_CASES}
+    assert modules == answering | one_shot | DETERMINISTIC | INTERFACES
