@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from app.ledger.store import Ledger, Transaction
     from app.noise.source import NoiseSource
     from app.service.configure import Configuration
-    from app.service.draw_ensemble import AnsweringParts
-    from app.service.draw_parameters import EnsembleParameters
+    from app.service.draw_ensemble import AnsweringParts, DrawnEnsemble
     from app.service.progress import Progress
 
 ShareEvent = TypeVar("ShareEvent", ShareCharged, ShareReserved)
@@ -71,12 +70,14 @@ def open_release(
         check_classifier_draw(configuration, row_count=rows.count)
         _begin(configuration, ledger=ledger, rows=rows, noise=noise)
     _check_same(configuration, ledger=ledger, rows=rows)
+    secret = read_piece(ledger, RELEASE_SECRET)
     if parameters is None:
         parts = read_ensemble(configuration, ledger)
     else:
-        parts = _draw(
-            configuration, parameters, ledger=ledger, rows=rows, noise=noise, progress=progress
+        drawn = draw_ensemble(
+            configuration, parameters, rows=rows, secret=secret, noise=noise, progress=progress
         )
+        parts = _persist(configuration, drawn, ledger)
     return _release(configuration, parts, ledger=ledger, rows=rows)
 
 
@@ -154,20 +155,8 @@ def _check_same(configuration: Configuration, *, ledger: Ledger, rows: PrivateRo
         raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")
 
 
-def _draw(
-    configuration: Configuration,
-    parameters: EnsembleParameters,
-    *,
-    ledger: Ledger,
-    rows: PrivateRows,
-    noise: NoiseSource,
-    progress: Progress,
-) -> AnsweringParts:
-    """Draw under the charge, and persist what was drawn before anything uses it."""
-    secret = read_piece(ledger, RELEASE_SECRET)
-    drawn = draw_ensemble(
-        configuration, parameters, rows=rows, secret=secret, noise=noise, progress=progress
-    )
+def _persist(configuration: Configuration, drawn: DrawnEnsemble, ledger: Ledger) -> AnsweringParts:
+    """Persist what was drawn under the charge, before anything uses it."""
     with ledger.transaction() as transaction:
         is_first = transaction.state.ensemble is None
         if is_first:
