@@ -12,20 +12,20 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
-import random
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import mean
+from typing import TYPE_CHECKING
 
 import structlog
 
-from app.settings import load_settings
-from benchmarks.measuring.circumstances import ROOT, circumstances
-from benchmarks.measuring.trials import Trial, read_rows, run_trial
+from benchmarks.measuring.circumstances import circumstances
+from benchmarks.measuring.releases import ENSEMBLE, RELABEL, RULE, run_releases
+
+if TYPE_CHECKING:
+    from benchmarks.measuring.trials import Trial
 
 HEADING = (
-    f"{'case':<28}{'answered':>10}{'unstable':>10}{'first':>8}{'rows':>8}"
+    f"{'case':<30}{'answered':>10}{'unstable':>10}{'first':>8}{'rows':>8}"
     f"{'switched':>10}{'open s':>8}{'draw s':>8}"
 )
 
@@ -39,14 +39,11 @@ class Case:
     changes: dict[str, str]
 
 
-ENSEMBLE = "CONCLAVE_ANSWERS__ENSEMBLE"
-RULE = "CONCLAVE_LEARNER__RULE"
-RELABEL = "CONCLAVE_PRIVACY__SHARES__RELABEL"
 CASES = (
     Case("adult, canonical, k = 800", "adult", {ENSEMBLE: "800"}),
     Case("adult, canonical, k = 1600", "adult", {ENSEMBLE: "1600"}),
-    Case("adult, k = 800, as it is", "adult", {ENSEMBLE: "800", RELABEL: "0"}),
-    Case("adult, k = 1600, as it is", "adult", {ENSEMBLE: "1600", RELABEL: "0"}),
+    Case("adult, k = 800, unrelabelled", "adult", {ENSEMBLE: "800", RELABEL: "0"}),
+    Case("adult, k = 1600, unrelabelled", "adult", {ENSEMBLE: "1600", RELABEL: "0"}),
     Case("skin, canonical, k = 800", "skin", {ENSEMBLE: "800", RULE: "canonical"}),
     Case("skin, halving, k = 1200", "skin", {ENSEMBLE: "1200", RULE: "halving"}),
 )
@@ -63,7 +60,8 @@ def main() -> None:
     print(HEADING)
     for case in CASES:
         if arguments.only in case.name:
-            print(_line(case, _run(case, arguments.releases)), flush=True)
+            trials = run_releases(case.data, case.changes, arguments.releases)
+            print(_line(case, trials), flush=True)
 
 
 def _arguments() -> argparse.Namespace:
@@ -73,24 +71,10 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _run(case: Case, releases: int) -> list[Trial]:
-    folder = Path(os.environ.get("CONCLAVE_TEST_DATA") or ROOT.parent / "shared" / "data")
-    example = ROOT / "examples" / f"{case.data}.toml"
-    changes = {"CONCLAVE_DATA__SOURCE": str(folder / case.data / "train.csv"), **case.changes}
-    schema = load_settings(example, changes).data.public_schema()
-    rows = read_rows(folder / case.data / "test.csv", schema)
-    order = random.SystemRandom()
-    trials = []
-    for _ in range(releases):
-        order.shuffle(rows)
-        trials.append(run_trial(example, changes, rows, with_switch=True))
-    return trials
-
-
 def _line(case: Case, trials: list[Trial]) -> str:
     switched = mean(trial.classifier_accuracy or 0.0 for trial in trials)
     return (
-        f"{case.name:<28}{mean(trial.answered for trial in trials):>10.0f}"
+        f"{case.name:<30}{mean(trial.answered for trial in trials):>10.0f}"
         f"{mean(trial.unstable for trial in trials):>10.1f}"
         f"{mean(trial.accuracy_first for trial in trials):>8.3f}"
         f"{mean(trial.accuracy_rows for trial in trials):>8.3f}{switched:>10.4f}"

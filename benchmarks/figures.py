@@ -17,33 +17,24 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
-import random
 from dataclasses import asdict
-from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING
 
 import structlog
 
-from app.settings import load_settings
-from benchmarks.measuring.circumstances import ROOT, circumstances
-from benchmarks.measuring.trials import read_rows, run_trial
+from benchmarks.measuring.circumstances import circumstances
+from benchmarks.measuring.releases import ENSEMBLE, RELABEL, RULE, run_releases
 
 if TYPE_CHECKING:
     from benchmarks.measuring.trials import Trial
-
-ENSEMBLE = "CONCLAVE_ANSWERS__ENSEMBLE"
-RULE = "CONCLAVE_LEARNER__RULE"
-RELABEL = "CONCLAVE_PRIVACY__SHARES__RELABEL"
-SOURCE = "CONCLAVE_DATA__SOURCE"
 
 
 def main() -> None:
     """Run the releases and print their figures."""
     arguments = _arguments()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    trials = _trials(arguments)
+    trials = run_releases(arguments.data, _changes(arguments), arguments.releases)
     document = {
         "circumstances": circumstances(),
         "setting": vars(arguments),
@@ -65,9 +56,9 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _changes(arguments: argparse.Namespace, folder: Path) -> dict[str, str]:
+def _changes(arguments: argparse.Namespace) -> dict[str, str]:
     """Return what the arguments change in the example, as environment variables."""
-    changes = {SOURCE: str(folder / arguments.data / "train.csv")}
+    changes = {}
     if arguments.ensemble is not None:
         changes[ENSEMBLE] = str(arguments.ensemble)
     if arguments.rule is not None:
@@ -75,20 +66,6 @@ def _changes(arguments: argparse.Namespace, folder: Path) -> dict[str, str]:
     if arguments.no_relabelling:
         changes[RELABEL] = "0"
     return changes
-
-
-def _trials(arguments: argparse.Namespace) -> list[Trial]:
-    folder = Path(os.environ.get("CONCLAVE_TEST_DATA") or ROOT.parent / "shared" / "data")
-    example = ROOT / "examples" / f"{arguments.data}.toml"
-    changes = _changes(arguments, folder)
-    schema = load_settings(example, changes).data.public_schema()
-    rows = read_rows(folder / arguments.data / "test.csv", schema)
-    order = random.SystemRandom()
-    trials = []
-    for _ in range(arguments.releases):
-        order.shuffle(rows)
-        trials.append(run_trial(example, changes, rows, with_switch=True))
-    return trials
 
 
 def _mean(trials: list[Trial]) -> dict[str, float]:
