@@ -2,7 +2,7 @@
 
 **Algorithm.** The corrected A_stab with a hit profile in place of threshold
 noise (Theorem A of the privacy design; Bassily, Thakkar, Thakurta 2018,
-Algorithm 1, is the ancestor).  A query at distance d from instability is a hit
+Algorithm 2, is the ancestor).  A query at distance d from instability is a hit
 with probability p_d, decided by a fresh coin; the run halts at the T-th hit.
 
 **Claim.** With a table that passes ``app.accounting.profile.check``, any
