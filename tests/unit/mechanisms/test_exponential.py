@@ -61,11 +61,9 @@ def test_a_large_share_draws_the_best_hypothesis() -> None:
 
 
 def test_the_drawn_law_is_that_of_the_weights() -> None:
-    """Drawn trees follow exp(-epsilon errors / 2), by chi-square.
-
-    With 12 trees and 4,000 draws from a fixed seed the statistic has 11
-    degrees of freedom; 45 is exceeded with probability 5e-6.
-    """
+    """Drawn trees follow exp(-epsilon errors / 2), by chi-square."""
+    # With 12 trees and 4,000 draws from a fixed seed the statistic has 11
+    # degrees of freedom; 45 is exceeded with probability 5e-6.
     bits, labels = private_rows()
     given = parameters(Fraction(1, 4))
     noise = ScriptedNoise(seeded_words(5))

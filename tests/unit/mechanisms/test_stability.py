@@ -89,7 +89,7 @@ def test_parameters_and_states_are_frozen() -> None:
     """Neither can be changed in place."""
     for frozen in (PARAMETERS, State()):
         with pytest.raises((FrozenInstanceError, AttributeError, TypeError)):
-            frozen.hit_count = 7  # type: ignore[union-attr,misc]
+            frozen.hit_count = 7  # type: ignore[union-attr,misc]  # that is the point
 
 
 def test_words_have_sixty_four_bits() -> None:

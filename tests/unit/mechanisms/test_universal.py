@@ -143,4 +143,4 @@ def test_a_run_begins_with_nothing_answered() -> None:
 def test_parameters_that_cannot_run_are_refused(changed: dict[str, int], claim: str) -> None:
     """A single class and a negative limit raise."""
     with pytest.raises(InvariantError, match=claim):
-        parameters(**changed)  # type: ignore[arg-type]
+        parameters(**changed)  # type: ignore[arg-type]  # the names differ by case
