@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from app.ledger.store import Transaction
     from app.mechanisms.universal import Phase
     from app.noise.source import NoiseSource
-    from app.service.batch import Decision
+    from app.service.batch import Decision, Fresh
     from app.service.models import Query
     from app.service.release import Release
 
@@ -46,6 +46,7 @@ class QueryAnswerer:
         self.replays = ReplayIndex()
         self._noise = noise
         self._is_uncertain = False
+        self._undelivered: Sequence[Fresh] = ()  # drawn, and not known to be committed
         self.observe = observe
         self._read_replays(answered_before=0)
         self.replays.add_keys(release.ledger.keys())
@@ -64,6 +65,10 @@ class QueryAnswerer:
 
         """
         try:
+            if self._undelivered:
+                # That a commit failed may tell of its draws, by their size on a full
+                # disk: they are recorded, and count, before anything new is drawn.
+                self._answer_batch(())
             return self._answer_batch([self.identify(query) for query in queries])
         except (UnavailableError, IntegrityError):
             raise
@@ -76,10 +81,11 @@ class QueryAnswerer:
             unknown = self._replay(transaction, tickets)
             private_values = self._vote(unknown)
             batch, decisions = self._step(tickets, private_values)
+            self._undelivered = batch.fresh
             self._append(transaction, batch)
             self.observe(Step.COMMIT, Edge.BEFORE)
             self._is_uncertain = True  # until the commit is known to have happened
-        self._is_uncertain = False
+        self._is_uncertain, self._undelivered = False, ()
         self.observe(Step.COMMIT, Edge.AFTER)
         self._adopt(transaction, batch)
         return decisions
@@ -133,6 +139,7 @@ class QueryAnswerer:
             private_values=private_values,
             noise=self._noise,
         )
+        batch.restore(self._undelivered)
         decisions = [batch.decide(ticket) for ticket in tickets]
         self.observe(Step.STEP, Edge.AFTER)
         return batch, decisions

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import BudgetExhaustedError, IdempotencyConflictError, RequestError
 from app.mechanisms import universal
-from app.mechanisms.universal import Phase
+from app.mechanisms.universal import Outcome, Phase, State
 from app.service.replay_index import Recorded, ReplayIndex, check_same_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from app.mechanisms.universal import Parameters, State
+    from app.mechanisms.universal import Parameters
     from app.noise.source import NoiseSource
     from app.service.models import Query
 
@@ -80,6 +80,21 @@ class Batch:
         """The phase after the decisions so far."""
         return universal.phase(self._parameters, self.state)
 
+    def restore(self, undelivered: Iterable[Fresh]) -> None:
+        """Take up answers that were drawn before and whose commit failed.
+
+        None is drawn again; one that is recorded by now, because its commit
+        happened after all or another process answered it, is left as it is.
+        """
+        for fresh in undelivered:
+            known = self._replays.find_by_vector(fresh.ticket.vector_digest)
+            if known is None and self.phase is Phase.ENSEMBLE:
+                label, stable = fresh.recorded.label, fresh.recorded.stable
+                self.state = State(
+                    self.state.answered_count + 1, self.state.unstable_count + (not stable)
+                )
+                self._record(fresh.ticket, Outcome(label, stable))
+
     def decide(self, ticket: Ticket) -> Decision:
         """Decide one query: idempotency key, recorded vector, phase, in this order."""
         try:
@@ -114,11 +129,14 @@ class Batch:
         self.state, outcome = universal.step(
             self._parameters, self.state, private_value, self._noise
         )
+        self._remember_key(ticket)
+        return self._record(ticket, outcome)
+
+    def _record(self, ticket: Ticket, outcome: Outcome) -> Fresh:
         recorded = Recorded(self.state.answered_count, outcome.label, outcome.stable)
         fresh = Fresh(ticket, recorded)
         self.fresh.append(fresh)
         self._fresh_by_vector[ticket.vector_digest] = recorded
-        self._remember_key(ticket)
         return fresh
 
     def _remember_key(self, ticket: Ticket) -> None:

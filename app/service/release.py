@@ -35,6 +35,7 @@ class Release:
         private_ensemble: the k fitted learners, while they answer.
         private_rows: kept while the classifier may still be drawn from them.
         classifier: the published classifier, once there is one.
+        private_classifier: drawn, and not known to be published; private.
 
     """
 
@@ -46,6 +47,7 @@ class Release:
     private_ensemble: Ensemble | None
     private_rows: PrivateRows | None
     classifier: PublishedClassifier | None = None
+    private_classifier: PublishedClassifier | None = None
 
     def __post_init__(self) -> None:
         """Keep of the private state only what is still needed."""
@@ -109,6 +111,7 @@ class Release:
         """Take over committed state, the published classifier included."""
         if state.classifier is not None and self.classifier is None:
             self.classifier = read_published(state.classifier)
+            self.private_classifier = None
         self.state = state
         self._forget()
 

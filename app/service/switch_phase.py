@@ -2,7 +2,8 @@
 
 The share is charged in a commit of its own before the private rows are read.
 A crash between charge and publication left no trace outside: the next start
-draws again under the same charge.
+draws again under the same charge; a commit that fails publishes the same draw
+later.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def switch_phase(release: Release, noise: NoiseSource) -> None:
     _charge(release)
     if release.classifier is not None:
         return
-    drawn = draw_classifier(release, noise)
+    # Drawn once: that its publication fails may tell of its length, on a full disk.
+    drawn = release.private_classifier or draw_classifier(release, noise)
+    release.private_classifier = drawn
     with release.ledger.transaction() as transaction:
         if transaction.state.classifier is None:
             transaction.append(ClassifierPublished(classifier=drawn.json.decode()))

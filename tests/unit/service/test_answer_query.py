@@ -161,16 +161,51 @@ def test_an_entry_that_halts_is_obeyed(small_release: SmallRelease) -> None:
 
 
 def test_a_refused_commit_leaves_no_trace(small_release: SmallRelease) -> None:
-    """What was drawn for a refused commit is forgotten, and drawn anew when asked again."""
+    """A refused commit changes neither the ledger nor what is committed, keys included."""
     ledger = FaultyLedger(small_release)
-    answerer = small_release.answerer([HIT, HIT, STABLE], ledger=ledger)
+    answerer = small_release.answerer([HIT, STABLE], ledger=ledger)
     before = ledger.read_state()
     ledger.faults = ["refused"]
     with pytest.raises(LedgerUnavailableError):
         answerer.answer_batch([ask(1, "k"), ask(2)])
     assert ledger.read_state() == before
     assert answerer.release.state == before
-    assert answers(answerer.answer_batch([ask(2, "k")])) == [Recorded(1, 1, stable=True)]
+    assert answers(answerer.answer_batch([ask(2, "k")])) == [Recorded(2, 1, stable=True)]
+
+
+def test_what_a_refused_commit_drew_is_never_drawn_again(small_release: SmallRelease) -> None:
+    """On a full disk a refusal may tell of a hit, by its length: the hit stays, and counts."""
+    ledger = FaultyLedger(small_release)
+    answerer = small_release.answerer([HIT] * 5, ledger=ledger)
+    ledger.faults = ["refused"] * 5
+    for _ in range(5):
+        with pytest.raises(LedgerUnavailableError):
+            answerer.answer_batch([ask(1)])
+    assert answers(answerer.answer_batch([ask(2), ask(1)])) == [
+        Recorded(2, None, stable=False),
+        Recorded(1, None, stable=False),
+    ]
+    state = ledger.read_state()
+    assert (state.answered, state.unstable, answerer.phase) == (2, 2, Phase.HALTED)
+    verify(ledger)
+
+
+def test_draws_of_a_refused_commit_come_after_another_process(small_release: SmallRelease) -> None:
+    """They are numbered anew, what was answered meanwhile is left, and a halt ends them."""
+    ledger = FaultyLedger(small_release)
+    answerer = small_release.answerer([STABLE, HIT, STABLE], ledger=ledger)
+    ledger.faults = ["refused"]
+    with pytest.raises(LedgerUnavailableError):
+        answerer.answer_batch([ask(1), ask(2), ask(3)])
+    other = small_release.answerer([HIT])
+    assert answers(other.answer_batch([ask(1)])) == [Recorded(1, None, stable=False)]
+    decisions = answerer.answer_batch([ask(1), ask(2), ask(3)])
+    assert answers(decisions[:2]) == [
+        Recorded(1, None, stable=False),
+        Recorded(2, None, stable=False),
+    ]
+    assert isinstance(decisions[2], BudgetExhaustedError)
+    verify(ledger)
 
 
 def test_a_commit_of_unknown_outcome_is_found_by_the_next_batch(
