@@ -127,7 +127,6 @@ def writer_of(
     on_change: Callable[[], None] = lambda: None,
     on_stop: Callable[[IntegrityError], None] = lambda _: None,
     pending_queries_max: int = 10_000,
-    padding_seconds: float = 0.0,
 ) -> Writer:
     """Return a writer around a scripted answerer; its loop must be running."""
     return Writer(
@@ -136,5 +135,4 @@ def writer_of(
         on_change=on_change,
         on_stop=on_stop,
         pending_queries_max=pending_queries_max,
-        padding_seconds=padding_seconds,
     )

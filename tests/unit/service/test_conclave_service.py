@@ -76,7 +76,6 @@ async def serving(
         switch=lambda: switch_phase(answerer.release, seeded_noise(4)),
         on_stop=told.append,
         pending_queries_max=100,
-        padding_seconds=0.0,
     )
     service.start()
     try:

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.errors import LedgerUnavailableError
+from app.errors import InvariantError, LedgerUnavailableError
+from app.ledger.verify import verify
+from app.mechanisms.universal import Phase
+from app.noise.scripted import ScriptedNoise
 from app.service import switch_phase as module
-from app.service.switch_phase import draw_classifier, switch_phase
+from app.service.switch_phase import draw_classifier, public_points, switch_phase
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.small_release import STABLE, SmallRelease, ask, seeded_noise
 
@@ -17,6 +20,22 @@ if TYPE_CHECKING:
     from app.service.published_classifier import PublishedClassifier
     from app.service.release import Release
     from tests.unit.service.faulty_ledger import Fault
+
+
+MARGINS = (-30, -1, 1, 30)
+
+
+def answered(release: SmallRelease) -> Release:
+    """Give every answer of the ensemble, and return the release that is to switch."""
+    answerer = release.answerer([STABLE] * 4)
+    answerer.answer_batch([ask(margin) for margin in MARGINS])
+    assert answerer.release.is_switching
+    return answerer.release
+
+
+def kinds(release: Release) -> list[str]:
+    """Return the kinds of the entries after the ensemble's answers."""
+    return [str(entry["kind"]) for entry in release.ledger.public_entries(6, 100)]
 
 
 @pytest.mark.parametrize(
@@ -32,7 +51,7 @@ def test_the_classifier_is_drawn_once(
     """A publication that fails, which may tell of the draw, is tried again with the same draw."""
     ledger = FaultyLedger(small_release)
     answerer = small_release.answerer([STABLE] * 4, ledger=ledger)
-    answerer.answer_batch([ask(margin) for margin in (-30, -1, 1, 30)])
+    answerer.answer_batch([ask(margin) for margin in MARGINS])
     drawn: list[PublishedClassifier] = []
 
     def draw(release: Release, noise: NoiseSource) -> PublishedClassifier:
@@ -55,3 +74,94 @@ def test_the_classifier_is_drawn_once(
         "answers",
         "classifier",
     ]
+
+
+def test_the_charge_has_an_entry_of_its_own_before_rows_are_read(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the draw begins the share is committed as charged and nothing is reserved."""
+    release = answered(small_release)
+
+    def draw(given: Release, noise: NoiseSource) -> PublishedClassifier:
+        state = small_release.ledger().read_state()
+        assert state.charge_of("classifier") is not None
+        assert state.reserved == ()
+        assert state.classifier is None
+        return draw_classifier(given, noise)
+
+    monkeypatch.setattr(module, "draw_classifier", draw)
+    switch_phase(release, seeded_noise())
+    assert kinds(release) == ["ShareCharged", "ClassifierPublished"]
+    verify(release.ledger, expect_head=None)
+
+
+def test_a_crash_after_the_charge_draws_at_the_next_start(small_release: SmallRelease) -> None:
+    """Charged and not published, a restart waits for the switch and draws under that charge."""
+    with pytest.raises(InvariantError, match="the scripted noise has ended"):
+        switch_phase(answered(small_release), ScriptedNoise([]))
+    restarted = small_release.open(noise=ScriptedNoise([]))
+    assert restarted.is_switching
+    assert restarted.state.charge_of("classifier") is not None
+    assert restarted.private_rows is not None
+    switch_phase(restarted, seeded_noise())
+    assert kinds(restarted) == ["ShareCharged", "ClassifierPublished"]
+
+
+def test_a_published_classifier_is_never_drawn_again(small_release: SmallRelease) -> None:
+    """A restart serves the published document, byte for byte, and keeps no row."""
+    release = answered(small_release)
+    switch_phase(release, seeded_noise())
+    restarted = small_release.open(noise=ScriptedNoise([]))
+    assert not restarted.is_switching
+    assert restarted.phase is Phase.CLASSIFIER
+    assert restarted.classifier == release.classifier
+    assert restarted.private_rows is None
+    assert restarted.private_ensemble is None
+    switch_phase(restarted, ScriptedNoise([]))
+    assert kinds(restarted) == ["ShareCharged", "ClassifierPublished"]
+
+
+def test_rows_are_let_go_once_the_classifier_is_published(small_release: SmallRelease) -> None:
+    """They are kept until the publication is committed, and no longer."""
+    release = answered(small_release)
+    assert release.private_rows is not None
+    switch_phase(release, seeded_noise())
+    assert release.private_rows is None
+    with pytest.raises(InvariantError, match="kept until the classifier is drawn"):
+        release.rows_for_drawing()
+
+
+def test_of_two_processes_one_publishes(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that was overtaken while it drew serves what the other published."""
+    slow, fast = answered(small_release), small_release.open()
+
+    def overtaken(given: Release, noise: NoiseSource) -> PublishedClassifier:
+        drawn = draw_classifier(given, noise)
+        monkeypatch.setattr(module, "draw_classifier", draw_classifier)
+        switch_phase(fast, seeded_noise(8))
+        return drawn
+
+    monkeypatch.setattr(module, "draw_classifier", overtaken)
+    switch_phase(slow, seeded_noise(7))
+    assert slow.classifier == fast.classifier
+    assert kinds(slow) == ["ShareCharged", "ClassifierPublished"]
+
+
+def test_the_public_points_are_the_queries_answered(small_release: SmallRelease) -> None:
+    """Every recorded vector, clipped and encoded as rows are, in the order of the answers."""
+    release = small_release.answerer([STABLE] * 4)
+    release.answer_batch([ask(70), ask(-3, group="other"), ask(None, group="?"), ask(2, group="b")])
+    points = public_points(release.release)
+    assert points[:, 1].tolist() == [0.0, 2.0, 3.0, 1.0]
+    assert points[[0, 1, 3], 0].tolist() == [50.0, -3.0, 2.0]
+    assert points[2, 0] != points[2, 0]
+
+
+def test_without_answers_no_point_restricts_the_class(small_release: SmallRelease) -> None:
+    """Where nothing was asked every public test stays in the classifier's class."""
+    release = SmallRelease(small_release.folder, {"privacy__shares__answers": "0"}).open()
+    assert public_points(release).shape == (0, 2)
+    switch_phase(release, seeded_noise())
+    assert release.classifier is not None

@@ -240,20 +240,6 @@ def test_one_caller_is_never_too_many() -> None:
     run(test())
 
 
-@pytest.mark.parametrize("failure", [None, LedgerUnavailableError("no commit")])
-def test_a_reply_takes_the_padded_time(failure: Exception | None) -> None:
-    """Answers and refusals alike are held until the public constant has passed."""
-
-    async def test() -> None:
-        answerer = ScriptedAnswerer(failures=[failure])
-        async with running(writer_of(answerer, padding_seconds=0.05)) as writer:
-            started = asyncio.get_running_loop().time()
-            await writer.submit(queries(1))
-            assert asyncio.get_running_loop().time() - started >= 0.05
-
-    run(test())
-
-
 # -- the switch ------------------------------------------------------------------
 
 

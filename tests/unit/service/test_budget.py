@@ -1,0 +1,89 @@
+"""The budget: public quantities of one moment, folded from the entries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.service.budget import budget_view
+from app.service.switch_phase import switch_phase
+from tests.unit.service.small_release import HIT, STABLE, SmallRelease, ask, seeded_noise
+
+if TYPE_CHECKING:
+    import pytest
+
+    from app.ledger.fold import LedgerState
+
+
+def test_it_shows_what_is_charged_reserved_and_left(small_release: SmallRelease) -> None:
+    """Every member that the interface names, with numbers as JSON numbers."""
+    answerer = small_release.answerer([STABLE, HIT, STABLE])
+    answerer.answer_batch([ask(1), ask(2), ask(3)])
+    head = answerer.release.state.head
+    withheld = 0.01 * 2**-20
+    assert budget_view(answerer.release) == {
+        "release": {"name": "small"},
+        "phase": "ensemble",
+        "switching": False,
+        "epsilon": 20.0,
+        "delta": 0.01,
+        "charged": [
+            {"mechanism": "relabel", "epsilon": 2.0, "delta": withheld / 2},
+            {"mechanism": "answers", "epsilon": 12.0, "delta": 0.01 * (1 - 2**-20)},
+        ],
+        "reserved": [{"mechanism": "classifier", "epsilon": 6.0, "delta": withheld / 2}],
+        "queries": {"answered": 3, "limit": 4, "left": 1},
+        "unstable": {"count": 1, "cutoff": 2, "left": 1},
+        "ensemble": {"size": 5},
+        "ledger": {"sequence": head.sequence, "head": head.hash},
+    }
+
+
+def test_it_shows_a_switch_under_way_and_its_end(small_release: SmallRelease) -> None:
+    """Between the last answer and the publication the phase is the classifier's already."""
+    release = small_release.answerer([STABLE] * 4)
+    release.answer_batch([ask(margin) for margin in (1, 2, 3, 4)])
+    waiting = budget_view(release.release)
+    assert (waiting["phase"], waiting["switching"]) == ("classifier", True)
+    assert waiting["queries"] == {"answered": 4, "limit": 4, "left": 0}
+    switch_phase(release.release, seeded_noise())
+    done = budget_view(release.release)
+    assert (done["phase"], done["switching"], done["reserved"]) == ("classifier", False, [])
+
+
+def test_it_shows_a_halt(small_release: SmallRelease) -> None:
+    """After hit T the phase is halted; what is reserved stays reserved."""
+    release = small_release.answerer([HIT, HIT])
+    release.answer_batch([ask(1), ask(2), ask(3)])
+    halted = budget_view(release.release)
+    assert halted["phase"] == "halted"
+    assert halted["unstable"] == {"count": 2, "cutoff": 2, "left": 0}
+    assert halted["queries"] == {"answered": 2, "limit": 4, "left": 2}
+    assert halted["reserved"] != []
+
+
+def test_without_an_answers_share_there_is_no_ensemble(small_release: SmallRelease) -> None:
+    """A release that starts in phase classifier has no answer left and no learner."""
+    release = SmallRelease(small_release.folder, {"privacy__shares__answers": "0"}).open()
+    shown = budget_view(release)
+    assert shown["ensemble"] == {"size": 0}
+    assert shown["queries"] == {"answered": 0, "limit": 0, "left": 0}
+    assert shown["phase"] == "classifier"
+
+
+def test_it_is_of_one_moment(small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit in the middle of reading does not mix two states in one reply."""
+    release = small_release.answerer([HIT, HIT])
+    release.answer_batch([ask(1)])
+    before, phase_at = release.release.state, type(release.release).phase_at
+
+    def commit_meanwhile(given: object, state: LedgerState) -> object:
+        monkeypatch.undo()
+        release.answer_batch([ask(2)])
+        return phase_at(given, state)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(release.release), "phase_at", commit_meanwhile)
+    shown = budget_view(release.release)
+    assert release.release.state != before
+    assert shown["phase"] == "ensemble"
+    assert shown["unstable"] == {"count": 1, "cutoff": 2, "left": 1}
+    assert shown["ledger"] == {"sequence": before.head.sequence, "head": before.head.hash}

@@ -1,0 +1,86 @@
+"""What this version does not serve is refused by name, before anything is opened."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.errors import ConfigurationError
+from app.service.configure import configure, warn_if_infeasible
+from tests.unit.service.small_release import SmallRelease
+
+SERVED = "is not served by this version; it serves"
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        (
+            {"hypotheses__class": "rectangles"},
+            f'hypotheses.class: "rectangles" {SERVED} "thresholds", "stumps", "trees"',
+        ),
+        (
+            {"classifier__class": "finite"},
+            f'classifier.class: "finite" {SERVED} "thresholds", "stumps", "trees"',
+        ),
+        (
+            {"answers__mechanism": "noisy-vote"},
+            f'answers.mechanism: "noisy-vote" {SERVED} "stability"',
+        ),
+        (
+            {"privacy__calibration": "svt"},
+            f'privacy.calibration: "svt" {SERVED} "profile", "paper"',
+        ),
+        ({"answers__after": "student"}, f'answers.after: "student" {SERVED} "halt", "classifier"'),
+        (
+            {"answers__on_cutoff": "student"},
+            f'answers.on_cutoff: "student" {SERVED} "halt", "classifier"',
+        ),
+        (
+            {"privacy__shares__statistics": "0.1", "privacy__shares__answers": "0.5"},
+            "privacy.shares.statistics: statistics are not served by this version; set it to 0",
+        ),
+        (
+            {"privacy__shares__answers": "0", "answers__after": "halt"},
+            (
+                "privacy.shares.answers: with 0 nothing would ever answer; "
+                'set answers.after = "classifier"'
+            ),
+        ),
+    ],
+)
+def test_what_is_not_served_is_one_line(
+    small_release: SmallRelease, changes: dict[str, str], line: str
+) -> None:
+    """The line names the setting, what it says and what is served instead."""
+    with pytest.raises(ConfigurationError) as refused:
+        configure(SmallRelease(small_release.folder, changes).settings())
+    assert str(refused.value) == line
+
+
+def test_the_papers_constants_are_refused_with_the_rows_they_need(
+    small_release: SmallRelease,
+) -> None:
+    """Calibration ``paper`` says how many rows it would take, and what makes the same promise."""
+    changes = {"privacy__calibration": "paper", "privacy__epsilon": "1"}
+    with pytest.raises(ConfigurationError) as refused:
+        configure(SmallRelease(small_release.folder, changes).settings())
+    words = str(refused.value).split()
+    assert words[0] == "privacy.calibration:"
+    assert int(words[words.index("rows") - 1]) > 1_000_000
+    assert words[-4:] == ["makes", "the", "same", "promise"]
+
+
+def test_an_infeasible_release_is_told_once(small_release: SmallRelease) -> None:
+    """What planning calls infeasible is served with one line; what it calls feasible without."""
+    told: list[str] = []
+    warn_if_infeasible(small_release.settings(), 60, told.append)
+    (line,) = told
+    assert line.startswith("this release is infeasible as planned: ")
+    assert "\n" not in line
+
+
+def test_an_estimator_that_cannot_be_had_is_refused(small_release: SmallRelease) -> None:
+    """A learner is imported before a row is read."""
+    changes = {"learner__estimator": "sklearn.nowhere.Classifier"}
+    with pytest.raises(ConfigurationError, match=r"learner\.estimator"):
+        configure(SmallRelease(small_release.folder, changes).settings())

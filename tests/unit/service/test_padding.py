@@ -1,0 +1,34 @@
+"""The padding of replies is a public constant of configuration and ensemble."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.service.padding import padding_seconds
+from tests.unit.service.small_release import SmallRelease
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TREE = {"learner__estimator": "sklearn.tree.DecisionTreeClassifier"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "seconds"),
+    [
+        ({}, 0.0),
+        ({"learner__rule": "halving"}, 0.0),
+        ({"answers__reply_padding_milliseconds": "250"}, 0.25),
+        (TREE, 0.4),
+        ({**TREE, "answers__reply_padding_milliseconds": "0"}, 0.0),
+        ({**TREE, "answers__reply_padding_milliseconds": "7"}, 0.007),
+    ],
+)
+def test_replies_are_padded_by_rule(
+    small_release: SmallRelease, changes: Mapping[str, str], seconds: float
+) -> None:
+    """Built-in rules are not padded, an estimator is, and the setting beats both."""
+    settings = SmallRelease(small_release.folder, changes).settings()
+    assert padding_seconds(settings, 800) == seconds

@@ -1,0 +1,114 @@
+"""Simulation: the serving mechanism itself, on given votes, from a fresh state each time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.errors import ConfigurationError, InvariantError
+from app.service.simulate import simulate
+from tests.unit.service.small_release import (
+    HIT,
+    STABLE,
+    SmallRelease,
+    scripted_noise,
+    seeded_noise,
+)
+
+if TYPE_CHECKING:
+    from app.settings import Settings
+
+VOTES = [[60, 40], [40, 60], [50, 50]]
+
+
+def settings_with(release: SmallRelease, **changes: str) -> Settings:
+    """Return settings with a cutoff of 2 and a limit of 4, changed."""
+    return SmallRelease(release.folder, changes).settings()
+
+
+@pytest.mark.parametrize(
+    ("words", "outcome"),
+    [
+        ([STABLE, STABLE, STABLE], "0,1,0"),
+        ([HIT, STABLE, STABLE], "-,1,0"),
+        ([STABLE, HIT, STABLE], "0,-,0"),
+        ([STABLE, STABLE, HIT], "0,1,-"),
+        ([HIT, HIT], "-,-,."),
+        ([HIT, STABLE, HIT], "-,1,-"),
+    ],
+)
+def test_an_outcome_spells_what_became_of_each_query(
+    small_release: SmallRelease, words: list[int], outcome: str
+) -> None:
+    """A class index, ``-`` for unstable, ``.`` for not answered, joined by commas."""
+    noise = scripted_noise(*words)
+    given = simulate(settings_with(small_release), VOTES, trials=1, noise=noise)
+    assert given == {outcome: 1}
+    assert noise.drawn_count == len(words)
+
+
+def test_the_limit_ends_a_run_too(small_release: SmallRelease) -> None:
+    """Queries past m_o are not answered."""
+    settings = settings_with(small_release, answers__queries="1")
+    assert simulate(settings, VOTES, trials=2, noise=scripted_noise(STABLE, STABLE)) == {"0,.,.": 2}
+
+
+def test_every_trial_starts_afresh(small_release: SmallRelease) -> None:
+    """Hits of one trial do not count in the next."""
+    words = [HIT, HIT, STABLE, STABLE, STABLE, STABLE, HIT, HIT]
+    given = simulate(settings_with(small_release), VOTES, trials=3, noise=scripted_noise(*words))
+    assert Counter(given) == {"-,-,.": 1, "0,1,0": 1, "0,-,-": 1}
+
+
+def test_a_coin_is_unstable_all_the_same(small_release: SmallRelease) -> None:
+    """With coins an unstable answer is still ``-``, and the coin's word is drawn."""
+    settings = settings_with(small_release, answers__unstable="coin")
+    noise = scripted_noise(HIT, 7, STABLE, STABLE)
+    assert simulate(settings, VOTES, trials=1, noise=noise) == {"-,1,0": 1}
+    assert noise.drawn_count == 4
+
+
+def test_without_a_share_nothing_is_answered(small_release: SmallRelease) -> None:
+    """Where answers have no share every query is left to what follows them."""
+    settings = settings_with(small_release, privacy__shares__answers="0")
+    assert simulate(settings, VOTES, trials=5, noise=scripted_noise()) == {".,.,.": 5}
+
+
+def test_counts_add_up_to_the_trials(small_release: SmallRelease) -> None:
+    """Every trial has one outcome."""
+    given = simulate(settings_with(small_release), VOTES, trials=500, noise=seeded_noise())
+    assert sum(given.values()) == 500
+    assert len(given) > 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"privacy__calibration": "paper"}, "privacy.calibration"),
+        ({"answers__after": "student"}, "answers.after"),
+    ],
+)
+def test_what_does_not_serve_is_not_simulated(
+    small_release: SmallRelease, changes: dict[str, str], key: str
+) -> None:
+    """A mechanism that this version does not serve is refused by name."""
+    with pytest.raises(ConfigurationError) as refused:
+        simulate(settings_with(small_release, **changes), VOTES, trials=1, noise=scripted_noise())
+    assert refused.value.key == key
+
+
+def test_the_table_is_verified_before_the_first_trial(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As at the opening of a release, a table that does not hold is refused."""
+    from app.service import mechanism
+
+    def refuse(table: object) -> None:
+        del table
+        raise InvariantError("neighbours' hits stay within R")
+
+    monkeypatch.setattr(mechanism, "check", refuse)
+    with pytest.raises(InvariantError, match="stay within R"):
+        simulate(settings_with(small_release), VOTES, trials=1, noise=scripted_noise(STABLE))
