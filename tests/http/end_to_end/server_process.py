@@ -55,7 +55,7 @@ class ServerProcess:
         """Wait until the server has said where it listens, and answers there."""
         self._poll(lambda: ADDRESS.search(self.errors()) is not None)
         match = ADDRESS.search(self.errors())
-        assert match is not None, self.errors()
+        assert match is not None, f"exit code {self._process.poll()}: {self.errors()}"
         self.address = match[1]
         self._poll(lambda: self._probe("/healthz"))
         return self
