@@ -124,7 +124,6 @@ class Server:
             switch=lambda: switch_phase(release, noise),
             on_stop=self.slot.stop,
             pending_queries_max=self.settings.server.pending_queries_max,
-            padding_seconds=padding_seconds(self.settings, release.ensemble_size),
         )
         service.start()
         self.slot.fill(service)
@@ -134,7 +133,8 @@ class Server:
         release = open_from_settings(
             self.settings, noise=noise, progress=self.progress, warn=self.warn
         )
-        return QueryAnswerer(release, noise, self.observe)
+        constant = padding_seconds(self.settings, release.ensemble_size)
+        return QueryAnswerer(release, noise, self.observe, padding_seconds=constant)
 
 
 def open_from_settings(

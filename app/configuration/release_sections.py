@@ -129,7 +129,7 @@ class AnswersSettings(Section):
         Field(
             ge=0,
             le=60_000,
-            description="Replies of the ensemble take at least this long; unset, built-in rules "
-            "are not padded, and estimators are, to a constant.",
+            description="An evaluation of the ensemble takes a whole multiple of this; unset, "
+            "built-in rules are not padded, and estimators are, by half a millisecond a learner.",
         ),
     ] = None

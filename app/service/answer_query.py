@@ -7,6 +7,7 @@ touched leaves this module before its transaction has committed.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -17,6 +18,7 @@ from app.ledger.store import RecordedAnswer
 from app.mechanisms import universal
 from app.mechanisms.subsample_aggregate import aggregate
 from app.service.batch import Batch, Ticket
+from app.service.padding import wait_for_multiple
 from app.service.replay_index import Recorded, ReplayIndex
 from app.service.steps import Edge, Observer, Step, observe_nothing
 
@@ -39,12 +41,26 @@ class QueryAnswerer:
     """Answers batches; owns every bit of decision state of one release."""
 
     def __init__(
-        self, release: Release, noise: NoiseSource, observe: Observer = observe_nothing
+        self,
+        release: Release,
+        noise: NoiseSource,
+        observe: Observer = observe_nothing,
+        *,
+        padding_seconds: float = 0.0,
     ) -> None:
-        """Take over an open release and read its recorded answers."""
+        """Take over an open release and read its recorded answers.
+
+        Args:
+            release: what serves.
+            noise: where the coins of answers come from.
+            observe: called on both sides of every step.
+            padding_seconds: every evaluation takes a whole multiple of it.
+
+        """
         self.release = release
         self.replays = ReplayIndex()
         self._noise = noise
+        self._padding_seconds = padding_seconds
         self._is_uncertain = False
         self._undelivered: Sequence[Fresh] = ()  # drawn, and not known to be committed
         self.observe = observe
@@ -118,11 +134,13 @@ class QueryAnswerer:
         self.observe(Step.VOTE, Edge.BEFORE)
         private_values: dict[bytes, tuple[int, int]] = {}
         if unknown and self.phase is universal.Phase.ENSEMBLE:
+            started = time.monotonic()
             vectors = [ticket.query.vector for ticket in unknown.values()]
             values = encode(self.release.schema, vectors)
             plurality, distance = aggregate(self.release.ensemble.vote_counts(values))
             pairs = zip(plurality.tolist(), distance.tolist(), strict=True)
             private_values = dict(zip(unknown, pairs, strict=True))
+            wait_for_multiple(self._padding_seconds, started=started)
         self.observe(Step.VOTE, Edge.AFTER)
         return private_values
 

@@ -42,7 +42,6 @@ class ConclaveService:
         switch: Callable[[], None],
         on_stop: Callable[[IntegrityError], None],
         pending_queries_max: int,
-        padding_seconds: float,
     ) -> None:
         """Wire the one writer around an answerer."""
         self._answerer = answerer
@@ -56,7 +55,6 @@ class ConclaveService:
             on_change=self._notify,
             on_stop=self._stop,
             pending_queries_max=pending_queries_max,
-            padding_seconds=padding_seconds,
         )
 
     @property

@@ -1,11 +1,14 @@
-"""The least time of a reply: a public constant, so that time tells nothing.
+"""The time that an evaluation takes: a public constant, so that it tells nothing.
 
 The built-in rules do the same work for every query, whatever the rows were;
-a learner of somebody else's may not, and is padded by default.
+a learner of somebody else's may not, and is padded by default.  The wait comes
+right after the evaluation, before anything that others see: a commit, a log
+line, a counter of ``GET /budget``, a reply.
 """
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -15,10 +18,25 @@ ESTIMATOR_MILLISECONDS_PER_MODEL: Final = 0.5
 
 
 def padding_seconds(settings: Settings, ensemble_size: int) -> float:
-    """Return the least time between taking a batch and replying to it, in seconds."""
+    """Return the constant of which every evaluation takes a whole multiple, in seconds."""
     given = settings.answers.reply_padding_milliseconds
     if given is not None:
         return given / 1000
     if settings.learner.estimator is None:
         return 0.0
     return ESTIMATOR_MILLISECONDS_PER_MODEL * ensemble_size / 1000
+
+
+def wait_for_multiple(padding_seconds: float, *, started: float) -> None:
+    """Sleep until a whole multiple of the constant has passed since ``started``.
+
+    An evaluation that overruns the constant is held until the next multiple, so
+    that its time is seen in coarse steps only.
+
+    Args:
+        padding_seconds: the constant; 0 waits for nothing.
+        started: of :func:`time.monotonic`, in seconds.
+
+    """
+    if padding_seconds > 0:
+        time.sleep((started - time.monotonic()) % padding_seconds)

@@ -70,7 +70,6 @@ class Writer:
         on_stop: called once when the release must stop serving.
         pending_queries_max: queries that may wait; where none waits, those of
             one caller are taken together, however many they are.
-        padding_seconds: least time between taking a batch and replying to it.
 
     """
 
@@ -79,7 +78,6 @@ class Writer:
     on_change: Callable[[], None]
     on_stop: Callable[[IntegrityError], None]
     pending_queries_max: int
-    padding_seconds: float = 0.0
     _queue: deque[_Waiting] = field(default_factory=deque)
     _parked: dict[_Waiting, asyncio.TimerHandle] = field(default_factory=dict)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -156,14 +154,11 @@ class Writer:
         size = min(len(self._queue), BATCH_QUERIES_MAX)
         batch = [self._queue.popleft() for _ in range(size)]
         queries = [waiting.query for waiting in batch]
-        started = asyncio.get_running_loop().time()
         try:
             decisions = await self._on_thread(lambda: self.answerer.answer_batch(queries))
         except ConclaveError as error:
-            await self._pad(started)
             self._refuse(batch, error)
             return
-        await self._pad(started)
         self.answerer.observe(Step.RESPOND, Edge.BEFORE)
         for waiting, decision in zip(batch, decisions, strict=True):
             self._resolve(waiting, decision)
@@ -178,12 +173,6 @@ class Writer:
             raise
         except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
             raise ContainedError(CONTAINED) from None
-
-    async def _pad(self, started: float) -> None:
-        """Wait until the batch took a public constant; see ``docs/guarantee.md``."""
-        remaining = started + self.padding_seconds - asyncio.get_running_loop().time()
-        if remaining > 0:
-            await asyncio.sleep(remaining)
 
     def _resolve(self, waiting: _Waiting, decision: Decision) -> None:
         if not isinstance(decision, Deferred) or not self._must_switch():
