@@ -119,7 +119,7 @@ class Answering(RuleBasedStateMachine):
         """Ask one process a batch, and compare what each query is given."""
         process = self.processes[which]
         process.words[:] = self._words(draws)
-        process.ledger.faults = list(faults)  # type: ignore[arg-type]
+        process.ledger.faults = list(faults)  # type: ignore[arg-type]  # drawn from the faults
         expected = self._expect(process, batch, draws, list(faults))
         assert process.ask(batch) == expected
         process.ledger.faults = []

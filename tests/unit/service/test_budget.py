@@ -79,7 +79,7 @@ def test_it_is_of_one_moment(small_release: SmallRelease, monkeypatch: pytest.Mo
     def commit_meanwhile(given: object, state: LedgerState) -> object:
         monkeypatch.undo()
         release.answer_batch([ask(2)])
-        return phase_at(given, state)  # type: ignore[arg-type]
+        return phase_at(given, state)  # type: ignore[arg-type]  # the release itself
 
     monkeypatch.setattr(type(release.release), "phase_at", commit_meanwhile)
     shown = budget_view(release.release)

@@ -2,84 +2,35 @@
 
 from __future__ import annotations
 
-import sqlite3
-from typing import TYPE_CHECKING
-
 import pytest
 
-from app.data import fingerprint as fingerprinting
 from app.data.rows import PrivateRows
 from app.errors import (
     ConfigurationError,
-    InvariantError,
     LedgerCorruptError,
-    LedgerUnavailableError,
     ReleaseMismatchError,
 )
 from app.ledger.events import EnsembleFitted, ReleaseOpened
 from app.ledger.verify import verify
 from app.mechanisms.universal import Phase
-from app.noise.scripted import ScriptedNoise
-from app.service import draw_ensemble as drawing
 from app.service import open_release as opening
-from app.service.progress import no_progress
 from tests.unit.ledger.releases import tamper
-from tests.unit.service.faulty_ledger import FaultyLedger
+from tests.unit.service.opened_release import (
+    PIECES,
+    RESTORE,
+    NoNoise,
+    changed,
+    kinds,
+    pieces,
+    shares,
+    statement_of,
+)
 from tests.unit.service.small_release import (
     ROW_COUNT,
     SmallRelease,
     private_rows,
     seeded_noise,
 )
-
-if TYPE_CHECKING:
-    from app.ledger.fold import LedgerState
-
-ONE_BYTE_MORE = "CAST(body || x'00' AS BLOB)"
-PIECES = ("release-secret", "hypothesis", "permutation", "ensemble", "profile-table")
-RESTORE = "restore it, or give the new release a ledger of its own"
-
-
-class NoNoise(ScriptedNoise):
-    """Fails on the first draw: whoever gets it may draw nothing."""
-
-    def __init__(self) -> None:
-        """Hold no word."""
-        super().__init__(())
-
-
-def kinds(release: SmallRelease) -> list[str]:
-    """Return the kinds of all entries, in order."""
-    return [str(entry["kind"]) for entry in release.ledger().public_entries(0, 100)]
-
-
-def shares(state: LedgerState) -> dict[str, list[tuple[str, str]]]:
-    """Return what is charged and what is reserved, by mechanism and epsilon."""
-    return {
-        "charged": [(share.mechanism, share.epsilon) for share in state.charged],
-        "reserved": [(share.mechanism, share.epsilon) for share in state.reserved],
-    }
-
-
-def changed(release: SmallRelease, **changes: str) -> SmallRelease:
-    """Return the same folder with other settings."""
-    return SmallRelease(release.folder, {**release.changes, **changes})
-
-
-def pieces(release: SmallRelease) -> dict[str, bytes]:
-    """Return every piece of private state as it is stored."""
-    connection = sqlite3.connect(release.folder / "conclave.db")
-    rows = connection.execute("SELECT name, body FROM private_state").fetchall()
-    connection.close()
-    return dict(rows)
-
-
-def statement_of(damage: str, name: str) -> str:
-    """Return the SQL that alters or removes a piece of private state."""
-    where = f"private_state WHERE name = '{name}'"
-    if damage == "altered":
-        return f"UPDATE {where}".replace("WHERE", f"SET body = {ONE_BYTE_MORE} WHERE")
-    return f"DELETE FROM {where}"  # noqa: S608 -- the name is one of ours
 
 
 def test_shares_are_charged_before_anything_is_drawn(small_release: SmallRelease) -> None:
@@ -250,106 +201,6 @@ def test_a_piece_that_is_not_what_was_written_refuses_to_start(
         small_release.open(noise=NoNoise())
 
 
-# -- crashes, failures and other processes -----------------------------------------
-
-
-def test_a_crash_before_the_draw_is_persisted_draws_under_the_same_charge(
-    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was charged and not drawn is drawn at the next start; nothing is charged twice."""
-    with monkeypatch.context() as patched:
-        patched.setattr(opening, "draw_ensemble", _crash)
-        with pytest.raises(KeyboardInterrupt):
-            small_release.open()
-    charged = small_release.ledger().read_state()
-    assert charged.ensemble is None
-    assert [share.mechanism for share in charged.charged] == ["relabel", "answers"]
-    release = small_release.open(noise=seeded_noise(9))
-    assert shares(release.state) == shares(charged)
-    assert kinds(small_release)[-1] == "EnsembleFitted"
-
-
-def test_a_draw_that_was_not_persisted_does_not_serve(small_release: SmallRelease) -> None:
-    """Where the second commit fails the opening fails, and the next start draws anew."""
-    ledger = FaultyLedger(small_release)
-    ledger.faults = [None, "refused"]
-    with pytest.raises(LedgerUnavailableError):
-        small_release.open(ledger=ledger)
-    assert ledger.read_state().ensemble is None
-    assert small_release.open(noise=seeded_noise(9)).state.ensemble is not None
-
-
-def test_a_draw_whose_commit_was_lost_is_found(small_release: SmallRelease) -> None:
-    """Where the second commit did happen the next start reads it and draws nothing."""
-    ledger = FaultyLedger(small_release)
-    ledger.faults = [None, "lost"]
-    with pytest.raises(LedgerUnavailableError):
-        small_release.open(ledger=ledger)
-    small_release.open(noise=NoNoise())
-
-
-def test_a_charge_whose_commit_was_lost_is_not_repeated(small_release: SmallRelease) -> None:
-    """Where the first commit did happen the next start goes on from it."""
-    ledger = FaultyLedger(small_release)
-    ledger.faults = ["lost"]
-    with pytest.raises(LedgerUnavailableError):
-        small_release.open(ledger=ledger)
-    small_release.open()
-    assert kinds(small_release).count("ReleaseOpened") == 1
-
-
-def test_of_two_openings_at_once_the_first_draw_holds(
-    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process that was overtaken while it drew serves what the other persisted."""
-    draw, first = drawing.draw_ensemble, []
-
-    def overtaken(*arguments: object, **named: object) -> object:
-        monkeypatch.setattr(opening, "draw_ensemble", draw)
-        first.append(small_release.open(noise=seeded_noise(5)))
-        return draw(*arguments, **named)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(opening, "draw_ensemble", overtaken)
-    second = small_release.open(noise=seeded_noise(6))
-    values = private_rows().values
-    votes = [release.ensemble.vote_counts(values).tolist() for release in (first[0], second)]
-    assert votes[0] == votes[1]
-    assert kinds(small_release).count("EnsembleFitted") == 1
-
-
-def test_of_two_openings_at_once_one_charges(
-    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process that was overtaken before its charge joins the release that it finds."""
-    fingerprint = fingerprinting.fingerprint
-
-    def overtaken(rows: PrivateRows, key: bytes) -> str:
-        monkeypatch.setattr(opening, "fingerprint", fingerprint)
-        small_release.open(noise=seeded_noise(5))
-        return fingerprint(rows, key)
-
-    monkeypatch.setattr(opening, "fingerprint", overtaken)
-    small_release.open(noise=seeded_noise(6))
-    assert kinds(small_release).count("ReleaseOpened") == 1
-    assert kinds(small_release).count("ShareCharged") == 2
-
-
-def test_a_table_of_another_share_is_refused(small_release: SmallRelease) -> None:
-    """A table is checked against the answers' charge and against the theorem when it is read."""
-    other = changed(small_release, privacy__delta="1e-3").configuration()
-    configuration = small_release.configuration()
-    ledger = small_release.ledger()
-    opening.open_release(
-        configuration,
-        ledger=ledger,
-        rows=private_rows(),
-        noise=seeded_noise(),
-        progress=no_progress,
-    )
-    with pytest.raises(InvariantError, match="the one of the answers' share"):
-        drawing.read_ensemble(other, ledger)
-
-
 # -- shares of zero, and what is kept ------------------------------------------------
 
 
@@ -422,7 +273,3 @@ def test_private_bodies_are_bound_by_the_entries_beside_them(
     assert isinstance(state.ensemble, EnsembleFitted)
     assert set(state.release.private_digests) == {"release-secret"}
     assert set(state.ensemble.private_digests) == set(PIECES) - {"release-secret"}
-
-
-def _crash(*_: object, **__: object) -> object:
-    raise KeyboardInterrupt
