@@ -151,7 +151,7 @@ def demo_settings(
         ConfigurationError: anything wrong, by the key at fault.
 
     """
-    ledger = f"sqlite:///{(folder or Path.cwd()) / DEMO_LEDGER_NAME}"
+    ledger = reading.sqlite_address((folder or Path.cwd()) / DEMO_LEDGER_NAME)
     tables = {**demo.tables(), "ledger": {"url": ledger}}
     tables = reading.overlay(tables, _environment(environ, Path.cwd()))
     return Settings.read(reading.overlay(tables, list((overrides or {}).items())))
@@ -161,7 +161,7 @@ def _tables(
     path: Path, environ: Mapping[str, str], working_directory: Path | None
 ) -> reading.Tables:
     """Merge the default ledger, the file and the environment."""
-    default = f"sqlite:///{path.absolute().parent / DEFAULT_LEDGER_NAME}"
+    default = reading.sqlite_address(path.absolute().parent / DEFAULT_LEDGER_NAME)
     tables = reading.read_file(path)
     ledger = tables.get("ledger", {})
     if isinstance(ledger, dict):

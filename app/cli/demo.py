@@ -81,6 +81,7 @@ def _comparison_settings(folder: Path) -> Settings:
     """Give the relabel share to the answers; nothing else cuts the run short."""
     import os
 
+    from app.configuration.reading import sqlite_address
     from app.settings import demo_settings
 
     overrides: dict[tuple[str, ...], object] = {
@@ -94,7 +95,7 @@ def _comparison_settings(folder: Path) -> Settings:
             ("answers", "queries"): COMPARISON_QUERIES,
             ("answers", "after"): "halt",
             ("answers", "on_cutoff"): "halt",
-            ("ledger", "url"): f"sqlite:///{folder / 'without-relabelling.db'}",
+            ("ledger", "url"): sqlite_address(folder / "without-relabelling.db"),
             ("server", "port"): 0,
         },
     )

@@ -13,7 +13,8 @@ import tomllib
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
 
 from app.data.embedded_demo import DEMO_SOURCE
 from app.errors import ConfigurationError
@@ -106,6 +107,11 @@ def resolve_paths(tables: Tables, *, folder: Path) -> Tables:
     return overlay(tables, changes)
 
 
+def sqlite_address(path: Path) -> str:
+    """Return the address of an SQLite file, whatever characters its path has."""
+    return f"sqlite:///{quote(str(path))}"
+
+
 def with_placeholders(tables: Tables) -> Tables:
     """Return the tables with what ``simulate`` can do without filled in where absent."""
     defaults: dict[str, Tables] = {
@@ -161,7 +167,8 @@ def _resolve(keys: tuple[str, ...], value: object, folder: Path) -> object:
         return value
     address = SQLITE_FILE.match(value)
     if address and not address[2].startswith((":", "file:")):
-        return f"{address[1]}{folder / address[2]}{address[3]}"
+        # What is written is part of an address already; the folder is not.
+        return f"{address[1]}{PurePosixPath(quote(str(folder))) / address[2]}{address[3]}"
     if keys == ("ledger", "url") or "://" in value or value == DEMO_SOURCE:
         return value
     return str(folder / value)

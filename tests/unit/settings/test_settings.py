@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from app.ledger.sqlite import database_path
 from app.settings import demo_settings, load_settings, load_simulation_settings
 from tests.unit.settings.configurations import RIGHT, line_of, spoil, write
 
@@ -144,6 +145,18 @@ def test_databases_are_valid_sources(tmp_path: Path) -> None:
 def test_the_ledger_lies_beside_the_file(tmp_path: Path) -> None:
     """Without an address, the ledger is conclave.db in the folder of the configuration."""
     assert load_settings(write(tmp_path), {}).ledger_url == f"sqlite:///{tmp_path}/conclave.db"
+
+
+@pytest.mark.parametrize("name", ["100%41", "what?", "a #b", "caf\u00e9+1"])
+def test_a_folder_may_have_any_name(tmp_path: Path, name: str) -> None:
+    """No character of a folder's name is taken for a part of the ledger's address."""
+    folder = tmp_path / name
+    folder.mkdir()
+    for text in (RIGHT, RIGHT + '[ledger]\nurl = "sqlite:///conclave.db"\n'):
+        url = load_settings(write(folder, text), {}).ledger_url
+        assert database_path(url) == folder / "conclave.db"
+    url = demo_settings({}, folder=folder).ledger_url
+    assert database_path(url) == folder / "conclave-demo.db"
 
 
 def test_shares_are_exact_decimals(tmp_path: Path) -> None:
