@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import importlib
 import pickle  # noqa: TID251 -- an estimator has no plainer form; its digest is checked before
+from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
 import numpy as np
 
-from app.ensembles.containment import fitted_or_none
-from app.ensembles.learner_seeds import chunk_seed, random_state
+from app.ensembles.containment import fitted_or_none, silence
+from app.ensembles.learner_seeds import chunk_seed, random_state, seed_shared_generator
 from app.ensembles.public_columns import encode_columns
 from app.errors import ConfigurationError, LedgerCorruptError, invariant
 
@@ -28,7 +29,11 @@ if TYPE_CHECKING:
     from app.ensembles.public_columns import PublicColumn
 
 FALLBACK_LABEL = 0
+# What the ledger takes as one private piece, less room for what is stored beside the
+# models.  Each chunk has its part, so that no chunk's rows decide whether all fit.
+ENSEMBLE_BYTES_MAX = 850_000_000
 _SEED_PARAMETER = "random_state"
+_PRINTING_PARAMETERS = ("verbose", "verbosity")
 
 
 class Classifier(Protocol):
@@ -93,8 +98,11 @@ class EstimatorEnsemble:
         return counts
 
     def to_bytes(self) -> bytes:
-        """Return the fitted models as private state."""
-        return pickle.dumps((self._class_count, self._models), protocol=5)
+        """Return the fitted models as private state, each on its own."""
+        stored = tuple(
+            model if isinstance(model, int) else _model_bytes(model) for model in self._models
+        )
+        return pickle.dumps((self._class_count, stored), protocol=5)
 
     @classmethod
     def from_bytes(cls, columns: Sequence[PublicColumn], body: bytes) -> Self:
@@ -107,7 +115,12 @@ class EstimatorEnsemble:
         stored = pickle.loads(body)  # noqa: S301 -- its digest in the chained ledger was checked
         if not (isinstance(stored, tuple) and len(stored) == len(("class_count", "models"))):
             raise LedgerCorruptError("stored estimators are not what was written")
-        class_count, models = stored
+        class_count, pieces = stored
+        with silence():
+            models = [
+                piece if isinstance(piece, int) else pickle.loads(piece)  # noqa: S301 -- as above
+                for piece in pieces
+            ]
         return cls(columns, models, class_count=class_count)
 
 
@@ -130,7 +143,11 @@ def estimator_factory(path: str, params: Mapping[str, object]) -> Callable[[], C
         raise ConfigurationError("learner.estimator", f"{path} cannot be imported") from error
     if not (isinstance(found, type) and _is_classifier_type(found)):
         raise ConfigurationError("learner.estimator", f"{path} is no scikit-learn classifier")
-    make = cast("Callable[[], Classifier]", partial(found, **params))
+
+    def make() -> Classifier:
+        # Copied, so that an estimator that changes a list of its own changes no other's.
+        return cast("Classifier", found(**deepcopy(dict(params))))
+
     _check_parameters(make, path)
     return make
 
@@ -164,24 +181,29 @@ def fit_estimators(
     for index in range(chunk_count):
         rows = slice(int(offsets[index]), int(offsets[index + 1]))
         encoded = encode_columns(columns, values[rows])
-        models.append(_fit_chunk(make, encoded, labels[rows], chunk_seed(secret, index)))
+        fit = partial(_fitted, make, encoded, labels[rows], chunk_seed(secret, index))
+        models.append(_fit_chunk(fit, labels[rows], bytes_max=ENSEMBLE_BYTES_MAX // chunk_count))
         if progress is not None:
             progress(index + 1, chunk_count)
     return EstimatorEnsemble(columns, models, class_count=class_count)
 
 
 def _fit_chunk(
-    make: Callable[[], Classifier],
-    rows: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    seed: bytes,
+    fit: Callable[[], Classifier], labels: NDArray[np.int64], *, bytes_max: int
 ) -> Model:
-    """Fit one chunk; a single label, no row and a failure give a constant."""
+    """Fit one chunk; a single label, no row, a failure and a model too large give a constant."""
     present = np.unique(labels)
     if len(present) <= 1:
         return int(present[0]) if len(present) else FALLBACK_LABEL
-    model = fitted_or_none(partial(_fitted, make, rows, labels, seed))
+    model = fitted_or_none(partial(_storable, fit, bytes_max=bytes_max))
     return FALLBACK_LABEL if model is None else model
+
+
+def _storable(fit: Callable[[], Classifier], *, bytes_max: int) -> Classifier:
+    """Fit, and refuse what cannot be stored."""
+    model = fit()
+    invariant(len(_model_bytes(model)) <= bytes_max, "a model fits into its part of the ensemble")
+    return model
 
 
 def _fitted(
@@ -190,7 +212,7 @@ def _fitted(
     labels: NDArray[np.int64],
     seed: bytes,
 ) -> Classifier:
-    """Seed and fit a fresh estimator; it must survive being stored."""
+    """Seed and fit a fresh estimator."""
     model = make()
     unseeded = {
         name: random_state(seed)
@@ -198,9 +220,13 @@ def _fitted(
         if name.rpartition("__")[2] == _SEED_PARAMETER and value is None
     }
     model.set_params(**unseeded)
+    seed_shared_generator(seed)
     model.fit(rows, labels)
-    pickle.dumps(model, protocol=5)
     return model
+
+
+def _model_bytes(model: Classifier) -> bytes:
+    return pickle.dumps(model, protocol=5)
 
 
 def _votes(model: Model, rows: NDArray[np.float64], class_count: int) -> NDArray[np.int64]:
@@ -241,5 +267,15 @@ def _check_parameters(make: Callable[[], Classifier], path: str) -> None:
     except Exception as error:
         said = " ".join(str(error).split())
         raise ConfigurationError("learner.params", f"{path}: {said}") from error
+    _refuse_printing(model)
     if not base.is_classifier(model):
         raise ConfigurationError("learner.estimator", f"{path} is no scikit-learn classifier")
+
+
+def _refuse_printing(model: Classifier) -> None:
+    """Refuse an estimator that is asked to tell how its fit to private rows goes."""
+    for name, value in model.get_params(deep=True).items():
+        is_loud = isinstance(value, int | float) and value > 0
+        if name.rpartition("__")[2] in _PRINTING_PARAMETERS and is_loud:
+            problem = f"{name} would print what private rows give; leave it out"
+            raise ConfigurationError("learner.params", problem)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from app.ensembles.packed_trees import PACKED_TESTS_MAX
 from app.ensembles.tree_ensemble import TreeEnsemble
 from app.ensembles.tree_learners import fit_trees
-from app.errors import invariant
+from app.errors import ConfigurationError, invariant
 from app.hypotheses.binary_tests import evaluate
 
 if TYPE_CHECKING:
@@ -117,13 +118,19 @@ def read_ensemble_bytes(learner: Learner, body: bytes) -> Ensemble:
 
 
 def check_learner(learner: Learner) -> None:
-    """Refuse an estimator that cannot be imported or constructed, before rows are read.
+    """Refuse what could not be fitted or stored whatever the rows, before they are read.
 
     Raises:
-        ConfigurationError: names ``learner.estimator`` or ``learner.params``.
+        ConfigurationError: names ``hypotheses``, ``learner.estimator`` or
+            ``learner.params``.
 
     """
-    if learner.estimator is not None:
+    if learner.estimator is None:
+        count = len(learner.hypothesis_class.tests)
+        if count > PACKED_TESTS_MAX:
+            problem = f"gives {count} tests, and a learner's trees hold at most {PACKED_TESTS_MAX}"
+            raise ConfigurationError("hypotheses", f"{problem}: list fewer")
+    else:
         from app.ensembles.estimators import estimator_factory  # noqa: PLC0415 -- as above
 
         estimator_factory(learner.estimator, learner.params)

@@ -29,6 +29,15 @@ def generator(seed: bytes) -> LearnerGenerator:
     return np.random.Generator(np.random.PCG64(int.from_bytes(seed, "big")))
 
 
+def seed_shared_generator(seed: bytes) -> None:
+    """Give one learner numpy's global generator in a state of its own.
+
+    Some estimators draw from it and take no seed; what one chunk drew would
+    otherwise move what the next one draws.
+    """
+    np.random.seed(random_state(seed))  # noqa: NPY002 -- the one that such estimators use
+
+
 def random_state(seed: bytes) -> int:
     """Return the seed as the 32-bit integer that scikit-learn takes."""
     return int.from_bytes(seed[:_RANDOM_STATE_BYTES], "big")

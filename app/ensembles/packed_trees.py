@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _MAGIC = b"CPT1"
 _HEADER = struct.Struct("<4sBHHI")
 _CELL = np.dtype("<u2")
+# Which tests a tree uses is private: more of them must be refused before it is fitted.
+PACKED_TESTS_MAX = 1 << 16
 BYTE_QUERIES = 8
 WORD_QUERIES = 64
 # Trees whose votes are unpacked at once: bounds the bytes held at 4 MB.

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from app.ensembles import estimators
 from app.ensembles.chunking import chunk_offsets
+from app.ensembles.estimators import EstimatorEnsemble
 from app.ensembles.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
 from app.ensembles.public_columns import PublicColumn, encode_columns
 from app.errors import ConfigurationError, InvariantError, LedgerCorruptError
 from app.hypotheses.registry import hypothesis_class
+from app.ledger.transaction import PRIVATE_BODY_BYTES_MAX
 from tests.unit.hypotheses.enumeration import unit_tests
 
 if TYPE_CHECKING:
@@ -48,9 +51,25 @@ def _fit(learner: Learner, chunk_count: int = 4) -> Ensemble:
     )
 
 
+def _models(ensemble: Ensemble) -> list[Any]:
+    assert isinstance(ensemble, EstimatorEnsemble)
+    return list(ensemble._models)
+
+
 def _random_states(ensemble: Ensemble) -> set[object]:
-    _, models = pickle.loads(ensemble.to_bytes())  # noqa: S301 -- stored a line before
-    return {model.random_state for model in models}
+    return {model.random_state for model in _models(ensemble)}
+
+
+def _fit_with_labels(learner: Learner, labels: NDArray[np.int64], chunk_count: int) -> Ensemble:
+    row_count = len(labels)
+    return fit_ensemble(
+        learner,
+        np.zeros((row_count, 2)),
+        labels,
+        permutation=np.arange(row_count),
+        offsets=chunk_offsets(row_count, chunk_count),
+        secret=b"e",
+    )
 
 
 def test_columns_are_scaled_flagged_and_one_hot() -> None:
@@ -116,6 +135,43 @@ def test_a_failed_prediction_moves_its_own_query_only() -> None:
     assert ensemble.vote_counts(queries[:3]).tolist() == [[0, 4], [4, 0], [4, 0]]
 
 
+def test_a_model_shares_nothing_with_another_chunk() -> None:
+    """Neither numpy's global generator nor a parameter carries one chunk into the next."""
+    learner = _learner(f"{ODD}:SharesWhatItCan", steps=[0])
+    labels = np.array([1, 1, 1, 0, 0, 1, 0, 1])
+    neighbour = np.array([1, 1, 0, 0, 0, 1, 0, 1])
+    _, second = _models(_fit_with_labels(learner, labels, 2))
+    _, same = _models(_fit_with_labels(learner, neighbour, 2))
+    assert second.drawn_ == same.drawn_
+    assert second.steps == [0, 4]
+
+
+def test_nothing_is_heard_of_a_learner(
+    capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    """What estimators print and warn in fitting, predicting and storing goes nowhere."""
+    learner = _learner(f"{ODD}:Talks")
+    again = read_ensemble_bytes(learner, _fit(learner).to_bytes())
+    assert again.vote_counts(np.array([[0.9, 0.0]])).tolist() == [[0, 4]]
+    heard = capsys.readouterr()
+    assert (heard.out, heard.err, list(recwarn)) == ("", "", [])
+
+
+def test_a_model_too_large_for_its_part_votes_class_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each chunk has its part of what can be stored, so that rows never decide if all fits."""
+    monkeypatch.setattr(estimators, "ENSEMBLE_BYTES_MAX", 2 * 1500)
+    labels = np.array([1, 1, 0, 1, 0, 0])
+    ensemble = _fit_with_labels(_learner(f"{ODD}:KeepsItsRows"), labels, 2)
+    assert ensemble.vote_counts(np.zeros((1, 2))).tolist() == [[1, 1]]
+
+
+def test_the_largest_models_fit_into_the_ledger() -> None:
+    """All parts together, with a hundred bytes a model around them, are one private piece."""
+    models_max = 10**5
+    whole = estimators.ENSEMBLE_BYTES_MAX + 100 * models_max
+    assert whole < PRIVATE_BODY_BYTES_MAX
+
+
 def test_chunks_with_one_class_or_no_row_are_constants() -> None:
     """One label is voted everywhere; an empty chunk votes class 0."""
     values = np.zeros((3, 2))
@@ -158,6 +214,11 @@ def test_chunks_with_one_class_or_no_row_are_constants() -> None:
             "sklearn.tree.DecisionTreeClassifier",
             {"max_depth": "deep"},
             "learner.params: sklearn.tree.DecisionTreeClassifier: .*max_depth",
+        ),
+        (
+            "sklearn.neural_network.MLPClassifier",
+            {"verbose": True},
+            "learner.params: verbose would print what private rows give; leave it out",
         ),
     ],
 )

@@ -126,6 +126,15 @@ def test_a_class_that_no_rule_can_search_is_refused() -> None:
         )
 
 
+def test_more_tests_than_a_stored_tree_can_name_are_refused_before_any_row() -> None:
+    """Which tests the fitted trees use is private: it must not decide whether they are stored."""
+    many = hypothesis_class("stumps", unit_tests(1) * 65_537, depth=1, class_count=2)
+    line = "hypotheses: gives 65537 tests, and a learner's trees hold at most 65536: list fewer"
+    with pytest.raises(ConfigurationError, match=line):
+        check_learner(Learner(hypothesis_class=many))
+    check_learner(Learner(hypothesis_class=many, estimator="sklearn.tree.DecisionTreeClassifier"))
+
+
 def test_the_front_door_permutes_fits_and_reads_back() -> None:
     """Chunks are cut from the permuted rows, and bytes give the same votes."""
     generator = np.random.default_rng(8)
