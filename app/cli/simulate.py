@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from app.errors import ConfigurationError
 
 TRIALS_MAX = 10**9
-VOTES_MAX = 2**31
+VOTE_COUNT = re.compile(r"[0-9]{1,9}")
 
 
 def register(application: typer.Typer) -> None:
@@ -57,7 +58,7 @@ def read_votes(path: Path, *, class_count: int) -> list[list[int]]:
 
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise ConfigurationError("--votes", f"cannot read {path}") from None
     rows = [_vote_line(line, number, class_count) for number, line in enumerate(lines, 1) if line]
@@ -77,6 +78,6 @@ def _vote_line(line: str, number: int, class_count: int) -> list[int]:
     if len(cells) != class_count:
         problem = f"line {number} has {len(cells)} columns, there are {class_count} classes"
         raise ConfigurationError("--votes", problem)
-    if not all(cell.isascii() and cell.isdigit() and int(cell) < VOTES_MAX for cell in cells):
+    if not all(VOTE_COUNT.fullmatch(cell) for cell in cells):
         raise ConfigurationError("--votes", f"line {number} has a cell that is no vote count")
     return [int(cell) for cell in cells]
