@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -26,6 +27,7 @@ FIELDS_ALLOWED: Final = frozenset(
         "last_query_id",
         "step",
         "phase",
+        "library",
     }
 )
 
@@ -33,12 +35,14 @@ FIELDS_ALLOWED: Final = frozenset(
 def configure_logs(*, level: int = logging.INFO) -> None:
     """Send every event to stderr; a field outside the allow-list is dropped.
 
-    No features, votes, rows, exception texts or traceback locals can pass.
+    No features, votes, rows, exception texts or traceback locals can pass; of
+    what a library logs, only that it did.
 
     Args:
         level: the least level that is printed, as in :mod:`logging`.
 
     """
+    _silence_libraries()
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(level),
         processors=[
@@ -50,6 +54,34 @@ def configure_logs(*, level: int = logging.INFO) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+class _LibraryLog(logging.Handler):
+    """Tells that a library logged a warning or worse, and never what.
+
+    The web server and the event loop log exceptions with their texts.  Without
+    any handler Python would print them as they are.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log the library's name and the level."""
+        log = structlog.get_logger("conclave.library")
+        tell = log.error if record.levelno >= logging.ERROR else log.warning
+        tell("library_message", library=record.name)
+
+
+def _silence_libraries() -> None:
+    root = logging.getLogger()
+    if not any(isinstance(handler, _LibraryLog) for handler in root.handlers):
+        root.addHandler(_LibraryLog(logging.WARNING))
+    threading.excepthook = _tell_of_exception
+    sys.unraisablehook = _tell_of_exception
+
+
+def _tell_of_exception(raised: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
+    """Name the class of an exception that nobody handles, e.g. in a learner's destructor."""
+    name = raised.exc_type.__name__
+    structlog.get_logger("conclave.library").error("exception_ignored", error=name)
 
 
 def _allow_fields(
