@@ -103,8 +103,8 @@ PAGE: Final = [
     _parameter(
         "limit",
         "query",
-        {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
-        "how many at most",
+        {"type": "integer", "minimum": 1, "default": 100},
+        "how many at most; a page never has more than 1000",
     ),
 ]
 OPERATIONS: Final = {
@@ -131,7 +131,7 @@ OPERATIONS: Final = {
     "/ledger": Operation(
         "The public part of the ledger's entries",
         "LedgerPage",
-        refusals=(InvalidParameterError("limit is a whole number from 1 to 1000"),),
+        refusals=(InvalidParameterError("limit is a whole number of at least 1 and at most 18 digits"),),
         more={"parameters": PAGE},
     ),
     "/ledger/head": Operation("The newest entry's sequence and hash", "LedgerHead"),

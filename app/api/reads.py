@@ -30,11 +30,11 @@ async def budget(api: Api, request: Request) -> Response:
 
 async def ledger(api: Api, request: Request) -> Response:
     """Give a page of the ledger's public part, and the head it was read at."""
-    limit_max = api.limits.ledger_entries_max
-    after = _whole_number(request, "after", default=0, least=0, most=10**NUMBER_DIGITS_MAX)
-    limit = _whole_number(request, "limit", default=LEDGER_LIMIT_DEFAULT, least=1, most=limit_max)
+    after = _whole_number(request, "after", default=0, least=0)
+    limit = _whole_number(request, "limit", default=LEDGER_LIMIT_DEFAULT, least=1)
     service = api.slot.service
-    entries = await service.ledger_entries(after=after, limit=limit)
+    page_size = min(limit, api.limits.ledger_entries_max)
+    entries = await service.ledger_entries(after=after, limit=page_size)
     return _json({"entries": entries, "head": service.ledger_head()})
 
 
@@ -85,12 +85,13 @@ def _offers(part: str) -> str:
     return "" if refused else media_type
 
 
-def _whole_number(request: Request, name: str, *, default: int, least: int, most: int) -> int:
+def _whole_number(request: Request, name: str, *, default: int, least: int) -> int:
     text = request.query_params.get(name)
     if text is None:
         return default
     if text.isascii() and text.isdecimal() and len(text) <= NUMBER_DIGITS_MAX:
         number = int(text)
-        if least <= number <= most:
+        if number >= least:
             return number
-    raise InvalidParameterError(f"{name} is a whole number from {least} to {most}")
+    problem = f"of at least {least} and at most {NUMBER_DIGITS_MAX} digits"
+    raise InvalidParameterError(f"{name} is a whole number {problem}")
