@@ -56,8 +56,10 @@ def test_no_file_says(banned: re.Pattern[str]) -> None:
 
 def test_every_exception_to_a_rule_has_its_reason() -> None:
     """A switched-off lint, type or coverage rule says why on its own line."""
-    mark = re.compile(r"#\s*(noqa|type:\s*ignore|pragma: no cover|ruff: noqa)\S*")
-    reason = re.compile(r"#\s*(noqa|type:\s*ignore|pragma: no cover|ruff: noqa)[^#]*?(--|#) \S+")
+    mark = re.compile(r"#\s*(noqa|type:\s*ignore|pragma: no (?:branch|cover)|ruff: noqa)\S*")
+    reason = re.compile(
+        r"#\s*(noqa|type:\s*ignore|pragma: no (?:branch|cover)|ruff: noqa)[^#]*?(--|#) \S+"
+    )
     bare = [
         f"{place(path, number)}: {line.strip()[:100]}"
         for path in repository_files()

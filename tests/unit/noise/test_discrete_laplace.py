@@ -57,6 +57,23 @@ def test_tables_are_the_leading_bits_of_the_law(scale: Fraction) -> None:
         assert list(digit.table) == boundaries(scale, place=place, bit_count=64)
 
 
+def test_bounds_that_disagree_are_taken_closer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the bits kept beyond a boundary do not settle its floor, twice as many are kept."""
+    digit = DiscreteLaplace(Fraction(5))._digits[0]
+    bounds, asked = type(digit)._bounds, []
+
+    def loose_at_first(
+        given: object, bit_count: int, guard_bits: int
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        asked.append(guard_bits)
+        low, high = bounds(digit, bit_count, guard_bits)
+        return low, tuple(end + 1 for end in high) if len(asked) == 1 else high
+
+    monkeypatch.setattr(type(digit), "_bounds", loose_at_first)
+    assert digit._boundaries(64) == digit.table
+    assert asked == [64, 128]
+
+
 @pytest.mark.parametrize("scale", [Fraction(5), Fraction(3000)])
 def test_a_word_beside_a_boundary_picks_its_side(scale: Fraction) -> None:
     """One below a boundary is the cell before it and one above the cell after it."""
