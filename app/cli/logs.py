@@ -65,7 +65,7 @@ class _LibraryLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log the library's name and the level."""
-        log = structlog.get_logger("conclave.library")
+        log = structlog.get_logger("conclave.outside")
         tell = log.error if record.levelno >= logging.ERROR else log.warning
         tell("library_message", library=record.name)
 
@@ -81,7 +81,7 @@ def _silence_libraries() -> None:
 def _tell_of_exception(raised: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
     """Name the class of an exception that nobody handles, e.g. in a learner's destructor."""
     name = raised.exc_type.__name__
-    structlog.get_logger("conclave.library").error("exception_ignored", error=name)
+    structlog.get_logger("conclave.outside").error("exception_ignored", error=name)
 
 
 def _allow_fields(
