@@ -22,7 +22,7 @@ from app.noise.system import SystemNoise
 from app.service.answer_query import CONTAINED, QueryAnswerer
 from app.service.conclave_service import ConclaveService
 from app.service.configure import configure, warn_if_infeasible
-from app.service.open_release import open_release
+from app.service.open_release import check_configuration, open_release
 from app.service.padding import padding_seconds
 from app.service.progress import Progress, no_progress
 from app.service.rows import read_private_rows
@@ -155,16 +155,22 @@ def open_from_settings(
     configuration = configure(settings)
     ledger = open_ledger(settings.ledger_url, create=True, noise=noise)
     try:
+        opened = ledger.read_state().release
+        if opened is not None:
+            check_configuration(configuration, opened)
         rows = read_private_rows(settings, progress)
-        if ledger.read_state().release is None:
+        release = open_release(
+            configuration, ledger=ledger, rows=rows, noise=noise, progress=progress
+        )
+        if opened is None:
             warn_if_infeasible(settings, rows.count, warn)
-        return open_release(configuration, ledger=ledger, rows=rows, noise=noise, progress=progress)
     except ConclaveError:
         ledger.close()
         raise
     except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
         ledger.close()
         raise ContainedError(CONTAINED) from None
+    return release
 
 
 async def _in_daemon_thread(function: Callable[[], ResultT]) -> ResultT:

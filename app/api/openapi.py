@@ -131,7 +131,9 @@ OPERATIONS: Final = {
     "/ledger": Operation(
         "The public part of the ledger's entries",
         "LedgerPage",
-        refusals=(InvalidParameterError("limit is a whole number of at least 1 and at most 18 digits"),),
+        refusals=(
+            InvalidParameterError("limit is a whole number of at least 1 and at most 18 digits"),
+        ),
         more={"parameters": PAGE},
     ),
     "/ledger/head": Operation("The newest entry's sequence and hash", "LedgerHead"),

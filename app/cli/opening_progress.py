@@ -20,16 +20,16 @@ class OpeningProgress:
     """
 
     def __init__(self) -> None:
-        """Draw on stderr; on something else than a terminal, print a line a stage."""
-        self._console = Console(stderr=True)
+        """Draw on stderr; where that is no terminal, draw nothing."""
+        console = Console(stderr=True)
         self._bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            console=self._console,
+            console=console,
             transient=False,
-            disable=not self._console.is_terminal,
+            disable=not console.is_terminal,
         )
         self._tasks: dict[str, TaskID] = {}
 
@@ -37,8 +37,6 @@ class OpeningProgress:
         """Report that ``done`` of ``total`` units of ``stage`` are done."""
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage, total=total)
-            if not self._console.is_terminal:
-                self._console.print(f"conclave: {stage}", highlight=False)
         self._bars.update(self._tasks[stage], completed=done, total=total)
 
     def __enter__(self) -> Self:

@@ -35,9 +35,8 @@ def serve(
         server = Server(settings, progress=progress, warn=_warn)
         application = server.application()
         listening = listen(settings.server.host, settings.server.port)
-        typer.echo(
-            f"conclave: serving {settings.release.name} on {address_of(listening)}", err=True
-        )
+        # On stdout: a start that is refused says one line on stderr, and why.
+        typer.echo(f"conclave: serving {settings.release.name} on {address_of(listening)}")
         WebServer(application, server, listening).serve_until_stopped()
     end_process(0)
 

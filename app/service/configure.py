@@ -18,7 +18,7 @@ from app.planning.plan import plan_release
 from app.service.binding import bound_parameters
 from app.service.plan_request import plan_request
 from app.service.public_choices import (
-    CALIBRATIONS_PLANNED,
+    CALIBRATIONS_SERVED,
     charges_by_mechanism,
     public_class,
     refuse_unknown,
@@ -102,10 +102,10 @@ def refuse_unserved(settings: Settings) -> None:
         ConfigurationError: names the setting and what serves instead.
 
     """
-    refuse_unknown(settings, calibrations=CALIBRATIONS_PLANNED)
-    shares = settings.privacy.shares
     if settings.privacy.calibration == "paper":
         raise ConfigurationError("privacy.calibration", _paper_problem(settings))
+    refuse_unknown(settings, calibrations=CALIBRATIONS_SERVED)
+    shares = settings.privacy.shares
     if shares.statistics > 0:
         problem = "statistics are not served by this version; set it to 0"
         raise ConfigurationError("privacy.shares.statistics", problem)
@@ -123,10 +123,11 @@ def warn_if_infeasible(settings: Settings, row_count: int, warn: Callable[[str],
 
 def _paper_problem(settings: Settings) -> str:
     """Say why calibration ``paper`` does not serve, and the n it would need."""
-    needed = plan_release(plan_request(settings, None)).rows_needed
+    rows_needed = plan_release(plan_request(settings, None)).rows_needed
+    needs = f": it would need at least {rows_needed} rows for one row a chunk"
     return (
-        f'"paper" is planned and not served: it would need at least {needed} rows for one row '
-        'a chunk; set it to "profile", which makes the same promise'
+        f'"paper" is planned and not served{needs if rows_needed else ""}; '
+        'set it to "profile", which makes the same promise'
     )
 
 

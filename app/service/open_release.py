@@ -138,15 +138,25 @@ def share_event(kind: type[ShareEvent], charge: Charge) -> ShareEvent:
     )
 
 
+def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> None:
+    """Compare every bound setting with the first entry's, before any row is read.
+
+    Raises:
+        ReleaseMismatchError: names the first setting that differs.
+
+    """
+    bound = {key: text for key, text in opened.parameters.items() if key != ROW_COUNT}
+    check_bound(bound, configuration.bound)
+
+
 def _check_same(configuration: Configuration, *, ledger: Ledger, rows: PrivateRows) -> None:
     """Compare what the first entry binds: every bound setting, then the rows."""
     opened = ledger.read_state().release
     invariant(opened is not None, "a release is open")
     if opened is None:
         return
-    bound = dict(opened.parameters)
-    row_count = bound.pop(ROW_COUNT, None)
-    check_bound(bound, configuration.bound)
+    check_configuration(configuration, opened)
+    row_count = opened.parameters.get(ROW_COUNT)
     if row_count != str(rows.count):
         problem = f"has {rows.count} rows, and the ledger's release was opened on {row_count}"
         raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")

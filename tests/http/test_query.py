@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from structlog.testing import capture_logs
 
 from app.api.limits import Limits
 from app.api.problems import INTERNAL_DETAIL
@@ -285,6 +286,15 @@ def test_refuses_while_opening() -> None:
             assert_problem(http.get(path), expected)
         assert_problem(http.request("POST", "/query/stream"), expected)
         assert http.get("/healthz").json() == {"status": "alive"}
+
+
+def test_a_refusal_is_logged_and_a_probe_is_not() -> None:
+    """A request that is refused is one line; who waits for the opening leaves none."""
+    with Http(is_open=False) as http, capture_logs() as lines:
+        http.get("/readyz")
+        assert lines == []
+        http.get("/budget")
+    assert [(line["event"], line["path"]) for line in lines] == [("request_refused", "/budget")]
 
 
 def test_an_integrity_error_stops_the_service() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.errors import DataError, ReleaseMismatchError
+from app.errors import ConfigurationError, DataError, ReleaseMismatchError
 from tests.http.end_to_end.serving import Served
 from tests.http.end_to_end.small_release import (
     SmallRelease,
@@ -45,6 +45,9 @@ CHANGES = [
     ("[0, 100]", "[0, 90]", "data.features.age.bounds", "[0.0,100.0]", "[0.0,90.0]"),
     ("thresholds = [50]", "thresholds = [51]", "data.features.age.thresholds", "[50.0]", "[51.0]"),
     ('["?"]', "[]", "data.missing", '["?"]', "[]"),
+    # Rows that do not fit what is new: the setting is named, and not a column or a cell.
+    ('"no", "yes"', '"no", "maybe"', "data.classes", '["no","yes"]', '["no","maybe"]'),
+    ('name = "age"', 'name = "years"', "data.features", '["age","group"]', '["years","group"]'),
     (
         '"rare"]',
         '"odd"]',
@@ -117,6 +120,30 @@ def test_another_configuration_is_refused_by_name(
         f"{key}: the ledger's release was opened with {was}, the configuration says {now}; "
         "restore it, or give the new release a ledger of its own"
     )
+
+
+def test_an_infeasible_release_is_served_with_one_warning(tmp_path: Path) -> None:
+    """Planning's verdict is told at the opening, once, and not at a restart."""
+    release = SmallRelease(tmp_path, {"answers": {"ensemble": "40"}}).write()
+    warnings: list[str] = []
+    for _ in ("opening", "restart"):
+        with Served(release.settings(), warn=warnings.append) as served:
+            assert served.query(agreed(0)).status_code == HTTPStatus.OK
+    (warning,) = warnings
+    assert warning.startswith("this release is infeasible as planned: even if all k = 40 votes")
+
+
+def test_what_cannot_be_served_is_refused_without_a_warning(tmp_path: Path) -> None:
+    """More learners than rows end the start with what to change, and with nothing else."""
+    release = SmallRelease(tmp_path, {"answers": {"ensemble": "9999"}}).write()
+    warnings: list[str] = []
+    with (
+        pytest.raises(ConfigurationError) as refused,
+        Served(release.settings(), warn=warnings.append),
+    ):
+        pass
+    assert str(refused.value).startswith("answers.ensemble: 9999 learners need at least as many")
+    assert warnings == []
 
 
 def test_other_rows_are_refused(opened: OpenedRelease) -> None:

@@ -26,10 +26,7 @@ SERVED = "is not served by this version; it serves"
             {"answers__mechanism": "noisy-vote"},
             f'answers.mechanism: "noisy-vote" {SERVED} "stability"',
         ),
-        (
-            {"privacy__calibration": "svt"},
-            f'privacy.calibration: "svt" {SERVED} "profile", "paper"',
-        ),
+        ({"privacy__calibration": "svt"}, f'privacy.calibration: "svt" {SERVED} "profile"'),
         ({"answers__after": "student"}, f'answers.after: "student" {SERVED} "halt", "classifier"'),
         (
             {"answers__on_cutoff": "student"},
@@ -68,6 +65,17 @@ def test_the_papers_constants_are_refused_with_the_rows_they_need(
     assert words[0] == "privacy.calibration:"
     assert int(words[words.index("rows") - 1]) > 1_000_000
     assert words[-4:] == ["makes", "the", "same", "promise"]
+
+
+def test_the_papers_constants_are_refused_without_answers_too(small_release: SmallRelease) -> None:
+    """Where answers have no share there is no number of rows to tell."""
+    changes = {"privacy__calibration": "paper", "privacy__shares__answers": "0"}
+    with pytest.raises(ConfigurationError) as refused:
+        configure(SmallRelease(small_release.folder, changes).settings())
+    assert str(refused.value) == (
+        'privacy.calibration: "paper" is planned and not served; '
+        'set it to "profile", which makes the same promise'
+    )
 
 
 def test_an_infeasible_release_is_told_once(small_release: SmallRelease) -> None:
