@@ -61,15 +61,17 @@ def read_votes(path: Path, *, class_count: int) -> list[list[int]]:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise ConfigurationError("--votes", f"cannot read {path}") from None
-    rows = [_vote_line(line, number, class_count) for number, line in enumerate(lines, 1) if line]
+    numbered = [(number, line) for number, line in enumerate(lines, 1) if line]
+    rows = [_vote_line(line, number, class_count) for number, line in numbered]
     if not rows:
         raise ConfigurationError("--votes", f"{path} has no line")
-    for number, row in enumerate(rows, 1):
-        if sum(row) != sum(rows[0]):
-            problem = f"line {number} sums to {sum(row)}, line 1 to {sum(rows[0])}: both are k"
+    first, votes = numbered[0][0], sum(rows[0])
+    for (number, _), row in zip(numbered, rows, strict=True):
+        if sum(row) != votes:
+            problem = f"line {number} sums to {sum(row)}, line {first} to {votes}: both are k"
             raise ConfigurationError("--votes", problem)
-    if sum(rows[0]) == 0:
-        raise ConfigurationError("--votes", "line 1 sums to 0: there is no vote")
+    if votes == 0:
+        raise ConfigurationError("--votes", f"line {first} sums to 0: there is no vote")
     return rows
 
 

@@ -1,0 +1,190 @@
+"""``conclave serve``: what it refuses before it serves, by the real command."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+CONFIGURATION = """\
+[release]
+name = "small"
+[data]
+source = "rows.csv"
+label = "answer"
+classes = ["no", "yes"]
+[[data.features]]
+name = "age"
+kind = "numeric"
+bounds = [0, 100]
+[hypotheses]
+class = "stumps"
+[privacy]
+epsilon = 20
+delta = 1e-2
+[answers]
+ensemble = 4
+"""
+ROWS = "age,answer\n" + "".join(
+    f"{age},{'yes' if age > 50 else 'no'}\n" for age in range(0, 100, 5)
+)
+MARKER = "31337"
+SECONDS_MAX = 60
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a configuration and rows that would serve."""
+    (tmp_path / "conclave.toml").write_text(CONFIGURATION, encoding="utf-8")
+    (tmp_path / "rows.csv").write_text(ROWS, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    """Return a port that somebody listens on."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield listening.getsockname()[1]
+
+
+def serve(
+    folder: Path, repository: Path, environ: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command until it ends, which it must do by itself."""
+    settings = {"CONCLAVE_SERVER__PORT": "0", **(environ or {})}
+    own = {name: value for name, value in os.environ.items() if not name.startswith("CONCLAVE_")}
+    return subprocess.run(
+        [sys.executable, "-m", "app", "serve", "--config", str(folder / "conclave.toml")],
+        cwd=repository,
+        env=own | settings,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS_MAX,
+    )
+
+
+def refusal(run: subprocess.CompletedProcess[str]) -> str:
+    """Return the one line of a start that was refused; progress lines may come before it."""
+    assert run.returncode == 2, run.stderr
+    assert "Traceback" not in run.stderr
+    return run.stderr.splitlines()[-1]
+
+
+def is_untouched(folder: Path) -> bool:
+    """Say whether no release was opened: no ledger, or one that promises nothing."""
+    from app.ledger.store import open_ledger
+
+    path = folder / "conclave.db"
+    if not path.exists():
+        return True
+    ledger = open_ledger(f"sqlite:///{path}", create=False)
+    try:
+        return ledger.read_state().release is None
+    finally:
+        ledger.close()
+
+
+def test_a_taken_port_is_refused(folder: Path, repository: Path, taken_port: int) -> None:
+    """A port that somebody else has is named, before anything is opened."""
+    run = serve(folder, repository, {"CONCLAVE_SERVER__PORT": str(taken_port)})
+    assert refusal(run) == (
+        f"conclave: server.port: cannot listen on 127.0.0.1:{taken_port}: "
+        "address already in use; choose another"
+    )
+    assert run.stderr.count("\n") == 1
+    assert is_untouched(folder)
+
+
+def test_an_address_that_is_not_ours_is_refused(folder: Path, repository: Path) -> None:
+    """A host name that nobody knows is no traceback."""
+    run = serve(
+        folder,
+        repository,
+        {"CONCLAVE_SERVER__HOST": "no.such.host.invalid", "CONCLAVE_SERVER__KEYS_FILE": "keys"},
+    )
+    assert refusal(run).startswith("conclave: server.")
+    assert is_untouched(folder)
+
+
+def test_private_data_without_keys_stay_on_this_machine(folder: Path, repository: Path) -> None:
+    """Listening where other machines can connect takes a file of keys; the line says what to do."""
+    run = serve(folder, repository, {"CONCLAVE_SERVER__HOST": "0.0.0.0"})  # noqa: S104 -- refused
+    assert refusal(run) == (
+        "conclave: server.keys_file: not set, and server.host '0.0.0.0' can be reached from other "
+        "machines; mount a keys file (`conclave keys add --role query --name NAME` writes one) "
+        "and set CONCLAVE_SERVER__KEYS_FILE to its path, or listen on 127.0.0.1"
+    )
+    assert run.stderr.count("\n") == 1
+    assert is_untouched(folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("epsilon = 20", "epsilon = 20\nepsilom = 1", "privacy.epsilom: is not a known key"),
+        (
+            '"stumps"',
+            '"halfspaces"',
+            (
+                'hypotheses.class: "halfspaces" is not served by this version; it serves '
+                '"thresholds", "stumps", "trees"'
+            ),
+        ),
+    ],
+)
+def test_a_bad_configuration_is_one_line(
+    folder: Path, repository: Path, old: str, new: str, line: str
+) -> None:
+    """The line names the key, and nothing is opened."""
+    path = folder / "conclave.toml"
+    path.write_text(CONFIGURATION.replace(old, new), encoding="utf-8")
+    run = serve(folder, repository)
+    assert refusal(run) == f"conclave: {line}"
+    assert is_untouched(folder)
+
+
+def test_an_absent_configuration_is_one_line(tmp_path: Path, repository: Path) -> None:
+    """A file that is not there is named."""
+    run = serve(tmp_path, repository)
+    assert run.stderr == f"conclave: {tmp_path / 'conclave.toml'}: no such file\n"
+    assert run.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("15,no", f"{MARKER}x,no", 'data.source: column "age", row 4: is not a number'),
+        ("age,answer", "years,answer", 'data.source: column "age" is missing in the header'),
+    ],
+)
+def test_bad_rows_are_one_line_without_their_value(
+    folder: Path, repository: Path, old: str, new: str, line: str
+) -> None:
+    """Column and row number are named, the value is not, and nothing is charged."""
+    (folder / "rows.csv").write_text(ROWS.replace(old, new), encoding="utf-8")
+    run = serve(folder, repository)
+    assert refusal(run) == f"conclave: {line}"
+    assert MARKER not in run.stdout + run.stderr
+    assert is_untouched(folder)
+
+
+def test_more_learners_than_rows_are_refused_before_the_charge(
+    folder: Path, repository: Path
+) -> None:
+    """What cannot be fitted is told while the ledger is as it was."""
+    run = serve(folder, repository, {"CONCLAVE_ANSWERS__ENSEMBLE": "21"})
+    assert refusal(run) == (
+        "conclave: answers.ensemble: 21 learners need at least as many rows; there are 20"
+    )
+    assert is_untouched(folder)
