@@ -65,6 +65,7 @@ def test_bounds_that_disagree_are_taken_closer(monkeypatch: pytest.MonkeyPatch) 
     def loose_at_first(
         given: object, bit_count: int, guard_bits: int
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        assert given is digit
         asked.append(guard_bits)
         low, high = bounds(digit, bit_count, guard_bits)
         return low, tuple(end + 1 for end in high) if len(asked) == 1 else high
