@@ -114,11 +114,9 @@ def test_a_law_that_is_off_is_caught() -> None:
 
 
 def test_every_bit_of_a_word_is_fair() -> None:
-    """Each of the 64 bits of the system's words is set half of the time.
-
-    The statistic over 64 bits of 4,000 words is chi-square with 64 degrees of
-    freedom.  A constant bit alone adds 4,000 to it.
-    """
+    """Each of the 64 bits of the system's words is set half of the time."""
+    # The statistic over 64 bits of 4,000 words is chi-square with 64 degrees of
+    # freedom.  A constant bit alone adds 4,000 to it.
     words = np.array(SystemNoise().words(4000), dtype=np.uint64)
     bits = np.array([int(((words >> np.uint64(bit)) & np.uint64(1)).sum()) for bit in range(64)])
     assert float(((bits - 2000) ** 2 / 1000).sum()) < chi2.isf(FALSE_ALARM, 64)

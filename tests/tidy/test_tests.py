@@ -7,7 +7,7 @@ import re
 
 from tests.tidy.sources import functions, place, python_files
 
-SUBJECT = re.compile(r"test_[a-z].*[a-z]{2}")
+SUBJECT = re.compile(r"test_[a-z].*[a-z]")
 
 
 def test_every_test_is_one_sentence() -> None:
