@@ -71,7 +71,7 @@ def violations(compute: Aggregate, label_count: int) -> set[str]:
 
 
 @pytest.mark.parametrize("label_count", VOTES_OF_LABELS)
-def test_the_distance_is_that_of_lemma_s(label_count: int) -> None:
+def test_the_distance_obeys_the_lemma(label_count: int) -> None:
     """One vote moves it by at most 1, and it is 0 on both sides of every flip."""
     assert violations(aggregate, label_count) == set()
 
