@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from app.cli.web_server import WebServer, address_of, listen
+from app.cli.web_server import END_SECONDS, WebServer, address_of, listen
 from app.errors import ConclaveError, InvariantError, OpeningError
 from app.main import Server
 
@@ -66,10 +66,10 @@ class BackgroundServer:
             return
 
     def stop(self) -> None:
-        """Drain, end the thread."""
+        """Drain, and end the thread; one that hangs is left behind."""
         if self._web_server is not None and self._thread is not None:
             self._web_server.stop()
-            self._thread.join()
+            self._thread.join(END_SECONDS)
 
 
 def _is_open(server: Server) -> bool:

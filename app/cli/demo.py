@@ -38,6 +38,7 @@ def demo(
     ] = None,
 ) -> None:
     """Open the embedded demo afresh, serve it, ask it, and show what came of it."""
+    import signal
     import time
 
     from app.cli.demo_report import show, write
@@ -45,6 +46,8 @@ def demo(
     from app.cli.web_server import end_process
 
     configure_logs(level=logging.WARNING)
+    # A wish to end is one however it comes: the server drains, the folder is removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     started = time.monotonic()
     with _fresh_folder() as folder, _serving(_demo_settings(folder)) as server:
         report = _play(server, folder, started)
