@@ -8,7 +8,7 @@ one answers whatever lines have come, and one sends.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +27,7 @@ from app.service.models import Answer, Query
 from app.service.steps import Edge, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
@@ -110,8 +110,8 @@ class QueryStream:
     async def _answer(self) -> None:
         """Answer the lines that have come, a window at a time, in order."""
         while lines := await self._lines.take(count_max=self._api.limits.stream_lines_max):
-            reply = await self._answer_window(lines)
-            await self._replies.put(reply, size_bytes=len(reply))
+            async for reply in self._answer_window(lines):
+                await self._replies.put(reply, size_bytes=len(reply))
         self._replies.close()
 
     async def _send(self, send: Send) -> None:
@@ -121,24 +121,28 @@ class QueryStream:
             await send({"type": "http.response.body", "body": body, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _answer_window(self, lines: Sequence[Line]) -> bytes:
-        """Return one line for each of ``lines``: an answer, or a problem in its place."""
+    async def _answer_window(self, lines: Sequence[Line]) -> AsyncIterator[bytes]:
+        """Yield one line for each of ``lines``, an answer or a problem, as they are known."""
         self._api.observe(Step.VALIDATE, Edge.BEFORE)
-        parsed = [self._parse(line) for line in lines]
+        parsed = deque(self._parse(line) for line in lines)
         self._api.observe(Step.VALIDATE, Edge.AFTER)
         queries = [each for each in parsed if isinstance(each, Query)]
-        outcomes = iter(await self._answer_queries(queries))
-        replies = [next(outcomes) if isinstance(each, Query) else each for each in parsed]
-        self._note_refusals(replies)
-        return b"".join(_encode(reply) for reply in replies)
+        async for outcomes in self._answer_queries(queries):
+            replies = _in_place(outcomes, parsed)
+            self._note_refusals(replies)
+            yield b"".join(_encode(reply) for reply in replies)
 
-    async def _answer_queries(self, queries: Sequence[Query]) -> Sequence[Answer | Refusal]:
-        if not queries:
-            return []
+    async def _answer_queries(
+        self, queries: Sequence[Query]
+    ) -> AsyncIterator[Sequence[Answer | Refusal]]:
+        """Yield an outcome for each of ``queries``, in order; at least one part, maybe empty."""
+        given = 0
         try:
-            return await self._api.slot.service.answer_many(queries)
+            async for part in self._api.slot.service.answer_in_turn(queries):
+                given += len(part)
+                yield part
         except (IntegrityError, UnavailableError) as error:
-            return [error] * len(queries)
+            yield [error] * (len(queries) - given)
 
     def _parse(self, line: Line) -> Query | Refusal:
         if self._api.slot.draining:
@@ -157,6 +161,29 @@ class QueryStream:
         counts = Counter(map(type, replies))
         for kind, refusal in refusals.items():
             note_refusal(self._api, "/query/stream", refusal, count=counts[kind])
+
+
+def _in_place(
+    outcomes: Sequence[Answer | Refusal], parsed: deque[Query | Refusal]
+) -> list[Answer | Refusal]:
+    """Take the queries of ``outcomes`` off ``parsed``, and the refused lines around them."""
+    replies = _refused_lines(parsed)
+    for outcome in outcomes:
+        parsed.popleft()
+        replies += [outcome, *_refused_lines(parsed)]
+    return replies
+
+
+def _refused_lines(parsed: deque[Query | Refusal]) -> list[Answer | Refusal]:
+    """Take the refusals off the beginning of ``parsed``."""
+    refusals: list[Answer | Refusal] = []
+    while parsed:
+        first = parsed[0]
+        if isinstance(first, Query):
+            break
+        refusals.append(first)
+        parsed.popleft()
+    return refusals
 
 
 def _size_bytes(line: Line) -> int:

@@ -18,7 +18,7 @@ from app.service.batch import EXHAUSTED, Deferred, Fresh
 from app.service.budget import budget_view
 from app.service.models import Answer
 from app.service.replay_index import Recorded
-from app.service.writer import Writer
+from app.service.writer import Writer, decision_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -90,12 +90,34 @@ class ConclaveService:
             IntegrityError: the release has stopped.
 
         """
+        return [result async for part in self.answer_in_turn(queries) for result in part]
+
+    async def answer_in_turn(
+        self, queries: Sequence[Query]
+    ) -> AsyncIterator[list[Answer | RequestError | UnavailableError]]:
+        """Answer ``queries`` in order, part by part, each part as soon as it is committed.
+
+        Where the release switches in between, what the ensemble answered does
+        not wait for the classifier.
+
+        Raises:
+            IntegrityError: the release has stopped.
+
+        """
         results = [self._answer_without_writer(query) for query in queries]
-        waiting = [index for index, result in enumerate(results) if result is None]
-        decisions = await self._writer.submit([queries[index] for index in waiting])
-        for index, decision in zip(waiting, decisions, strict=True):
-            results[index] = self._answer_for(queries[index], decision)
-        return [result for result in results if result is not None]
+        written = [query for query, result in zip(queries, results, strict=True) if result is None]
+        pending = iter(self._writer.enqueue(written))
+        part: list[Answer | RequestError | UnavailableError] = []
+        for query, known in zip(queries, results, strict=True):
+            result = known
+            if result is None:
+                decision = next(pending)
+                if part and not decision.done():
+                    yield part
+                    part = []
+                result = self._answer_for(query, decision_of(await decision))
+            part.append(result)
+        yield part
 
     def _answer_without_writer(
         self, query: Query

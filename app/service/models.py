@@ -70,6 +70,17 @@ class AnsweringService(Protocol):
         """
         ...
 
+    def answer_in_turn(
+        self, queries: Sequence[Query]
+    ) -> AsyncIterator[list[Answer | RequestError | UnavailableError]]:
+        """Answer as :meth:`answer_many` does, part by part, each as soon as it is known.
+
+        Raises:
+            IntegrityError: the release has stopped.
+
+        """
+        ...
+
     def budget(self) -> dict[str, object]:
         """Return the body of ``GET /budget``: public quantities, null where unlimited."""
         ...

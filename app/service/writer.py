@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import structlog
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from app.service.batch import Decision
     from app.service.models import Query
 
+    Pending: TypeAlias = asyncio.Future[Decision | ConclaveError]
+
 BATCH_QUERIES_MAX: Final = 1024
 SWITCH_WAIT_SECONDS: Final = 30.0
 SWITCH_RETRY_SECONDS: Final = 1.0
@@ -51,7 +53,7 @@ class _Waiting:
     """A query in the queue and the caller that waits for its decision."""
 
     query: Query
-    future: asyncio.Future[Decision | ConclaveError]
+    future: Pending
 
     def settle(self, result: Decision | ConclaveError) -> None:
         """Give the caller its result; one that hung up has no use for it."""
@@ -114,13 +116,32 @@ class Writer:
             IntegrityError: the release has stopped.
 
         """
+        results = await asyncio.gather(*self.enqueue(queries))
+        return [decision_of(result) for result in results]
+
+    def enqueue(self, queries: Sequence[Query]) -> list[Pending]:
+        """ENQUEUE ``queries`` in order; each result comes once it is decided and committed.
+
+        A caller that hangs up and waits no more changes nothing: its queries
+        are decided all the same.
+
+        Raises:
+            IntegrityError: the release has stopped.
+
+        """
         if self._stopped is not None:
             raise self._stopped
-        refusal = self._refusal(len(queries))
-        if refusal is not None:
-            return [refusal] * len(queries)
-        self.answerer.observe(Step.ENQUEUE, Edge.BEFORE)
         waiting = [_Waiting(query, asyncio.Future()) for query in queries]
+        refusal = self._refusal(len(queries))
+        if refusal is None:
+            self._take_in(waiting)
+        else:
+            for each in waiting:
+                each.settle(refusal)
+        return [each.future for each in waiting]
+
+    def _take_in(self, waiting: Sequence[_Waiting]) -> None:
+        self.answerer.observe(Step.ENQUEUE, Edge.BEFORE)
         if self._must_switch():
             for each in waiting:
                 self._park(each)
@@ -128,9 +149,6 @@ class Writer:
             self._queue.extend(waiting)
             self._wake.set()
         self.answerer.observe(Step.ENQUEUE, Edge.AFTER)
-        # A caller that hangs up is cancelled here; its queries are decided all the same.
-        results = await asyncio.gather(*(each.future for each in waiting))
-        return [_raise_integrity(result) for result in results]
 
     def _refusal(self, count: int) -> UnavailableError | None:
         """Return why ``count`` further queries cannot wait, if they cannot."""
@@ -235,8 +253,13 @@ class Writer:
         self.on_stop(error)
 
 
-def _raise_integrity(result: Decision | ConclaveError) -> Decision | UnavailableError:
-    """Return what belongs to one query; raise what stops the release."""
+def decision_of(result: Decision | ConclaveError) -> Decision | UnavailableError:
+    """Return what belongs to one query; raise what stops the release.
+
+    Raises:
+        IntegrityError: the release has stopped.
+
+    """
     if isinstance(result, ConclaveError) and not isinstance(
         result, (RequestError, UnavailableError)
     ):

@@ -54,6 +54,7 @@ class MemoryService:
 
     Attributes:
         failure: raised in place of the next answers, or returned for each.
+        held: what all but the first query of a stream's window wait for.
         windows: the sizes of the batches that came.
 
     """
@@ -65,6 +66,7 @@ class MemoryService:
         """Start with nothing answered."""
         self.queries_max = queries_max
         self.failure: Exception | None = None
+        self.held: asyncio.Event | None = None
         self.published: bytes | None = None
         self.windows: list[int] = []
         self.answers: dict[Vector, int] = {}
@@ -86,6 +88,16 @@ class MemoryService:
         ]
         self.announce()
         return outcomes
+
+    async def answer_in_turn(
+        self, queries: Sequence[Query]
+    ) -> AsyncIterator[list[Answer | RequestError | UnavailableError]]:
+        """Answer the first query, and the others once they are let go."""
+        at_once = len(queries) if self.held is None else 1
+        yield await self.answer_many(queries[:at_once])
+        if self.held is not None:
+            await self.held.wait()
+            yield await self.answer_many(queries[at_once:])
 
     def _answer(self, query: Query) -> Answer | RequestError:
         key = query.idempotency_key

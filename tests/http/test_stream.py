@@ -149,6 +149,26 @@ def test_an_interactive_client_gets_each_answer_at_once() -> None:
         http.runner.run(converse(http))
 
 
+def test_an_answer_does_not_wait_for_those_after_it() -> None:
+    """What is known of a window is sent, refused lines around it too, while the rest waits."""
+
+    async def converse(http: Http) -> None:
+        http.service.held = asyncio.Event()
+        lines = [b"{", json.dumps(query(1)).encode(), b"{", *[json.dumps(query(2)).encode()] * 2]
+        async with http.wire("POST", "/query/stream", **NDJSON) as wire:
+            await wire.receive()
+            wire.send(b"\n".join(lines), more=False)
+            known = [json.loads(line) for line in (await wire.receive_body()).splitlines()]
+            http.service.held.set()
+            rest = [json.loads(line) for line in (await wire.receive_body()).splitlines()]
+            assert await wire.receive_body() == b""
+        assert [reply.get("query_id", reply.get("status")) for reply in known] == [400, 1, 400]
+        assert [reply["query_id"] for reply in rest] == [2, 2]
+
+    with Http() as http:
+        http.runner.run(converse(http))
+
+
 def test_a_client_may_send_everything_before_it_reads() -> None:
     """Requests are read while replies wait for the client."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ from tests.unit.service.small_release import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Iterable
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 
     import numpy as np
     from numpy.typing import NDArray
@@ -65,15 +66,21 @@ async def serving(
     *,
     stopped: list[IntegrityError] | None = None,
     votes: VotesByMargin | None = None,
+    before_switch: Callable[[], object] = object,
 ) -> AsyncIterator[ConclaveService]:
     """Open a release and serve it without HTTP."""
     answerer: QueryAnswerer = release.answerer(words)
     if votes is not None:
         answerer.release.private_ensemble = votes
     told: list[IntegrityError] = [] if stopped is None else stopped
+
+    def switch() -> None:
+        before_switch()
+        switch_phase(answerer.release, seeded_noise(4))
+
     service = ConclaveService(
         answerer,
-        switch=lambda: switch_phase(answerer.release, seeded_noise(4)),
+        switch=switch,
         on_stop=told.append,
         pending_queries_max=100,
     )
@@ -192,6 +199,25 @@ def test_the_classifier_follows_the_last_answer(small_release: SmallRelease) -> 
     run(test())
 
 
+def test_answers_do_not_wait_for_the_switch_that_follows_them(small_release: SmallRelease) -> None:
+    """The ensemble's last answers are there before the classifier is drawn; the others after."""
+
+    async def test() -> None:
+        seen = threading.Event()
+        margins = (10, -10, 20, -20, 45, -45)
+        words = [STABLE] * 4
+        async with serving(small_release, words, before_switch=seen.wait) as service:
+            parts = service.answer_in_turn([ask(margin) for margin in margins])
+            first = await anext(parts)
+            assert not seen.is_set()
+            seen.set()
+            rest = [answer async for part in parts for answer in part]
+        assert first == [fresh(1), fresh(2, "no"), fresh(3), fresh(4, "no")]
+        assert rest == [published("yes"), published("no")]
+
+    run(test())
+
+
 def test_answers_without_a_share_start_with_the_classifier(small_release: SmallRelease) -> None:
     """Where answers have no share the classifier is drawn at the start and answers all."""
     changes = {"privacy__shares__answers": "0", "privacy__shares__classifier": "0.9"}
@@ -203,7 +229,7 @@ def test_answers_without_a_share_start_with_the_classifier(small_release: SmallR
             assert given == [published("yes"), published("no")]
             charged = service.budget()["charged"]
             assert isinstance(charged, list)
-            assert [share["mechanism"] for share in charged] == ["relabel", "classifier"]
+            assert [share["mechanism"] for share in charged] == ["classifier"]
 
     run(test())
 
