@@ -32,6 +32,8 @@ def charges_by_mechanism(settings: Settings) -> dict[Mechanism, Charge]:
     """Return what each mechanism with a share is charged, exactly."""
     privacy = settings.privacy
     shares = {name: Fraction(share) for name, share in privacy.shares.model_dump().items()}
+    if not shares["answers"]:
+        shares["relabel"] = Fraction(0)  # only the ensemble's rows are relabelled
     divided = charges(
         epsilon=Fraction(privacy.epsilon),
         delta=Fraction(privacy.delta),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from app.mechanisms.universal import Phase
 from app.service.budget import budget_view
 from app.service.switch_phase import switch_phase
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, ask, seeded_noise
 
 if TYPE_CHECKING:
-    import pytest
-
     from app.ledger.fold import LedgerState
+    from app.service.answer_query import QueryAnswerer
+    from app.service.release import Release
 
 
 def test_it_shows_what_is_charged_reserved_and_left(small_release: SmallRelease) -> None:
@@ -70,20 +71,35 @@ def test_without_an_answers_share_there_is_no_ensemble(small_release: SmallRelea
     assert shown["phase"] == "classifier"
 
 
-def test_it_is_of_one_moment(small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch) -> None:
+class MovingRelease:
+    """A release that commits a hit as soon as its state has been looked at once."""
+
+    def __init__(self, answerer: QueryAnswerer) -> None:
+        """Wrap an answerer that has a hit left to give."""
+        self._answerer = answerer
+        self._looked = False
+
+    @property
+    def state(self) -> LedgerState:
+        """Return the state of now, and move on."""
+        state = self._answerer.release.state
+        if not self._looked:
+            self._looked = True
+            self._answerer.answer_batch([ask(2)])
+        return state
+
+    def __getattr__(self, name: str) -> object:
+        """Return everything else as it is."""
+        return getattr(self._answerer.release, name)
+
+
+def test_it_is_of_one_moment(small_release: SmallRelease) -> None:
     """A commit in the middle of reading does not mix two states in one reply."""
-    release = small_release.answerer([HIT, HIT])
-    release.answer_batch([ask(1)])
-    before, phase_at = release.release.state, type(release.release).phase_at
-
-    def commit_meanwhile(given: object, state: LedgerState) -> object:
-        monkeypatch.undo()
-        release.answer_batch([ask(2)])
-        return phase_at(given, state)  # type: ignore[arg-type]  # the release itself
-
-    monkeypatch.setattr(type(release.release), "phase_at", commit_meanwhile)
-    shown = budget_view(release.release)
-    assert release.release.state != before
+    answerer = small_release.answerer([HIT, HIT])
+    answerer.answer_batch([ask(1)])
+    before = answerer.release.state
+    shown = budget_view(cast("Release", MovingRelease(answerer)))
+    assert answerer.phase is Phase.HALTED
     assert shown["phase"] == "ensemble"
     assert shown["unstable"] == {"count": 1, "cutoff": 2, "left": 1}
     assert shown["ledger"] == {"sequence": before.head.sequence, "head": before.head.hash}
