@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from starlette.requests import ClientDisconnect, Request
 
 from app.api.problems import problem_response, slug_of
-from app.errors import IntegrityError
+from app.errors import IntegrityError, UnavailableError
 from app.service.steps import Observer, observe_nothing
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from app.api.limits import Limits
     from app.service.slot import ServiceSlot
 
+GIVEN_UP: Final = (
+    "the server is shutting down and gave this request up; sending the same features again is safe"
+)
 log = structlog.get_logger("conclave.api")
 
 
@@ -79,6 +82,10 @@ class Endpoint:
             return await self.handler(self.api, request)
         except (ClientDisconnect, OSError):
             raise
+        except asyncio.CancelledError:
+            # The server gave up on draining this request, whose reply has not begun.
+            log.warning("reply_cancelled", path=request.url.path)
+            return problem_response(UnavailableError(GIVEN_UP))
         except Exception as error:  # noqa: BLE001 -- the edge: an unknown error has fixed text
             if self.role is not None:  # probes ask on and on while a release opens
                 note_refusal(self.api, request.url.path, error)

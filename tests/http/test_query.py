@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+
 import pytest
 from structlog.testing import capture_logs
 
+from app.api.endpoint import GIVEN_UP
 from app.api.limits import Limits
 from app.api.problems import INTERNAL_DETAIL
 from app.api.query_body import KEY_SHAPE, REPEATED, SHAPE
@@ -308,6 +312,22 @@ def test_an_integrity_error_stops_the_service() -> None:
         assert_problem(http.get("/readyz"), expected)
         assert_problem(http.get("/budget"), expected)
         assert http.get("/healthz").status_code == 200
+
+
+def test_a_request_that_a_shutdown_gives_up_is_told_so() -> None:
+    """A body that never came whole is refused as unavailable when the server ends."""
+
+    async def converse(http: Http) -> None:
+        async with http.wire("POST", "/query", **JSON) as wire:
+            wire.send(b'{"features": [4,')
+            await asyncio.sleep(0.01)
+            wire.task.cancel()
+            assert (await wire.receive())["status"] == 503
+            body = json.loads(await wire.receive_body())
+        assert body == problem("unavailable", "Unavailable", 503, GIVEN_UP)
+
+    with Http() as http:
+        http.runner.run(converse(http))
 
 
 def test_an_unknown_error_says_nothing_of_itself() -> None:
