@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from app.data.vectors import encode, replay_key
-from app.errors import ContainedError, IntegrityError, UnavailableError
+from app.errors import ContainedError, IntegrityError, LedgerCorruptError, UnavailableError
 from app.ledger.store import RecordedAnswer
 from app.mechanisms import universal
 from app.mechanisms.subsample_aggregate import aggregate
@@ -64,7 +64,7 @@ class QueryAnswerer:
         self._is_uncertain = False
         self._undelivered: Sequence[Fresh] = ()  # drawn, and not known to be committed
         self.observe = observe
-        self._read_replays(answered_before=0)
+        self._read_replays(answered_before=0, answered=release.state.answered)
         self.replays.add_keys(release.ledger.keys())
 
     @property
@@ -208,13 +208,18 @@ class QueryAnswerer:
         known = self.release.state
         if transaction.state.head == known.head and not self._is_uncertain:
             return
-        self._read_replays(answered_before=known.answered)
+        self._read_replays(answered_before=known.answered, answered=transaction.state.answered)
         self.replays.add_keys(self.release.ledger.keys())
         self.release.adopt(transaction.state)
         self._is_uncertain = False
 
-    def _read_replays(self, *, answered_before: int) -> None:
+    def _read_replays(self, *, answered_before: int, answered: int) -> None:
+        """Read answers on from ``answered_before``, of which the entries count ``answered``."""
+        wanted_id = answered_before + 1
         for answer in self.release.ledger.answers_after(answered_before):
-            self.replays.add(
-                answer.vector_digest, Recorded(answer.query_id, answer.label, answer.stable)
-            )
+            if answer.query_id != wanted_id:
+                break
+            self.replays.add(answer.vector_digest, Recorded(wanted_id, answer.label, answer.stable))
+            wanted_id += 1
+        if wanted_id <= answered:
+            raise LedgerCorruptError(f"answer {wanted_id} is missing from the answers table")

@@ -27,7 +27,9 @@ from tests.unit.service.opened_release import (
 )
 from tests.unit.service.small_release import (
     ROW_COUNT,
+    STABLE,
     SmallRelease,
+    ask,
     private_rows,
     seeded_noise,
 )
@@ -202,6 +204,19 @@ def test_a_piece_that_is_not_what_was_written_refuses_to_start(
 
 
 # -- shares of zero, and what is kept ------------------------------------------------
+
+
+@pytest.mark.parametrize("query_id", [1, 2, 3])
+def test_an_answer_that_is_gone_refuses_to_start(
+    small_release: SmallRelease, query_id: int
+) -> None:
+    """A vector whose recorded answer is lost would be drawn again: nothing is served."""
+    small_release.answerer([STABLE] * 3).answer_batch([ask(1), ask(2), ask(3)])
+    statement = f"DELETE FROM answers WHERE query_id = {query_id}"  # noqa: S608 -- a number of ours
+    tamper(small_release.folder / "conclave.db", statement)
+    with pytest.raises(LedgerCorruptError) as refused:
+        small_release.answerer()
+    assert str(refused.value) == f"answer {query_id} is missing from the answers table"
 
 
 def test_without_a_relabel_share_rows_keep_their_labels(small_release: SmallRelease) -> None:
