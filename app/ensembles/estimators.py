@@ -1,6 +1,6 @@
 """Any scikit-learn classifier, by import path, one fitted on each chunk.
 
-The public encoding of :mod:`app.ensembles.public_columns` is all the
+The public encoding of :mod:`app.hypotheses.public_columns` is all the
 preprocessing there is outside a chunk.  Labels are mapped by value; whatever
 fails, in fitting or in predicting, votes class 0 in silence.  scikit-learn is
 imported here, and only when an estimator is asked for.
@@ -18,15 +18,15 @@ import numpy as np
 
 from app.ensembles.containment import fitted_or_none, silence
 from app.ensembles.learner_seeds import chunk_seed, random_state, seed_shared_generator
-from app.ensembles.public_columns import encode_columns
 from app.errors import ConfigurationError, LedgerCorruptError, invariant
+from app.hypotheses.public_columns import encode_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from app.ensembles.public_columns import PublicColumn
+    from app.hypotheses.public_columns import PublicColumn
 
 FALLBACK_LABEL = 0
 # What the ledger takes as one private piece, less room for what is stored beside the

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.ensembles.ensemble import Ensemble
-    from app.ensembles.public_columns import PublicColumn
     from app.hypotheses.hypothesis_class import HypothesisClass
+    from app.hypotheses.public_columns import PublicColumn
 
 DEFAULT_RULE = "canonical"
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from app.data.schema import NumericFeature
 from app.ensembles.fit import DEFAULT_RULE, Learner, check_learner
-from app.ensembles.public_columns import PublicColumn
 from app.errors import ConfigurationError
+from app.hypotheses.public_columns import PublicColumn
 from app.planning.plan import plan_release
 from app.service.binding import bound_parameters
 from app.service.plan_request import plan_request

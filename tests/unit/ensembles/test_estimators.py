@@ -12,8 +12,8 @@ from app.ensembles import estimators
 from app.ensembles.chunking import chunk_offsets
 from app.ensembles.estimators import EstimatorEnsemble
 from app.ensembles.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
-from app.ensembles.public_columns import PublicColumn, encode_columns
 from app.errors import ConfigurationError, InvariantError, LedgerCorruptError
+from app.hypotheses.public_columns import PublicColumn, encode_columns
 from app.hypotheses.registry import hypothesis_class
 from app.ledger.transaction import PRIVATE_BODY_BYTES_MAX
 from tests.unit.hypotheses.enumeration import unit_tests
