@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
     from app.service.configure import Configuration
     from app.service.draw_ensemble import AnsweringParts, DrawnEnsemble
+    from app.service.draw_parameters import EnsembleParameters
     from app.service.progress import Progress
 
 ShareEvent = TypeVar("ShareEvent", ShareCharged, ShareReserved)
@@ -62,14 +63,9 @@ def open_release(
         LedgerUnavailableError: the ledger took no commit; start again.
 
     """
-    found = ledger.read_state()
-    parameters = None
-    if found.ensemble is None:
-        parameters = ensemble_parameters(configuration, row_count=rows.count, progress=progress)
-    if found.release is None:
-        check_classifier_draw(configuration, row_count=rows.count)
-        _begin(configuration, ledger=ledger, rows=rows, noise=noise)
-    _check_same(configuration, ledger=ledger, rows=rows)
+    parameters = begin_release(
+        configuration, ledger=ledger, rows=rows, noise=noise, progress=progress
+    )
     secret = read_piece(ledger, RELEASE_SECRET)
     if parameters is None:
         parts = read_ensemble(configuration, ledger)
@@ -79,6 +75,34 @@ def open_release(
         )
         parts = _persist(configuration, drawn, ledger)
     return _release(configuration, parts, ledger=ledger, rows=rows)
+
+
+def begin_release(
+    configuration: Configuration,
+    *,
+    ledger: Ledger,
+    rows: PrivateRows,
+    noise: NoiseSource,
+    progress: Progress,
+) -> EnsembleParameters | None:
+    """Charge what an opening charges, or compare with the release that is open; draw nothing.
+
+    Returns:
+        What is needed to draw the ensemble; None where it stands, or has no share.
+
+    Raises:
+        ConfigurationError, ReleaseMismatchError, LedgerUnavailableError: as ``open_release``.
+
+    """
+    found = ledger.read_state()
+    parameters = None
+    if found.ensemble is None:
+        parameters = ensemble_parameters(configuration, row_count=rows.count, progress=progress)
+    if found.release is None:
+        check_classifier_draw(configuration, row_count=rows.count)
+        _begin(configuration, ledger=ledger, rows=rows, noise=noise)
+    _check_same(configuration, ledger=ledger, rows=rows)
+    return parameters
 
 
 def _release(

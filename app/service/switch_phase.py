@@ -25,7 +25,11 @@ from app.service.published_classifier import publish
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.data.rows import PrivateRows
+    from app.ledger.fold import LedgerState
+    from app.ledger.store import Ledger
     from app.noise.source import NoiseSource
+    from app.service.configure import Configuration
     from app.service.published_classifier import PublishedClassifier
     from app.service.release import Release
 
@@ -37,37 +41,70 @@ def switch_phase(release: Release, noise: NoiseSource) -> None:
         LedgerUnavailableError: a commit was not taken; nothing was published.
 
     """
-    _charge(release)
+    release.adopt(charge_classifier(release.configuration, release.ledger))
     if release.classifier is not None:
         return
     # Drawn once: that its publication fails may tell of its length, on a full disk.
     drawn = release.private_classifier or draw_classifier(release, noise)
     release.private_classifier = drawn
-    with release.ledger.transaction() as transaction:
-        if transaction.state.classifier is None:
-            transaction.append(ClassifierPublished(classifier=drawn.json.decode()))
-    release.adopt(transaction.state)
-
-
-def _charge(release: Release) -> None:
-    """Commit the classifier's share as charged, unless it is."""
-    charge = release.configuration.charges[Mechanism.CLASSIFIER]
-    with release.ledger.transaction() as transaction:
-        if transaction.state.charge_of(Mechanism.CLASSIFIER) is None:
-            transaction.append(share_event(ShareCharged, charge))
-    release.adopt(transaction.state)
+    release.adopt(publish_classifier(release.ledger, drawn))
 
 
 def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier:
-    """Draw a tree over tests that the queries asked so far tell apart."""
+    """Draw from a class that the queries asked so far fix."""
     rows = release.rows_for_drawing()
-    hypotheses = published_class(release.configuration.settings, public_points(release))
-    parameters = tree_draw(
-        release.configuration, Mechanism.CLASSIFIER, hypotheses, row_count=rows.count
+    parameters = classifier_parameters(
+        release.configuration, public_points(release), row_count=rows.count
     )
-    private_bits = evaluate(hypotheses.tests, rows.values)
+    return draw_published(release.configuration, parameters, rows, noise)
+
+
+def charge_classifier(configuration: Configuration, ledger: Ledger) -> LedgerState:
+    """Commit the classifier's share as charged, unless it is; return what is committed."""
+    charge = configuration.charges[Mechanism.CLASSIFIER]
+    with ledger.transaction() as transaction:
+        if transaction.state.charge_of(Mechanism.CLASSIFIER) is None:
+            transaction.append(share_event(ShareCharged, charge))
+    return transaction.state
+
+
+def publish_classifier(ledger: Ledger, drawn: PublishedClassifier) -> LedgerState:
+    """Commit the publication, unless another process was first; return what is committed."""
+    with ledger.transaction() as transaction:
+        if transaction.state.classifier is None:
+            transaction.append(ClassifierPublished(classifier=drawn.json.decode()))
+    return transaction.state
+
+
+def classifier_parameters(
+    configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
+) -> semi_private.Parameters:
+    """Return the draw from the class that public points fix.
+
+    Args:
+        configuration: the release's.
+        public_values: encoded public points, shape (m, d); m may be 0.
+        row_count: the public n.
+
+    Raises:
+        ConfigurationError: names what to change, where no such draw is exact.
+
+    """
+    hypotheses = published_class(configuration.settings, public_values)
+    return tree_draw(configuration, Mechanism.CLASSIFIER, hypotheses, row_count=row_count)
+
+
+def draw_published(
+    configuration: Configuration,
+    parameters: semi_private.Parameters,
+    rows: PrivateRows,
+    noise: NoiseSource,
+) -> PublishedClassifier:
+    """Draw under a charge that is committed, and write what was drawn as a document."""
+    tests = parameters.hypotheses.tests
+    private_bits = evaluate(tests, rows.values)
     tree = semi_private.draw(parameters, (private_bits, rows.labels), noise)
-    return publish(release=release.name, schema=release.schema, tests=hypotheses.tests, tree=tree)
+    return publish(release=configuration.name, schema=configuration.schema, tests=tests, tree=tree)
 
 
 def public_points(release: Release) -> NDArray[np.float64]:
