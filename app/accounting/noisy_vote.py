@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from app.accounting.plain import reading, to_plain
 from app.accounting.profile_parameters import (
     ALPHA_GRID,
     DELTA_KEY,
@@ -30,7 +31,7 @@ from app.accounting.profile_parameters import (
     choose_ln_ratio,
     hits_hold,
 )
-from app.errors import ConfigurationError, InvariantError, invariant
+from app.errors import ConfigurationError, invariant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +69,11 @@ class NoisyVoteCalibration:
     alpha: Fraction
     variance: Fraction
 
+    @property
+    def cutoff(self) -> None:
+        """T, which the noisy vote does not have: no answer is unstable."""
+        return
+
     def lead_at(self, probability: float) -> int:
         """Return the lead in votes at which a plurality loses at most this often.
 
@@ -86,14 +92,7 @@ class NoisyVoteCalibration:
 
     def to_plain(self) -> dict[str, str]:
         """Write the parameters in strings only, without loss."""
-        return {
-            "epsilon": str(self.epsilon),
-            "delta": str(self.delta),
-            "answer_limit": str(self.answer_limit),
-            "class_count": str(self.class_count),
-            "alpha": str(self.alpha),
-            "variance": str(self.variance),
-        }
+        return to_plain(self)
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, str]) -> NoisyVoteCalibration:
@@ -103,7 +102,7 @@ class NoisyVoteCalibration:
             InvariantError: where a key is absent or a value is not a number.
 
         """
-        try:
+        with reading("parameters of the noisy vote"):
             return cls(
                 epsilon=Fraction(plain["epsilon"]),
                 delta=Fraction(plain["delta"]),
@@ -112,9 +111,6 @@ class NoisyVoteCalibration:
                 alpha=Fraction(plain["alpha"]),
                 variance=Fraction(plain["variance"]),
             )
-        except (KeyError, ValueError, ZeroDivisionError) as error:
-            msg = "the persisted parameters of the noisy vote are not such"
-            raise InvariantError(msg) from error
 
 
 def calibrate(

@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, Final
 
 from app.accounting.directed import DOWN, rounded
 from app.accounting.laplace_tails import DifferenceTail
+from app.accounting.plain import reading, to_plain
 from app.accounting.profile_parameters import CUTOFF_KEY, DELTA_KEY, EPSILON_KEY, EPSILON_MAX
 from app.accounting.pure_composition import COUNT_MAX, composed_delta, largest_pure_epsilon
-from app.errors import ConfigurationError, InvariantError, invariant
+from app.errors import ConfigurationError, invariant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,17 +97,7 @@ class SvtCalibration:
 
     def to_plain(self) -> dict[str, str]:
         """Write the parameters in strings only, without loss."""
-        return {
-            "epsilon": str(self.epsilon),
-            "delta": str(self.delta),
-            "cutoff": str(self.cutoff),
-            "variant": str(self.variant),
-            "threshold_scale": str(self.threshold_scale),
-            "query_scale": str(self.query_scale),
-            "threshold": str(self.threshold),
-            "delta_svt": str(self.delta_svt),
-            "delta_release": str(self.delta_release),
-        }
+        return to_plain(self)
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, str]) -> SvtCalibration:
@@ -116,7 +107,7 @@ class SvtCalibration:
             InvariantError: where a key is absent or a value is not a number.
 
         """
-        try:
+        with reading("parameters of the sparse vector"):
             return cls(
                 epsilon=Fraction(plain["epsilon"]),
                 delta=Fraction(plain["delta"]),
@@ -128,9 +119,6 @@ class SvtCalibration:
                 delta_svt=Fraction(plain["delta_svt"]),
                 delta_release=Fraction(plain["delta_release"]),
             )
-        except (KeyError, ValueError, ZeroDivisionError) as error:
-            msg = "the persisted parameters of the sparse vector are not such"
-            raise InvariantError(msg) from error
 
 
 def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> SvtCalibration:
