@@ -27,6 +27,11 @@ ClassIndex = Annotated[int, Meta(ge=0)]
 PositiveCount = Annotated[int, Meta(ge=1)]
 
 
+def threshold_noise_name(unstable_count: int) -> str:
+    """Return the name of the private piece with the threshold's noise after so many hits."""
+    return f"threshold-noise-{unstable_count}"
+
+
 class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What every kind of entry has: a name and a version."""
 
@@ -114,6 +119,23 @@ class AnswersReleased(Event, frozen=True):
     stable: list[bool]
 
 
+class ThresholdRefreshed(Event, frozen=True):
+    """The noise of the threshold is another from here on: an unstable answer ended an epoch.
+
+    It follows the answers of which at least one was unstable, in their
+    transaction; where several were, only the noise after the last one is kept.
+
+    Attributes:
+        private_digests: as in :class:`EnsembleFitted`, of one piece, whose name
+            :func:`threshold_noise_name` gives.
+
+    """
+
+    KIND = "ThresholdRefreshed"
+
+    private_digests: dict[str, PrivateDigest]
+
+
 class ClassifierPublished(Event, frozen=True):
     """The classifier, drawn once and public from here on.
 
@@ -150,6 +172,7 @@ LedgerEvent: TypeAlias = (
     | ShareCharged
     | EnsembleFitted
     | AnswersReleased
+    | ThresholdRefreshed
     | ClassifierPublished
     | ReleaseHalted
 )
@@ -162,5 +185,6 @@ EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
     AnswersReleased,
     ClassifierPublished,
     ReleaseHalted,
+    ThresholdRefreshed,
 )
 """Every kind and version that was ever written, newest last."""

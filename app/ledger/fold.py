@@ -24,6 +24,8 @@ from app.ledger.events import (
     ReleaseOpened,
     ShareCharged,
     ShareReserved,
+    ThresholdRefreshed,
+    threshold_noise_name,
 )
 
 
@@ -37,6 +39,10 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
         reserved: shares set aside and not spent yet, in order.
         answered: fresh answers given, which is also the newest query id.
         unstable: how many of them were unstable.
+        ended_epoch: unstable answers before those of the newest entry; None
+            where it has none.
+        refreshed_at: unstable answers at which the threshold's noise was last
+            drawn anew; None where it never was.
         ensemble: the fitted ensemble, once it stands.
         classifier: the published classifier, once there is one.
         halted: the event that ended the release early, if one did.
@@ -50,6 +56,8 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     reserved: tuple[ShareReserved, ...] = ()
     answered: int = 0
     unstable: int = 0
+    ended_epoch: int | None = None
+    refreshed_at: int | None = None
     ensemble: EnsembleFitted | None = None
     classifier: ClassifierPublished | None = None
     halted: ReleaseHalted | None = None
@@ -90,7 +98,8 @@ def fold(state: LedgerState, entry: Entry) -> LedgerState:
     except _IllegalError as illegal:
         message = f"entry {entry.sequence} ({entry.kind}) {illegal}"
         raise LedgerCorruptError(message) from None
-    return replace(following, head=entry.head)
+    ended_epoch = state.unstable if following.unstable > state.unstable else None
+    return replace(following, head=entry.head, ended_epoch=ended_epoch)
 
 
 class _IllegalError(Exception):
@@ -126,6 +135,8 @@ def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: PLR0
             return _charge(state, state.release, event)
         case EnsembleFitted():
             return _fit(state, event)
+        case ThresholdRefreshed():
+            return _refresh(state, event)
         case ClassifierPublished():
             return _publish(state, event)
         case ReleaseHalted():
@@ -180,6 +191,10 @@ def _answer(state: LedgerState, release: ReleaseOpened, event: AnswersReleased) 
     _allow(state.ensemble is not None, "comes before EnsembleFitted")
     _allow(state.halted is None, "comes after ReleaseHalted")
     _allow(
+        state.refreshed_at in (None, state.unstable),
+        "comes after an unstable answer that drew no noise for the threshold",
+    )
+    _allow(
         event.first_query_id == state.answered + 1,
         f"begins with answer {event.first_query_id} where answer {state.answered + 1} is next",
     )
@@ -203,6 +218,22 @@ def _answer(state: LedgerState, release: ReleaseOpened, event: AnswersReleased) 
             "goes on past the unstable answer at which the ensemble stops",
         )
     return replace(state, answered=answered, unstable=unstable)
+
+
+def _refresh(state: LedgerState, event: ThresholdRefreshed) -> LedgerState:
+    _allow(
+        threshold_noise_name(0) in state.private_digests,
+        "refreshes a threshold that has no noise",
+    )
+    _allow(
+        state.ended_epoch == (state.refreshed_at or 0),
+        "does not follow the unstable answers that end an epoch",
+    )
+    _allow(
+        list(event.private_digests) == [threshold_noise_name(state.unstable)],
+        f"does not bind the noise after unstable answer {state.unstable}",
+    )
+    return _bind(replace(state, refreshed_at=state.unstable), event.private_digests)
 
 
 def _publish(state: LedgerState, event: ClassifierPublished) -> LedgerState:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.docs.pages import ROOT, examples
-from tests.unit.ledger.releases import middle_of_life, publish
+from tests.unit.ledger.releases import middle_of_life, publish, refreshed_epochs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +66,17 @@ def test_a_sound_export_is_added_up(tmp_path: Path, exported: list[dict[str, Any
     for pages in ([exported], [exported[:4], exported[4:]]):
         done = verified(tmp_path, pages)
         assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
+
+
+def test_an_export_with_refreshed_thresholds_is_added_up(tmp_path: Path) -> None:
+    """Entries that bind a new threshold's noise are part of the chain like any other."""
+    ledger = refreshed_epochs(tmp_path / "refreshed.db")
+    entries = ledger.public_entries(0, 1000)
+    ledger.close()
+    assert [entry["kind"] for entry in entries].count("ThresholdRefreshed") == 2
+    done = verified(tmp_path, [entries])
+    expected = f"9 entries, head {entries[-1]['hash']}, answered 4, unstable 3\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
 
 
 CHANGES: dict[str, Callable[[list[dict[str, Any]]], object]] = {

@@ -12,12 +12,14 @@ from app.ledger.events import (
     ReleaseOpened,
     ShareCharged,
     ShareReserved,
+    ThresholdRefreshed,
+    threshold_noise_name,
 )
 from app.ledger.store import RELEASE_SECRET, Ledger, RecordedAnswer, open_ledger
 from app.noise.scripted import ScriptedNoise, seeded_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 SECRET = bytes(range(32))
@@ -63,8 +65,15 @@ def shares() -> list[LedgerEvent]:
     ]
 
 
-def open_release(ledger: Ledger, *, queries: int | None = 1000, cutoff: int | None = 3) -> None:
+def open_release(
+    ledger: Ledger,
+    *,
+    queries: int | None = 1000,
+    cutoff: int | None = 3,
+    further: Mapping[str, bytes] | None = None,
+) -> None:
     """Open a release in an empty ledger, up to its fitted ensemble: entries 1 to 5."""
+    drawn = {"permutation": b"\x01\x02", "ensemble": b"trees" * 100, **(further or {})}
     with ledger.transaction() as transaction:
         digest = transaction.put_private(RELEASE_SECRET, SECRET)
         transaction.append(
@@ -73,10 +82,7 @@ def open_release(ledger: Ledger, *, queries: int | None = 1000, cutoff: int | No
         for event in shares():
             transaction.append(event)
     with ledger.transaction() as transaction:
-        digests = {
-            name: transaction.put_private(name, body)
-            for name, body in (("permutation", b"\x01\x02"), ("ensemble", b"trees" * 100))
-        }
+        digests = {name: transaction.put_private(name, body) for name, body in drawn.items()}
         transaction.append(EnsembleFitted(size=8, private_digests=digests))
 
 
@@ -122,6 +128,24 @@ def middle_of_life(path: Path) -> Ledger:
         transaction.record_answers([row])
         transaction.record_key(ledger.digests.of_key("key"), row.vector_digest)
     record(ledger, [answer(ledger, 8, label=1), answer(ledger, 9, label=1, stable=False)])
+    return ledger
+
+
+def refresh(ledger: Ledger, rows: Sequence[RecordedAnswer]) -> None:
+    """Commit answers with hits, and the threshold's noise after them."""
+    with ledger.transaction() as transaction:
+        transaction.record_answers(rows)
+        name = threshold_noise_name(transaction.state.unstable)
+        digest = transaction.put_private(name, b"noise")
+        transaction.append(ThresholdRefreshed(private_digests={name: digest}))
+
+
+def refreshed_epochs(path: Path) -> Ledger:
+    """Create a ledger with three hits in two entries, each followed by the next noise."""
+    ledger = create(path)
+    open_release(ledger, further={threshold_noise_name(0): b"noise"})
+    refresh(ledger, [answer(ledger, 1), answer(ledger, 2, label=None, stable=False)])
+    refresh(ledger, [answer(ledger, number, label=None, stable=False) for number in (3, 4)])
     return ledger
 
 

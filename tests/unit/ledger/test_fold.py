@@ -18,6 +18,7 @@ from app.ledger.events import (
     ReleaseHalted,
     ShareCharged,
     ShareReserved,
+    ThresholdRefreshed,
 )
 from app.ledger.fold import EMPTY, LedgerState, fold
 from tests.unit.ledger.releases import DOCUMENT, opened, shares
@@ -29,6 +30,9 @@ FITTED = EnsembleFitted(size=8, private_digests={"ensemble": "cd" * 32})
 CLASSIFIER_CHARGED = ShareCharged(mechanism="classifier", epsilon="0.3", delta="0")
 PUBLISHED = ClassifierPublished(classifier=DOCUMENT)
 HALTED = ReleaseHalted(reason="stopped")
+REFRESHING = replace(
+    FITTED, private_digests={**FITTED.private_digests, "threshold-noise-0": "00" * 32}
+)
 
 
 def answers(first: int, stable: Sequence[bool]) -> AnswersReleased:
@@ -41,6 +45,12 @@ def answers(first: int, stable: Sequence[bool]) -> AnswersReleased:
     )
 
 
+def refreshed(unstable_count: int) -> ThresholdRefreshed:
+    """Return the refreshment after so many unstable answers."""
+    name, digest = f"threshold-noise-{unstable_count}", f"{unstable_count:064x}"
+    return ThresholdRefreshed(private_digests={name: digest})
+
+
 def fold_all(events: Sequence[LedgerEvent]) -> LedgerState:
     """Fold events from nothing."""
     state = EMPTY
@@ -50,6 +60,7 @@ def fold_all(events: Sequence[LedgerEvent]) -> LedgerState:
 
 
 SERVING: list[LedgerEvent] = [opened(), *shares(), FITTED]
+EPOCHS: list[LedgerEvent] = [opened(cutoff=9), *shares(), REFRESHING]
 
 
 def test_balances_are_folded_from_entries() -> None:
@@ -89,6 +100,30 @@ def test_answers_go_on_beside_a_published_classifier() -> None:
     """A classifier may be published before the ensemble's last answer."""
     events = [*SERVING, CLASSIFIER_CHARGED, PUBLISHED, answers(1, [True])]
     assert fold_all(events).answered == 1
+
+
+def test_a_threshold_is_refreshed_after_each_entry_with_an_unstable_answer() -> None:
+    """Stable answers go on under the same noise; hits bind the next, one piece an entry."""
+    state = fold_all(
+        [
+            *EPOCHS,
+            answers(1, [True]),
+            answers(2, [True, False]),
+            refreshed(1),
+            answers(4, [True]),
+            answers(5, [False, True, False]),
+            refreshed(3),
+        ]
+    )
+    assert (state.unstable, state.refreshed_at, state.ended_epoch) == (3, 3, None)
+    assert {f"threshold-noise-{count}" for count in (0, 1, 3)} < state.private_digests.keys()
+
+
+def test_one_threshold_is_never_refreshed() -> None:
+    """Where no hit ever drew noise, hits need none: one threshold, or none at all."""
+    for fitted in (FITTED, REFRESHING):
+        events = [opened(cutoff=9), *shares(), fitted, answers(1, [False]), answers(2, [True])]
+        assert fold_all(events).refreshed_at is None
 
 
 ILLEGAL: dict[str, tuple[list[LedgerEvent], str]] = {
@@ -167,6 +202,48 @@ ILLEGAL: dict[str, tuple[list[LedgerEvent], str]] = {
     "a second classifier": (
         [*SERVING, CLASSIFIER_CHARGED, PUBLISHED, PUBLISHED],
         "publishes a classifier a second time",
+    ),
+    "a threshold without noise": (
+        [*SERVING, answers(1, [False]), refreshed(1)],
+        "refreshes a threshold that has no noise",
+    ),
+    "a threshold refreshed before an answer": (
+        [*EPOCHS, refreshed(0)],
+        "does not follow the unstable answers",
+    ),
+    "a threshold refreshed after stable answers": (
+        [*EPOCHS, answers(1, [True]), refreshed(0)],
+        "does not follow the unstable answers",
+    ),
+    "a threshold refreshed later": (
+        [*EPOCHS, answers(1, [False]), CLASSIFIER_CHARGED, refreshed(1)],
+        "does not follow the unstable answers",
+    ),
+    "a threshold refreshed again": (
+        [*EPOCHS, answers(1, [False]), refreshed(1), refreshed(1)],
+        "does not follow the unstable answers",
+    ),
+    "a threshold refreshed from the second hit": (
+        [*EPOCHS, answers(1, [False]), answers(2, [False]), refreshed(2)],
+        "does not follow the unstable answers",
+    ),
+    "a hit that drew no noise": (
+        [*EPOCHS, answers(1, [False]), refreshed(1), answers(2, [False]), answers(3, [True])],
+        "comes after an unstable answer that drew no noise",
+    ),
+    "the noise of another hit": (
+        [*EPOCHS, answers(1, [False, False]), refreshed(1)],
+        "does not bind the noise after unstable answer 2",
+    ),
+    "the noise and something else": (
+        [
+            *EPOCHS,
+            answers(1, [False]),
+            ThresholdRefreshed(
+                private_digests={**refreshed(1).private_digests, "ensemble": "00" * 32}
+            ),
+        ],
+        "does not bind the noise after unstable answer 1",
     ),
     "private state bound twice": (
         [

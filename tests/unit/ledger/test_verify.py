@@ -13,7 +13,14 @@ from app.ledger.chain import Head, entry_hash, next_entry
 from app.ledger.events import ReleaseHalted
 from app.ledger.store import open_ledger
 from app.ledger.verify import verify
-from tests.unit.ledger.releases import create, middle_of_life, publish, tamper, url_of
+from tests.unit.ledger.releases import (
+    create,
+    middle_of_life,
+    publish,
+    refreshed_epochs,
+    tamper,
+    url_of,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +60,21 @@ def test_every_earlier_head_occurs_in_the_chain(tmp_path: Path) -> None:
     for entry in ledger.public_entries(0, 100):
         verify(ledger, str(entry["hash"]))
         verify(ledger, f" {str(entry['hash']).upper()}\n")
+
+
+def test_refreshed_thresholds_are_reported(tmp_path: Path) -> None:
+    """A ledger whose hits drew noise verifies, each piece of it included."""
+    ledger = refreshed_epochs(tmp_path / "refreshed.db")
+    assert (verify(ledger).answered, verify(ledger).unstable) == (4, 3)
+
+
+@pytest.mark.parametrize("name", ["threshold-noise-0", "threshold-noise-1", "threshold-noise-3"])
+def test_the_noise_of_any_epoch_is_missed(tmp_path: Path, name: str) -> None:
+    """A threshold's noise that is gone is named, that of an epoch that has ended too."""
+    path = tmp_path / "noise.db"
+    refreshed_epochs(path).close()
+    tamper(path, f"DELETE FROM private_state WHERE name = '{name}'")  # noqa: S608 -- a name of ours
+    assert account_of(path) == f"the private state is missing a piece: {name}"
 
 
 @pytest.mark.parametrize("expected", ["0" * 64, "", "not a hash"])
