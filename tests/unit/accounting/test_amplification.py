@@ -9,7 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from app.accounting.amplification import relabelled_epsilon, sampled_delta, sampled_epsilon
+from app.accounting.amplification import (
+    copied_delta,
+    rate_at,
+    relabel_cost_floor,
+    relabel_parameter,
+    relabelled_epsilon,
+    sampled_delta,
+    sampled_epsilon,
+    sampling_holds,
+    unsampled_epsilon,
+)
 from app.errors import InvariantError
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "privacy-vectors.json").read_text())
@@ -74,3 +84,74 @@ def test_negative_charges_are_refused() -> None:
         relabelled_epsilon(relabel_epsilon=zero, inner_epsilon=below, class_count=2)
     with pytest.raises(InvariantError):
         relabelled_epsilon(relabel_epsilon=zero, inner_epsilon=zero, class_count=1)
+
+
+@pytest.mark.parametrize("class_count", [2, 3, 10])
+@pytest.mark.parametrize("parameter", [Fraction(1, 100), Fraction(1), Fraction(20)])
+def test_a_relabelling_cost_gives_its_parameter_back(class_count: int, parameter: Fraction) -> None:
+    """Solved for the parameter, Lemma L's cost gives it back, never more than what costs so."""
+    cost = relabelled_epsilon(
+        relabel_epsilon=parameter, inner_epsilon=Fraction(0), class_count=class_count
+    )
+    found = relabel_parameter(cost=cost, class_count=class_count)
+    assert found is not None
+    assert abs(found - parameter) < Fraction(1, 1 << 60)
+    again = relabelled_epsilon(
+        relabel_epsilon=found, inner_epsilon=Fraction(0), class_count=class_count
+    )
+    assert again <= cost + Fraction(2, 1 << 80)
+
+
+@pytest.mark.parametrize("class_count", [2, 5])
+def test_no_parameter_costs_less_than_the_floor(class_count: int) -> None:
+    """At ``2 ln L`` and below there is no parameter, above it there is one."""
+    floor = relabel_cost_floor(class_count)
+    assert float(floor) == pytest.approx(2 * math.log(class_count), rel=1e-15)
+    assert relabel_parameter(cost=floor - Fraction(1, 10**9), class_count=class_count) is None
+    assert relabel_parameter(cost=Fraction(0), class_count=class_count) is None
+    above = relabel_parameter(cost=floor + Fraction(1, 10**9), class_count=class_count)
+    assert above is not None
+    assert above > 0
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**30), Fraction(1, 10), Fraction(3)])
+@pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 3), Fraction(1, 10**6)])
+def test_what_a_sample_may_cost_is_what_costs_the_whole(epsilon: Fraction, rate: Fraction) -> None:
+    """The inner charge is at least the outer one, holds, and is the largest that does."""
+    inner = unsampled_epsilon(epsilon=epsilon, rate=rate)
+    assert inner >= epsilon
+    assert sampling_holds(inner_epsilon=inner, rate=rate, epsilon=epsilon)
+    more = inner * (1 + Fraction(1, 10**9)) + Fraction(1, 10**20)
+    assert not sampling_holds(inner_epsilon=more, rate=rate, epsilon=epsilon)
+
+
+def test_the_rate_for_an_inner_charge_is_the_largest() -> None:
+    """At the rate found an inner charge just costs the outer one; none above 1 is found."""
+    rate = rate_at(inner_epsilon=Fraction(4), epsilon=Fraction(1))
+    assert float(rate) == pytest.approx(math.expm1(1) / math.expm1(4), rel=1e-12)
+    assert sampling_holds(inner_epsilon=Fraction(4), rate=rate, epsilon=Fraction(1))
+    assert rate_at(inner_epsilon=Fraction(1), epsilon=Fraction(4)) == 1
+
+
+def test_copies_cost_as_group_privacy_does() -> None:
+    """A record in three rows costs three times e to three epsilon times delta, rounded up."""
+    found = copied_delta(epsilon=Fraction(1, 5), delta=Fraction(1, 10**8), copies=3)
+    assert float(found) == pytest.approx(3e-8 * math.exp(0.6), rel=1e-12)
+    assert found > Fraction(3, 10**8) * Fraction(math.exp(0.6)) * (1 - Fraction(1, 10**15))
+
+
+def test_what_is_no_charge_is_refused_in_reverse_too() -> None:
+    """Rates, costs and counts are checked where charges are divided, as where they add up."""
+    one, zero = Fraction(1), Fraction(0)
+    with pytest.raises(InvariantError):
+        relabel_parameter(cost=-one, class_count=2)
+    with pytest.raises(InvariantError):
+        relabel_parameter(cost=one, class_count=1)
+    with pytest.raises(InvariantError):
+        unsampled_epsilon(epsilon=zero, rate=one)
+    with pytest.raises(InvariantError):
+        unsampled_epsilon(epsilon=one, rate=zero)
+    with pytest.raises(InvariantError):
+        rate_at(inner_epsilon=zero, epsilon=one)
+    with pytest.raises(InvariantError):
+        copied_delta(epsilon=one, delta=one, copies=0)
