@@ -43,6 +43,13 @@ class HypothesesSettings(Section):
         Tests,
         Field(description="Lists, by feature, of its cuts or categories, in place of all."),
     ] = {}
+    grid: Annotated[
+        Literal["public", "private"],
+        Field(
+            description="Rows are relabelled by these tests, or by every labelling that the class "
+            "allows on the rows themselves, which costs Lemma L's charge."
+        ),
+    ] = "public"
 
 
 class ClassifierSettings(Section):

@@ -74,6 +74,15 @@ class PrivacySettings(Section):
         Literal["profile", "svt", "paper"],
         Field(description="Theorem A, sparse vector, or the constants as printed."),
     ] = "profile"
+    sampling: Annotated[
+        Exact,
+        Unit("fraction of the rows"),
+        Field(
+            gt=0,
+            le=1,
+            description="Sample that the ensemble is made of; smaller ones may spend more on it.",
+        ),
+    ] = Decimal(1)
     shares: SharesSettings = SharesSettings()
     delta_shares: DeltaSharesSettings = DeltaSharesSettings()
 

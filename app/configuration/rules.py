@@ -72,6 +72,10 @@ def check_privacy(privacy: PrivacySettings) -> None:
         raise ConfigurationError(
             "privacy.delta", f"must be at most {PAPER_DELTA_MAX} with the paper calibration"
         )
+    if privacy.calibration == "paper" and privacy.sampling != 1:
+        raise ConfigurationError(
+            "privacy.sampling", "is for the other calibrations: paper takes a sample of its own"
+        )
 
 
 def _check_numeric(key: str, feature: NumericFeatureSettings) -> None:
@@ -130,7 +134,11 @@ def _check_demo_schema(data: DataSettings) -> None:
 
 
 def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
-    """What follows the ensemble needs its share."""
+    """What follows the ensemble needs its share, and a mechanism its calibration."""
+    if privacy.calibration == "paper" and answers.mechanism != "stability":
+        raise ConfigurationError(
+            "answers.mechanism", 'must be "stability" with the paper calibration, which is one'
+        )
     shares = privacy.shares
     if shares.classifier > 0:
         return

@@ -24,12 +24,14 @@ UNBOUND: Final = frozenset(
         "data.source",
         "data.query",
         "data.rows",  # bound as what the source holds, not as what is expected of it
-        # Planning only, and how long a reply takes.
-        "answers.alpha",
-        "answers.beta",
-        "answers.reply_padding_milliseconds",
+        "answers.reply_padding_milliseconds",  # how long a reply takes
     }
 )
+# Planning only, but for the calibration that is made from them.
+TARGETS: Final = frozenset({"answers.alpha", "answers.beta"})
+# Settings that ledgers opened by earlier versions do not know, with the value that is
+# what those versions did: at that value they are left out.
+LATER: Final[Mapping[str, str]] = {"privacy.sampling": "1", "hypotheses.grid": '"public"'}
 BOUND_SECTIONS: Final = ("release", "data", "hypotheses", "learner", "privacy", "answers")
 DELTA_SHARES: Final[tuple[Literal["answers", "statistics"], ...]] = ("answers", "statistics")
 
@@ -38,14 +40,20 @@ def bound_parameters(settings: Settings) -> dict[str, str]:
     """Return every bound setting as canonical text, keyed as in the configuration.
 
     What is bound is what is in force, so that a default may be written out later.
+    A setting that was added later is bound unless it is at its default.
     """
+    unbound = UNBOUND if settings.privacy.calibration == "paper" else UNBOUND | TARGETS
     bound: dict[str, str] = {}
     for section in BOUND_SECTIONS:
         _flatten(section, getattr(settings, section).model_dump(by_alias=True), bound)
-    _flatten("classifier", settings.published.model_dump(by_alias=True), bound)
+    # What is published comes from a public grid whatever relabels.
+    published = settings.published.model_dump(by_alias=True, exclude={"grid"})
+    _flatten("classifier", published, bound)
     for name in DELTA_SHARES:
         bound[f"privacy.delta_shares.{name}"] = str(settings.privacy.delta_share(name))
-    return {key: text for key, text in bound.items() if key not in UNBOUND}
+    return {
+        key: text for key, text in bound.items() if key not in unbound and LATER.get(key) != text
+    }
 
 
 def check_bound(opened: Mapping[str, str], given: Mapping[str, str]) -> None:

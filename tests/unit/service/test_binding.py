@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +11,6 @@ from app.errors import ReleaseMismatchError
 from app.service.binding import BOUND_SECTIONS, UNBOUND, bound_parameters, check_bound
 from app.settings import SECTIONS, load_settings
 from tests.unit.service.small_release import CONFIGURATION, SmallRelease
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RESTORE = "restore it, or give the new release a ledger of its own"
 
@@ -40,6 +38,8 @@ def bound(folder: Path, text: str = CONFIGURATION, **changes: str) -> dict[str, 
         ({"hypotheses__depth": "2"}, "hypotheses.depth", "1", "2"),
         ({"learner__rule": "halving"}, "learner.rule", '"canonical"', '"halving"'),
         ({"classifier__bins": "3"}, "classifier.bins", "16", "3"),
+        ({"privacy__sampling": "0.5"}, "privacy.sampling", "absent", "1/2"),
+        ({"hypotheses__grid": "private"}, "hypotheses.grid", "absent", '"private"'),
         ({"data__label": "reply"}, "data.label", '"answer"', '"reply"'),
         ({"data__missing": '["-"]'}, "data.missing", '["?"]', '["-"]'),
         ({"data__classes": '["yes", "no"]'}, "data.classes", '["no","yes"]', '["yes","no"]'),
@@ -116,6 +116,22 @@ def test_a_default_may_be_written_out(tmp_path: Path) -> None:
     """What is in force is bound: its default, once written, changes nothing."""
     written = bound(tmp_path, classifier__depth="1", privacy__delta_shares__answers="1")
     check_bound(bound(tmp_path), written)
+
+
+def test_a_ledger_opened_before_a_setting_existed_still_opens(tmp_path: Path) -> None:
+    """What was bound before a setting was added is what is bound at its default today."""
+    path = Path(__file__).parent / "bound_before.json"
+    before = json.loads(path.read_text(encoding="utf-8"))
+    check_bound(before, bound(tmp_path))
+    check_bound(before, bound(tmp_path, privacy__sampling="1.0", hypotheses__grid="public"))
+
+
+def test_what_the_papers_calibration_is_made_from_is_bound_with_it(tmp_path: Path) -> None:
+    """There the accuracy asked for sets the noise, so that it cannot change."""
+    paper = {"privacy__calibration": "paper"}
+    with pytest.raises(ReleaseMismatchError) as differs:
+        check_bound(bound(tmp_path, **paper), bound(tmp_path, **paper, answers__alpha="0.2"))
+    assert differs.value.key == "answers.alpha"
 
 
 def test_every_section_is_bound_or_free_on_purpose(small_release: SmallRelease) -> None:

@@ -197,6 +197,16 @@ ADDED = [
         '[privacy]\ncalibration = "paper"\ndelta = 0.037',
         "privacy.delta: must be at most 0.036 with the paper calibration",
     ),
+    ("[privacy]\nsampling = 0", "privacy.sampling: must be above 0"),
+    ("[privacy]\nsampling = 1.01", "privacy.sampling: must be at most 1"),
+    (
+        '[privacy]\ncalibration = "paper"\nsampling = 0.5',
+        "privacy.sampling: is for the other calibrations: paper takes a sample of its own",
+    ),
+    (
+        '[privacy]\ncalibration = "paper"\n[answers]\nmechanism = "noisy-vote"',
+        'answers.mechanism: must be "stability" with the paper calibration, which is one',
+    ),
     (
         '[privacy]\ncalibration = "gauss"',
         'privacy.calibration: must be "profile", "svt" or "paper"',
