@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -16,12 +16,14 @@ from app.api.binding import is_loopback, require_safe_binding
 from app.api.key_ring import read_key_ring
 from app.api.limits import limits_of
 from app.dashboard.page import page_response
+from app.data.public_points import no_points, read_public_points
 from app.errors import ConclaveError, ContainedError
 from app.ledger.store import open_ledger
 from app.noise.system import SystemNoise
 from app.service.answer_query import CONTAINED, QueryAnswerer
 from app.service.conclave_service import ConclaveService
 from app.service.configure import configure, warn_if_infeasible
+from app.service.learn import check_learnable, learn
 from app.service.open_release import check_configuration, open_release
 from app.service.padding import padding_seconds
 from app.service.progress import Progress, no_progress
@@ -31,11 +33,14 @@ from app.service.steps import Observer, observe_nothing
 from app.service.switch_phase import switch_phase
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
 
     from fastapi import FastAPI
 
+    from app.ledger.store import Ledger
     from app.noise.source import NoiseSource
+    from app.service.published_classifier import PublishedClassifier
     from app.service.release import Release
     from app.settings import Settings
 
@@ -153,8 +158,7 @@ def open_from_settings(
 
     """
     configuration = configure(settings)
-    ledger = open_ledger(settings.ledger_url, create=True, noise=noise)
-    try:
+    with _opened_ledger(settings, noise) as ledger:
         opened = ledger.read_state().release
         if opened is not None:
             check_configuration(configuration, opened)
@@ -164,13 +168,63 @@ def open_from_settings(
         )
         if opened is None:
             warn_if_infeasible(settings, rows.count, warn)
+    return release
+
+
+def learn_from_settings(
+    settings: Settings,
+    *,
+    public: Path | None,
+    noise: NoiseSource,
+    progress: Progress = no_progress,
+    tell: Callable[[str], None] = _ignore,
+) -> PublishedClassifier:
+    """Publish the classifier of the release that ``settings`` describe, at once.
+
+    Args:
+        settings: the whole configuration.
+        public: a CSV of public points; None for none.
+        noise: where every draw comes from.
+        progress: shows how far it has come.
+        tell: told what the draw is worth.
+
+    Raises:
+        ConfigurationError: bad configuration, data or points, or another release's ledger.
+        VerificationError: a classifier is published already.
+        IntegrityError: the ledger is not what was written.
+        ContainedError: an unexpected failure; its text is fixed.
+
+    """
+    configuration = configure(settings)
+    schema = configuration.schema
+    public_values = no_points(schema) if public is None else read_public_points(public, schema)
+    with _opened_ledger(settings, noise) as ledger:
+        check_learnable(configuration, ledger)
+        published = learn(
+            configuration,
+            ledger=ledger,
+            rows=read_private_rows(settings, progress),
+            public_values=public_values,
+            noise=noise,
+            progress=progress,
+            tell=tell,
+        )
+    ledger.close()
+    return published
+
+
+@contextmanager
+def _opened_ledger(settings: Settings, noise: NoiseSource) -> Iterator[Ledger]:
+    """Open the ledger to be written, and close it where what is done with it fails."""
+    ledger = open_ledger(settings.ledger_url, create=True, noise=noise)
+    try:
+        yield ledger
     except ConclaveError:
         ledger.close()
         raise
     except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
         ledger.close()
         raise ContainedError(CONTAINED) from None
-    return release
 
 
 async def _in_daemon_thread(function: Callable[[], ResultT]) -> ResultT:

@@ -40,12 +40,15 @@ def export(
     """Write the published classifier, once there is one."""
     if file_format is Format.ONNX:
         raise ConfigurationError("--format", "this version exports json only")
-    document = _published(config)
+    write_document(_published(config), output)
+
+
+def write_document(document: str, output: Path | None) -> None:
+    """Write a document byte for byte, save for a terminal's last line."""
     if output is None:
-        # Byte for byte the document, save for a terminal's last line.
         typer.echo(document, nl=sys.stdout.isatty())
-        return
-    output.write_bytes(document.encode())
+    else:
+        output.write_bytes(document.encode())
 
 
 def _published(config: Path | None) -> str:

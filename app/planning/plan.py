@@ -14,6 +14,7 @@ from app.accounting.composition import Mechanism
 from app.accounting.paper import public_query_count
 from app.planning.paper_plan import plan_paper
 from app.planning.profile_plan import plan_profile
+from app.planning.sample_size import excess_error
 from app.planning.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -129,9 +130,12 @@ def _excess_errors(request: PlanRequest) -> dict[Mechanism, float]:
     if request.calibration != "paper":  # there relabelling runs on a sample, at epsilon 1
         counts[Mechanism.RELABEL] = request.hypothesis_count
     return {
-        charge.mechanism: 2
-        * (math.log(counts[charge.mechanism]) - math.log(request.beta))
-        / (request.row_count * float(charge.epsilon))
+        charge.mechanism: excess_error(
+            hypothesis_count=counts[charge.mechanism],
+            beta=request.beta,
+            row_count=request.row_count,
+            epsilon=float(charge.epsilon),
+        )
         for charge in request.charges
         if charge.mechanism in counts
     }

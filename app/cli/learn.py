@@ -1,0 +1,71 @@
+"""``conclave learn``: publish a classifier at once, without a server."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.export import write_document
+from app.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from app.service.published_classifier import PublishedClassifier
+
+
+def register(application: typer.Typer) -> None:
+    """Add ``conclave learn``."""
+    application.command("learn")(learn)
+
+
+def learn(
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="conclave.toml. Default: the embedded demo."),
+    ] = None,
+    public: Annotated[
+        Path | None,
+        typer.Option(
+            "--public",
+            metavar="CSV",
+            help="Public points: rows of features, by name. They must not come from the records.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A file. Default: standard output.")
+    ] = None,
+) -> None:
+    """Publish a classifier at once; it spends the classifier's share of the release, once.
+
+    With public points it is the semi-private learner's, without the private
+    PAC learner's. A server on the ledger serves it after the switch.
+    """
+    if output is not None and not output.parent.is_dir():
+        raise ConfigurationError("--output", f"there is no folder {output.parent}")
+    published = _learn(config, public)
+    try:
+        write_document(published.json.decode(), output)
+    except OSError as error:
+        problem = "it is published all the same, and `conclave export` writes it"
+        raise ConfigurationError("--output", f"{error.strerror}: {problem}") from None
+
+
+def _learn(config: Path | None, public: Path | None) -> PublishedClassifier:
+    from app.cli.logs import configure_logs
+    from app.cli.opening_progress import OpeningProgress
+    from app.main import learn_from_settings
+    from app.noise.system import SystemNoise
+    from app.settings import load_settings
+
+    configure_logs()
+    settings = load_settings(config, os.environ)
+    with OpeningProgress() as progress:
+        return learn_from_settings(
+            settings, public=public, noise=SystemNoise(), progress=progress, tell=_tell
+        )
+
+
+def _tell(line: str) -> None:
+    typer.echo(f"conclave: {line}", err=True)

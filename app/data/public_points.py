@@ -1,0 +1,106 @@
+"""Public points from a CSV: rows of features that anybody may know, read as queries are.
+
+They fix the class that the semi-private learner draws from.  Columns are found
+by their names; the label's, like any other, is ignored.
+"""
+
+from __future__ import annotations
+
+import csv
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.data.cells import DECIMAL_NUMBER
+from app.data.schema import NumericFeature
+from app.data.vectors import encode, parse_features
+from app.errors import ConfigurationError, InvalidFeaturesError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from app.data.schema import Feature, Schema
+    from app.data.vectors import Vector
+
+OPTION: Final = "--public"
+POINTS_PER_BLOCK: Final = 8192
+
+
+def no_points(schema: Schema) -> NDArray[np.float64]:
+    """Return no public point at all, float64 of shape (0, d)."""
+    return encode(schema, ())
+
+
+def read_public_points(path: Path, schema: Schema) -> NDArray[np.float64]:
+    """Read every row of a CSV as a query, and encode it by the public schema.
+
+    Returns:
+        float64 (m, d), as the same rows posted to ``POST /query`` are encoded.
+
+    Raises:
+        ConfigurationError: names the column and the row number (1 is the first
+            under the header) of what no query could hold.
+
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            points = _Points(csv.reader(file, strict=True), schema)
+            blocks = list(points.blocks())
+    except (csv.Error, UnicodeDecodeError):
+        raise ConfigurationError(OPTION, f"{path} is not a CSV in UTF-8") from None
+    except OSError as error:
+        reason = (error.strerror or "the system refuses").lower()
+        raise ConfigurationError(OPTION, f"cannot read {path}: {reason}") from None
+    if not blocks:
+        raise ConfigurationError(OPTION, f"{path} has no row of data")
+    return np.concatenate(blocks)
+
+
+class _Points:
+    """The rows of an open CSV."""
+
+    def __init__(self, lines: Iterator[list[str]], schema: Schema) -> None:
+        """Read the header and find the feature columns."""
+        self._lines = filter(None, lines)
+        self._schema = schema
+        self._header = next(self._lines, [])
+        self._positions = [self._position(name) for name in schema.feature_names]
+
+    def blocks(self) -> Iterator[NDArray[np.float64]]:
+        """Yield the encoded rows, block by block."""
+        numbered = enumerate(self._lines, start=1)
+        while block := list(islice(numbered, POINTS_PER_BLOCK)):
+            yield encode(self._schema, [self._vector(number, cells) for number, cells in block])
+
+    def _position(self, name: str) -> int:
+        if self._header.count(name) != 1:
+            problem = "is missing" if name not in self._header else "occurs more than once"
+            raise ConfigurationError(OPTION, f'column "{name}" {problem} in the header')
+        return self._header.index(name)
+
+    def _vector(self, number: int, cells: list[str]) -> Vector:
+        if len(cells) != len(self._header):
+            problem = f"has {len(cells)} cells, the header has {len(self._header)}"
+            raise ConfigurationError(OPTION, f"row {number}: {problem}")
+        try:
+            values = [
+                _posted(feature, cells[position], self._schema.missing_tokens)
+                for feature, position in zip(self._schema.features, self._positions, strict=True)
+            ]
+            return parse_features(self._schema, values)
+        except InvalidFeaturesError as error:
+            where = f'column "{error.feature}", row {number}'
+            raise ConfigurationError(OPTION, f"{where}: {error.problem}") from None
+
+
+def _posted(feature: Feature, cell: str, missing: frozenset[str]) -> float | str | None:
+    """Return a cell as a client would post it."""
+    if cell in missing or not isinstance(feature, NumericFeature):
+        return cell
+    if not DECIMAL_NUMBER.fullmatch(cell.strip(" \t")):
+        raise InvalidFeaturesError(feature=feature.name, problem="must be a number")
+    return float(cell)

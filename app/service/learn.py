@@ -1,0 +1,143 @@
+"""Learn at once: draw the published classifier without waiting for queries.
+
+With public points this is the semi-private learner; without, the private PAC
+learner over the finite public class of ``[classifier]``.  It spends the
+classifier's share of a release, once.  A release that is not open yet begins
+here: the shares of its opening are charged, and the first start of a server
+draws the ensemble under them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from app.accounting.composition import Mechanism
+from app.errors import ConfigurationError, VerificationError
+from app.planning.sample_size import excess_error, rows_for_excess_error
+from app.service.open_release import begin_release, check_configuration
+from app.service.private_state import read_piece
+from app.service.switch_phase import (
+    charge_classifier,
+    classifier_parameters,
+    draw_published,
+    publish_classifier,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.data.rows import PrivateRows
+    from app.ledger.fold import LedgerState
+    from app.ledger.store import Ledger
+    from app.mechanisms.semi_private import Parameters
+    from app.noise.source import NoiseSource
+    from app.service.configure import Configuration
+    from app.service.progress import Progress
+    from app.service.published_classifier import PublishedClassifier
+
+DRAWING: Final = "drawing the classifier"
+PUBLISHED: Final = (
+    "the classifier of this release is published already, and is drawn once; "
+    "`conclave export --format json` writes it"
+)
+SIZES_SHOWN_WHOLE: Final = 1_000_000
+
+
+def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
+    """Refuse what can be refused before a private row is read.
+
+    Raises:
+        ConfigurationError: the classifier has no share.
+        ReleaseMismatchError: the ledger's release was opened with other settings.
+        VerificationError: a classifier is published.
+
+    """
+    if not configuration.has(Mechanism.CLASSIFIER):
+        problem = "is 0, and learning spends this share; give it one in a new release"
+        raise ConfigurationError("privacy.shares.classifier", problem)
+    found = ledger.read_state()
+    if found.release is not None:
+        check_configuration(configuration, found.release)
+    _refuse_published(found)
+
+
+def learn(
+    configuration: Configuration,
+    *,
+    ledger: Ledger,
+    rows: PrivateRows,
+    public_values: NDArray[np.float64],
+    noise: NoiseSource,
+    progress: Progress,
+    tell: Callable[[str], None],
+) -> PublishedClassifier:
+    """Charge, draw and publish the classifier of the release of ``ledger``.
+
+    Args:
+        configuration: the release's.
+        ledger: a release's, or an empty one.
+        rows: the private rows.
+        public_values: encoded public points, shape (m, d); m may be 0.
+        noise: where every draw comes from.
+        progress: shows stages.
+        tell: told what the draw is worth, in public numbers.
+
+    Raises:
+        ConfigurationError: a draw is impossible, which public numbers show;
+            nothing is charged.
+        ReleaseMismatchError: data or parameters differ from the ledger's release.
+        VerificationError: a classifier is published, by another process perhaps.
+        LedgerCorruptError: a private piece of the release is missing or altered.
+        LedgerUnavailableError: the ledger took no commit; nothing is published.
+
+    """
+    parameters = classifier_parameters(configuration, public_values, row_count=rows.count)
+    begin_release(configuration, ledger=ledger, rows=rows, noise=noise, progress=progress)
+    _check_pieces(ledger)
+    tell(_worth(configuration, parameters, point_count=len(public_values)))
+    _refuse_published(charge_classifier(configuration, ledger))
+    progress(DRAWING, 0, 1)
+    drawn = draw_published(configuration, parameters, rows, noise)
+    progress(DRAWING, 1, 1)
+    published = publish_classifier(ledger, drawn).classifier
+    if published is None or published.classifier.encode() != drawn.json:
+        raise VerificationError(PUBLISHED)  # another process was first; ours is forgotten
+    return drawn
+
+
+def _refuse_published(state: LedgerState) -> None:
+    if state.classifier is not None:
+        raise VerificationError(PUBLISHED)
+
+
+def _check_pieces(ledger: Ledger) -> None:
+    """Refuse to go on where a start of the server would, though no piece is used here."""
+    for name in ledger.read_state().private_digests:
+        read_piece(ledger, name)
+
+
+def _worth(configuration: Configuration, parameters: Parameters, *, point_count: int) -> str:
+    """Say how far from the best of its class the draw may be: n is public."""
+    answers = configuration.settings.answers
+    size, epsilon = parameters.hypotheses.size, float(parameters.epsilon)
+    bound = excess_error(
+        hypothesis_count=size, beta=answers.beta, row_count=parameters.row_count, epsilon=epsilon
+    )
+    wanted = rows_for_excess_error(
+        answers.alpha, hypothesis_count=size, beta=answers.beta, epsilon=epsilon
+    )
+    source = f"that {point_count} public points fix" if point_count else "that the schema fixes"
+    return (
+        f"drawing from {_count(size)} hypotheses {source}, at epsilon {epsilon:g} on "
+        f"{parameters.row_count} rows: except with probability {answers.beta:g} the error rate is "
+        f"within {bound:.3g} of their best; {answers.alpha:g} would take {wanted} rows"
+    )
+
+
+def _count(size: int) -> str:
+    """Write a size that may have thousands of digits."""
+    return str(size) if size < SIZES_SHOWN_WHOLE else f"about 10^{math.log10(size):.1f}"
