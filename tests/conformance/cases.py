@@ -10,11 +10,14 @@ from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from app.mechanisms import (
     exponential,
     noisy_vote,
     relabel,
     semi_private,
+    soft_labels,
     sparse_vector,
     stability,
     universal,
@@ -47,6 +50,9 @@ NOISY_VOTE: AnsweringMechanism[
 SPARSE_VECTOR: AnsweringMechanism[
     sparse_vector.Parameters, sparse_vector.State, int, sparse_vector.Outcome
 ] = sparse_vector
+SOFT_LABELS: AnsweringMechanism[
+    soft_labels.Parameters, soft_labels.State, soft_labels.PrivateBins, soft_labels.Outcome
+] = soft_labels
 
 
 @dataclass(frozen=True)
@@ -180,6 +186,52 @@ def _noisy_vote_case(class_count: int) -> AnsweringCase:
     )
 
 
+def _soft_labels_case() -> AnsweringCase:
+    """An unstable query costs two units, so that five end within the third."""
+
+    def bins(index: int, distance: int, bin_count: int = 10) -> soft_labels.PrivateBins:
+        return soft_labels.PrivateBins(bin_count, (index, distance), (index + 1, distance))
+
+    profile = stability.Parameters(PROFILE.thresholds, 5)
+    return AnsweringCase(
+        name="soft_labels",
+        mechanism=SOFT_LABELS,
+        parameters=profile,
+        asks=[Ask(bins(index, index), (1 << 40, 1 << 62)) for index in range(5)],
+        ending=Ask(bins(3, 0), (HIT, HIT)),
+        ending_count=3,
+        lasting=Ask(bins(3, 0), (STABLE,)),
+        hits=[Ask(bins(index, index, index + 2), (HIT, HIT)) for index in range(5)],
+        bad_parameters=[
+            lambda: stability.Parameters(PROFILE.thresholds, 0),
+            lambda: soft_labels.histogram(np.zeros(1), 1, shifted=False),
+        ],
+    )
+
+
+def _soft_labels_vector_case() -> AnsweringCase:
+    """The same over a refreshed sparse vector, whose noise is part of the state."""
+    far, words = 10**6, tuple(islice(seeded_words(4), 64))
+    laplace = DiscreteLaplace(Fraction(2))
+
+    def bins(distance: int) -> soft_labels.PrivateBins:
+        return soft_labels.PrivateBins(10, (3, distance), (4, distance))
+
+    return AnsweringCase(
+        name="soft_labels",
+        mechanism=SOFT_LABELS,
+        parameters=sparse_vector.Parameters(
+            threshold=0, threshold_noise=laplace, query_noise=laplace, cutoff=5, refreshed=True
+        ),
+        asks=[Ask(bins(distance), words) for distance in (0, 3, -far, 1, far)],
+        ending=Ask(bins(-far), words),
+        ending_count=3,
+        lasting=Ask(bins(far), words),
+        hits=[Ask(bins(distance), words) for distance in (-far, -2 * far)],
+        bad_parameters=[],
+    )
+
+
 ANSWERING_CASES = [
     AnsweringCase(
         name="stability",
@@ -201,6 +253,8 @@ ANSWERING_CASES = [
     _universal_case(coin=True),
     _sparse_vector_case(refreshed=False),
     _sparse_vector_case(refreshed=True),
+    _soft_labels_case(),
+    _soft_labels_vector_case(),
     _noisy_vote_case(2),
     _noisy_vote_case(3),
 ]
