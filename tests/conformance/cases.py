@@ -272,8 +272,8 @@ BAD_DRAW_PARAMETERS: list[Callable[[], object]] = [
     lambda: draw_parameters(row_count=0),
 ]
 
-DETERMINISTIC = {"subsample_aggregate"}
-"""Functions of the votes without a draw: nothing of theirs leaves by itself."""
+DETERMINISTIC = {"knowledge_transfer", "subsample_aggregate"}
+"""Functions without a draw: of the votes, or of what was released already."""
 
 INTERFACES = {"answering"}
 """Modules that implement nothing."""

@@ -1,0 +1,64 @@
+"""Knowledge transfer: answered queries become a training set for any learner.
+
+**Algorithm.** A_priv (Bassily, Thakkar, Thakurta 2018, Algorithm 5).
+
+**Claim.** Charges nothing: what comes out is a function of queries and of labels
+that were released, so a student trained on it, by whatever learner and however
+often, is as private as the labels are.
+
+**Proof.** Post-processing: ``docs/proofs/knowledge_transfer.md``.
+
+**Inputs and outputs.** Queries float64 (m, d), public; ``released_labels``: for
+each query a class index that was released, or None.  Out: the labelled queries,
+float64 (m', d), and their labels, int64 (m',), in the order of the queries.
+
+**Utility.** With at most T of m queries unlabelled, a hypothesis that disagrees
+with e of the labels disagrees with at most e + T labels of all m queries.
+
+**Deviations.** Queries without a label are left out, where the paper would label
+them by coins; whoever released a coin's label may pass it as a label.
+
+**Raises.** ``InvariantError``: not as many labels as queries, or a negative one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.errors import invariant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+TABLE_DIMENSIONS = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingSet:
+    """What a student learns from; public.
+
+    Attributes:
+        values: the labelled queries, float64, shape ``(m', d)``.
+        labels: their released labels, int64, shape ``(m',)``.
+
+    """
+
+    values: NDArray[np.float64]
+    labels: NDArray[np.int64]
+
+
+def training_set(
+    query_values: NDArray[np.float64], released_labels: Sequence[int | None]
+) -> TrainingSet:
+    """Pair the queries with their released labels, without those that have none."""
+    invariant(query_values.ndim == TABLE_DIMENSIONS, "queries are rows of a table")
+    invariant(len(released_labels) == len(query_values), "each query has a label or none")
+    labelled = [index for index, label in enumerate(released_labels) if label is not None]
+    labels = np.array([released_labels[index] for index in labelled], dtype=np.int64)
+    invariant(bool((labels >= 0).all()), "a label is a class index")
+    return TrainingSet(query_values[labelled], labels)
