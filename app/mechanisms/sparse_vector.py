@@ -34,7 +34,7 @@ T-th hit; nothing is changed by it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from app.errors import InvariantError, invariant
@@ -73,7 +73,7 @@ class State:
     """How many hits there were (public), and the threshold's noise now (secret)."""
 
     hit_count: int
-    private_threshold_noise: int
+    private_threshold_noise: int = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ test.
 ``docs/proofs/subsample_aggregate.md``.
 
 **Inputs and outputs.** ``private_vote_count``: int64 (B, L), every row sums to
-k, secret.  Out: plurality class indices (B,) and distances (B,), both secret.
+k, secret.  Out: plurality class indices (B,) and distances (B,), both secret, or
+a ``Tally`` a row.
 
 **Utility.** With k votes of which a fraction f agree, the distance is
 max(0, ceil((2 f - 1) k / 2) - 1) for two labels.
@@ -27,6 +28,7 @@ more columns.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +40,29 @@ if TYPE_CHECKING:
 
 TABLE_DIMENSIONS = 2
 CLASS_COUNT_MIN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The votes on one query, as an answering mechanism takes them; secret.
+
+    Attributes:
+        plurality: class index with most votes, the smallest of equals.
+        distance: to instability, in votes.
+        counts: votes of each class.
+
+    """
+
+    plurality: int
+    distance: int
+    counts: tuple[int, ...]
+
+
+def tally(private_vote_count: NDArray[np.int64]) -> list[Tally]:
+    """Return what the votes of every row come to, in plain integers."""
+    plurality, distance = aggregate(private_vote_count)
+    counts = map(tuple, private_vote_count.tolist())
+    return list(map(Tally, plurality.tolist(), distance.tolist(), counts))
 
 
 def aggregate(

@@ -4,37 +4,41 @@
 A_SubSamp's loop (Algorithm 5, steps 6 to 11): answer by the ensemble until T
 unstable answers or m_o answers were given, then halt or switch.
 
-**Claim.** The outcomes are as private as the stability test is
-(``app.mechanisms.stability``); the phase is a function of the public counters,
-so switching costs what the next mechanism is charged and nothing more.
+**Claim.** The outcomes are as private as those of the mechanism inside:
+``app.mechanisms.stability``, ``sparse_vector`` or ``noisy_vote``; the phase is a
+function of the public counters, so switching costs what the next mechanism is
+charged and nothing more.
 
-**Proof.** Post-processing of the hit bits and of stable labels:
-``docs/proofs/universal.md``.
+**Proof.** Post-processing of the mechanism's outcomes: ``docs/proofs/universal.md``.
 
-**Inputs and outputs.** A plurality class index and its distance (secret).  Out:
-``Outcome``, public: the label (a class index or none) and the stable flag.
+**Inputs and outputs.** A ``Tally`` of the votes (secret).  Out: ``Outcome``,
+public: the label (a class index or none) and the stable flag.  The state's
+counters are public and its threshold noise, where there is one, is secret.
 
 **Utility.** m_o = 32 (d ln(1/alpha) + ln(1/beta)) / alpha queries suffice for
 the semi-private learner that follows (Theorem 11).
 
 **Deviations.** The counter stops the loop at ``c < T`` (erratum b).  An
 unstable answer has no label, or a fair coin's, which never depends on the
-votes (erratum j).
+votes (erratum j).  The noisy vote has no unstable answer and no cutoff.
 
 **Raises.** ``InvariantError``: a step outside the ensemble phase.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from app.errors import InvariantError, invariant
-from app.mechanisms import stability
+from app.mechanisms import noisy_vote, sparse_vector, stability
 
 if TYPE_CHECKING:
+    from app.mechanisms.subsample_aggregate import Tally
     from app.noise.source import NoiseSource
+
+Answering: TypeAlias = stability.Parameters | sparse_vector.Parameters | noisy_vote.Parameters
 
 
 class Phase(StrEnum):
@@ -57,8 +61,8 @@ class Parameters:
     """Public parameters of a release's answers.
 
     Attributes:
-        stability: the stability test; None where the answers have no share,
-            so that the release starts with what follows them.
+        answering: the mechanism that answers; None where the answers have no
+            share, so that the release starts with what follows them.
         class_count: the number L of labels.
         answer_limit: m_o, fresh answers of the ensemble.
         after: what follows answer m_o.
@@ -67,7 +71,7 @@ class Parameters:
 
     """
 
-    stability: stability.Parameters | None
+    answering: Answering | None
     class_count: int
     answer_limit: int
     after: Sequel
@@ -78,22 +82,41 @@ class Parameters:
         """Refuse what cannot run."""
         invariant(self.class_count >= 2, "there are two or more classes")  # noqa: PLR2004 -- says itself
         invariant(self.answer_limit >= 0, "the number of answers is not negative")
+        if isinstance(self.answering, noisy_vote.Parameters):
+            own = (self.answering.class_count, self.answering.answer_limit)
+            same = own == (self.class_count, self.answer_limit)
+            invariant(same, "the noise is that of these classes and answers")
+
+    @property
+    def cutoff(self) -> int | None:
+        """T; None where no count of unstable answers ends the run."""
+        test = self.answering
+        if isinstance(test, stability.Parameters | sparse_vector.Parameters):
+            return test.cutoff
+        return None
+
+    @property
+    def is_refreshed(self) -> bool:
+        """Whether each hit draws the threshold's next noise, which ends an epoch."""
+        return isinstance(self.answering, sparse_vector.Parameters) and self.answering.refreshed
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is public of a run: its counters, and whether it was ended early.
+    """What a run has come to: public counters, and the threshold's noise, secret.
 
     Attributes:
         answered_count: fresh answers of the ensemble.
         unstable_count: the hits among them.
         halted: no fresh answer may follow, whatever the counters say.
+        private_threshold_noise: rho of the sparse vector; None without one.
 
     """
 
     answered_count: int = 0
     unstable_count: int = 0
     halted: bool = False
+    private_threshold_noise: int | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +128,11 @@ class Outcome:
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
-    """Return the state before the first query; draws nothing."""
-    del parameters, noise
-    return State()
+    """Return the state before the first query; draws the threshold's noise, if there is one."""
+    if not isinstance(parameters.answering, sparse_vector.Parameters):
+        return State()
+    tested = sparse_vector.initial_state(parameters.answering, noise)
+    return State(private_threshold_noise=tested.private_threshold_noise)
 
 
 def phase(parameters: Parameters, state: State) -> Phase:
@@ -115,9 +140,10 @@ def phase(parameters: Parameters, state: State) -> Phase:
 
     ``on_cutoff`` decides where both limits are reached by the same answer.
     """
-    if parameters.stability is None:
+    if parameters.answering is None:
         return _phase_after(parameters.after)
-    if state.unstable_count >= parameters.stability.cutoff:
+    cutoff = parameters.cutoff
+    if cutoff is not None and state.unstable_count >= cutoff:
         return _phase_after(parameters.on_cutoff)
     if state.answered_count >= parameters.answer_limit:
         return _phase_after(parameters.after)
@@ -125,25 +151,51 @@ def phase(parameters: Parameters, state: State) -> Phase:
 
 
 def step(
-    parameters: Parameters,
-    state: State,
-    private_value: tuple[int, int],
-    noise: NoiseSource,
+    parameters: Parameters, state: State, private_value: Tally, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Answer one query whose plurality and distance are ``private_value``."""
-    plurality, distance = private_value
+    """Answer one query whose votes come to ``private_value``."""
     ended = state.halted or state.answered_count >= parameters.answer_limit
-    if parameters.stability is None or ended:
+    if parameters.answering is None or ended:
         message = "no step outside the ensemble phase"
         raise InvariantError(message)
-    tested, hit = stability.step(
-        parameters.stability, stability.State(state.unstable_count), distance, noise
-    )
-    following = State(state.answered_count + 1, tested.hit_count)
-    if not hit:
-        return following, Outcome(label=plurality, stable=True)
+    following, label = _decide(parameters.answering, state, private_value, noise)
+    if label is not None:
+        return following, Outcome(label=label, stable=True)
     coin = noise.below(parameters.class_count) if parameters.unstable_gets_coin else None
     return following, Outcome(label=coin, stable=False)
+
+
+def _decide(
+    answering: Answering, state: State, private_value: Tally, noise: NoiseSource
+) -> tuple[State, int | None]:
+    """Take one step of the mechanism inside; at a hit there is no label."""
+    if isinstance(answering, stability.Parameters):
+        hits = stability.State(state.unstable_count)
+        hits, hit = stability.step(answering, hits, private_value.distance, noise)
+        following = State(state.answered_count + 1, hits.hit_count)
+        return following, None if hit else private_value.plurality
+    if isinstance(answering, sparse_vector.Parameters):
+        return _decide_with_threshold(answering, state, private_value, noise)
+    answers = noisy_vote.State(state.answered_count)
+    answers, voted = noisy_vote.step(answering, answers, private_value.counts, noise)
+    return State(answers.answered_count, state.unstable_count), voted.label
+
+
+def _decide_with_threshold(
+    answering: sparse_vector.Parameters, state: State, private_value: Tally, noise: NoiseSource
+) -> tuple[State, int | None]:
+    """Take one step of the sparse vector, whose state includes the threshold's noise."""
+    if state.private_threshold_noise is None:
+        message = "the threshold's noise is kept while it answers"
+        raise InvariantError(message)
+    before = sparse_vector.State(state.unstable_count, state.private_threshold_noise)
+    after, outcome = sparse_vector.step(answering, before, private_value.distance, noise)
+    following = State(
+        state.answered_count + 1,
+        after.hit_count,
+        private_threshold_noise=after.private_threshold_noise,
+    )
+    return following, None if outcome.hit else private_value.plurality
 
 
 def _phase_after(sequel: Sequel) -> Phase:

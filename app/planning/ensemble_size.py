@@ -17,10 +17,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from app.accounting.noisy_vote import NoisyVoteCalibration
 from app.errors import invariant
 
 if TYPE_CHECKING:
-    from app.accounting.profile import ProfileTable
+    from app.accounting.calibration import Calibration
 
 HIT_PROBABILITY_MAX: Final = 0.01
 CUTOFF_PART: Final = 10
@@ -54,20 +55,22 @@ def distance_at_unanimity(ensemble_size: int) -> int:
     return max(0, (ensemble_size + 1) // 2 - 1)
 
 
-def size_wanted(*, table: ProfileTable, query_count: int) -> int:
+def size_wanted(*, table: Calibration, query_count: int) -> int:
     """Return the k that keeps queries on which two thirds agree, rows aside."""
+    if isinstance(table, NoisyVoteCalibration):
+        return AGREEMENT_FACTOR * table.lead_at(HIT_PROBABILITY_MAX)
     probability = wanted_hit_probability(query_count=query_count, cutoff=table.cutoff)
     return AGREEMENT_FACTOR * size_at_unanimity(table.distance_at(probability))
 
 
 def ensemble_size_auto(
-    *, row_count: int, table: ProfileTable, query_count: int, hypothesis_count: int
+    *, row_count: int, table: Calibration, query_count: int, hypothesis_count: int
 ) -> int:
     """Return k by the public rule of this module.
 
     Args:
         row_count: n, the public number of rows, at least 1.
-        table: Theorem A's table of the answers' share.
+        table: calibration of the answers' share.
         query_count: m, at least 1.
         hypothesis_count: number of hypotheses that learners search.
 

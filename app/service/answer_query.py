@@ -14,11 +14,13 @@ import structlog
 
 from app.data.vectors import encode, replay_key
 from app.errors import ContainedError, IntegrityError, LedgerCorruptError, UnavailableError
+from app.ledger.events import ThresholdRefreshed
 from app.ledger.store import RecordedAnswer
 from app.mechanisms import universal
-from app.mechanisms.subsample_aggregate import aggregate
+from app.mechanisms.subsample_aggregate import tally
 from app.service.batch import Batch, Ticket
 from app.service.padding import wait_for_multiple
+from app.service.private_state import put_pieces, threshold_noise_piece
 from app.service.replay_index import Recorded, ReplayIndex
 from app.service.steps import Edge, Observer, Step, observe_nothing
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.ledger.store import Transaction
+    from app.mechanisms.subsample_aggregate import Tally
     from app.mechanisms.universal import Phase
     from app.noise.source import NoiseSource
     from app.service.batch import Decision, Fresh
@@ -129,17 +132,16 @@ class QueryAnswerer:
         self.observe(Step.REPLAY, Edge.AFTER)
         return unknown
 
-    def _vote(self, unknown: dict[bytes, Ticket]) -> dict[bytes, tuple[int, int]]:
-        """Evaluate every model on every unknown vector: (plurality, distance)."""
+    def _vote(self, unknown: dict[bytes, Ticket]) -> dict[bytes, Tally]:
+        """Evaluate every model on every unknown vector."""
         self.observe(Step.VOTE, Edge.BEFORE)
-        private_values: dict[bytes, tuple[int, int]] = {}
+        private_values: dict[bytes, Tally] = {}
         if unknown and self.phase is universal.Phase.ENSEMBLE:
             started = time.monotonic()
             vectors = [ticket.query.vector for ticket in unknown.values()]
             values = encode(self.release.schema, vectors)
-            plurality, distance = aggregate(self.release.ensemble.vote_counts(values))
-            pairs = zip(plurality.tolist(), distance.tolist(), strict=True)
-            private_values = dict(zip(unknown, pairs, strict=True))
+            tallies = tally(self.release.ensemble.vote_counts(values))
+            private_values = dict(zip(unknown, tallies, strict=True))
             wait_for_multiple(self._padding_seconds, started=started)
         self.observe(Step.VOTE, Edge.AFTER)
         return private_values
@@ -147,7 +149,7 @@ class QueryAnswerer:
     def _step(
         self,
         tickets: Sequence[Ticket],
-        private_values: dict[bytes, tuple[int, int]],
+        private_values: dict[bytes, Tally],
     ) -> tuple[Batch, list[Decision]]:
         self.observe(Step.STEP, Edge.BEFORE)
         batch = Batch(
@@ -177,8 +179,18 @@ class QueryAnswerer:
                     for fresh in batch.fresh
                 ]
             )
+            self._append_threshold(transaction, batch)
         for key_digest, vector_digest in batch.new_keys.items():
             transaction.record_key(key_digest, vector_digest)
+
+    def _append_threshold(self, transaction: Transaction, batch: Batch) -> None:
+        """Put the noise that a hit drew for the threshold beside the answers that it follows."""
+        if not self.release.mechanism.is_refreshed:
+            return
+        state = batch.state
+        if state.unstable_count != self.release.state.unstable:
+            piece = threshold_noise_piece(state.unstable_count, state.private_threshold_noise)
+            transaction.append(ThresholdRefreshed(private_digests=put_pieces(transaction, piece)))
 
     def _adopt(self, transaction: Transaction, batch: Batch) -> None:
         """Make committed answers visible in memory.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from app.errors import BudgetExhaustedError, IdempotencyConflictError, RequestError
+from app.errors import BudgetExhaustedError, IdempotencyConflictError, RequestError, invariant
 from app.mechanisms import universal
 from app.mechanisms.universal import Outcome, Phase, State
 from app.service.replay_index import Recorded, ReplayIndex, check_same_vector
@@ -17,6 +17,7 @@ from app.service.replay_index import Recorded, ReplayIndex, check_same_vector
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from app.mechanisms.subsample_aggregate import Tally
     from app.mechanisms.universal import Parameters
     from app.noise.source import NoiseSource
     from app.service.models import Query
@@ -38,10 +39,20 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """An answer that this batch makes, to be committed."""
+    """An answer that this batch makes, to be committed.
+
+    Attributes:
+        ticket: of the query.
+        recorded: the answer.
+        drawn_in: the state in which it was drawn.
+        following: the state after it, with whatever it drew for the threshold.
+
+    """
 
     ticket: Ticket
     recorded: Recorded
+    drawn_in: State
+    following: State
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +73,10 @@ class Batch:
         parameters: Parameters,
         state: State,
         replays: ReplayIndex,
-        private_values: Mapping[bytes, tuple[int, int]],
+        private_values: Mapping[bytes, Tally],
         noise: NoiseSource,
     ) -> None:
-        """Start from the committed state; ``private_values`` are (plurality, distance)."""
+        """Start from the committed state; ``private_values`` are votes by vector."""
         self.state = state
         self.fresh: list[Fresh] = []
         self.new_keys: dict[bytes, bytes] = {}
@@ -85,15 +96,32 @@ class Batch:
 
         None is drawn again; one that is recorded by now, because its commit
         happened after all or another process answered it, is left as it is.
+
+        Raises:
+            InvariantError: another process ended the epoch that it was drawn in.
+
         """
         for fresh in undelivered:
             known = self._replays.find_by_vector(fresh.ticket.vector_digest)
             if known is None and self.phase is Phase.ENSEMBLE:
-                label, stable = fresh.recorded.label, fresh.recorded.stable
-                self.state = State(
-                    self.state.answered_count + 1, self.state.unstable_count + (not stable)
-                )
-                self._record(fresh.ticket, Outcome(label, stable))
+                self._restore(fresh)
+
+    def _restore(self, fresh: Fresh) -> None:
+        label, stable = fresh.recorded.label, fresh.recorded.stable
+        before = self.state
+        same = self._epoch(before) == self._epoch(fresh.drawn_in)
+        invariant(same, "an answer is recorded in the epoch that it was drawn in")
+        self.state = State(
+            before.answered_count + 1,
+            before.unstable_count + (not stable),
+            private_threshold_noise=fresh.following.private_threshold_noise,
+        )
+        self._record(fresh.ticket, Outcome(label, stable), drawn_in=before)
+
+    def _epoch(self, state: State) -> tuple[int | None, int | None]:
+        """Return what a draw depends on beside its votes; an epoch ends with a hit."""
+        hits = state.unstable_count if self._parameters.is_refreshed else None
+        return hits, state.private_threshold_noise
 
     def decide(self, ticket: Ticket) -> Decision:
         """Decide one query: idempotency key, recorded vector, phase, in this order."""
@@ -126,15 +154,14 @@ class Batch:
 
     def _answer(self, ticket: Ticket) -> Fresh:
         private_value = self._private_values[ticket.vector_digest]
-        self.state, outcome = universal.step(
-            self._parameters, self.state, private_value, self._noise
-        )
+        before = self.state
+        self.state, outcome = universal.step(self._parameters, before, private_value, self._noise)
         self._remember_key(ticket)
-        return self._record(ticket, outcome)
+        return self._record(ticket, outcome, drawn_in=before)
 
-    def _record(self, ticket: Ticket, outcome: Outcome) -> Fresh:
+    def _record(self, ticket: Ticket, outcome: Outcome, *, drawn_in: State) -> Fresh:
         recorded = Recorded(self.state.answered_count, outcome.label, outcome.stable)
-        fresh = Fresh(ticket, recorded)
+        fresh = Fresh(ticket, recorded, drawn_in, self.state)
         self.fresh.append(fresh)
         self._fresh_by_vector[ticket.vector_digest] = recorded
         return fresh

@@ -27,16 +27,17 @@ def budget_view(release: Release) -> dict[str, object]:
         "charged": _shares(state.charged),
         "reserved": _shares(state.reserved),
         "queries": _counter("answered", state.answered, "limit", release.mechanism.answer_limit),
-        "unstable": _counter(
-            "count", state.unstable, "cutoff", release.configuration.settings.answers.cutoff
-        ),
+        "unstable": _counter("count", state.unstable, "cutoff", release.mechanism.cutoff),
         "ensemble": {"size": state.ensemble.size if state.ensemble else 0},
         "ledger": {"sequence": state.head.sequence, "head": state.head.hash},
     }
 
 
-def _counter(count_name: str, count: int, limit_name: str, limit: int) -> dict[str, int]:
-    return {count_name: count, limit_name: limit, "left": max(0, limit - count)}
+def _counter(
+    count_name: str, count: int, limit_name: str, limit: int | None
+) -> dict[str, int | None]:
+    left = None if limit is None else max(0, limit - count)
+    return {count_name: count, limit_name: limit, "left": left}
 
 
 def _shares(shares: Iterable[ShareCharged | ShareReserved]) -> list[dict[str, object]]:

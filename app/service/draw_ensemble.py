@@ -1,7 +1,7 @@
 """Draw everything that a release draws at its opening, or read it back.
 
-Relabelling hypothesis, permutation, chunks, k learners and the stability
-table: drawn once, persisted together, never drawn again.
+Relabelling hypothesis, permutation, chunks, k learners, the answers' calibration
+and its threshold's noise: drawn once, persisted together, never drawn again.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.accounting.composition import Mechanism
-from app.accounting.profile import ProfileTable
 from app.ensembles.chunking import chunk_offsets
 from app.ensembles.fit import fit_ensemble, read_ensemble_bytes
 from app.hypotheses.binary_tests import evaluate
-from app.mechanisms import relabel
-from app.service.mechanism import answering_parameters
+from app.mechanisms import relabel, universal
+from app.service.mechanism import answering_parameters, calibration_piece, read_calibration
+from app.service.pipeline import release_budget
 from app.service.private_state import (
     ENSEMBLE,
     HYPOTHESIS,
     PERMUTATION,
-    PROFILE_TABLE,
     read_piece,
+    threshold_noise_piece,
 )
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from app.accounting.calibration import Calibration
     from app.data.rows import PrivateRows
     from app.ensembles.ensemble import Ensemble
     from app.ledger.store import Ledger
@@ -87,9 +88,11 @@ def draw_ensemble(
         HYPOTHESIS: msgspec.json.encode(private_hypothesis),
         PERMUTATION: permutation.astype("<u4").tobytes(),
         ENSEMBLE: private_ensemble.to_bytes(),
-        PROFILE_TABLE: msgspec.json.encode(parameters.table.to_plain()),
     }
-    parts = _parts(configuration, parameters.table, private_ensemble)
+    parts = _parts(configuration, parameters.calibration, private_ensemble)
+    start = universal.initial_state(parts.mechanism, noise)
+    pieces |= calibration_piece(parameters.calibration)
+    pieces |= threshold_noise_piece(0, start.private_threshold_noise)
     return DrawnEnsemble(parts, pieces, parameters.size)
 
 
@@ -98,20 +101,17 @@ def read_ensemble(configuration: Configuration, ledger: Ledger) -> AnsweringPart
 
     Raises:
         LedgerCorruptError: a piece is missing or altered.
-        InvariantError: the table is not the one of the answers' share.
+        InvariantError: the calibration is not the one of the answers' share.
 
     """
+    settings = configuration.settings
     if not configuration.has(Mechanism.ANSWERS):
-        return AnsweringParts(
-            answering_parameters(configuration.settings, configuration.charges, None), None
-        )
+        return AnsweringParts(answering_parameters(settings, None, None, ensemble_size=0), None)
     read_piece(ledger, HYPOTHESIS)
     read_piece(ledger, PERMUTATION)
-    table = ProfileTable.from_plain(
-        msgspec.json.decode(read_piece(ledger, PROFILE_TABLE), type=dict[str, str | list[str]])
-    )
+    calibration = read_calibration(settings, ledger)
     private_ensemble = read_ensemble_bytes(configuration.learner, read_piece(ledger, ENSEMBLE))
-    return _parts(configuration, table, private_ensemble)
+    return _parts(configuration, calibration, private_ensemble)
 
 
 def _relabel(
@@ -128,7 +128,10 @@ def _relabel(
 
 
 def _parts(
-    configuration: Configuration, table: ProfileTable, private_ensemble: Ensemble
+    configuration: Configuration, calibration: Calibration, private_ensemble: Ensemble
 ) -> AnsweringParts:
-    mechanism = answering_parameters(configuration.settings, configuration.charges, table)
+    settings = configuration.settings
+    mechanism = answering_parameters(
+        settings, release_budget(settings), calibration, ensemble_size=private_ensemble.size
+    )
     return AnsweringParts(mechanism, private_ensemble)

@@ -16,15 +16,16 @@ from app.errors import ConfigurationError, InvariantError
 from app.mechanisms import exponential
 from app.planning.ensemble_size import ensemble_size_auto
 from app.service.mechanism import calibrate_answers
+from app.service.pipeline import release_budget
 from app.service.public_choices import published_class
 
 if TYPE_CHECKING:
-    from app.accounting.profile import ProfileTable
+    from app.accounting.calibration import Calibration
     from app.hypotheses.hypothesis_class import HypothesisClass
     from app.service.configure import Configuration
     from app.service.progress import Progress
 
-CALIBRATING = "calibrating the stability test"
+CALIBRATING = "calibrating the answers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +33,13 @@ class EnsembleParameters:
     """What the draw of an ensemble needs besides rows and noise.
 
     Attributes:
-        table: the stability test of the answers' share.
+        calibration: of the answers' share.
         size: k.
         relabel: the draw that relabels; None where that has no share.
 
     """
 
-    table: ProfileTable
+    calibration: Calibration
     size: int
     relabel: exponential.Parameters | None
 
@@ -49,21 +50,22 @@ def ensemble_parameters(
     """Return the parameters of the ensemble; None where answers have no share.
 
     Raises:
-        ConfigurationError: names what leaves no table, or fewer rows than learners.
+        ConfigurationError: names what leaves no calibration, or fewer rows than learners.
 
     """
     progress(CALIBRATING, 0, 1)
-    table = calibrate_answers(configuration.settings, configuration.charges)
+    settings = configuration.settings
+    calibration = calibrate_answers(settings, release_budget(settings))
     progress(CALIBRATING, 1, 1)
-    if table is None:
+    if calibration is None:
         return None
-    size = ensemble_size(configuration, row_count=row_count, table=table)
+    size = ensemble_size(configuration, row_count=row_count, calibration=calibration)
     relabel = None
     if configuration.has(Mechanism.RELABEL):
         relabel = tree_draw(
             configuration, Mechanism.RELABEL, configuration.hypotheses, row_count=row_count
         )
-    return EnsembleParameters(table, size, relabel)
+    return EnsembleParameters(calibration, size, relabel)
 
 
 def check_classifier_draw(configuration: Configuration, *, row_count: int) -> None:
@@ -81,7 +83,7 @@ def check_classifier_draw(configuration: Configuration, *, row_count: int) -> No
         tree_draw(configuration, Mechanism.CLASSIFIER, largest, row_count=row_count)
 
 
-def ensemble_size(configuration: Configuration, *, row_count: int, table: ProfileTable) -> int:
+def ensemble_size(configuration: Configuration, *, row_count: int, calibration: Calibration) -> int:
     """Return k, from the configuration and the public n only.
 
     Raises:
@@ -92,7 +94,7 @@ def ensemble_size(configuration: Configuration, *, row_count: int, table: Profil
     if not isinstance(given, int):
         return ensemble_size_auto(
             row_count=row_count,
-            table=table,
+            table=calibration,
             query_count=configuration.settings.answers.queries,
             hypothesis_count=configuration.hypotheses.size,
         )

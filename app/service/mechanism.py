@@ -1,62 +1,158 @@
-"""The parameters of a release's answers; ``serve`` and ``simulate`` build the same."""
+"""The mechanism of a release's answers; ``serve`` and ``simulate`` build the same."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from app.accounting.composition import Mechanism
-from app.accounting.profile import calibrate, check
+import msgspec
+
+from app.accounting import noisy_vote as noisy_vote_accounting
+from app.accounting import profile, svt
+from app.accounting.calibration import check
+from app.accounting.noisy_vote import NoisyVoteCalibration
+from app.accounting.profile import ProfileTable
+from app.accounting.svt import SvtCalibration, Variant
 from app.errors import invariant
-from app.mechanisms import stability
+from app.mechanisms import noisy_vote, sparse_vector, stability
 from app.mechanisms.universal import Parameters, Sequel
+from app.noise.discrete_gaussian import DiscreteGaussian
+from app.noise.discrete_laplace import DiscreteLaplace
+from app.service.private_state import read_piece
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from app.accounting.composition import Charge
-    from app.accounting.profile import ProfileTable
+    from app.accounting.calibration import Calibration
+    from app.accounting.pipeline import PipelineBudget
+    from app.ledger.store import Ledger
+    from app.mechanisms.universal import Answering
     from app.settings import Settings
 
+NOISY_VOTE: Final = "noisy-vote"
+PAPER: Final = "paper"
+PIECE_NAMES: Final[dict[type[Calibration], str]] = {
+    ProfileTable: "profile-table",
+    SvtCalibration: "svt-calibration",
+    NoisyVoteCalibration: "noisy-vote-calibration",
+}
 
-def calibrate_answers(
-    settings: Settings, charges: Mapping[Mechanism, Charge]
-) -> ProfileTable | None:
-    """Return the table of the answers' share; None where they have none."""
-    charge = charges.get(Mechanism.ANSWERS)
-    if charge is None:
+
+def calibrate_answers(settings: Settings, budget: PipelineBudget | None) -> Calibration | None:
+    """Return what the answers' budget gives; None where they have none.
+
+    Raises:
+        ConfigurationError: where there are no parameters for the budget.
+
+    """
+    if budget is None:
         return None
-    return calibrate(epsilon=charge.epsilon, delta=charge.delta, cutoff=settings.answers.cutoff)
+    epsilon, delta, answers = budget.answers_epsilon, budget.answers_delta, settings.answers
+    kind = _kind(settings)
+    if kind is NoisyVoteCalibration:
+        return noisy_vote_accounting.calibrate(
+            epsilon=epsilon,
+            delta=delta,
+            answer_limit=answers.queries,
+            class_count=len(settings.data.classes),
+        )
+    if kind is SvtCalibration:
+        return svt.calibrate(epsilon=epsilon, delta=delta, cutoff=answers.cutoff)
+    return profile.calibrate(epsilon=epsilon, delta=delta, cutoff=answers.cutoff)
 
 
 def answering_parameters(
     settings: Settings,
-    charges: Mapping[Mechanism, Charge],
-    table: ProfileTable | None,
+    budget: PipelineBudget | None,
+    calibration: Calibration | None,
+    *,
+    ensemble_size: int,
 ) -> Parameters:
-    """Return the mechanism's parameters, once the table was verified anew.
+    """Return the mechanism's parameters, once the calibration was verified anew.
+
+    Args:
+        settings: the whole configuration.
+        budget: what the answers may cost; None where they have no share.
+        calibration: what was made for that budget; None beside None.
+        ensemble_size: k, votes on every query.
 
     Raises:
-        InvariantError: the table does not hold, or is another share's.
+        InvariantError: the calibration does not hold, or is another budget's.
 
     """
-    test = None
-    if table is not None:
-        charge = charges[Mechanism.ANSWERS]
-        same = (table.epsilon, table.delta, table.cutoff) == (
-            charge.epsilon,
-            charge.delta,
-            settings.answers.cutoff,
-        )
-        invariant(same, "the stability table is the one of the answers' share")
-        check(table)
-        test = stability.Parameters(table.thresholds, table.cutoff)
+    answering = None
+    if budget is not None and calibration is not None:
+        same = _is_of(calibration, settings, budget)
+        invariant(same, "the calibration is the one of the answers' share")
+        check(calibration)
+        answering = _answering(calibration, ensemble_size)
     return Parameters(
-        stability=test,
+        answering=answering,
         class_count=len(settings.data.classes),
-        answer_limit=settings.answers.queries if test is not None else 0,
+        answer_limit=settings.answers.queries if answering is not None else 0,
         after=_sequel(settings.answers.after),
         on_cutoff=_sequel(settings.answers.on_cutoff),
         unstable_gets_coin=settings.answers.unstable == "coin",
+    )
+
+
+def calibration_piece(calibration: Calibration) -> dict[str, bytes]:
+    """Return a calibration as the private piece by which a release keeps it."""
+    return {PIECE_NAMES[type(calibration)]: msgspec.json.encode(calibration.to_plain())}
+
+
+def read_calibration(settings: Settings, ledger: Ledger) -> Calibration:
+    """Return the calibration that a release was opened with.
+
+    Raises:
+        LedgerCorruptError: it is missing or altered.
+        InvariantError: it is no calibration.
+
+    """
+    kind = _kind(settings)
+    body = read_piece(ledger, PIECE_NAMES[kind])
+    if kind is ProfileTable:
+        return ProfileTable.from_plain(msgspec.json.decode(body, type=dict[str, str | list[str]]))
+    plain = msgspec.json.decode(body, type=dict[str, str])
+    if kind is SvtCalibration:
+        return SvtCalibration.from_plain(plain)
+    return NoisyVoteCalibration.from_plain(plain)
+
+
+def _kind(settings: Settings) -> type[Calibration]:
+    """Return which calibration the settings ask for, which a release is bound to."""
+    if settings.answers.mechanism == NOISY_VOTE:
+        return NoisyVoteCalibration
+    return ProfileTable if settings.privacy.calibration == "profile" else SvtCalibration
+
+
+def _is_of(calibration: Calibration, settings: Settings, budget: PipelineBudget) -> bool:
+    """Whether a calibration is of the kind, the budget and the limits of the settings."""
+    if isinstance(calibration, NoisyVoteCalibration):
+        limits = (calibration.answer_limit, calibration.class_count)
+        same = limits == (settings.answers.queries, len(settings.data.classes))
+    else:  # calibration "paper" has a cutoff of its own
+        own = settings.privacy.calibration == PAPER
+        same = own or calibration.cutoff == settings.answers.cutoff
+    share = (calibration.epsilon, calibration.delta)
+    same = same and share == (budget.answers_epsilon, budget.answers_delta)
+    return same and type(calibration) is _kind(settings)
+
+
+def _answering(calibration: Calibration, ensemble_size: int) -> Answering:
+    """Return the parameters of the mechanism that a calibration is for."""
+    if isinstance(calibration, ProfileTable):
+        return stability.Parameters(calibration.thresholds, calibration.cutoff)
+    if isinstance(calibration, SvtCalibration):
+        return sparse_vector.Parameters(
+            threshold=calibration.threshold,
+            threshold_noise=DiscreteLaplace(calibration.threshold_scale),
+            query_noise=DiscreteLaplace(calibration.query_scale),
+            cutoff=calibration.cutoff,
+            refreshed=calibration.variant is Variant.REFRESHED,
+        )
+    return noisy_vote.Parameters(
+        vote_noise=DiscreteGaussian(calibration.variance),
+        class_count=calibration.class_count,
+        ensemble_size=ensemble_size,
+        answer_limit=calibration.answer_limit,
     )
 
 

@@ -100,7 +100,8 @@ def begin_release(
         parameters = ensemble_parameters(configuration, row_count=rows.count, progress=progress)
     if found.release is None:
         check_classifier_draw(configuration, row_count=rows.count)
-        _begin(configuration, ledger=ledger, rows=rows, noise=noise)
+        cutoff = None if parameters is None else parameters.calibration.cutoff
+        _begin(configuration, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)
     _check_same(configuration, ledger=ledger, rows=rows)
     return parameters
 
@@ -123,7 +124,12 @@ def _release(
 
 
 def _begin(
-    configuration: Configuration, *, ledger: Ledger, rows: PrivateRows, noise: NoiseSource
+    configuration: Configuration,
+    *,
+    cutoff: int | None,
+    ledger: Ledger,
+    rows: PrivateRows,
+    noise: NoiseSource,
 ) -> None:
     """Commit the promise and its charges, before any mechanism reads a row."""
     secret = noise.secret(SECRET_BYTES)
@@ -135,7 +141,7 @@ def _begin(
         epsilon=str(configuration.epsilon),
         delta=str(configuration.delta),
         queries=settings.answers.queries if answers_served else None,
-        cutoff=settings.answers.cutoff if answers_served else None,
+        cutoff=cutoff,
         parameters={**configuration.bound, ROW_COUNT: str(rows.count)},
         fingerprint=fingerprint(rows, ledger.digests.fingerprint_key()),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.errors import LedgerCorruptError
+from app.ledger.events import threshold_noise_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 PERMUTATION: Final = "permutation"
 HYPOTHESIS: Final = "hypothesis"
 ENSEMBLE: Final = "ensemble"
-PROFILE_TABLE: Final = "profile-table"
+# One length for every value: what a commit writes tells only that there was a hit.
+THRESHOLD_NOISE_BYTES: Final = 16
 
 
 def put_pieces(transaction: Transaction, pieces: Mapping[str, bytes]) -> dict[str, str]:
@@ -37,3 +39,22 @@ def read_piece(ledger: Ledger, name: str) -> bytes:
     if body is None:
         raise LedgerCorruptError(f"the private state is missing a piece: {name}")
     return body
+
+
+def threshold_noise_piece(unstable_count: int, private_noise: int | None) -> dict[str, bytes]:
+    """Return the threshold's noise after so many hits, as a release keeps it; none if none."""
+    if private_noise is None:
+        return {}
+    body = private_noise.to_bytes(THRESHOLD_NOISE_BYTES, "big", signed=True)
+    return {threshold_noise_name(unstable_count): body}
+
+
+def read_threshold_noise(ledger: Ledger, unstable_count: int) -> int:
+    """Return the threshold's noise after so many hits.
+
+    Raises:
+        LedgerCorruptError: it is missing or altered; it is never drawn again.
+
+    """
+    body = read_piece(ledger, threshold_noise_name(unstable_count))
+    return int.from_bytes(body, "big", signed=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from app.errors import InvariantError
-from app.mechanisms import universal
+from app.mechanisms import sparse_vector, universal
 from app.mechanisms.universal import Phase, Sequel
+from app.service.private_state import read_threshold_noise
 from app.service.published_classifier import read_published
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class Release:
         private_rows: kept while the classifier may still be drawn from them.
         classifier: the published classifier, once there is one.
         private_classifier: drawn, and not known to be published; private.
+        private_threshold_noise: of the epoch that the state is in, while the
+            ensemble answers; None where the mechanism has no threshold's noise.
 
     """
 
@@ -48,9 +51,11 @@ class Release:
     private_rows: PrivateRows | None
     classifier: PublishedClassifier | None = None
     private_classifier: PublishedClassifier | None = None
+    private_threshold_noise: int | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Keep of the private state only what is still needed."""
+        self._read_threshold_noise(self.state)
         self._forget()
 
     @property
@@ -66,7 +71,7 @@ class Release:
     @property
     def answering_state(self) -> State:
         """What is committed, as the mechanism takes it."""
-        return _answering_state(self.state)
+        return _answering_state(self.state, self.private_threshold_noise)
 
     @property
     def phase(self) -> Phase:
@@ -75,7 +80,7 @@ class Release:
 
     def phase_at(self, state: LedgerState) -> Phase:
         """Return the phase that ``state`` puts the release in."""
-        return universal.phase(self.mechanism, _answering_state(state))
+        return universal.phase(self.mechanism, _answering_state(state, None))
 
     @property
     def is_switching(self) -> bool:
@@ -112,16 +117,26 @@ class Release:
         if state.classifier is not None and self.classifier is None:
             self.classifier = read_published(state.classifier)
             self.private_classifier = None
+        if self.mechanism.is_refreshed and state.unstable != self.state.unstable:
+            self._read_threshold_noise(state)
         self.state = state
         self._forget()
+
+    def _read_threshold_noise(self, state: LedgerState) -> None:
+        """Take over the threshold's noise as it is committed, the draw of this process included."""
+        if isinstance(self.mechanism.answering, sparse_vector.Parameters):
+            hits = state.unstable if self.mechanism.is_refreshed else 0
+            self.private_threshold_noise = read_threshold_noise(self.ledger, hits)
 
     def _forget(self) -> None:
         """Let go of private state that nothing will read again."""
         if self.phase is not Phase.ENSEMBLE:
             self.private_ensemble = None
+            self.private_threshold_noise = None
         if not self.may_draw:
             self.private_rows = None
 
 
-def _answering_state(state: LedgerState) -> State:
-    return universal.State(state.answered, state.unstable, state.halted is not None)
+def _answering_state(state: LedgerState, private_threshold_noise: int | None) -> State:
+    halted = state.halted is not None
+    return universal.State(state.answered, state.unstable, halted, private_threshold_noise)

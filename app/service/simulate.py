@@ -1,7 +1,7 @@
 """Run the very mechanism that serves on given vote counts, many times.
 
-The opening (calibration, verification of the table, initial state) and the
-step are the ones that the writer uses; only the votes are given.
+The opening (calibration, its verification, initial state) and the step are the
+ones that the writer uses; only the votes are given.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.mechanisms import universal
-from app.mechanisms.subsample_aggregate import aggregate
+from app.mechanisms.subsample_aggregate import tally
 from app.mechanisms.universal import Phase
 from app.service.mechanism import answering_parameters, calibrate_answers
-from app.service.public_choices import CALIBRATIONS_SERVED, charges_by_mechanism, refuse_unknown
+from app.service.pipeline import release_budget
+from app.service.public_choices import CALIBRATIONS_SERVED, refuse_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from app.mechanisms.subsample_aggregate import Tally
     from app.mechanisms.universal import Parameters
     from app.noise.source import NoiseSource
     from app.settings import Settings
@@ -39,7 +41,8 @@ def simulate(
 
     Args:
         settings: classes, privacy and answers are used.
-        votes: counts, one row a query, one column a class.
+        votes: counts, one row a query, one column a class; at least one row, all
+            of the same sum, which stands for k.
         trials: number of runs.
         noise: where every draw comes from.
 
@@ -49,15 +52,14 @@ def simulate(
 
     """
     refuse_unknown(settings, calibrations=CALIBRATIONS_SERVED)
-    charges = charges_by_mechanism(settings)
-    table = calibrate_answers(settings, charges)
-    parameters = answering_parameters(settings, charges, table)
-    plurality, distance = aggregate(np.asarray(votes, dtype=np.int64))
-    values = list(zip(plurality.tolist(), distance.tolist(), strict=True))
+    budget = release_budget(settings)
+    calibration = calibrate_answers(settings, budget)
+    parameters = answering_parameters(settings, budget, calibration, ensemble_size=sum(votes[0]))
+    values = tally(np.asarray(votes, dtype=np.int64))
     return dict(Counter(_run(parameters, values, noise) for _ in range(trials)))
 
 
-def _run(parameters: Parameters, values: Sequence[tuple[int, int]], noise: NoiseSource) -> str:
+def _run(parameters: Parameters, values: Sequence[Tally], noise: NoiseSource) -> str:
     """Answer the queries of one run, as the writer answers a batch."""
     state = universal.initial_state(parameters, noise)
     marks: list[str] = []

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.mechanisms.stability import Parameters
+    from app.mechanisms.subsample_aggregate import Tally
     from app.noise.source import NoiseSource
 
 
@@ -94,25 +95,25 @@ class StepWithOneWord:
 def answer_with_the_votes(
     parameters: universal.Parameters,
     state: universal.State,
-    private_value: tuple[int, int],
+    private_value: Tally,
     noise: NoiseSource,
 ) -> tuple[universal.State, Outcome]:
     """Give an unstable answer the plurality as its label."""
     following, outcome = universal.step(parameters, state, private_value, noise)
-    return following, Outcome(private_value[0], outcome.stable)
+    return following, Outcome(private_value.plurality, outcome.stable)
 
 
 def answer_with_a_loaded_coin(
     parameters: universal.Parameters,
     state: universal.State,
-    private_value: tuple[int, int],
+    private_value: Tally,
     noise: NoiseSource,
 ) -> tuple[universal.State, Outcome]:
     """Toss an unstable answer's coin so that it favours the plurality."""
     following, outcome = universal.step(parameters, state, private_value, noise)
     if outcome.stable:
         return following, outcome
-    votes = max(noise.below(parameters.class_count), private_value[0])
+    votes = max(noise.below(parameters.class_count), private_value.plurality)
     return following, Outcome(votes, stable=False)
 
 

@@ -16,6 +16,7 @@ from app.accounting.profile import calibrate
 from app.errors import InvariantError
 from app.mechanisms import universal
 from app.mechanisms.stability import Parameters, State
+from app.mechanisms.subsample_aggregate import Tally
 from app.mechanisms.universal import Phase, Sequel
 from app.noise.scripted import ScriptedNoise
 from tests.audit.planted_faults import (
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     Step = Callable[[Parameters, State, int, NoiseSource], tuple[State, bool]]
     Answer = Callable[
-        [universal.Parameters, universal.State, tuple[int, int], NoiseSource],
+        [universal.Parameters, universal.State, Tally, NoiseSource],
         tuple[universal.State, universal.Outcome],
     ]
 
@@ -95,7 +96,7 @@ def labels_tell_nothing(answer: Answer) -> bool:
     """Compare the outcomes of hits over all pluralities and distances, coin by coin."""
     for coin, coin_word in product((False, True), range(0, 1 << 64, 1 << 59)):
         parameters = universal.Parameters(
-            stability=Parameters(PROFILE, 3),
+            answering=Parameters(PROFILE, 3),
             class_count=3,
             answer_limit=10,
             after=Sequel.HALT,
@@ -106,7 +107,7 @@ def labels_tell_nothing(answer: Answer) -> bool:
             answer(
                 parameters,
                 universal.State(),
-                (plurality, distance),
+                Tally(plurality, distance, ()),
                 # 192 is no multiple of 3: a third of the words would be rejected.
                 ScriptedNoise([HIT, coin_word, *([1 << 62] * 8)]),
             )[1]
@@ -127,7 +128,7 @@ def test_the_phase_ends_with_the_last_hit() -> None:
     """The phase, which is what the writer looks at, leaves the ensemble at hit T and not before."""
     for cutoff in CUTOFFS:
         parameters = universal.Parameters(
-            stability=Parameters(PROFILE, cutoff),
+            answering=Parameters(PROFILE, cutoff),
             class_count=2,
             answer_limit=1000,
             after=Sequel.CLASSIFIER,

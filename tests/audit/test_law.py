@@ -18,7 +18,7 @@ import pytest
 from scipy.stats import chi2, ncx2
 
 from app.accounting.profile import calibrate
-from app.mechanisms import stability, universal
+from app.mechanisms import stability, subsample_aggregate, universal
 from app.mechanisms.stability import Parameters, State
 from app.mechanisms.universal import Phase
 from app.noise.scripted import ScriptedNoise, seeded_words
@@ -199,7 +199,7 @@ def test_a_gap_as_distance_is_caught_in_whole_runs(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the printed distance stable answers come far too often."""
-    monkeypatch.setattr(simulation, "aggregate", gap_as_distance)
+    monkeypatch.setattr(subsample_aggregate, "aggregate", gap_as_distance)
     assert run_statistic(settings, ScriptedNoise(seeded_words(12))) > 10 * run_limit()
 
 

@@ -22,6 +22,7 @@ from app.mechanisms import (
     stability,
     universal,
 )
+from app.mechanisms.subsample_aggregate import Tally
 from app.mechanisms.universal import Sequel
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from app.hypotheses.trees import Tree
     from app.mechanisms.answering import AnsweringMechanism
+    from app.mechanisms.universal import Answering
     from app.noise.source import NoiseSource
 
 HIT, STABLE = 0, (1 << 64) - 1
@@ -41,9 +43,9 @@ PROFILE = stability.Parameters(((1 << 64) - 1, 1 << 63, 1 << 20), CUTOFF)
 
 # The type checker reads these lines: a module is a mechanism.
 STABILITY: AnsweringMechanism[stability.Parameters, stability.State, int, bool] = stability
-UNIVERSAL: AnsweringMechanism[
-    universal.Parameters, universal.State, tuple[int, int], universal.Outcome
-] = universal
+UNIVERSAL: AnsweringMechanism[universal.Parameters, universal.State, Tally, universal.Outcome] = (
+    universal
+)
 NOISY_VOTE: AnsweringMechanism[
     noisy_vote.Parameters, noisy_vote.State, Sequence[int], noisy_vote.Outcome
 ] = noisy_vote
@@ -106,12 +108,14 @@ class OneShotCase:
     tree_of: Callable[[Any], Tree]
 
 
-def universal_parameters(*, coin: bool = False) -> universal.Parameters:
+def universal_parameters(
+    answering: Answering, *, coin: bool = False, answer_limit: int = 1000
+) -> universal.Parameters:
     """Return parameters of the universal algorithm over three labels."""
     return universal.Parameters(
-        stability=PROFILE,
+        answering=answering,
         class_count=3,
-        answer_limit=1000,
+        answer_limit=answer_limit,
         after=Sequel.CLASSIFIER,
         on_cutoff=Sequel.HALT,
         unstable_gets_coin=coin,
@@ -119,16 +123,19 @@ def universal_parameters(*, coin: bool = False) -> universal.Parameters:
 
 
 def _universal_case(*, coin: bool) -> AnsweringCase:
-    values = [(0, 0), (1, 0), (2, 1), (0, 2), (1, 500)]
+    values = [
+        Tally(plurality, distance, ())
+        for plurality, distance in ((0, 0), (1, 0), (2, 1), (0, 2), (1, 500))
+    ]
     hit_words = (HIT, 1 << 62) if coin else (HIT,)
     return AnsweringCase(
         name="universal",
         mechanism=UNIVERSAL,
-        parameters=universal_parameters(coin=coin),
+        parameters=universal_parameters(PROFILE, coin=coin),
         asks=[Ask(value, (1 << 40, 1 << 62)) for value in values],
-        ending=Ask((1, 0), hit_words),
+        ending=Ask(values[1], hit_words),
         ending_count=CUTOFF,
-        lasting=Ask((1, 0), (STABLE,)),
+        lasting=Ask(values[1], (STABLE,)),
         hits=[Ask(value, hit_words) for value in values],
         bad_parameters=[
             lambda: universal.Parameters(PROFILE, 1, 5, Sequel.HALT, Sequel.HALT, coin),
@@ -137,11 +144,60 @@ def _universal_case(*, coin: bool) -> AnsweringCase:
     )
 
 
+def _universal_over_sparse_vector(*, refreshed: bool, coin: bool) -> AnsweringCase:
+    """The sparse vector inside: distances far from the threshold decide."""
+    threshold, words = 10**6, tuple(islice(seeded_words(4), 64))
+    answering = sparse_vector.Parameters(
+        threshold=threshold, cutoff=CUTOFF, refreshed=refreshed, **_laplace_noise()
+    )
+    unstable = [Tally(plurality, 10 * plurality, ()) for plurality in (1, 0, 2)]
+    stable = Tally(2, 2 * threshold, ())
+    near = [Tally(1, threshold + away, ()) for away in (0, 2)]
+    return AnsweringCase(
+        name="universal",
+        mechanism=UNIVERSAL,
+        parameters=universal_parameters(answering, coin=coin),
+        asks=[Ask(value, words) for value in (near[0], stable, near[1], unstable[0])],
+        ending=Ask(unstable[0], words),
+        ending_count=CUTOFF,
+        lasting=Ask(stable, words),
+        hits=[Ask(value, words) for value in unstable],
+        bad_parameters=[],
+    )
+
+
+def _universal_over_noisy_vote() -> AnsweringCase:
+    """The noisy vote inside: every answer counts, and its limit is the run's."""
+    words = tuple(islice(seeded_words(5), 4096))
+    answering = noisy_vote.Parameters(
+        vote_noise=DiscreteGaussian(Fraction(9)), class_count=3, ensemble_size=9, answer_limit=4
+    )
+    asks = [Ask(Tally(0, 0, (votes, 9 - votes, 0)), words) for votes in (0, 4, 5, 9)]
+    return AnsweringCase(
+        name="universal",
+        mechanism=UNIVERSAL,
+        parameters=universal_parameters(answering, answer_limit=4),
+        asks=asks,
+        ending=asks[1],
+        ending_count=4,
+        lasting=None,
+        hits=[],
+        bad_parameters=[
+            lambda: universal_parameters(answering, answer_limit=5),
+            lambda: universal.Parameters(answering, 2, 4, Sequel.HALT, Sequel.HALT, False),  # noqa: FBT003 -- all in their order
+        ],
+    )
+
+
+def _laplace_noise() -> dict[str, DiscreteLaplace]:
+    law = DiscreteLaplace(Fraction(2))
+    return {"threshold_noise": law, "query_noise": law}
+
+
 def _sparse_vector_case(*, refreshed: bool) -> AnsweringCase:
     """Values far from the threshold decide, whatever the noise of scale 2."""
     far, words = 10**6, tuple(islice(seeded_words(2), 64))
-    scale = Fraction(2)
-    common = {"threshold_noise": DiscreteLaplace(scale), "query_noise": DiscreteLaplace(scale)}
+    common = _laplace_noise()
     return AnsweringCase(
         name="sparse_vector",
         mechanism=SPARSE_VECTOR,
@@ -257,6 +313,9 @@ ANSWERING_CASES = [
     _soft_labels_vector_case(),
     _noisy_vote_case(2),
     _noisy_vote_case(3),
+    _universal_over_sparse_vector(refreshed=False, coin=True),
+    _universal_over_sparse_vector(refreshed=True, coin=False),
+    _universal_over_noisy_vote(),
 ]
 
 ONE_SHOT_CASES = [
@@ -272,7 +331,7 @@ BAD_DRAW_PARAMETERS: list[Callable[[], object]] = [
     lambda: draw_parameters(row_count=0),
 ]
 
-DETERMINISTIC = {"knowledge_transfer", "subsample_aggregate"}
+DETERMINISTIC = {"subsample_aggregate"}
 """Functions without a draw: of the votes, or of what was released already."""
 
 INTERFACES = {"answering"}

@@ -6,11 +6,17 @@ import pytest
 
 from app.errors import InvariantError
 from app.mechanisms import stability, universal
+from app.mechanisms.subsample_aggregate import Tally
 from app.mechanisms.universal import Outcome, Parameters, Phase, Sequel, State, phase, step
 from app.noise.scripted import ScriptedNoise
 
 HIT, STABLE = 0, (1 << 64) - 1
 HALT, CLASSIFIER = Sequel.HALT, Sequel.CLASSIFIER
+
+
+def tally(plurality: int, distance: int) -> Tally:
+    """Return votes of which a stability test looks at the plurality and the distance."""
+    return Tally(plurality, distance, ())
 
 
 def parameters(
@@ -24,7 +30,7 @@ def parameters(
 ) -> Parameters:
     """Return parameters whose stability test hits at a word of 0 only."""
     return Parameters(
-        stability=stability.Parameters((1,), cutoff),
+        answering=stability.Parameters((1,), cutoff),
         class_count=classes,
         answer_limit=limit,
         after=after,
@@ -35,7 +41,7 @@ def parameters(
 
 def test_a_stable_answer_is_the_plurality() -> None:
     """Without a hit the plurality goes out, and one answer is counted."""
-    following, outcome = step(parameters(), State(), (1, 7), ScriptedNoise([STABLE]))
+    following, outcome = step(parameters(), State(), tally(1, 7), ScriptedNoise([STABLE]))
     assert outcome == Outcome(label=1, stable=True)
     assert following == State(answered_count=1, unstable_count=0)
 
@@ -43,7 +49,7 @@ def test_a_stable_answer_is_the_plurality() -> None:
 @pytest.mark.parametrize("plurality", [0, 1])
 def test_an_unstable_answer_abstains(plurality: int) -> None:
     """A hit has no label, whatever the votes were, and both counters grow."""
-    following, outcome = step(parameters(), State(3, 1), (plurality, 0), ScriptedNoise([HIT]))
+    following, outcome = step(parameters(), State(3, 1), tally(plurality, 0), ScriptedNoise([HIT]))
     assert outcome == Outcome(label=None, stable=False)
     assert following == State(answered_count=4, unstable_count=2)
 
@@ -53,7 +59,7 @@ def test_an_unstable_answer_abstains(plurality: int) -> None:
 def test_a_coin_comes_from_its_own_word(word: int, label: int, plurality: int) -> None:
     """A coin's label is drawn after the hit from the next word, not from the votes."""
     noise = ScriptedNoise([HIT, word])
-    _, outcome = step(parameters(coin=True), State(), (plurality, 9), noise)
+    _, outcome = step(parameters(coin=True), State(), tally(plurality, 9), noise)
     assert outcome == Outcome(label=label, stable=False)
     assert noise.drawn_count == 2
 
@@ -61,14 +67,14 @@ def test_a_coin_comes_from_its_own_word(word: int, label: int, plurality: int) -
 def test_a_stable_answer_tosses_no_coin() -> None:
     """One word is drawn for a stable answer, coin or not."""
     noise = ScriptedNoise([STABLE, 0])
-    step(parameters(coin=True), State(), (1, 9), noise)
+    step(parameters(coin=True), State(), tally(1, 9), noise)
     assert noise.drawn_count == 1
 
 
 def test_a_coin_of_three_labels_rejects_the_fourth() -> None:
     """A draw that is no label is drawn again, so that the three are equally likely."""
     noise = ScriptedNoise([HIT, (1 << 64) - 1, 1 << 62])
-    _, outcome = step(parameters(coin=True, classes=3), State(), (2, 0), noise)
+    _, outcome = step(parameters(coin=True, classes=3), State(), tally(2, 0), noise)
     assert outcome == Outcome(label=1, stable=False)
     assert noise.drawn_count == 3
 
@@ -101,7 +107,7 @@ def test_the_phase_follows_from_the_counters(
 def test_without_answers_the_run_starts_with_what_follows(after: Sequel, expected: Phase) -> None:
     """Where answers have no share the first phase is what follows them."""
     without = Parameters(
-        stability=None,
+        answering=None,
         class_count=2,
         answer_limit=0,
         after=after,
@@ -110,7 +116,7 @@ def test_without_answers_the_run_starts_with_what_follows(after: Sequel, expecte
     )
     assert phase(without, State()) is expected
     with pytest.raises(InvariantError, match="outside the ensemble phase"):
-        step(without, State(), (0, 0), ScriptedNoise([STABLE]))
+        step(without, State(), tally(0, 0), ScriptedNoise([STABLE]))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +132,7 @@ def test_no_step_is_taken_outside_the_ensemble_phase(state: State, claim: str) -
     """Past a limit a step raises and draws nothing."""
     noise = ScriptedNoise([STABLE])
     with pytest.raises(InvariantError, match=claim):
-        step(parameters(), state, (0, 0), noise)
+        step(parameters(), state, tally(0, 0), noise)
     assert noise.drawn_count == 0
 
 

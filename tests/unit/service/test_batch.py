@@ -8,6 +8,7 @@ import pytest
 
 from app.errors import BudgetExhaustedError, IdempotencyConflictError
 from app.mechanisms import stability
+from app.mechanisms.subsample_aggregate import Tally
 from app.mechanisms.universal import Parameters, Phase, Sequel, State
 from app.noise.scripted import ScriptedNoise
 from app.service.batch import DEFERRED, Batch, Fresh, Ticket
@@ -39,7 +40,7 @@ def batch(
     replays.add_keys([(b"k-old", b"old")])
     return Batch(
         parameters=Parameters(
-            stability=stability.Parameters((1,), 2),
+            answering=stability.Parameters((1,), 2),
             class_count=2,
             answer_limit=4,
             after=after,
@@ -48,7 +49,7 @@ def batch(
         ),
         state=state,
         replays=replays,
-        private_values={name.encode(): (1, 30) for name in "abcdef"},
+        private_values={name.encode(): Tally(1, 30, (20, 80)) for name in "abcdef"},
         noise=ScriptedNoise(words),
     )
 

@@ -272,7 +272,7 @@ def test_the_opening_tells_stages_and_public_counts(small_release: SmallRelease)
         progress=lambda stage, done, total: told.append((stage, done, total)),
     )
     assert {(stage, total) for stage, _, total in told} == {
-        ("calibrating the stability test", 1),
+        ("calibrating the answers", 1),
         ("drawing the labelling hypothesis", 1),
         ("fitting learners", 5),
     }
