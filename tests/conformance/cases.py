@@ -331,7 +331,7 @@ BAD_DRAW_PARAMETERS: list[Callable[[], object]] = [
     lambda: draw_parameters(row_count=0),
 ]
 
-DETERMINISTIC = {"subsample_aggregate"}
+DETERMINISTIC = {"knowledge_transfer", "subsample_aggregate"}
 """Functions without a draw: of the votes, or of what was released already."""
 
 INTERFACES = {"answering"}
