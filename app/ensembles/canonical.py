@@ -32,7 +32,11 @@ FREQUENCY_DECIMALS = 12
 
 def canonical_order(tests: Sequence[BinaryTest]) -> NDArray[np.int64]:
     """Return test indices by ``q (1 - q)`` descending, then by index, shape ``(t,)``."""
-    frequencies = np.array([test.public_frequency for test in tests])
+    return order_by_spread(np.array([test.public_frequency for test in tests]))
+
+
+def order_by_spread(frequencies: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return indices by ``q (1 - q)`` descending, q the frequencies, then by index."""
     spread = np.round(frequencies * (1.0 - frequencies), FREQUENCY_DECIMALS)
     return np.argsort(-spread, kind="stable").astype(np.int64)
 

@@ -5,20 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from app.ensembles.enumerated_ensemble import EnumeratedEnsemble
+from app.ensembles.enumerated_learners import fit_enumerated
 from app.ensembles.packed_trees import PACKED_TESTS_MAX
 from app.ensembles.tree_ensemble import TreeEnsemble
 from app.ensembles.tree_learners import fit_trees
 from app.errors import ConfigurationError, invariant
-from app.hypotheses.binary_tests import evaluate
+from app.hypotheses.enumerated_class import EnumeratedClass
+from app.hypotheses.threshold_class import ThresholdClass
+from app.hypotheses.tree_class import TreeClass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from app.ensembles.ensemble import Ensemble
     from app.hypotheses.hypothesis_class import HypothesisClass
+    from app.hypotheses.hypothesis_list import Encoded
     from app.hypotheses.public_columns import PublicColumn
 
 DEFAULT_RULE = "canonical"
@@ -77,17 +83,14 @@ def fit_ensemble(
     """
     invariant(len(permutation) == len(values) == int(offsets[-1]), "chunks hold every row once")
     if learner.estimator is None:
-        tests = learner.hypothesis_class.tests
-        packed = fit_trees(
-            learner.rule,
-            bits=evaluate(tests, values)[permutation],
-            labels=labels[permutation],
+        return _fit_rule(
+            learner,
+            learner.hypothesis_class.encode(values)[permutation],
+            labels[permutation],
             offsets=offsets,
-            hypothesis_class=learner.hypothesis_class,
             secret=secret,
             progress=progress,
         )
-        return TreeEnsemble(tests, packed)
     # Imported only here: scikit-learn doubles the time to start.
     from app.ensembles import estimators  # noqa: PLC0415 -- as above
 
@@ -111,7 +114,10 @@ def read_ensemble_bytes(learner: Learner, body: bytes) -> Ensemble:
 
     """
     if learner.estimator is None:
-        return TreeEnsemble.from_bytes(learner.hypothesis_class.tests, body)
+        searched = learner.hypothesis_class
+        if isinstance(searched, EnumeratedClass):
+            return EnumeratedEnsemble.from_bytes(searched.hypotheses, body)
+        return TreeEnsemble.from_bytes(_searched_by_trees(searched).tests, body)
     from app.ensembles.estimators import EstimatorEnsemble  # noqa: PLC0415 -- as above
 
     return EstimatorEnsemble.from_bytes(learner.columns, body)
@@ -126,7 +132,9 @@ def check_learner(learner: Learner) -> None:
 
     """
     if learner.estimator is None:
-        count = len(learner.hypothesis_class.tests)
+        if isinstance(learner.hypothesis_class, EnumeratedClass):
+            return
+        count = len(_searched_by_trees(learner.hypothesis_class).tests)
         if count > PACKED_TESTS_MAX:
             problem = f"gives {count} tests, and a learner's trees hold at most {PACKED_TESTS_MAX}"
             raise ConfigurationError("hypotheses", f"{problem}: list fewer")
@@ -134,3 +142,44 @@ def check_learner(learner: Learner) -> None:
         from app.ensembles.estimators import estimator_factory  # noqa: PLC0415 -- as above
 
         estimator_factory(learner.estimator, learner.params)
+
+
+def _fit_rule(
+    learner: Learner,
+    encoded: Encoded,
+    labels: NDArray[np.int64],
+    *,
+    offsets: NDArray[np.int64],
+    secret: bytes,
+    progress: Callable[[int, int], None] | None,
+) -> Ensemble:
+    """Fit a built-in rule on permuted rows, as the class encodes them."""
+    searched = learner.hypothesis_class
+    if isinstance(searched, EnumeratedClass):
+        return fit_enumerated(
+            learner.rule,
+            encoded=encoded,
+            labels=labels,
+            offsets=offsets,
+            hypothesis_class=searched,
+            secret=secret,
+            progress=progress,
+        )
+    tree_class = _searched_by_trees(searched)
+    packed = fit_trees(
+        learner.rule,
+        bits=encoded.astype(np.uint8, copy=False),
+        labels=labels,
+        offsets=offsets,
+        hypothesis_class=tree_class,
+        secret=secret,
+        progress=progress,
+    )
+    return TreeEnsemble(tree_class.tests, packed)
+
+
+def _searched_by_trees(searched: HypothesisClass) -> TreeClass | ThresholdClass:
+    """Return a class whose hypotheses are trees over its tests."""
+    if isinstance(searched, TreeClass | ThresholdClass):
+        return searched
+    raise ConfigurationError("learner.rule", "no rule searches this hypothesis class")

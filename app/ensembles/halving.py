@@ -56,7 +56,12 @@ def choose_hypotheses(errors: NDArray[np.int64], generator: LearnerGenerator) ->
     """Draw from an enumerated class, given every hypothesis's errors; shape ``(100,)``."""
     least = int(errors.min())
     weights = np.exp(-ERROR_PENALTY * (errors - least)) if least else (errors == 0) * 1.0
-    return _draw(np.broadcast_to(weights, (TREES_PER_VOTE, len(weights))), generator)
+    cumulative = weights.cumsum(dtype=np.float64)
+    uniform = generator.random(TREES_PER_VOTE) * cumulative[-1]
+    drawn: NDArray[np.int64] = np.searchsorted(cumulative, uniform, side="right")
+    # Rounding may carry the uniform onto the total; the last index stands for it.
+    kept: NDArray[np.int64] = np.minimum(drawn, len(weights) - 1)
+    return kept
 
 
 class NoZeroErrorTreeError(Exception):

@@ -11,19 +11,15 @@ from app.ensembles import canonical, halving
 from app.ensembles.containment import fitted_or_none
 from app.ensembles.learner_seeds import chunk_seed, generator
 from app.ensembles.packed_trees import PackedTrees
-from app.errors import ConfigurationError
+from app.ensembles.rules import FALLBACK_LABEL, check_rule, label_without_learning
 from app.hypotheses.threshold_class import ThresholdClass
-from app.hypotheses.tree_class import TreeClass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from app.hypotheses.hypothesis_class import HypothesisClass
-
-RULES = ("canonical", "halving")
-FALLBACK_LABEL = 0
+    from app.hypotheses.tree_class import TreeClass
 
 
 class ChunkFit(Protocol):
@@ -42,7 +38,7 @@ def fit_trees(
     bits: NDArray[np.uint8],
     labels: NDArray[np.int64],
     offsets: NDArray[np.int64],
-    hypothesis_class: HypothesisClass,
+    hypothesis_class: TreeClass | ThresholdClass,
     secret: bytes,
     progress: Callable[[int, int], None] | None = None,
 ) -> PackedTrees:
@@ -64,7 +60,7 @@ def fit_trees(
         k votes.  Private state.
 
     Raises:
-        ConfigurationError: an unknown rule, or a class that it cannot search.
+        ConfigurationError: an unknown rule.
 
     """
     fit_chunk = _chunk_fit(rule, hypothesis_class)
@@ -94,13 +90,11 @@ def _fit_or_constant(
     depth: int,
 ) -> NDArray[np.int64]:
     """Fit one chunk; a single label, no row and a failure give constant trees."""
-    present = np.unique(labels)
-    if len(present) > 1:
-        trees = fitted_or_none(partial(fit_chunk, bits, labels, seed))
-        if trees is not None:
-            return trees
-        return _constant(FALLBACK_LABEL, depth)
-    return _constant(int(present[0]) if len(present) else FALLBACK_LABEL, depth)
+    label = label_without_learning(labels)
+    if label is not None:
+        return _constant(label, depth)
+    trees = fitted_or_none(partial(fit_chunk, bits, labels, seed))
+    return _constant(FALLBACK_LABEL, depth) if trees is None else trees
 
 
 def _constant(label: int, depth: int) -> NDArray[np.int64]:
@@ -110,21 +104,14 @@ def _constant(label: int, depth: int) -> NDArray[np.int64]:
     return tree
 
 
-def _chunk_fit(rule: str, hypothesis_class: HypothesisClass) -> ChunkFit:
+def _chunk_fit(rule: str, hypothesis_class: TreeClass | ThresholdClass) -> ChunkFit:
     """Return the function that fits one chunk."""
-    if rule not in RULES:
-        raise ConfigurationError(
-            "learner.rule", f"unknown rule {rule!r}: use one of {', '.join(RULES)}"
-        )
-    if isinstance(hypothesis_class, TreeClass):
-        return (
-            _CanonicalTrees(hypothesis_class)
-            if rule == "canonical"
-            else _HalvingTrees(hypothesis_class)
-        )
+    check_rule(rule)
     if isinstance(hypothesis_class, ThresholdClass):
         return _Enumerated(rule, hypothesis_class)
-    raise ConfigurationError("learner.rule", f"{rule} does not search this hypothesis class")
+    if rule == "canonical":
+        return _CanonicalTrees(hypothesis_class)
+    return _HalvingTrees(hypothesis_class)
 
 
 class _CanonicalTrees:

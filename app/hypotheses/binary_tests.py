@@ -86,6 +86,27 @@ def evaluate(tests: Sequence[BinaryTest], values: NDArray[np.float64]) -> NDArra
     return PackedTests(tests).evaluate(values)
 
 
+def distinct_cuts(bits: NDArray[np.uint8], *, complements: bool) -> tuple[int, ...]:
+    """Return the indices of the first test of every distinct cut of some rows.
+
+    Without rows nothing can be told apart and every test stays.
+
+    Args:
+        bits: outcomes of the tests, shape ``(m, t)``.
+        complements: whether tests with complementary outcomes cut rows alike,
+            as they do for a class that may label either side in any way.
+
+    """
+    row_count, test_count = bits.shape
+    if row_count == 0:
+        return tuple(range(test_count))
+    columns = np.packbits(bits ^ bits[:1] if complements else bits, axis=0).T
+    seen: dict[bytes, int] = {}
+    for index in range(test_count):
+        seen.setdefault(columns[index].tobytes(), index)
+    return tuple(seen.values())
+
+
 def _reference(test: BinaryTest) -> float:
     """Return the number that a value is compared with: the cut, or the category's code."""
     if test.cut is not None:

@@ -1,18 +1,30 @@
-"""What a finite, publicly fixed hypothesis class offers the mechanisms."""
+"""What a finite hypothesis class offers the mechanisms, and what they get from it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from fractions import Fraction
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.hypotheses.binary_tests import BinaryTest
-    from app.hypotheses.trees import Tree
+    from app.hypotheses.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
+
+
+class Hypothesis(Protocol):
+    """A drawn hypothesis, a private value until whoever charged for it publishes it."""
+
+    def predict(self, encoded: Encoded) -> NDArray[np.int64]:
+        """Return the class index of every row that its class encoded, shape ``(n,)``."""
+        ...
+
+    def to_dict(self) -> Mapping[str, object]:
+        """Return it in plain values, for private state."""
+        ...
 
 
 class HypothesisClass(Protocol):
@@ -23,28 +35,32 @@ class HypothesisClass(Protocol):
     """
 
     @property
-    def tests(self) -> tuple[BinaryTest, ...]:
-        """The binary tests; column ``i`` of ``bits`` is the outcome of ``tests[i]``."""
-        ...
-
-    @property
-    def depth(self) -> int:
-        """Depth of every drawn tree."""
-        ...
-
-    @property
     def class_count(self) -> int:
         """Number of labels."""
         ...
 
     @property
     def size(self) -> int:
-        """Number of parametrised hypotheses, a public constant."""
+        """Number of hypotheses as they are weighed, a public constant."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """VC dimension, or a public upper bound of it."""
         ...
 
     @property
     def truncation_variation(self) -> Fraction:
         """Total variation that the integer weights of one whole draw may cost."""
+        ...
+
+    def encode(self, values: NDArray[np.float64]) -> Encoded:
+        """Return rows as the class reads them, each a function of its own values.
+
+        Args:
+            values: encoded by the public schema, shape ``(n, d)``.
+
+        """
         ...
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
@@ -63,27 +79,38 @@ class HypothesisClass(Protocol):
         """
         ...
 
-    def log_normaliser(
-        self, bits: NDArray[np.uint8], labels: NDArray[np.int64], epsilon: float
-    ) -> float:
+    def log_normaliser(self, encoded: Encoded, labels: NDArray[np.int64], epsilon: float) -> float:
         """Return the log of the sum of all weights.  Secret: it comes from rows."""
         ...
 
     def draw(
         self,
-        bits: NDArray[np.uint8],
+        encoded: Encoded,
         labels: NDArray[np.int64],
         epsilon: float,
         noise: NoiseSource,
-    ) -> Tree:
+    ) -> Hypothesis:
         """Draw one hypothesis with probability proportional to its weight.
 
         Args:
-            bits: outcomes of :attr:`tests` on private rows, shape ``(n, t)``.
+            encoded: private rows as :meth:`encode` returns them.
             labels: private class indices, shape ``(n,)``.
             epsilon: the parameter of the weights, already reduced by the
                 caller for :meth:`log_weight_error`.
             noise: where the draws come from.
+
+        """
+        ...
+
+    def restricted_to(self, public_points: Encoded) -> HypothesisClass:
+        """Return the class as these public points tell its hypotheses apart.
+
+        One hypothesis for every dichotomy of the points; a class of trees
+        keeps one test for every distinct cut instead.  Without points it is
+        the class itself.
+
+        Args:
+            public_points: encoded public rows, m of them; m may be 0.
 
         """
         ...

@@ -107,28 +107,35 @@ def distinct_on(hypotheses: HypothesisList, encoded: Encoded) -> NDArray[np.int6
 
     Hypotheses are grouped by their labels on a few points at a time, each
     group then by the next ones: exact, in memory that does not grow with the
-    points.  Without points all hypotheses agree, and the first one stands.
+    points.  One that is alone in its group is done with.  Without points all
+    hypotheses agree, and the first one stands.
     """
     label_bits = max(1, (hypotheses.class_count - 1).bit_length())
-    group_bits = len(hypotheses).bit_length()
-    width = (KEY_BITS - group_bits) // label_bits
+    width = (KEY_BITS - len(hypotheses).bit_length()) // label_bits
     invariant(width >= 1, "a group and a label fit an integer")
+    indices = np.arange(len(hypotheses), dtype=np.int64)
     groups = np.zeros(len(hypotheses), dtype=np.int64)
+    alone: list[NDArray[np.int64]] = []
     for start in range(0, len(encoded), width):
-        words = _words(hypotheses, encoded[start : start + width], label_bits)
+        words = _words(hypotheses, indices, encoded[start : start + width], label_bits)
         keys = groups << (width * label_bits) | words
-        _, groups = np.unique(keys, return_inverse=True)
+        _, groups, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        shared = counts[groups] > 1
+        alone.append(indices[~shared])
+        indices, groups = indices[shared], groups[shared]
     _, first = np.unique(groups, return_index=True)
-    return np.sort(first).astype(np.int64)
+    return np.sort(np.concatenate([*alone, indices[first]]))
 
 
-def _words(hypotheses: HypothesisList, points: Encoded, label_bits: int) -> NDArray[np.int64]:
-    """Return every hypothesis's labels on a few points as one integer, shape ``(N,)``."""
-    words = np.zeros(len(hypotheses), dtype=np.int64)
-    for indices in _index_blocks(len(hypotheses), len(points)):
-        labels = hypotheses.take(indices).predict(points)
+def _words(
+    hypotheses: HypothesisList, indices: NDArray[np.int64], points: Encoded, label_bits: int
+) -> NDArray[np.int64]:
+    """Return the labels of some hypotheses on a few points as one integer each."""
+    words = np.zeros(len(indices), dtype=np.int64)
+    for block in _index_blocks(len(indices), len(points)):
+        labels = hypotheses.take(indices[block]).predict(points)
         for place in range(len(points)):
-            words[indices] |= labels[:, place].astype(np.int64) << (place * label_bits)
+            words[block] |= labels[:, place].astype(np.int64) << (place * label_bits)
     return words
 
 

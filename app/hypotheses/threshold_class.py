@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.errors import ConfigurationError
+from app.hypotheses.binary_tests import distinct_cuts, evaluate
+from app.hypotheses.box_families import box_dimension
 from app.hypotheses.regions import Region
 from app.hypotheses.tree_weights import FUNCTION_ROUNDOFFS, UNIT_ROUNDOFF, log_sum_exp
 from app.hypotheses.trees import Tree
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.hypotheses.binary_tests import BinaryTest
+    from app.hypotheses.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
 
 CLASS_COUNT = 2
@@ -66,17 +69,28 @@ class ThresholdClass:
         ]
         return (*cuts, *constants)
 
-    def error_counts(self, bits: NDArray[np.uint8], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    @property
+    def dimension(self) -> int:
+        """VC dimension on one feature; an upper bound of it on several."""
+        features = {test.feature_index for test in self.tests}
+        return box_dimension("thresholds", len(features), size=self.size)
+
+    def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Return the outcomes of :attr:`tests`, shape ``(n, t)``."""
+        return evaluate(self.tests, values)
+
+    def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count the errors of every hypothesis, in the order of :attr:`hypotheses`.
 
         Args:
-            bits: outcomes of :attr:`tests`, shape ``(n, t)``.
+            encoded: outcomes of :attr:`tests`, shape ``(n, t)``.
             labels: 0 or 1, shape ``(n,)``.
 
         Returns:
             Shape ``(t + 2,)``.
 
         """
+        bits = encoded.astype(np.uint8, copy=False)
         region = Region.packed(bits, labels, CLASS_COUNT)
         negative_count, positive_count = region.counts
         above = region.single_counts()
@@ -99,15 +113,13 @@ class ThresholdClass:
         largest = 0.5 * epsilon * row_count
         return 2 * UNIT_ROUNDOFF * (2 * largest + FUNCTION_ROUNDOFFS)
 
-    def log_normaliser(
-        self, bits: NDArray[np.uint8], labels: NDArray[np.int64], epsilon: float
-    ) -> float:
+    def log_normaliser(self, encoded: Encoded, labels: NDArray[np.int64], epsilon: float) -> float:
         """Return the log of the sum of all weights.  Secret."""
-        return float(log_sum_exp(self._log_weights(bits, labels, epsilon)))
+        return float(log_sum_exp(self._log_weights(encoded, labels, epsilon)))
 
     def draw(
         self,
-        bits: NDArray[np.uint8],
+        encoded: Encoded,
         labels: NDArray[np.int64],
         epsilon: float,
         noise: NoiseSource,
@@ -115,16 +127,29 @@ class ThresholdClass:
         """Draw a hypothesis with probability proportional to ``exp(-epsilon errors / 2)``.
 
         Args:
-            bits: outcomes of :attr:`tests` on private rows, shape ``(n, t)``.
+            encoded: outcomes of :attr:`tests` on private rows, shape ``(n, t)``.
             labels: private class indices 0 or 1, shape ``(n,)``.
             epsilon: parameter of the weights.
             noise: where the draw comes from.
 
         """
-        return self.hypotheses[draw_index(self._log_weights(bits, labels, epsilon), noise)]
+        return self.hypotheses[draw_index(self._log_weights(encoded, labels, epsilon), noise)]
+
+    def restricted_to(self, public_points: Encoded) -> ThresholdClass:
+        """Return one cut for every dichotomy of the public points that is no constant.
+
+        The complement of a threshold is no threshold, so that only cuts with
+        the same outcomes label the points alike.
+        """
+        if not len(public_points):
+            return self
+        bits = public_points.astype(np.uint8, copy=False)
+        kept = distinct_cuts(bits, complements=False)
+        parting = [index for index in kept if bits[:, index].min() != bits[:, index].max()]
+        return ThresholdClass(tests=tuple(self.tests[index] for index in parting))
 
     def _log_weights(
-        self, bits: NDArray[np.uint8], labels: NDArray[np.int64], epsilon: float
+        self, encoded: Encoded, labels: NDArray[np.int64], epsilon: float
     ) -> NDArray[np.float64]:
-        errors = self.error_counts(bits, labels).astype(np.float64)
+        errors = self.error_counts(encoded, labels).astype(np.float64)
         return np.multiply(errors, -0.5 * epsilon)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, log10
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from app.errors import ConfigurationError
+from app.hypotheses.binary_tests import distinct_cuts, evaluate
 from app.hypotheses.regions import Region
 from app.hypotheses.tree_weights import (
     draw_log_error,
@@ -20,10 +23,10 @@ from app.noise.choice import draw_index, truncation_variation
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from app.hypotheses.binary_tests import BinaryTest
+    from app.hypotheses.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
 
 DEPTH_MAX = 3
@@ -70,6 +73,22 @@ class TreeClass:
         nodes = (leaf_count - 1) * truncation_variation(len(self.tests))
         return nodes + leaf_count * truncation_variation(self.class_count)
 
+    @property
+    def dimension(self) -> int:
+        """Bound the VC dimension by the logarithm to base 2 of the number of trees.
+
+        Stumps are counted as functions: per test every pair of two different
+        labels, and the constants.
+        """
+        if self.depth == 1:
+            pairs = len(self.tests) * self.class_count * (self.class_count - 1)
+            return (pairs + self.class_count).bit_length() - 1
+        return self.size.bit_length() - 1
+
+    def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Return the outcomes of :attr:`tests`, shape ``(n, t)``."""
+        return evaluate(self.tests, values)
+
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
         """Bound eta for one draw; see :func:`app.hypotheses.tree_weights.draw_log_error`."""
         return draw_log_error(
@@ -81,15 +100,14 @@ class TreeClass:
             log_size=log(self.size),
         )
 
-    def log_normaliser(
-        self, bits: NDArray[np.uint8], labels: NDArray[np.int64], epsilon: float
-    ) -> float:
+    def log_normaliser(self, encoded: Encoded, labels: NDArray[np.int64], epsilon: float) -> float:
         """Return the log of the sum of the weights of all trees.  Secret."""
+        bits = encoded.astype(np.uint8, copy=False)
         return log_partition(Region.packed(bits, labels, self.class_count), self.depth, epsilon)
 
     def draw(
         self,
-        bits: NDArray[np.uint8],
+        encoded: Encoded,
         labels: NDArray[np.int64],
         epsilon: float,
         noise: NoiseSource,
@@ -100,7 +118,7 @@ class TreeClass:
         tables of the drawn sides are computed again.
 
         Args:
-            bits: outcomes of :attr:`tests` on private rows, shape ``(n, t)``.
+            encoded: outcomes of :attr:`tests` on private rows, shape ``(n, t)``.
             labels: private class indices, shape ``(n,)``.
             epsilon: parameter of the weights.
             noise: where the draws come from.
@@ -109,6 +127,7 @@ class TreeClass:
             The drawn tree, a private value until it is published.
 
         """
+        bits = encoded.astype(np.uint8, copy=False)
         level = [Region.packed(bits, labels, self.class_count)]
         tests: list[int] = []
         for levels_left in range(self.depth, 0, -1):
@@ -124,6 +143,15 @@ class TreeClass:
             tests += drawn
         leaves = [draw_index(leaf_log_weights(region.counts, epsilon), noise) for region in level]
         return Tree(test_indices=tuple(tests), leaf_labels=tuple(leaves))
+
+    def restricted_to(self, public_points: Encoded) -> TreeClass:
+        """Return all trees over one test for every distinct cut of the public points.
+
+        Tests with complementary outcomes cut alike: a tree over one is a tree
+        over the other with the branches exchanged.
+        """
+        kept = distinct_cuts(public_points.astype(np.uint8, copy=False), complements=True)
+        return replace(self, tests=tuple(self.tests[index] for index in kept))
 
     def _too_large(self) -> str:
         """Say how large the class is, from public numbers only."""

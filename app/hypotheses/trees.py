@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from app.hypotheses.hypothesis_list import Encoded
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tree:
@@ -46,16 +48,17 @@ class Tree:
         """Number of tests between the root and a leaf."""
         return len(self.leaf_labels).bit_length() - 1
 
-    def predict(self, bits: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def predict(self, encoded: Encoded) -> NDArray[np.int64]:
         """Return the class index of every row.
 
         Args:
-            bits: one column a test, shape ``(n, t)``.
+            encoded: bits, one column a test, shape ``(n, t)``.
 
         Returns:
             Shape ``(n,)``.
 
         """
+        bits = encoded.astype(np.uint8, copy=False)
         tests = np.array(self.test_indices, dtype=np.intp)
         rows = np.arange(len(bits))
         nodes = np.zeros(len(bits), dtype=np.intp)

@@ -12,16 +12,16 @@ e^(+-eta).
 **Proof.** The score has sensitivity 1 and weights are exp(-epsilon errors/2):
 ``docs/proofs/exponential.md``.
 
-**Inputs and outputs.** ``private_value``: bits uint8 (n, t) and labels int64
-(n,), secret.  Out: one hypothesis, secret until a caller that charged for it
-publishes it.
+**Inputs and outputs.** ``private_value``: rows as the class encodes them, n
+along the first axis, and labels int64 (n,), secret.  Out: one hypothesis,
+secret until a caller that charged for it publishes it.
 
 **Utility.** With probability 1 - beta its errors exceed the least by at most
 2 (ln |H| + ln(1/beta)) / epsilon.
 
 **Deviations.** The factor 2 lost in the notes' middle line is put back
 (erratum g).  The draw is exact from the finite class, by factorisation, on
-integer weights; no chain.
+integer weights, or over a list of all error counts; no chain.
 
 **Raises.** ``InvariantError``: a share that numerical error uses up, or draws
 so many that truncation exceeds ``delta_truncation``.
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.hypotheses.hypothesis_class import HypothesisClass
-    from app.hypotheses.trees import Tree
+    from app.hypotheses.hypothesis_class import Hypothesis, HypothesisClass
+    from app.hypotheses.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
 
 
@@ -94,10 +94,10 @@ class Parameters:
 
 def draw(
     parameters: Parameters,
-    private_value: tuple[NDArray[np.uint8], NDArray[np.int64]],
+    private_value: tuple[Encoded, NDArray[np.int64]],
     noise: NoiseSource,
-) -> Tree:
+) -> Hypothesis:
     """Draw one hypothesis with probability proportional to exp(-epsilon errors / 2)."""
-    bits, labels = private_value
+    encoded, labels = private_value
     invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
-    return parameters.hypotheses.draw(bits, labels, parameters.mechanism_epsilon, noise)
+    return parameters.hypotheses.draw(encoded, labels, parameters.mechanism_epsilon, noise)

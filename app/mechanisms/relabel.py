@@ -11,8 +11,9 @@ charge.
 **Proof.** Adaptive composition; the hypothesis itself could be released:
 ``docs/proofs/relabel.md``.
 
-**Inputs and outputs.** ``private_value``: bits uint8 (n, t) and labels int64
-(n,), secret.  Out: ``Relabelled``, secret: the hypothesis and labels int64 (n,).
+**Inputs and outputs.** ``private_value``: rows as the class encodes them, n
+along the first axis, and labels int64 (n,), secret.  Out: ``Relabelled``,
+secret: the hypothesis and labels int64 (n,).
 
 **Utility.** The chunks become realisable by the class, so that learners on
 different chunks agree more often.
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.hypotheses.trees import Tree
+    from app.hypotheses.hypothesis_class import Hypothesis
+    from app.hypotheses.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
 
 Parameters = exponential.Parameters
@@ -44,16 +46,16 @@ Parameters = exponential.Parameters
 class Relabelled:
     """Secret: the drawn hypothesis and the labels that it gives the rows."""
 
-    private_hypothesis: Tree
+    private_hypothesis: Hypothesis
     private_labels: NDArray[np.int64]
 
 
 def draw(
     parameters: Parameters,
-    private_value: tuple[NDArray[np.uint8], NDArray[np.int64]],
+    private_value: tuple[Encoded, NDArray[np.int64]],
     noise: NoiseSource,
 ) -> Relabelled:
     """Draw the hypothesis and label the rows by it."""
     hypothesis = exponential.draw(parameters, private_value, noise)
-    bits, _ = private_value
-    return Relabelled(hypothesis, hypothesis.predict(bits))
+    encoded, _ = private_value
+    return Relabelled(hypothesis, hypothesis.predict(encoded))

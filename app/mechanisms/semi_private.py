@@ -9,15 +9,16 @@ rows; the public points are not protected.
 **Proof.** The class is fixed by public data, then the exponential mechanism:
 ``docs/proofs/semi_private.md``.
 
-**Inputs and outputs.** ``public_bits``: uint8 (m, t), the binary tests on the
-public points.  ``private_value``: bits uint8 (n, t) and labels int64 (n,),
-secret.  Out: one tree over the kept tests; whoever charged the share may
-publish it.
+**Inputs and outputs.** ``parameters.hypotheses``: a public class restricted
+to m public points by its ``restricted_to``.  ``private_value``: rows as that
+class encodes them (n along the first axis) and labels int64 (n,), secret.
+Out: one hypothesis of it; whoever charged the share may publish it.
 
 **Utility.** Excess error at most 2 (ln |H~| + ln(1/beta)) / (n epsilon) over
 the best of the restricted class.
 
-**Deviations.** For trees one test per distinct cut of the public points is
+**Deviations.** A class that is listed keeps one hypothesis for every dichotomy
+of the public points, as printed.  For trees one test per distinct cut of the public points is
 kept and all trees of those tests compete: several may agree on the public
 points, a public multiplicity that leaves epsilon as it is.
 
@@ -28,39 +29,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from app.mechanisms import exponential
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
-    from app.hypotheses.trees import Tree
+    from app.hypotheses.hypothesis_class import Hypothesis
+    from app.hypotheses.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
 
 Parameters = exponential.Parameters
 
 
-def representative_tests(public_bits: NDArray[np.uint8]) -> tuple[int, ...]:
-    """Return the indices of the first test of every distinct cut of the public points.
-
-    Two tests cut the points alike when their columns are equal or complements.
-    Without public points nothing can be told apart and every test stays.
-    """
-    point_count, test_count = public_bits.shape
-    if point_count == 0:
-        return tuple(range(test_count))
-    columns = np.packbits(public_bits ^ public_bits[:1], axis=0).T
-    seen: dict[bytes, int] = {}
-    for index in range(test_count):
-        seen.setdefault(columns[index].tobytes(), index)
-    return tuple(seen.values())
-
-
 def draw(
     parameters: Parameters,
-    private_value: tuple[NDArray[np.uint8], NDArray[np.int64]],
+    private_value: tuple[Encoded, NDArray[np.int64]],
     noise: NoiseSource,
-) -> Tree:
+) -> Hypothesis:
     """Draw the classifier from the class that the public points fixed."""
     return exponential.draw(parameters, private_value, noise)

@@ -18,6 +18,8 @@ import numpy as np
 from app.errors import invariant
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from app.noise.source import NoiseSource
@@ -42,11 +44,36 @@ def draw_index(log_weights: NDArray[np.float64], noise: NoiseSource) -> int:
         InvariantError: no finite weight, or a NaN.
 
     """
-    largest = float(np.max(log_weights)) if log_weights.size else -np.inf
-    invariant(bool(np.isfinite(largest)), "a draw needs a finite largest weight")
-    relative = np.exp(log_weights - largest)
-    cumulative = list(accumulate(_on_grid(float(weight)) for weight in relative))
+    cumulative = list(accumulate(_grid_weights(log_weights)))
     return bisect_right(cumulative, noise.below(cumulative[-1]))
+
+
+def draw_repeated(
+    log_weights: NDArray[np.float64], counts: Sequence[int], noise: NoiseSource
+) -> tuple[int, int]:
+    """Draw among alternatives of which many have the same weight.
+
+    The law is that of :func:`draw_index` over all alternatives one by one.
+
+    Args:
+        log_weights: natural log of each distinct weight, shape ``(W,)``, as in
+            :func:`draw_index`.  Secret.
+        counts: how many alternatives have each weight, at least 1.  Secret.
+        noise: where the uniform integer comes from.
+
+    Returns:
+        The index of a weight, and a place below its count.
+
+    Raises:
+        InvariantError: no finite weight, or a NaN.
+
+    """
+    weights = _grid_weights(log_weights)
+    groups = [weight * count for weight, count in zip(weights, counts, strict=True)]
+    cumulative = list(accumulate(groups))
+    drawn = noise.below(cumulative[-1])
+    index = bisect_right(cumulative, drawn)
+    return index, (drawn - (cumulative[index] - groups[index])) // weights[index]
 
 
 def truncation_variation(count: int) -> Fraction:
@@ -56,6 +83,13 @@ def truncation_variation(count: int) -> Fraction:
     ``2**192`` steps, since the largest weight alone is.
     """
     return Fraction(count, 1 << SCALE_BITS)
+
+
+def _grid_weights(log_weights: NDArray[np.float64]) -> list[int]:
+    """Return weights relative to the largest as integers."""
+    largest = float(np.max(log_weights)) if log_weights.size else -np.inf
+    invariant(bool(np.isfinite(largest)), "a draw needs a finite largest weight")
+    return [_on_grid(float(weight)) for weight in np.exp(log_weights - largest)]
 
 
 def _on_grid(weight: float) -> int:

@@ -14,7 +14,6 @@ import msgspec
 from app.accounting.composition import Mechanism
 from app.ensembles.chunking import chunk_offsets
 from app.ensembles.fit import fit_ensemble, read_ensemble_bytes
-from app.hypotheses.binary_tests import evaluate
 from app.mechanisms import relabel, universal
 from app.service.mechanism import answering_parameters, calibration_piece, read_calibration
 from app.service.pipeline import release_budget
@@ -116,13 +115,13 @@ def read_ensemble(configuration: Configuration, ledger: Ledger) -> AnsweringPart
 
 def _relabel(
     parameters: EnsembleParameters, rows: PrivateRows, noise: NoiseSource, progress: Progress
-) -> tuple[dict[str, list[int]] | None, NDArray[np.int64]]:
+) -> tuple[Mapping[str, object] | None, NDArray[np.int64]]:
     """Return the drawn hypothesis and its labels; without a share, none and the rows' own."""
     if parameters.relabel is None:
         return None, rows.labels
     progress(RELABELLING, 0, 1)
-    private_bits = evaluate(parameters.relabel.hypotheses.tests, rows.values)
-    relabelled = relabel.draw(parameters.relabel, (private_bits, rows.labels), noise)
+    private_encoded = parameters.relabel.hypotheses.encode(rows.values)
+    relabelled = relabel.draw(parameters.relabel, (private_encoded, rows.labels), noise)
     progress(RELABELLING, 1, 1)
     return relabelled.private_hypothesis.to_dict(), relabelled.private_labels
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Final
 from app.accounting.composition import Charge, Mechanism, Shares, charges
 from app.data.binary_tests import classifier_tests, public_tests
 from app.errors import ConfigurationError
-from app.hypotheses.binary_tests import evaluate
 from app.hypotheses.registry import KINDS, hypothesis_class
-from app.mechanisms.semi_private import representative_tests
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,8 +66,8 @@ def published_class(settings: Settings, public_values: NDArray[np.float64]) -> H
         listed=section.tests,
         public_values=public_values,
     )
-    kept = representative_tests(evaluate(tests, public_values))
-    return _class_over(settings, section, [tests[index] for index in kept])
+    hypotheses = _class_over(settings, section, tests)
+    return hypotheses.restricted_to(hypotheses.encode(public_values))
 
 
 def refuse_unknown(settings: Settings, *, calibrations: tuple[str, ...]) -> None:

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Final, TypedDict
 import msgspec
 
 from app.data.schema import NumericFeature
-from app.errors import invariant
+from app.errors import InvariantError, invariant
+from app.hypotheses.boxes import Boxes
+from app.hypotheses.enumerated_class import EnumeratedHypothesis
+from app.hypotheses.threshold_class import ThresholdClass
+from app.hypotheses.tree_class import TreeClass
+from app.hypotheses.trees import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,11 +25,12 @@ if TYPE_CHECKING:
     from app.data.schema import Feature, Schema
     from app.data.vectors import Vector
     from app.hypotheses.binary_tests import BinaryTest
-    from app.hypotheses.trees import Tree
+    from app.hypotheses.hypothesis_class import Hypothesis, HypothesisClass
     from app.ledger.events import ClassifierPublished
 
 FORMAT: Final = "conclave-classifier"
-VERSION: Final = 1
+TREE_VERSION: Final = 1
+HYPOTHESIS_VERSION: Final = 2
 
 
 class FeatureDocument(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -63,8 +69,12 @@ class Condition(TypedDict, total=False):
     missing: bool
 
 
-class ClassifierDocument(msgspec.Struct, frozen=True):
-    """The whole classifier, enough to predict without anything else."""
+class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The whole classifier, enough to predict without anything else.
+
+    Version 1 has a ``tree``; version 2 has a ``hypothesis``, described as its
+    class describes it, in its place.
+    """
 
     format: str
     version: int
@@ -73,7 +83,8 @@ class ClassifierDocument(msgspec.Struct, frozen=True):
     classes: tuple[str, ...]
     missing: tuple[str, ...]
     features: tuple[FeatureDocument, ...]
-    tree: NodeDocument
+    tree: NodeDocument | None = None
+    hypothesis: dict[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +97,11 @@ class PublishedClassifier:
     def predict(self, vector: Vector) -> str:
         """Return the label of one feature vector in schema order."""
         node = self.document.tree
-        while node.label is None:
-            branch = node.true if self._holds(node, vector) else node.false
-            invariant(branch is not None, "an inner node has two branches")
-            node = branch  # type: ignore[assignment]  # the invariant above narrows it
+        while node is not None and node.label is None:
+            node = node.true if self._holds(node, vector) else node.false
+        if node is None or node.label is None:
+            message = "an inner node has two branches"
+            raise InvariantError(message)
         return node.label
 
     def _holds(self, node: NodeDocument, vector: Vector) -> bool:
@@ -106,21 +118,32 @@ class PublishedClassifier:
         return node.missing if is_missing else node.other
 
 
+def publish_drawn(
+    *, release: str, schema: Schema, hypotheses: HypothesisClass, drawn: Hypothesis
+) -> PublishedClassifier:
+    """Write a drawn hypothesis of any class as a public document.
+
+    Args:
+        release: name of the release.
+        schema: the public schema.
+        hypotheses: the public class that it was drawn from.
+        drawn: the hypothesis.
+
+    """
+    if isinstance(drawn, Tree) and isinstance(hypotheses, TreeClass | ThresholdClass):
+        return publish(release=release, schema=schema, tests=hypotheses.tests, tree=drawn)
+    listed = drawn.hypotheses if isinstance(drawn, EnumeratedHypothesis) else None
+    if isinstance(listed, Boxes):
+        return _published(release, schema, tree=_box_document(schema, listed))
+    message = "what is published is a hypothesis of a class"
+    raise InvariantError(message)
+
+
 def publish(
     *, release: str, schema: Schema, tests: Sequence[BinaryTest], tree: Tree
 ) -> PublishedClassifier:
     """Write a drawn tree as a public document."""
-    document = ClassifierDocument(
-        format=FORMAT,
-        version=VERSION,
-        release=release,
-        label=schema.label,
-        classes=tuple(schema.classes),
-        missing=tuple(schema.missing),
-        features=tuple(_feature_document(feature) for feature in schema.features),
-        tree=_node_document(schema, tests, tree, node=0),
-    )
-    return PublishedClassifier(document, msgspec.json.encode(document))
+    return _published(release, schema, tree=_node_document(schema, tests, tree, node=0))
 
 
 def read_published(event: ClassifierPublished) -> PublishedClassifier:
@@ -128,6 +151,28 @@ def read_published(event: ClassifierPublished) -> PublishedClassifier:
     document = msgspec.json.decode(event.classifier, type=ClassifierDocument)
     invariant(document.format == FORMAT, "a published classifier names its format")
     return PublishedClassifier(document, event.classifier.encode())
+
+
+def _published(
+    release: str,
+    schema: Schema,
+    *,
+    tree: NodeDocument | None = None,
+    hypothesis: dict[str, object] | None = None,
+) -> PublishedClassifier:
+    """Write the document around a tree, or around a described hypothesis."""
+    document = ClassifierDocument(
+        format=FORMAT,
+        version=TREE_VERSION if tree is not None else HYPOTHESIS_VERSION,
+        release=release,
+        label=schema.label,
+        classes=tuple(schema.classes),
+        missing=tuple(schema.missing),
+        features=tuple(_feature_document(feature) for feature in schema.features),
+        tree=tree,
+        hypothesis=hypothesis,
+    )
+    return PublishedClassifier(document, msgspec.json.encode(document))
 
 
 def _feature_document(feature: Feature) -> FeatureDocument:
@@ -151,6 +196,18 @@ def _node_document(
         true=_node_document(schema, tests, tree, node=2 * node + 2),
         **_condition(schema.features[test.feature_index], test),
     )
+
+
+def _box_document(schema: Schema, box: Boxes) -> NodeDocument:
+    """Write a box as a chain of tests; whoever fails one is outside, in class 0."""
+    outside = NodeDocument(label=schema.classes[0])
+    node = NodeDocument(label=schema.classes[box.everywhere(0)])
+    for side in box.bounded_sides(0):
+        if side.upper is not None:
+            node = NodeDocument(feature=side.feature, at_least=side.upper, true=outside, false=node)
+        if side.lower is not None:
+            node = NodeDocument(feature=side.feature, at_least=side.lower, true=node, false=outside)
+    return node
 
 
 def _condition(feature: Feature, test: BinaryTest) -> Condition:

@@ -14,13 +14,12 @@ import numpy as np
 
 from app.accounting.composition import Mechanism
 from app.data.vectors import decode_key, encode
-from app.hypotheses.binary_tests import evaluate
 from app.ledger.events import ClassifierPublished, ShareCharged
 from app.mechanisms import semi_private
 from app.service.draw_parameters import tree_draw
 from app.service.open_release import share_event
 from app.service.public_choices import published_class
-from app.service.published_classifier import publish
+from app.service.published_classifier import publish_drawn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,10 +100,13 @@ def draw_published(
     noise: NoiseSource,
 ) -> PublishedClassifier:
     """Draw under a charge that is committed, and write what was drawn as a document."""
-    tests = parameters.hypotheses.tests
-    private_bits = evaluate(tests, rows.values)
-    tree = semi_private.draw(parameters, (private_bits, rows.labels), noise)
-    return publish(release=configuration.name, schema=configuration.schema, tests=tests, tree=tree)
+    private_encoded = parameters.hypotheses.encode(rows.values)
+    return publish_drawn(
+        release=configuration.name,
+        schema=configuration.schema,
+        hypotheses=parameters.hypotheses,
+        drawn=semi_private.draw(parameters, (private_encoded, rows.labels), noise),
+    )
 
 
 def public_points(release: Release) -> NDArray[np.float64]:

@@ -13,6 +13,8 @@ from app.ensembles.fit import Learner, check_learner, fit_ensemble, read_ensembl
 from app.ensembles.tree_learners import fit_trees
 from app.errors import ConfigurationError, InvariantError
 from app.hypotheses.registry import hypothesis_class
+from app.hypotheses.threshold_class import ThresholdClass
+from app.hypotheses.tree_class import TreeClass
 from tests.unit.hypotheses.enumeration import unit_tests
 
 if TYPE_CHECKING:
@@ -21,13 +23,13 @@ if TYPE_CHECKING:
     from app.ensembles.packed_trees import PackedTrees
     from app.hypotheses.hypothesis_class import HypothesisClass
 
-THRESHOLDS = hypothesis_class("thresholds", unit_tests(3), depth=1, class_count=2)
-TREES = hypothesis_class("trees", unit_tests(4), depth=2, class_count=2)
+THRESHOLDS = ThresholdClass(tests=unit_tests(3))
+TREES = TreeClass(tests=unit_tests(4), depth=2, class_count=2)
 
 
 def _fit(
     rule: str,
-    hypotheses: HypothesisClass,
+    hypotheses: TreeClass | ThresholdClass,
     bits: NDArray[np.uint8],
     labels: NDArray[np.int64],
     chunk_count: int = 1,
@@ -116,14 +118,9 @@ def test_an_unknown_rule_is_refused() -> None:
 
 
 def test_a_class_that_no_rule_can_search_is_refused() -> None:
-    """A rule searches trees and thresholds, and says so of anything else."""
-    with pytest.raises(ConfigurationError, match="canonical does not search"):
-        _fit(
-            "canonical",
-            cast("HypothesisClass", object()),
-            np.zeros((2, 4), dtype=np.uint8),
-            np.array([0, 1]),
-        )
+    """A rule searches trees, thresholds and lists, and says so of anything else."""
+    with pytest.raises(ConfigurationError, match=r"learner.rule: no rule searches"):
+        check_learner(Learner(hypothesis_class=cast("HypothesisClass", object())))
 
 
 def test_more_tests_than_a_stored_tree_can_name_are_refused_before_any_row() -> None:

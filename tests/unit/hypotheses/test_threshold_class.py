@@ -81,7 +81,8 @@ def test_kinds_by_name() -> None:
     """Stumps are trees of depth 1; without tests every tree is a constant."""
     stumps = hypothesis_class("stumps", unit_tests(3), depth=3, class_count=3)
     assert stumps == TreeClass(tests=unit_tests(3), depth=1, class_count=3)
-    assert hypothesis_class("trees", unit_tests(3), depth=2, class_count=2).depth == 2
+    trees = hypothesis_class("trees", unit_tests(3), depth=2, class_count=2)
+    assert trees == TreeClass(tests=unit_tests(3), depth=2, class_count=2)
     assert hypothesis_class("trees", (), depth=2, class_count=2).size == 2
     with pytest.raises(ConfigurationError, match="unknown class 'ovals'"):
         hypothesis_class("ovals", unit_tests(1), depth=1, class_count=2)

@@ -8,25 +8,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.registry import hypothesis_class
+from app.hypotheses.tree_class import TreeClass
 from app.mechanisms import exponential
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.hypotheses.hypothesis_class import HypothesisClass
-
 ROW_COUNT = 40
 DELTA = Fraction(1, 10**9)
 
 
-def small_class(test_count: int = 3, *, depth: int = 1, class_count: int = 2) -> HypothesisClass:
+def small_class(test_count: int = 3, *, depth: int = 1, class_count: int = 2) -> TreeClass:
     """Return all trees of a depth over cuts of one feature."""
     tests = [
         BinaryTest(feature_index=0, cut=float(cut), category_code=None, public_frequency=0.5)
         for cut in range(test_count)
     ]
-    return hypothesis_class("trees", tests, depth=depth, class_count=class_count)
+    return TreeClass(tests=tuple(tests), depth=depth, class_count=class_count)
 
 
 def parameters(

@@ -1,0 +1,102 @@
+"""Fitting the built-in rules over a listed class, chunk by chunk."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.ensembles import canonical, halving
+from app.ensembles.containment import fitted_or_none
+from app.ensembles.enumerated_ensemble import EnumeratedEnsemble
+from app.ensembles.learner_seeds import chunk_seed, generator
+from app.ensembles.rules import FALLBACK_LABEL, check_rule, label_without_learning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from app.hypotheses.enumerated_class import EnumeratedClass
+    from app.hypotheses.hypothesis_list import Encoded, HypothesisList
+
+
+def fit_enumerated(
+    rule: str,
+    *,
+    encoded: Encoded,
+    labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    hypothesis_class: EnumeratedClass,
+    secret: bytes,
+    progress: Callable[[int, int], None] | None = None,
+) -> EnumeratedEnsemble:
+    """Fit one learner per chunk.
+
+    A chunk with one label votes it; an empty chunk, and any failure, votes
+    class 0.
+
+    Args:
+        rule: ``canonical`` or ``halving``.
+        encoded: permuted rows as the class reads them, n of them.
+        labels: relabelled class indices in the same order, shape ``(n,)``.
+        offsets: where each chunk starts, shape ``(k + 1,)``.
+        hypothesis_class: the public class that every learner searches.
+        secret: the release's secret, from which chunk seeds derive.
+        progress: told the chunks done and their number.
+
+    Returns:
+        k votes.  Private state.
+
+    """
+    chooser = _Chooser(rule, hypothesis_class.hypotheses)
+    chunk_count = len(offsets) - 1
+    places = np.empty((chunk_count, chooser.vote_width), dtype=np.int64)
+    for index in range(chunk_count):
+        rows = slice(int(offsets[index]), int(offsets[index + 1]))
+        places[index] = _fit_or_constant(
+            chooser, encoded[rows], labels[rows], chunk_seed(secret, index)
+        )
+        if progress is not None:
+            progress(index + 1, chunk_count)
+    return EnumeratedEnsemble(hypothesis_class.hypotheses, places)
+
+
+def _fit_or_constant(
+    chooser: _Chooser, encoded: Encoded, labels: NDArray[np.int64], seed: bytes
+) -> NDArray[np.int64] | int:
+    """Choose for one chunk; a single label, no row and a failure give a constant."""
+    label = label_without_learning(labels)
+    if label is not None:
+        return chooser.constant(label)
+    chosen = fitted_or_none(partial(chooser.choose, encoded, labels, seed))
+    return chooser.constant(FALLBACK_LABEL) if chosen is None else chosen
+
+
+class _Chooser:
+    """Either rule over a public list."""
+
+    def __init__(self, rule: str, hypotheses: HypothesisList) -> None:
+        check_rule(rule)
+        self._is_canonical = rule == "canonical"
+        self._order = (
+            canonical.order_by_spread(hypotheses.public_frequencies) if self._is_canonical else None
+        )
+        self._hypotheses = hypotheses if self._order is None else hypotheses.take(self._order)
+
+    @property
+    def vote_width(self) -> int:
+        """Hypotheses whose plurality is one vote."""
+        return 1 if self._order is not None else halving.TREES_PER_VOTE
+
+    def constant(self, label: int) -> int:
+        """Return the place that stands for a constant."""
+        return len(self._hypotheses) + label
+
+    def choose(self, encoded: Encoded, labels: NDArray[np.int64], seed: bytes) -> NDArray[np.int64]:
+        """Choose by the errors of every hypothesis."""
+        errors = self._hypotheses.error_counts(encoded, labels)
+        if self._order is not None:
+            return self._order[[int(errors.argmin())]]
+        return halving.choose_hypotheses(errors, generator(seed))
