@@ -38,7 +38,7 @@ ensemble = 4
 ROWS = "age,answer\n" + "".join(
     f"{age},{'yes' if age >= 50 else 'no'}\n" for age in range(0, 100, 5)
 )
-POINTS = "answer,age\nunknown,10\n,60\n"
+POINTS = "answer,age\nunknown,10\n,60\n,90\n"
 MARKER = "31337"
 
 
@@ -80,9 +80,9 @@ def test_the_document_is_all_of_stdout(folder: Path, capsys: pytest.CaptureFixtu
     assert printed.out == published.classifier
     document = json.loads(printed.out)
     assert (document["format"], document["release"]) == ("conclave-classifier", "small")
-    assert document["tree"]["at_least"] in (25, 50)  # 75 parts the points as 25 does: not at all
+    assert document["tree"]["at_least"] in (25, 75)  # 50 parts the points as 25 does
     (line,) = printed.err.splitlines()
-    assert line.startswith("conclave: drawing from 8 hypotheses that 2 public points fix, ")
+    assert line.startswith("conclave: drawing from 8 hypotheses that 3 public points fix, ")
     assert line.endswith(" rows")
 
 
