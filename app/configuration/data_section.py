@@ -79,13 +79,16 @@ class DataSettings(Section):
     source: Annotated[
         Address,
         Field(
-            description="Private rows: a .csv or .csv.gz file, a .parquet file or folder, a .npz "
-            "file, or an SQLAlchemy URL.",
+            description="Private rows: a .csv, .csv.gz, .parquet or .npz file, a folder of "
+            ".parquet parts, or an SQLAlchemy URL. See [sources.md](sources.md).",
         ),
     ]
     query: Annotated[
         Text | None,
-        Field(description="Row-wise SELECT, where `source` is an SQLAlchemy URL."),
+        Field(
+            description="Where `source` is an SQLAlchemy URL: one SELECT that gives one row for "
+            "each record, without aggregates, joins, windows or limits."
+        ),
     ] = None
     rows: Annotated[
         Whole | None,

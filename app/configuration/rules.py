@@ -23,6 +23,7 @@ from app.configuration.release_sections import AnswersSettings, PrivacySettings
 from app.configuration.server_sections import LedgerSettings
 from app.configuration.wording import printable
 from app.data.embedded_demo import DEMO_CLASSES, DEMO_FEATURE_NAMES, DEMO_LABEL, DEMO_SOURCE
+from app.data.row_wise import check_row_wise
 from app.errors import ConfigurationError
 
 Lists = Mapping[str, Sequence[float | str]]
@@ -116,6 +117,8 @@ def _check_source(data: DataSettings) -> None:
     if data.query is not None and not is_address:
         raise ConfigurationError("data.query", "is for a database; data.source is a file")
     _check_placeholder("data.source", data.source.get_secret_value())
+    if data.query is not None:
+        check_row_wise(data.query)
     if data.source.get_secret_value() == DEMO_SOURCE:
         _check_demo_schema(data)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.data.embedded_demo import demo_rows
@@ -26,8 +25,9 @@ def read_private_rows(settings: Settings, progress: Progress) -> PrivateRows:
     if settings.is_embedded_demo:
         return demo_rows()
     return read_rows(
-        Path(settings.source),
+        settings.source,
         settings.data.public_schema(),
+        query=settings.data.query,
         rows_expected=settings.data.rows,
         progress=lambda count: progress(READING, count, settings.data.rows),
     )

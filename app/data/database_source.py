@@ -1,0 +1,182 @@
+"""Private rows from a database, by an SQLAlchemy URL and a row-wise query.
+
+Rows are streamed in blocks.  Nothing is written: the transaction is read-only
+where the database knows such, and always rolled back.  What a driver says of
+an error may hold a value or a password, so only the error's kind is passed on.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import numpy as np
+from sqlalchemy import create_engine
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from app.data.row_blocks import (
+    ROWS_PER_BLOCK,
+    SOURCE,
+    Block,
+    Blocks,
+    cell_error,
+    column_indices,
+)
+from app.data.row_wise import QUERY, check_row_wise
+from app.data.spelling import ERRORS, CellError
+from app.errors import ConfigurationError, DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Connection, CursorResult, Engine
+
+    from app.data.cells import Cells, SourceColumn
+
+SQLITE = "sqlite"
+READ_ONLY = {
+    SQLITE: "PRAGMA query_only = ON",
+    "mariadb": "SET TRANSACTION READ ONLY",
+    "mysql": "SET TRANSACTION READ ONLY",
+    "oracle": "SET TRANSACTION READ ONLY",
+    "postgresql": "SET TRANSACTION READ ONLY",
+}
+STREAMED = {"stream_results": True, "yield_per": ROWS_PER_BLOCK, "no_parameters": True}
+NUMBER_TYPES = {int, float, type(None)}
+
+
+@contextmanager
+def open_database(
+    source: str, query: str | None, columns: Sequence[SourceColumn]
+) -> Iterator[Blocks]:
+    """Connect, and begin the query.
+
+    Args:
+        source: an SQLAlchemy URL, which may hold a password.
+        query: a row-wise ``SELECT``.
+        columns: the columns of the schema.
+
+    Raises:
+        DataError: there is no such database, or the query has not the columns.
+        ConfigurationError: there is no query, or it is not row-wise.
+
+    """
+    if query is None:
+        raise ConfigurationError(QUERY, "is required: data.source is a database")
+    check_row_wise(query)
+    engine = _engine(source)
+    try:
+        with _connected(engine) as connection, _begun(connection, query) as result:
+            indices = column_indices(list(result.keys()), columns, place="the query")
+            yield Blocks(_blocks(result, columns, indices))
+    finally:
+        engine.dispose()
+
+
+def _engine(source: str) -> Engine:
+    """Find the driver of an address; nothing is connected yet."""
+    try:
+        url = make_url(source)
+        return create_engine(_sqlite_file(url), poolclass=NullPool, hide_parameters=True)
+    except NoSuchModuleError:
+        raise DataError(SOURCE, "names a kind of database that is not known") from None
+    except ModuleNotFoundError as error:
+        raise DataError(SOURCE, f"needs the driver {error.name}; install it") from None
+    except (ArgumentError, TypeError, ValueError):
+        raise DataError(SOURCE, "is no SQLAlchemy URL such as sqlite:///people.db") from None
+
+
+def _sqlite_file(url: URL) -> URL:
+    """Return an address as SQLAlchemy reads it; for SQLite, of a file that exists."""
+    if url.get_backend_name() != SQLITE:
+        return url
+    path = unquote(url.database or "")
+    if not path.startswith("file:") and not Path(path).is_file():
+        raise DataError(SOURCE, f"no such file: {path}" if path else "names no file")
+    return url.set(database=path)
+
+
+@contextmanager
+def _connected(engine: Engine) -> Iterator[Connection]:
+    """Connect for reading only, where the database knows such."""
+    try:
+        connection = engine.connect()
+        read_only = READ_ONLY.get(engine.dialect.name)
+        if read_only is not None:
+            connection.exec_driver_sql(read_only)
+    except SQLAlchemyError as error:
+        problem = f"cannot be connected to ({_kind(error)}): check address, user and password"
+        raise DataError(SOURCE, problem) from None
+    with connection:
+        if engine.dialect.name == SQLITE:
+            # What is not UTF-8 is then refused by its row, as in a CSV.
+            driver = connection.connection.dbapi_connection
+            driver.text_factory = _text  # type: ignore[union-attr]  # the driver's own
+        yield connection
+
+
+@contextmanager
+def _begun(connection: Connection, query: str) -> Iterator[CursorResult[tuple[object, ...]]]:
+    """Run the query; its rows are still to come."""
+    try:
+        result = connection.exec_driver_sql(query, execution_options=STREAMED)
+    except SQLAlchemyError as error:
+        problem = f"is refused by the database ({_kind(error)}): run it there to see why"
+        raise ConfigurationError(QUERY, problem) from None
+    with result:
+        yield result
+
+
+def _blocks(
+    result: CursorResult[tuple[object, ...]],
+    columns: Sequence[SourceColumn],
+    indices: Sequence[int],
+) -> Iterator[Block]:
+    """Yield the rows as the database gives them."""
+    partitions = result.partitions(ROWS_PER_BLOCK)
+    count = 0
+    while True:
+        try:
+            rows = next(partitions, None)
+        except SQLAlchemyError as error:
+            problem = f"the database broke off ({_kind(error)})"
+            raise DataError(SOURCE, f"after row {count}: {problem}") from None
+        if rows is None:
+            return
+        values = list(zip(*rows, strict=True))
+        yield Block(
+            [
+                _cells(values[index], column, rows_before=count)
+                for index, column in zip(indices, columns, strict=True)
+            ]
+        )
+        count += len(rows)
+
+
+def _cells(values: Sequence[object], column: SourceColumn, *, rows_before: int) -> Cells:
+    """Return values of one column: numbers where all are, else text."""
+    if column.takes_numbers and set(map(type, values)) <= NUMBER_TYPES:
+        # An integer beyond any float64 goes the way of text, which refuses it.
+        with suppress(OverflowError):
+            return np.array([math.nan if value is None else value for value in values], np.float64)
+    texts: list[str] = []
+    try:
+        texts.extend(map(column.spell, values))
+    except CellError as error:
+        raise cell_error(column.name, rows_before + len(texts) + 1, error) from None
+    return texts
+
+
+def _text(body: bytes) -> str:
+    """Decode a text of SQLite."""
+    return body.decode(errors=ERRORS)
+
+
+def _kind(error: SQLAlchemyError) -> str:
+    """Name an error, without its text."""
+    return type(getattr(error, "orig", None) or error).__name__
