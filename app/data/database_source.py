@@ -11,7 +11,6 @@ import math
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 import numpy as np
 from sqlalchemy import create_engine
@@ -39,12 +38,14 @@ if TYPE_CHECKING:
     from app.data.cells import Cells, SourceColumn
 
 SQLITE = "sqlite"
+_READ_ONLY = ("SET TRANSACTION READ ONLY",)
 READ_ONLY = {
-    SQLITE: "PRAGMA query_only = ON",
-    "mariadb": "SET TRANSACTION READ ONLY",
-    "mysql": "SET TRANSACTION READ ONLY",
-    "oracle": "SET TRANSACTION READ ONLY",
-    "postgresql": "SET TRANSACTION READ ONLY",
+    # The second reads the file, which opening it does not.
+    SQLITE: ("PRAGMA query_only = ON", "PRAGMA schema_version"),
+    "mariadb": _READ_ONLY,
+    "mysql": _READ_ONLY,
+    "oracle": _READ_ONLY,
+    "postgresql": _READ_ONLY,
 }
 STREAMED = {"stream_results": True, "yield_per": ROWS_PER_BLOCK, "no_parameters": True}
 NUMBER_TYPES = {int, float, type(None)}
@@ -82,7 +83,8 @@ def _engine(source: str) -> Engine:
     """Find the driver of an address; nothing is connected yet."""
     try:
         url = make_url(source)
-        return create_engine(_sqlite_file(url), poolclass=NullPool, hide_parameters=True)
+        _check_file(url)
+        return create_engine(url, poolclass=NullPool, hide_parameters=True)
     except NoSuchModuleError:
         raise DataError(SOURCE, "names a kind of database that is not known") from None
     except ModuleNotFoundError as error:
@@ -91,14 +93,14 @@ def _engine(source: str) -> Engine:
         raise DataError(SOURCE, "is no SQLAlchemy URL such as sqlite:///people.db") from None
 
 
-def _sqlite_file(url: URL) -> URL:
-    """Return an address as SQLAlchemy reads it; for SQLite, of a file that exists."""
-    if url.get_backend_name() != SQLITE:
-        return url
-    path = unquote(url.database or "")
-    if not path.startswith("file:") and not Path(path).is_file():
-        raise DataError(SOURCE, f"no such file: {path}" if path else "names no file")
-    return url.set(database=path)
+def _check_file(url: URL) -> None:
+    """Refuse an SQLite file that is not there, which connecting would make."""
+    if url.get_backend_name() != SQLITE or (url.database or "").startswith("file:"):
+        return
+    if not url.database:
+        raise DataError(SOURCE, "names no file")
+    if not Path(url.database).is_file():
+        raise DataError(SOURCE, f"no such file: {url.database}")
 
 
 @contextmanager
@@ -106,9 +108,8 @@ def _connected(engine: Engine) -> Iterator[Connection]:
     """Connect for reading only, where the database knows such."""
     try:
         connection = engine.connect()
-        read_only = READ_ONLY.get(engine.dialect.name)
-        if read_only is not None:
-            connection.exec_driver_sql(read_only)
+        for statement in READ_ONLY.get(engine.dialect.name, ()):
+            connection.exec_driver_sql(statement)
     except SQLAlchemyError as error:
         problem = f"cannot be connected to ({_kind(error)}): check address, user and password"
         raise DataError(SOURCE, problem) from None

@@ -20,7 +20,7 @@ def fingerprint(rows: PrivateRows, key: bytes) -> str:
 
     Sorting makes it a function of the multiset; the key, a secret of the
     database, keeps it from saying anything: a bare hash of private rows would
-    itself be a leak.
+    itself be a leak.  One copy of the rows is made, and sorted in place.
 
     Args:
         rows: the private rows, encoded.
@@ -33,9 +33,10 @@ def fingerprint(rows: PrivateRows, key: bytes) -> str:
     table = np.empty((rows.count, rows.values.shape[1] + 1), dtype="<f8")
     table[:, :-1] = rows.values
     table[:, -1] = rows.labels
-    row_bytes = np.ascontiguousarray(table).view(f"V{table.shape[1] * table.itemsize}")
     digest = hmac.new(key, DOMAIN, hashlib.sha256)
     for length in table.shape:
         digest.update(length.to_bytes(LENGTH_BYTES, "big"))
-    digest.update(np.sort(row_bytes, axis=0).tobytes())
+    row_bytes = table.view(f"V{table.shape[1] * table.itemsize}")
+    row_bytes.sort(axis=0)
+    digest.update(table.data)
     return digest.hexdigest()
