@@ -8,6 +8,7 @@ takes a number of errors by its weight times its hypotheses, then one of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log10
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 SIZE_MAX = 1 << 20
 BINARY = 2
+# A larger size is shown by its order of magnitude.
+DIGITS_SHOWN = 15
+FEWER_CUTS = "lower bins, list fewer cuts, or leave a feature out by an empty list of its tests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,22 +145,22 @@ class EnumeratedClass:
         return EnumeratedClass(kept, min(self.dimension, len(kept).bit_length() - 1))
 
 
-def refuse_size(size: int, what: str) -> None:
+def refuse_size(size: int, what: str, *, advice: str = FEWER_CUTS) -> None:
     """Refuse more hypotheses than can be listed, by their public number.
 
     Args:
         size: how many there are, or a public bound of it.
         what: what they are, as in "rectangles over these cuts".
+        advice: what to change.
 
     Raises:
         ConfigurationError: says the size and what to change.
 
     """
     if size > SIZE_MAX:
-        problem = (
-            f"{what} number {size}, and at most {SIZE_MAX} can be listed: lower bins, list "
-            "fewer cuts, or leave a feature out by an empty list of its tests"
-        )
+        digits = log10(size)
+        shown = str(size) if digits < DIGITS_SHOWN else f"about 10^{digits:.0f}"
+        problem = f"{what} number {shown}, and at most {SIZE_MAX} can be listed: {advice}"
         raise ConfigurationError("hypotheses", problem)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError
-from app.noise.choice import SCALE_BITS, draw_index, truncation_variation
+from app.noise.choice import SCALE_BITS, draw_index, draw_repeated, truncation_variation
 from app.noise.scripted import ScriptedNoise
 from app.noise.system import SystemNoise
 
@@ -59,3 +59,29 @@ def test_frequencies_follow_the_weights() -> None:
     expected = trial_count * weights / weights.sum()
     seen = np.bincount(drawn, minlength=5)
     assert float(((seen - expected) ** 2 / expected).sum()) < 45
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0, (0, 0)),
+        ((1 << 192) - 1, (0, 0)),
+        (1 << 192, (0, 1)),
+        (3 << 192, (2, 0)),
+        ((3 << 192) + (1 << 191), (2, 1)),
+        ((4 << 192) - 1, (2, 1)),
+    ],
+)
+def test_alternatives_of_one_weight_share_its_integers(
+    value: int, expected: tuple[int, int]
+) -> None:
+    """Three of weight 1, five of weight 0 and two of weight 1/2 own 4 times 2**192 integers."""
+    log_weights = np.array([0.0, -np.inf, np.log(0.5)])
+    noise = ScriptedNoise(_words_of(value, 4 << SCALE_BITS))
+    assert draw_repeated(log_weights, [3, 5, 2], noise) == expected
+
+
+def test_repeated_weights_need_one_that_is_finite() -> None:
+    """As a draw among single alternatives does."""
+    with pytest.raises(InvariantError):
+        draw_repeated(np.array([-np.inf]), [4], ScriptedNoise([]))
