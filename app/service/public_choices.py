@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from app.settings import Settings
 
 SUCCESSORS: Final = ("halt", "classifier")
-CALIBRATIONS_SERVED: Final = ("profile",)
-CALIBRATIONS_PLANNED: Final = ("profile", "paper")
+CALIBRATIONS_SERVED: Final = ("profile", "svt")
+CALIBRATIONS_PLANNED: Final = ("profile", "svt", "paper")
+MECHANISMS: Final = ("stability", "noisy-vote")
 
 
 def charges_by_mechanism(settings: Settings) -> dict[Mechanism, Charge]:
@@ -85,7 +86,7 @@ def refuse_unknown(settings: Settings, *, calibrations: tuple[str, ...]) -> None
     for key, value, known in (
         ("hypotheses.class", settings.hypotheses.kind, KINDS),
         ("classifier.class", settings.published.kind, KINDS),
-        ("answers.mechanism", answers.mechanism, ("stability",)),
+        ("answers.mechanism", answers.mechanism, MECHANISMS),
         ("privacy.calibration", settings.privacy.calibration, calibrations),
         ("answers.after", answers.after, SUCCESSORS),
         ("answers.on_cutoff", answers.on_cutoff, SUCCESSORS),

@@ -8,6 +8,7 @@ from app.mechanisms.universal import Phase
 from app.service.budget import budget_view
 from app.service.switch_phase import switch_phase
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, ask, seeded_noise
+from tests.unit.service.svt_release import NOISY_VOTE, changed
 
 if TYPE_CHECKING:
     from app.ledger.fold import LedgerState
@@ -62,12 +63,23 @@ def test_it_shows_a_halt(small_release: SmallRelease) -> None:
     assert halted["reserved"] != []
 
 
+def test_the_noisy_vote_has_no_limit_of_unstable_answers(small_release: SmallRelease) -> None:
+    """Its cutoff, and what is left of it, are null, from the first entry on."""
+    release = changed(small_release, NOISY_VOTE).open()
+    shown = budget_view(release)
+    assert shown["unstable"] == {"count": 0, "cutoff": None, "left": None}
+    assert shown["queries"] == {"answered": 0, "limit": 4, "left": 4}
+    assert release.state.release is not None
+    assert release.state.release.cutoff is None
+
+
 def test_without_an_answers_share_there_is_no_ensemble(small_release: SmallRelease) -> None:
     """A release that starts in phase classifier has no answer left and no learner."""
     release = SmallRelease(small_release.folder, {"privacy__shares__answers": "0"}).open()
     shown = budget_view(release)
     assert shown["ensemble"] == {"size": 0}
     assert shown["queries"] == {"answered": 0, "limit": 0, "left": 0}
+    assert shown["unstable"] == {"count": 0, "cutoff": None, "left": None}
     assert shown["phase"] == "classifier"
 
 

@@ -22,11 +22,6 @@ SERVED = "is not served by this version; it serves"
             {"classifier__class": "finite"},
             f'classifier.class: "finite" {SERVED} "thresholds", "stumps", "trees"',
         ),
-        (
-            {"answers__mechanism": "noisy-vote"},
-            f'answers.mechanism: "noisy-vote" {SERVED} "stability"',
-        ),
-        ({"privacy__calibration": "svt"}, f'privacy.calibration: "svt" {SERVED} "profile"'),
         ({"answers__after": "student"}, f'answers.after: "student" {SERVED} "halt", "classifier"'),
         (
             {"answers__on_cutoff": "student"},

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import pytest
 
 from app.errors import ConfigurationError, InvariantError
+from app.noise.scripted import ScriptedNoise
 from app.service.simulate import simulate
 from tests.unit.service.small_release import (
     HIT,
@@ -16,6 +18,7 @@ from tests.unit.service.small_release import (
     scripted_noise,
     seeded_noise,
 )
+from tests.unit.service.svt_release import NOISY_VOTE, REFRESHED, SVT
 
 if TYPE_CHECKING:
     from app.settings import Settings
@@ -74,6 +77,41 @@ def test_without_a_share_nothing_is_answered(small_release: SmallRelease) -> Non
     """Where answers have no share every query is left to what follows them."""
     settings = settings_with(small_release, privacy__shares__answers="0")
     assert simulate(settings, VOTES, trials=5, noise=scripted_noise()) == {".,.,.": 5}
+
+
+# Two equal words give discrete Laplace noise of zero, so that distances decide.
+ZERO_NOISE = 1 << 63
+WORDS_A_DRAW = 2
+
+
+@pytest.mark.parametrize(("cutoff", "epsilon"), [("2", "1000"), ("1", "30")])
+def test_svt_tests_distances_against_its_threshold(
+    small_release: SmallRelease, cutoff: str, epsilon: str
+) -> None:
+    """A threshold's noise is drawn for every trial, and one for every query that is answered."""
+    # With noise of zero a query at distance w + 1 is released and one at 0 is a hit.
+    changes = {**SVT, "answers__cutoff": cutoff, "privacy__epsilon": epsilon}
+    settings = settings_with(small_release, **changes)
+    noise = ScriptedNoise(repeat(ZERO_NOISE))
+    votes = [[100, 0], [50, 50], [0, 100], [50, 50]]
+    outcome, answered = ("0,-,.,.", 2) if cutoff == "1" else ("0,-,1,-", 4)
+    assert simulate(settings, votes, trials=3, noise=noise) == {outcome: 3}
+    assert noise.drawn_count == 3 * (1 + answered) * WORDS_A_DRAW
+
+
+def test_a_refreshed_threshold_is_drawn_again_at_each_hit(small_release: SmallRelease) -> None:
+    """Two hits of one trial draw two further noises."""
+    settings = settings_with(small_release, **REFRESHED)
+    noise = ScriptedNoise(repeat(ZERO_NOISE))
+    assert simulate(settings, [[50, 50]] * 2, trials=1, noise=noise) == {"-,-": 1}
+    assert noise.drawn_count == (1 + 2 * 2) * WORDS_A_DRAW
+
+
+def test_the_noisy_vote_answers_until_its_limit(small_release: SmallRelease) -> None:
+    """No query is unstable, and k is the sum of a line."""
+    settings = settings_with(small_release, **NOISY_VOTE, privacy__epsilon="1000")
+    votes = [[900, 100], [100, 900], [0, 1000], [1000, 0], [1000, 0]]
+    assert simulate(settings, votes, trials=5, noise=seeded_noise()) == {"0,1,1,0,.": 5}
 
 
 def test_counts_add_up_to_the_trials(small_release: SmallRelease) -> None:
