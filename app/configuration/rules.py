@@ -29,6 +29,14 @@ from app.errors import ConfigurationError
 Lists = Mapping[str, Sequence[float | str]]
 
 PAPER_DELTA_MAX = Decimal("0.036")
+TREES = frozenset({"stumps", "trees"})
+# Classes of two labels over numbers, and how many features with a test they take.
+NUMBERS_BY_CLASS: Mapping[str, tuple[int, int | None]] = {
+    "thresholds": (1, None),
+    "intervals": (1, None),
+    "rectangles": (2, None),
+    "halfspaces": (1, 3),
+}
 PLACEHOLDERS = frozenset({"changeme", "change-me", "change_me", "placeholder", "your-password"})
 LEDGER_URL = re.compile(r"^(sqlite|postgresql)(\+\w+)?://")
 LEDGER_IN_MEMORY = re.compile(r"^sqlite(\+\w+)?://(/(:memory:)?)?(\?.*)?$")
@@ -221,17 +229,29 @@ def _check_list(key: str, name: str, values: Sequence[float | str], data: DataSe
 
 
 def _check_some_test(section: str, chosen: HypothesesSettings, data: DataSettings) -> None:
-    """A class of tests needs one; thresholds need a numeric one and two labels."""
-    numeric_only = chosen.kind == "thresholds"
-    if numeric_only and len(data.classes) > len(("no", "yes")):
-        raise ConfigurationError(f"{section}.class", "thresholds is for two classes")
-    for feature in data.features:
-        is_numeric = isinstance(feature, NumericFeatureSettings)
-        if chosen.tests.get(feature.name, (True,)) and (is_numeric or not numeric_only):
-            return
-    if numeric_only:
-        raise ConfigurationError(f"{section}.class", "thresholds needs a test of a number")
-    raise ConfigurationError(f"{section}.tests", "leaves no test at all")
+    """A class of tests needs one; a class of numbers needs as many as it has sides."""
+    tested = [feature for feature in data.features if chosen.tests.get(feature.name, (True,))]
+    if chosen.kind in NUMBERS_BY_CLASS:
+        numbers = sum(isinstance(feature, NumericFeatureSettings) for feature in tested)
+        _check_numbers(section, chosen.kind, data, numbers)
+    elif chosen.kind in TREES and not tested:
+        raise ConfigurationError(f"{section}.tests", "leaves no test at all")
+
+
+def _check_numbers(section: str, kind: str, data: DataSettings, numbers: int) -> None:
+    """A class of two sides takes two labels, and some numeric features."""
+    if len(data.classes) > len(("no", "yes")):
+        raise ConfigurationError(f"{section}.class", f"{kind} is for two classes")
+    least, most = NUMBERS_BY_CLASS[kind]
+    if numbers < least:
+        needed = "a test of a number" if least == 1 else "tests of two numbers"
+        raise ConfigurationError(f"{section}.class", f"{kind} needs {needed}")
+    if most is not None and numbers > most:
+        raise ConfigurationError(
+            f"{section}.class",
+            f"{kind} takes tests of at most {most} numbers, and {numbers} have some: leave a "
+            f"feature out by an empty list in [{section}.tests]",
+        )
 
 
 def _check_placeholder(key: str, url: str) -> None:

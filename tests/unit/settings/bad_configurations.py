@@ -133,6 +133,12 @@ SPOILED = [
         '"thresholds"\ntests = { age = [] }',
         "hypotheses.class: thresholds needs a test of a number",
     ),
+    (
+        '"trees"',
+        '"intervals"\ntests = { age = [] }',
+        "hypotheses.class: intervals needs a test of a number",
+    ),
+    ('"trees"', '"rectangles"', "hypotheses.class: rectangles needs tests of two numbers"),
 ]
 
 # What is added below [hypotheses], and the line after "conclave: ".

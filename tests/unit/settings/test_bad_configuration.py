@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app import cli
+from app.settings import load_settings
 from tests.unit.settings.bad_configurations import ADDED, SPOILED, SPOILED_BY_ENVIRONMENT
 from tests.unit.settings.configurations import RIGHT, line_of, spoil, write
 
@@ -26,11 +27,26 @@ def test_bad_addition_is_one_line(tmp_path: Path, added: str, line: str) -> None
     assert line_of(write(tmp_path, RIGHT + added)) == f"conclave: {line}"
 
 
-def test_thresholds_take_two_classes(tmp_path: Path) -> None:
-    """A threshold parts the rows in two, so a third class could never be the label."""
-    text = spoil('">50K"', '">50K", "unknown"').replace('"trees"', '"thresholds"')
-    problem = "hypotheses.class: thresholds is for two classes"
+@pytest.mark.parametrize("kind", ["thresholds", "intervals", "rectangles", "halfspaces"])
+def test_classes_of_two_sides_take_two_labels(tmp_path: Path, kind: str) -> None:
+    """Each parts the rows in two, so a third class could never be the label."""
+    text = spoil('">50K"', '">50K", "unknown"').replace('"trees"', f'"{kind}"')
+    problem = f"hypotheses.class: {kind} is for two classes"
     assert line_of(write(tmp_path, text)) == f"conclave: {problem}"
+
+
+def test_halfspaces_take_three_numbers_at_most(tmp_path: Path) -> None:
+    """A fourth feature is left out by an empty list; then the configuration is right."""
+    more = "".join(
+        f'[[data.features]]\nname = "more{number}"\nkind = "numeric"\nbounds = [0, 1]\n'
+        for number in range(3)
+    )
+    text = spoil("[hypotheses]", f"{more}[hypotheses]").replace('"trees"', '"halfspaces"')
+    assert line_of(write(tmp_path, text)) == (
+        "conclave: hypotheses.class: halfspaces takes tests of at most 3 numbers, and 4 have some: "
+        "leave a feature out by an empty list in [hypotheses.tests]"
+    )
+    load_settings(write(tmp_path, text + "tests = { more1 = [] }\n"), {})
 
 
 @pytest.mark.parametrize(("environ", "line"), SPOILED_BY_ENVIRONMENT)
