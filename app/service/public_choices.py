@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.accounting.composition import Charge, Mechanism, Shares, charges
 from app.data.binary_tests import classifier_tests, public_tests
+from app.data.public_columns import public_columns
 from app.errors import ConfigurationError
 from app.hypotheses.registry import KINDS, hypothesis_class
 
@@ -101,5 +102,9 @@ def _class_over(
     settings: Settings, section: HypothesesSettings, tests: Sequence[BinaryTest]
 ) -> HypothesisClass:
     return hypothesis_class(
-        section.kind, tests, depth=section.depth, class_count=len(settings.data.classes)
+        section.kind,
+        tests,
+        depth=section.depth,
+        class_count=len(settings.data.classes),
+        columns=public_columns(settings.data.public_schema()),
     )
