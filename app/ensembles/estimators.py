@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Protocol, Self, cast
 
 import numpy as np
 
-from app.ensembles.containment import fitted_or_none, silence
 from app.ensembles.learner_seeds import chunk_seed, random_state, seed_shared_generator
 from app.errors import ConfigurationError, LedgerCorruptError, invariant
+from app.hypotheses.containment import fitted_or_none, silence
 from app.hypotheses.public_columns import encode_columns
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from app.ensembles import canonical, halving
-from app.ensembles.containment import fitted_or_none
 from app.ensembles.learner_seeds import chunk_seed, generator
 from app.ensembles.packed_trees import PackedTrees
 from app.ensembles.rules import FALLBACK_LABEL, check_rule, label_without_learning
+from app.hypotheses.containment import fitted_or_none
 from app.hypotheses.threshold_class import ThresholdClass
 
 if TYPE_CHECKING:
