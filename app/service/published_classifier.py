@@ -15,6 +15,7 @@ from app.data.schema import NumericFeature
 from app.errors import InvariantError, invariant
 from app.hypotheses.boxes import Boxes
 from app.hypotheses.enumerated_class import EnumeratedHypothesis
+from app.hypotheses.halfspaces import Halfspaces
 from app.hypotheses.threshold_class import ThresholdClass
 from app.hypotheses.tree_class import TreeClass
 from app.hypotheses.trees import Tree
@@ -60,6 +61,28 @@ class NodeDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     false: NodeDocument | None = None
 
 
+class LevelDocument(msgspec.Struct, frozen=True):
+    """A hyperplane ``weights . u = offset`` in integers."""
+
+    weights: tuple[int, ...]
+    offset: int
+
+
+class HalfspaceDocument(msgspec.Struct, frozen=True):
+    """A halfspace over whole numbers ``u`` of steps between the bounds of features.
+
+    ``u`` is ``(x - lower) / (upper - lower) * steps`` of a clipped number x,
+    rounded to the nearest integer, a half to the even one, and 0 where it is
+    missing.  A row is in the second class iff the first level whose ``weights
+    . u - offset`` is not zero is positive.
+    """
+
+    features: tuple[int, ...]
+    bounds: tuple[tuple[float, float], ...]
+    steps: int
+    levels: tuple[LevelDocument, ...]
+
+
 class Condition(TypedDict, total=False):
     """The condition of a node, as its members."""
 
@@ -72,8 +95,7 @@ class Condition(TypedDict, total=False):
 class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     """The whole classifier, enough to predict without anything else.
 
-    Version 1 has a ``tree``; version 2 has a ``hypothesis``, described as its
-    class describes it, in its place.
+    Version 1 has a ``tree``; version 2 has a ``halfspace`` in its place.
     """
 
     format: str
@@ -84,7 +106,7 @@ class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     missing: tuple[str, ...]
     features: tuple[FeatureDocument, ...]
     tree: NodeDocument | None = None
-    hypothesis: dict[str, object] | None = None
+    halfspace: HalfspaceDocument | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +118,8 @@ class PublishedClassifier:
 
     def predict(self, vector: Vector) -> str:
         """Return the label of one feature vector in schema order."""
+        if self.document.halfspace is not None:
+            return self.document.classes[int(_holds_point(self.document.halfspace, vector))]
         node = self.document.tree
         while node is not None and node.label is None:
             node = node.true if self._holds(node, vector) else node.false
@@ -135,6 +159,9 @@ def publish_drawn(
     listed = drawn.hypotheses if isinstance(drawn, EnumeratedHypothesis) else None
     if isinstance(listed, Boxes):
         return _published(release, schema, tree=_box_document(schema, listed))
+    if isinstance(listed, Halfspaces):
+        halfspace = msgspec.convert(listed.describe(0), HalfspaceDocument)
+        return _published(release, schema, halfspace=halfspace)
     message = "what is published is a hypothesis of a class"
     raise InvariantError(message)
 
@@ -158,9 +185,9 @@ def _published(
     schema: Schema,
     *,
     tree: NodeDocument | None = None,
-    hypothesis: dict[str, object] | None = None,
+    halfspace: HalfspaceDocument | None = None,
 ) -> PublishedClassifier:
-    """Write the document around a tree, or around a described hypothesis."""
+    """Write the document around a tree, or around a halfspace."""
     document = ClassifierDocument(
         format=FORMAT,
         version=TREE_VERSION if tree is not None else HYPOTHESIS_VERSION,
@@ -170,7 +197,7 @@ def _published(
         missing=tuple(schema.missing),
         features=tuple(_feature_document(feature) for feature in schema.features),
         tree=tree,
-        hypothesis=hypothesis,
+        halfspace=halfspace,
     )
     return PublishedClassifier(document, msgspec.json.encode(document))
 
@@ -196,6 +223,28 @@ def _node_document(
         true=_node_document(schema, tests, tree, node=2 * node + 2),
         **_condition(schema.features[test.feature_index], test),
     )
+
+
+def _holds_point(halfspace: HalfspaceDocument, vector: Vector) -> bool:
+    """Return whether a row lies in the halfspace, in integers."""
+    point = [
+        _steps(vector[feature], bounds, halfspace.steps)
+        for feature, bounds in zip(halfspace.features, halfspace.bounds, strict=True)
+    ]
+    for level in halfspace.levels:
+        terms = (weight * place for weight, place in zip(level.weights, point, strict=True))
+        value = sum(terms) - level.offset
+        if value:
+            return value > 0
+    return False
+
+
+def _steps(value: float | str | None, bounds: tuple[float, float], steps: int) -> int:
+    """Return how many steps a clipped number lies above its lower bound; 0 where missing."""
+    if not isinstance(value, float):
+        return 0
+    lower, upper = bounds
+    return round((min(max(value, lower), upper) - lower) / (upper - lower) * steps)
 
 
 def _box_document(schema: Schema, box: Boxes) -> NodeDocument:
