@@ -140,9 +140,14 @@ def paper_calibration(
 
 
 def printed(
-    targets: PaperTargets, *, relabel: Charge | None, answers: Charge, row_count: int = 0
+    targets: PaperTargets,
+    *,
+    relabel: Charge | None,
+    answers: Charge,
+    row_count: int = 0,
+    dimension: int = 1,
 ) -> PaperParameters:
-    """Return the printed parameters; T, lambda, w and k do not depend on the rows.
+    """Return the printed parameters: rows enter n' alone, the dimension m_o alone.
 
     One sampled pipeline relabels and answers, so it has both shares of epsilon.
     """
@@ -155,7 +160,7 @@ def printed(
         beta=targets.beta,
         query_count=targets.query_count,
         row_count=row_count,
-        dimension=1,
+        dimension=dimension,
     )
 
 

@@ -76,6 +76,11 @@ class PipelineBudget:
         """What both parts cost together on the sample."""
         return (self.relabel_epsilon or 0) + self.copies * self.answers_epsilon
 
+    @property
+    def is_with_replacement(self) -> bool:
+        """Whether the answers' rows are drawn with replacement from the relabelled ones."""
+        return self.copies > 1
+
     def sampled_row_count(self, row_count: int) -> int:
         """Return ``n' = floor(q n)``, the rows that the parts are run on."""
         return int(self.sampling_rate * row_count)

@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from app.accounting.profile import ProfileTable
 from app.accounting.profile_inequality import WORD_BITS
+from app.accounting.svt import SvtCalibration
 from app.errors import invariant
+from app.planning.comparison import NOISY_VOTE
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from app.accounting.paper import PaperParameters
-    from app.accounting.profile import ProfileTable
     from app.planning.plan import Plan
-    from app.planning.profile_plan import Stability
+    from app.planning.verdict import NoisyLead, Stability, Verdict
 
 Document = dict[str, object]
 
@@ -65,14 +67,33 @@ def paper_document(found: PaperParameters) -> Document:
 
 def plan_document(plan: Plan) -> Document:
     """Describe a release as planned."""
-    request = plan.request
+    return {
+        **_verdict_document(plan),
+        **_budget_document(plan),
+        **_sizes_document(plan),
+        **_test_document(plan.answers),
+    }
+
+
+def _verdict_document(plan: Plan) -> Document:
+    best = plan.best
     return {
         "feasible": plan.feasible,
-        "reasons": plan.reasons,
-        "advice": plan.advice,
+        "reasons": plan.answers.reasons,
+        "advice": plan.answers.advice,
         "notes": plan.notes,
-        "calibration": request.calibration,
-        "best_mechanism": plan.best_mechanism,
+        "calibration": plan.request.calibration,
+        "mechanism": plan.request.mechanism,
+        "best_mechanism": best if best in {None, NOISY_VOTE} else "stability",
+        "best_calibration": None if best == NOISY_VOTE else best,
+        "votes_needed": plan.votes_needed,
+    }
+
+
+def _budget_document(plan: Plan) -> Document:
+    """Describe what is charged, and what the parts may cost on the rows they run on."""
+    request, budget = plan.request, plan.request.budget
+    return {
         "epsilon": float(request.epsilon),
         "delta": float(request.delta),
         "charges": [
@@ -83,30 +104,86 @@ def plan_document(plan: Plan) -> Document:
             }
             for charge in request.charges
         ],
+        "sampling": None if budget is None else float(budget.sampling_rate),
+        "sample_budget": None
+        if budget is None
+        else {
+            "relabel_epsilon": None
+            if budget.relabel_epsilon is None
+            else float(budget.relabel_epsilon),
+            "relabel_parameter": plan.relabel_parameter,
+            "answers_epsilon": float(budget.answers_epsilon),
+            "answers_delta": float(budget.answers_delta),
+        },
+    }
+
+
+def _sizes_document(plan: Plan) -> Document:
+    request, answers = plan.request, plan.answers
+    return {
         "n": request.row_count,
-        "n_prime": plan.sampled_row_count,
-        "rows_needed": plan.rows_needed,
+        "n_prime": request.sampled_row_count,
+        "rows_needed": answers.rows_needed,
         "m": request.query_count,
         "m_o": request.query_count if request.universal else None,
         "m_o_wanted": plan.public_query_count,
-        "T": plan.cutoff,
-        "k": plan.ensemble_size,
-        "chunk_rows": plan.chunk_row_count,
+        "T": answers.cutoff,
+        "k": answers.ensemble_size,
+        "chunk_rows": answers.chunk_row_count,
         "classes": request.class_count,
+        "vc_dimension": request.dimension,
+        "hypotheses": str(request.hypothesis_count),
         "excess_error": {name.value: bound for name, bound in plan.excess_errors.items()},
-        "table": None if plan.stability is None else _table_document(plan.stability.table),
-        "distance": None if plan.stability is None else _distance_document(plan.stability),
-        "paper": None if plan.paper is None else paper_document(plan.paper),
+    }
+
+
+def _test_document(answers: Verdict) -> Document:
+    """Describe the parameters of what answers; what does not apply is null."""
+    stability, lead = answers.stability, answers.noisy_lead
+    calibration = None if stability is None else stability.calibration
+    return {
+        "table": _table_document(calibration) if isinstance(calibration, ProfileTable) else None,
+        "svt": _svt_document(calibration) if isinstance(calibration, SvtCalibration) else None,
+        "noisy_vote": None if lead is None else _noise_document(lead),
+        "distance": None if stability is None else _distance_document(stability),
+        "paper": None if answers.paper is None else paper_document(answers.paper),
     }
 
 
 def _table_document(table: ProfileTable) -> Document:
+    return {**profile_document(table), "distance_at": _distances(table)}
+
+
+def _svt_document(calibration: SvtCalibration) -> Document:
     return {
-        **profile_document(table),
-        "distance_at": {
-            probability: table.distance_at(float(probability))
+        "variant": calibration.variant.value,
+        "b1": float(calibration.threshold_scale),
+        "b2": float(calibration.query_scale),
+        "w": calibration.threshold,
+        "delta_svt": float(calibration.delta_svt),
+        "delta_release": float(calibration.delta_release),
+        "distance_at": _distances(calibration),
+    }
+
+
+def _noise_document(lead: NoisyLead) -> Document:
+    return {
+        "alpha": float(lead.calibration.alpha),
+        "variance": float(lead.calibration.variance),
+        "lead_needed": lead.wanted_lead,
+        "lead_loses": lead.wanted_probability,
+        "agreement_needed": lead.wanted_agreement,
+        "lead_at": {
+            probability: lead.calibration.lead_at(float(probability))
             for probability in SHOWN_PROBABILITIES
         },
+    }
+
+
+def _distances(calibration: ProfileTable | SvtCalibration) -> Document:
+    return {
+        probability: calibration.distance_at(float(probability))
+        for probability in SHOWN_PROBABILITIES
     }
 
 

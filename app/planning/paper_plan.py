@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.accounting.composition import Charge, Mechanism
-from app.accounting.paper import paper_parameters, rows_needed
+from app.accounting.composition import Mechanism
+from app.accounting.paper_pipeline import paper_calibration, printed
+from app.planning.sizes import rows_for
+from app.planning.stability_plan import unstable_reasons, weigh
 from app.planning.verdict import Verdict
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
+    from app.accounting.composition import Charge
     from app.accounting.paper import PaperParameters
     from app.planning.request import PlanRequest
 
@@ -19,51 +20,55 @@ def plan_paper(request: PlanRequest, answers: Charge) -> Verdict:
     """Return the paper's parameters and whether its sample can feed its chunks.
 
     One sampled pipeline relabels and answers (NB Algorithm 3), so it has both
-    shares of epsilon.
+    shares of epsilon.  A size given in place of the printed k is planned as given.
 
     Raises:
-        ConfigurationError: where the paper's argument does not cover the budget.
+        ConfigurationError: where the printed parameters do not keep what they claim.
 
     """
-    epsilon = _pipeline_epsilon(request, answers)
-    found = paper_parameters(
-        epsilon=epsilon,
-        delta=answers.delta,
-        alpha=request.alpha,
-        beta=request.beta,
-        query_count=request.query_count,
+    relabel = request.charge(Mechanism.RELABEL)
+    found = printed(
+        request.targets,
+        relabel=relabel,
+        answers=answers,
         row_count=request.row_count or 0,
         dimension=request.dimension,
     )
-    needed = rows_needed(epsilon=epsilon, ensemble_size=found.ensemble_size)
-    sampled = None if request.row_count is None else found.sampled_row_count
-    starved = sampled is not None and sampled < found.ensemble_size
+    calibration = paper_calibration(request.targets, relabel=relabel, answers=answers)
+    size = request.ensemble_size or found.ensemble_size
+    stability = weigh(request, calibration, size)
+    needed = rows_for(request, size)
+    reasons = _starved_reasons(request, size) + unstable_reasons(request, stability, size)
+    sampled = request.sampled_row_count
     return Verdict(
-        reasons=_reasons(found) if starved else (),
-        advice=_advice(needed) if starved else (),
+        reasons=reasons,
+        advice=_advice(found, size, needed) if reasons else (),
         notes=_notes(request, found, needed),
         cutoff=found.cutoff,
-        ensemble_size=found.ensemble_size,
-        sampled_row_count=sampled,
-        chunk_row_count=None if sampled is None else sampled // found.ensemble_size,
+        ensemble_size=size,
+        chunk_row_count=None if sampled is None else sampled // size,
         rows_needed=needed,
+        stability=stability,
         paper=found,
     )
 
 
-def _pipeline_epsilon(request: PlanRequest, answers: Charge) -> Fraction:
-    relabel = request.charge(Mechanism.RELABEL)
-    return answers.epsilon if relabel is None else answers.epsilon + relabel.epsilon
-
-
-def _reasons(found: PaperParameters) -> tuple[str, ...]:
-    sampled, size = found.sampled_row_count, found.ensemble_size
+def _starved_reasons(request: PlanRequest, size: int) -> tuple[str, ...]:
+    sampled = request.sampled_row_count
+    if sampled is None or sampled >= size:
+        return ()
     return (f"calibration paper cuts a sample of n' = {sampled} rows into k = {size} chunks",)
 
 
-def _advice(needed: int) -> tuple[str, ...]:
+def _advice(found: PaperParameters, size: int, needed: int) -> tuple[str, ...]:
+    printed_size = (
+        (f"leave answers.ensemble to auto, which is the printed k = {found.ensemble_size}",)
+        if size < found.ensemble_size
+        else ()
+    )
     return (
         f"calibration paper needs n = {needed} rows for one row a chunk",
+        *printed_size,
         'set privacy.calibration = "profile", which makes the same promise with fewer votes',
     )
 

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from app.accounting.amplification import relabel_parameter
 from app.accounting.composition import Mechanism
 from app.accounting.paper import public_query_count
+from app.planning.comparison import NOISY_VOTE, best_mechanism, votes_needed
+from app.planning.noisy_vote_plan import plan_noisy_vote
 from app.planning.paper_plan import plan_paper
-from app.planning.profile_plan import plan_profile
 from app.planning.sample_size import excess_error
+from app.planning.stability_plan import plan_stability
 from app.planning.verdict import Verdict
 
 if TYPE_CHECKING:
-    from app.accounting.paper import PaperParameters
-    from app.planning.profile_plan import Stability
     from app.planning.request import PlanRequest
-
-# Section 6 of the privacy design: with fewer queries than this a noisy vote on every
-# query needs fewer votes than a stability test does.
-NOISY_VOTE_QUERIES: Final = 130
-NOISY_VOTE_QUERIES_A_HIT: Final = 11
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,40 +30,34 @@ class Plan:
 
     Attributes:
         request: what was asked.
-        feasible: whether it can work at the n given, where one is given.
-        reasons: why it cannot, in plain sentences.
-        advice: what to change then.
-        notes: what else to know.
-        cutoff: T of the answers; None where answers have no share.
-        ensemble_size: k; None where answers have no share.
-        sampled_row_count: n', rows that reach the ensemble; None where n is unknown
-            or answers have no share.
-        chunk_row_count: rows of the smallest chunk; None where n' is.
-        rows_needed: smallest n for a release like this; None where any will do.
-        stability: the table of calibration profile and what it means for k votes.
-        paper: the parameters of calibration paper.
+        answers: the answering mechanism, its parameters and whether it can work.
+        relabel_parameter: of the exponential mechanism that relabels, before its
+            numerical error; None where it has no share.
         public_query_count: m_o that NB Algorithm 4 asks for, to weigh m against.
         excess_errors: bound on the excess error rate of each drawn hypothesis, by
             mechanism, at failure probability beta; empty where n is unknown.
-        best_mechanism: ``stability`` or ``noisy-vote``, by rule of thumb.
+        votes_needed: k that each mechanism wants at this budget, by its name.
+        notes: what else to know.
 
     """
 
     request: PlanRequest
-    feasible: bool
-    reasons: tuple[str, ...]
-    advice: tuple[str, ...]
-    notes: tuple[str, ...]
-    cutoff: int | None
-    ensemble_size: int | None
-    sampled_row_count: int | None
-    chunk_row_count: int | None
-    rows_needed: int | None
-    stability: Stability | None
-    paper: PaperParameters | None
+    answers: Verdict
+    relabel_parameter: float | None
     public_query_count: int
     excess_errors: dict[Mechanism, float]
-    best_mechanism: str
+    votes_needed: dict[str, int]
+    notes: tuple[str, ...]
+
+    @property
+    def feasible(self) -> bool:
+        """Whether it can work at the n given, where one is given."""
+        return not self.answers.reasons
+
+    @property
+    def best(self) -> str | None:
+        """``profile``, ``svt`` or ``noisy-vote``, whichever needs the fewest votes."""
+        return best_mechanism(self.votes_needed)
 
 
 def plan_release(request: PlanRequest) -> Plan:
@@ -80,82 +70,117 @@ def plan_release(request: PlanRequest) -> Plan:
         ConfigurationError: where the calibration refuses the budget.
 
     """
-    answers = _plan_answers(request)
-    excess_errors = _excess_errors(request)
+    answers = plan_answers(request)
+    parameter = _relabel_parameter(request)
+    excess_errors = _excess_errors(request, parameter)
     public_queries = math.ceil(
         public_query_count(
             alpha=request.alpha, beta=request.beta, dimension=request.classifier_dimension
         )
     )
+    needed = _compare(request, answers)
     return Plan(
         request=request,
-        feasible=not answers.reasons,
-        reasons=answers.reasons,
-        advice=answers.advice,
-        notes=answers.notes + _general_notes(request, excess_errors, public_queries),
-        cutoff=answers.cutoff,
-        ensemble_size=answers.ensemble_size,
-        sampled_row_count=answers.sampled_row_count,
-        chunk_row_count=answers.chunk_row_count,
-        rows_needed=answers.rows_needed,
-        stability=answers.stability,
-        paper=answers.paper,
+        answers=answers,
+        relabel_parameter=parameter,
         public_query_count=public_queries,
         excess_errors=excess_errors,
-        best_mechanism=best_mechanism(query_count=request.query_count, cutoff=request.cutoff),
+        votes_needed=needed,
+        notes=answers.notes
+        + _excess_notes(request, excess_errors)
+        + _public_query_notes(request, public_queries)
+        + _comparison_notes(request, needed),
     )
 
 
-def best_mechanism(*, query_count: int, cutoff: int) -> str:
-    """Name the answering mechanism that needs fewer votes, by rule of thumb."""
-    even = NOISY_VOTE_QUERIES + NOISY_VOTE_QUERIES_A_HIT * cutoff
-    return "noisy-vote" if query_count < even else "stability"
+def plan_answers(request: PlanRequest) -> Verdict:
+    """Return the answers' part of a plan alone, without comparing mechanisms.
 
+    Raises:
+        ConfigurationError: where the calibration refuses the budget.
 
-def _plan_answers(request: PlanRequest) -> Verdict:
-    answers = request.charge(Mechanism.ANSWERS)
-    if answers is None:
+    """
+    answers, budget = request.charge(Mechanism.ANSWERS), request.budget
+    if answers is None or budget is None:
         note = "answers have no share: the release starts with what follows them"
         return Verdict(notes=(note,))
+    if request.mechanism == NOISY_VOTE:
+        return plan_noisy_vote(request, budget)
     if request.calibration == "paper":
         return plan_paper(request, answers)
-    return plan_profile(request, answers)
+    return plan_stability(request, budget)
 
 
-def _excess_errors(request: PlanRequest) -> dict[Mechanism, float]:
-    """Bound ``2 (ln|H| + ln(1/beta)) / (n epsilon)`` for what is drawn from a class."""
-    if request.row_count is None:
-        return {}
-    counts = {Mechanism.CLASSIFIER: request.classifier_hypothesis_count}
-    if request.calibration != "paper":  # there relabelling runs on a sample, at epsilon 1
-        counts[Mechanism.RELABEL] = request.hypothesis_count
-    return {
-        charge.mechanism: excess_error(
-            hypothesis_count=counts[charge.mechanism],
+def _relabel_parameter(request: PlanRequest) -> float | None:
+    """Return what the relabelling draw runs at, but for its numerical error."""
+    cost = None if request.budget is None else request.budget.relabel_epsilon
+    if request.budget is None or cost is None:
+        return None
+    if not request.budget.relabel_is_private:
+        return float(cost)
+    return float(relabel_parameter(cost=cost, class_count=request.class_count) or 0)
+
+
+def _excess_errors(request: PlanRequest, parameter: float | None) -> dict[Mechanism, float]:
+    """Bound the excess error of what is drawn from a class, on the rows it is drawn from."""
+    bounds = {}
+    sampled, classifier = request.sampled_row_count, request.charge(Mechanism.CLASSIFIER)
+    if sampled and parameter:
+        bounds[Mechanism.RELABEL] = excess_error(
+            hypothesis_count=request.relabel_hypothesis_count,
+            beta=request.beta,
+            row_count=sampled,
+            epsilon=parameter,
+        )
+    if request.row_count is not None and classifier is not None:
+        bounds[Mechanism.CLASSIFIER] = excess_error(
+            hypothesis_count=request.classifier_hypothesis_count,
             beta=request.beta,
             row_count=request.row_count,
-            epsilon=float(charge.epsilon),
+            epsilon=float(classifier.epsilon),
         )
-        for charge in request.charges
-        if charge.mechanism in counts
-    }
+    return bounds
 
 
-def _general_notes(
-    request: PlanRequest, excess_errors: dict[Mechanism, float], public_queries: int
-) -> tuple[str, ...]:
-    notes = [
+def _compare(request: PlanRequest, answers: Verdict) -> dict[str, int]:
+    """Compare mechanisms at what the answers may cost; ``paper`` at what they are charged."""
+    charge, budget = request.charge(Mechanism.ANSWERS), request.budget
+    if charge is None or budget is None:
+        return {}
+    if request.calibration == "paper":
+        return votes_needed(request, charge.epsilon, charge.delta, known=None)
+    known = None if answers.stability is None else answers.stability.calibration
+    return votes_needed(request, budget.answers_epsilon, budget.answers_delta, known=known)
+
+
+def _excess_notes(request: PlanRequest, excess_errors: dict[Mechanism, float]) -> tuple[str, ...]:
+    return tuple(
         f"the {mechanism} draw may cost up to {excess:.3g} in error rate, above alpha ="
         f" {request.alpha:g}: more rows, a larger share or fewer tests make it safer"
         for mechanism, excess in excess_errors.items()
         if excess > request.alpha
-    ]
-    if request.universal and request.query_count < public_queries:
-        notes.append(
-            f"the published classifier's guarantee asks for m_o = {public_queries} queries"
-            f" at alpha = {request.alpha:g} and a VC dimension of up to"
-            f" {request.classifier_dimension}; it will be drawn after {request.query_count}"
-        )
-    if best_mechanism(query_count=request.query_count, cutoff=request.cutoff) == "noisy-vote":
-        notes.append("with so few queries a noisy vote would need fewer votes than stability")
-    return tuple(notes)
+    )
+
+
+def _public_query_notes(request: PlanRequest, public_queries: int) -> tuple[str, ...]:
+    if not request.universal or request.query_count >= public_queries:
+        return ()
+    note = (
+        f"the published classifier's guarantee asks for m_o = {public_queries} queries"
+        f" at alpha = {request.alpha:g} and a VC dimension of up to"
+        f" {request.classifier_dimension}; it will be drawn after {request.query_count}"
+    )
+    return (note,)
+
+
+def _comparison_notes(request: PlanRequest, needed: dict[str, int]) -> tuple[str, ...]:
+    """Name the mechanism with which fewer votes would do."""
+    best = best_mechanism(needed)
+    serving = NOISY_VOTE if request.mechanism == NOISY_VOTE else request.calibration
+    if best is None or best == serving:
+        return ()
+    size = min(needed.values())
+    if best == NOISY_VOTE:
+        return (f"with so few queries a noisy vote would need fewer votes: k = {size}",)
+    setting = "calibration" if request.mechanism == "stability" else "the stability test of"
+    return (f"{setting} {best} would need fewer votes at this budget: k = {size}",)

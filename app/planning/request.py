@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from app.accounting.composition import Charge, Mechanism
+    from app.accounting.paper_pipeline import PaperTargets
+    from app.accounting.pipeline import PipelineBudget
 
-Calibration = Literal["profile", "paper"]
+Calibration = Literal["profile", "svt", "paper"]
+Answering = Literal["stability", "noisy-vote"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,36 +24,45 @@ class PlanRequest:
 
     Attributes:
         calibration: which constants the answers use.
+        mechanism: what answers.
         row_count: n, which is public; None where it is not known yet.
         epsilon: of the whole release, above 0.
         delta: of the whole release, in (0, 1).
         charges: what each mechanism with a share is charged.
-        query_count: m, fresh answers of the ensemble, at least 1.
-        cutoff: T, unstable answers until the ensemble ends, at least 1.
-        ensemble_size: k; None where it is left to :func:`ensemble_size_auto`.
+        budget: what relabelling and answers may cost on the sample; None where
+            answers have no share.
+        targets: accuracy alpha, failure beta and m, fresh answers of the ensemble.
+        cutoff: T, unstable answers until the ensemble ends, at least 1; calibration
+            paper has its own.
+        ensemble_size: k; None where it is left to the calibration's rule.
         class_count: the number L of labels, at least 2.
-        hypothesis_count: number of hypotheses that relabel and that learners search.
+        hypothesis_count: number of hypotheses that learners search.
+        relabel_hypothesis_count: number among which the relabelling one is drawn, or a
+            public bound of it.
         classifier_hypothesis_count: number among which the classifier is drawn.
+        dimension: VC dimension of the class that relabels, or a bound of it.
+        classifier_dimension: of the classifier's class.
         universal: whether the classifier follows query m, so that m is m_o.
-        alpha: accuracy target, in (0, 1).
-        beta: failure probability, in (0, 1).
 
     """
 
     calibration: Calibration
+    mechanism: Answering
     row_count: int | None
     epsilon: Fraction
     delta: Fraction
     charges: tuple[Charge, ...]
-    query_count: int
+    budget: PipelineBudget | None
+    targets: PaperTargets
     cutoff: int
     ensemble_size: int | None
     class_count: int
     hypothesis_count: int
+    relabel_hypothesis_count: int
     classifier_hypothesis_count: int
+    dimension: int
+    classifier_dimension: int
     universal: bool
-    alpha: float
-    beta: float
 
     def __post_init__(self) -> None:
         """Refuse what the settings never let through."""
@@ -58,24 +70,36 @@ class PlanRequest:
         invariant(self.ensemble_size is None or self.ensemble_size >= 1, "k is at least one")
         invariant(self.query_count >= 1 <= self.cutoff, "m and T are at least one")
         invariant(0 < self.alpha < 1 and 0 < self.beta < 1, "alpha and beta are probabilities")
-        counts = (self.hypothesis_count, self.classifier_hypothesis_count)
+        counts = (
+            self.hypothesis_count,
+            self.relabel_hypothesis_count,
+            self.classifier_hypothesis_count,
+        )
         invariant(min(counts) >= 1, "a hypothesis class is not empty")
+        invariant(min(self.dimension, self.classifier_dimension) >= 0, "dimensions are counts")
+
+    @property
+    def query_count(self) -> int:
+        """Fresh answers of the ensemble, m."""
+        return self.targets.query_count
+
+    @property
+    def alpha(self) -> float:
+        """Accuracy target."""
+        return self.targets.alpha
+
+    @property
+    def beta(self) -> float:
+        """Failure probability."""
+        return self.targets.beta
+
+    @property
+    def sampled_row_count(self) -> int | None:
+        """Rows n' that reach the ensemble; None where n is unknown, or nothing is sampled."""
+        if self.row_count is None or self.budget is None:
+            return None
+        return self.budget.sampled_row_count(self.row_count)
 
     def charge(self, mechanism: Mechanism) -> Charge | None:
         """Return what a mechanism is charged; None where it has no share."""
         return next((charge for charge in self.charges if charge.mechanism == mechanism), None)
-
-    @property
-    def dimension(self) -> int:
-        """A bound on the VC dimension of the class that relabels."""
-        return dimension_bound(self.hypothesis_count)
-
-    @property
-    def classifier_dimension(self) -> int:
-        """A bound on the VC dimension of the classifier's class."""
-        return dimension_bound(self.classifier_hypothesis_count)
-
-
-def dimension_bound(hypothesis_count: int) -> int:
-    """Bound a finite class's VC dimension: ``log2`` of its size, rounded down."""
-    return max(1, hypothesis_count.bit_length() - 1)

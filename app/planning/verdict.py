@@ -1,4 +1,4 @@
-"""What planning the answers comes to, whichever the calibration."""
+"""What planning the answers comes to, whichever mechanism gives them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,54 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from app.accounting.noisy_vote import NoisyVoteCalibration
     from app.accounting.paper import PaperParameters
-    from app.planning.profile_plan import Stability
+    from app.accounting.profile import ProfileTable
+    from app.accounting.svt import SvtCalibration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stability:
+    """A stability test and what it means for k votes on m queries.
+
+    Attributes:
+        calibration: Theorem A's table, or the sparse vector's scales and threshold.
+        wanted_probability: hit probability of a query worth answering.
+        wanted_distance: distance at which the test gives that.
+        wanted_agreement: share of two labels' votes that lies at that distance;
+            above 1 where not even all of them do.
+        largest_probability: hit probability at which m queries reach the cutoff.
+        unanimous_distance: distance of k unanimous votes.
+        unanimous_probability: hit probability there.
+
+    """
+
+    calibration: ProfileTable | SvtCalibration
+    wanted_probability: float
+    wanted_distance: int
+    wanted_agreement: float
+    largest_probability: float
+    unanimous_distance: int
+    unanimous_probability: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyLead:
+    """A noisy vote and what it means for k votes.
+
+    Attributes:
+        calibration: the noise.
+        wanted_probability: chance at which a query worth answering gets another label.
+        wanted_lead: lead in votes at which that is so.
+        wanted_agreement: share of two labels' votes that has this lead; above 1 where
+            not even all of them do.
+
+    """
+
+    calibration: NoisyVoteCalibration
+    wanted_probability: float
+    wanted_lead: int
+    wanted_agreement: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +65,8 @@ class Verdict:
     notes: tuple[str, ...] = ()
     cutoff: int | None = None
     ensemble_size: int | None = None
-    sampled_row_count: int | None = None
     chunk_row_count: int | None = None
     rows_needed: int | None = None
     stability: Stability | None = None
+    noisy_lead: NoisyLead | None = None
     paper: PaperParameters | None = None

@@ -14,15 +14,10 @@ from app.data.schema import NumericFeature
 from app.ensembles.fit import DEFAULT_RULE, Learner, check_learner
 from app.errors import ConfigurationError
 from app.hypotheses.public_columns import PublicColumn
-from app.planning.plan import plan_release
+from app.planning.plan import plan_answers
 from app.service.binding import bound_parameters
 from app.service.plan_request import plan_request
-from app.service.public_choices import (
-    CALIBRATIONS_SERVED,
-    charges_by_mechanism,
-    public_class,
-    refuse_unknown,
-)
+from app.service.public_choices import charges_by_mechanism, public_class, refuse_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -102,9 +97,7 @@ def refuse_unserved(settings: Settings) -> None:
         ConfigurationError: names the setting and what serves instead.
 
     """
-    if settings.privacy.calibration == "paper":
-        raise ConfigurationError("privacy.calibration", _paper_problem(settings))
-    refuse_unknown(settings, calibrations=CALIBRATIONS_SERVED)
+    refuse_unknown(settings)
     shares = settings.privacy.shares
     if shares.statistics > 0:
         problem = "statistics are not served by this version; set it to 0"
@@ -116,19 +109,9 @@ def refuse_unserved(settings: Settings) -> None:
 
 def warn_if_infeasible(settings: Settings, row_count: int, warn: Callable[[str], None]) -> None:
     """Tell of a release that will serve and that planning calls infeasible; n is public."""
-    plan = plan_release(plan_request(settings, row_count))
-    if not plan.feasible:
-        warn(f"this release is infeasible as planned: {'; '.join(plan.reasons)}")
-
-
-def _paper_problem(settings: Settings) -> str:
-    """Say why calibration ``paper`` does not serve, and the n it would need."""
-    rows_needed = plan_release(plan_request(settings, None)).rows_needed
-    needs = f": it would need at least {rows_needed} rows for one row a chunk"
-    return (
-        f'"paper" is planned and not served{needs if rows_needed else ""}; '
-        'set it to "profile", which makes the same promise'
-    )
+    reasons = plan_answers(plan_request(settings, row_count)).reasons
+    if reasons:
+        warn(f"this release is infeasible as planned: {'; '.join(reasons)}")
 
 
 def _learner(settings: Settings, schema: Schema, hypotheses: HypothesisClass) -> Learner:

@@ -1,7 +1,8 @@
 """Draw everything that a release draws at its opening, or read it back.
 
-Relabelling hypothesis, permutation, chunks, k learners, the answers' calibration
-and its threshold's noise: drawn once, persisted together, never drawn again.
+Permutation, sample, relabelling hypothesis, chunks, k learners, the answers'
+calibration and its threshold's noise: drawn once, persisted together, never drawn
+again.  Rows outside the sample reach none of them.
 """
 
 from __future__ import annotations
@@ -15,15 +16,22 @@ from app.accounting.composition import Mechanism
 from app.ensembles.chunking import chunk_offsets
 from app.ensembles.fit import fit_ensemble, read_ensemble_bytes
 from app.mechanisms import relabel, universal
-from app.service.mechanism import answering_parameters, calibration_piece, read_calibration
+from app.service.mechanism import (
+    PAPER,
+    answering_parameters,
+    calibration_piece,
+    read_calibration,
+)
 from app.service.pipeline import release_budget
 from app.service.private_state import (
     ENSEMBLE,
     HYPOTHESIS,
     PERMUTATION,
+    RESAMPLE,
     read_piece,
     threshold_noise_piece,
 )
+from app.service.sample import chunk_places, positions_bytes, sampled_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,22 +80,26 @@ def draw_ensemble(
     progress: Progress,
 ) -> DrawnEnsemble:
     """Draw and fit under charges that are committed already."""
-    private_hypothesis, private_labels = _relabel(parameters, rows, noise, progress)
     permutation = noise.permutation(rows.count)
+    sample = sampled_rows(rows, permutation, count=parameters.sampled_row_count)
+    private_hypothesis, private_labels = _relabel(parameters, sample, noise, progress)
+    places = chunk_places(sample.count, with_replacement=parameters.with_replacement, noise=noise)
     private_ensemble = fit_ensemble(
         configuration.learner,
-        rows.values,
+        sample.values,
         private_labels,
-        permutation=permutation,
-        offsets=chunk_offsets(rows.count, parameters.size),
+        permutation=places,
+        offsets=chunk_offsets(sample.count, parameters.size),
         secret=secret,
         progress=lambda done, total: progress(FITTING, done, total),
     )
     pieces = {
         HYPOTHESIS: msgspec.json.encode(private_hypothesis),
-        PERMUTATION: permutation.astype("<u4").tobytes(),
+        PERMUTATION: positions_bytes(permutation),
         ENSEMBLE: private_ensemble.to_bytes(),
     }
+    if parameters.with_replacement:
+        pieces[RESAMPLE] = positions_bytes(places)
     parts = _parts(configuration, parameters.calibration, private_ensemble)
     start = universal.initial_state(parts.mechanism, noise)
     pieces |= calibration_piece(parameters.calibration)
@@ -108,6 +120,8 @@ def read_ensemble(configuration: Configuration, ledger: Ledger) -> AnsweringPart
         return AnsweringParts(answering_parameters(settings, None, None, ensemble_size=0), None)
     read_piece(ledger, HYPOTHESIS)
     read_piece(ledger, PERMUTATION)
+    if settings.privacy.calibration == PAPER:
+        read_piece(ledger, RESAMPLE)
     calibration = read_calibration(settings, ledger)
     private_ensemble = read_ensemble_bytes(configuration.learner, read_piece(ledger, ENSEMBLE))
     return _parts(configuration, calibration, private_ensemble)

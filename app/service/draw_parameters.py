@@ -6,6 +6,7 @@ public n.  It is refused here, while the ledger is as it was.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,15 @@ from app.accounting.composition import Mechanism
 from app.errors import ConfigurationError, InvariantError
 from app.mechanisms import exponential
 from app.planning.ensemble_size import ensemble_size_auto
-from app.service.mechanism import calibrate_answers
-from app.service.pipeline import release_budget
+from app.service.mechanism import PAPER, calibrate_answers
+from app.service.pipeline import printed_ensemble_size, release_budget, rows_needed
 from app.service.public_choices import published_class
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from app.accounting.calibration import Calibration
+    from app.accounting.pipeline import PipelineBudget
     from app.hypotheses.hypothesis_class import HypothesisClass
     from app.service.configure import Configuration
     from app.service.progress import Progress
@@ -28,18 +32,22 @@ if TYPE_CHECKING:
 CALIBRATING = "calibrating the answers"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EnsembleParameters:
     """What the draw of an ensemble needs besides rows and noise.
 
     Attributes:
         calibration: of the answers' share.
+        sampled_row_count: n', the rows that are relabelled and cut into chunks.
+        with_replacement: whether the chunks' rows are drawn from those with replacement.
         size: k.
         relabel: the draw that relabels; None where that has no share.
 
     """
 
     calibration: Calibration
+    sampled_row_count: int
+    with_replacement: bool
     size: int
     relabel: exponential.Parameters | None
 
@@ -54,18 +62,22 @@ def ensemble_parameters(
 
     """
     progress(CALIBRATING, 0, 1)
-    settings = configuration.settings
-    calibration = calibrate_answers(settings, release_budget(settings))
+    budget = release_budget(configuration.settings)
+    calibration = calibrate_answers(configuration.settings, budget)
     progress(CALIBRATING, 1, 1)
-    if calibration is None:
+    if budget is None or calibration is None:
         return None
-    size = ensemble_size(configuration, row_count=row_count, calibration=calibration)
-    relabel = None
-    if configuration.has(Mechanism.RELABEL):
-        relabel = tree_draw(
-            configuration, Mechanism.RELABEL, configuration.hypotheses, row_count=row_count
-        )
-    return EnsembleParameters(calibration, size, relabel)
+    sampled = budget.sampled_row_count(row_count)
+    size = ensemble_size(
+        configuration, row_count=row_count, sampled_row_count=sampled, calibration=calibration
+    )
+    return EnsembleParameters(
+        calibration=calibration,
+        sampled_row_count=sampled,
+        with_replacement=budget.is_with_replacement,
+        size=size,
+        relabel=relabel_draw(configuration, budget, sampled_row_count=sampled),
+    )
 
 
 def check_classifier_draw(configuration: Configuration, *, row_count: int) -> None:
@@ -83,25 +95,65 @@ def check_classifier_draw(configuration: Configuration, *, row_count: int) -> No
         tree_draw(configuration, Mechanism.CLASSIFIER, largest, row_count=row_count)
 
 
-def ensemble_size(configuration: Configuration, *, row_count: int, calibration: Calibration) -> int:
+def ensemble_size(
+    configuration: Configuration,
+    *,
+    row_count: int,
+    sampled_row_count: int,
+    calibration: Calibration,
+) -> int:
     """Return k, from the configuration and the public n only.
 
     Raises:
         ConfigurationError: there are fewer rows than learners.
 
     """
-    given = configuration.settings.answers.ensemble
+    settings = configuration.settings
+    given = settings.answers.ensemble
+    if settings.privacy.calibration == PAPER:
+        size = given if isinstance(given, int) else printed_ensemble_size(settings)
+        needed = rows_needed(settings, size)
+        if size > sampled_row_count:
+            problem = (
+                f'"paper" cuts k = {size} chunks, and its sample of {row_count} rows has'
+                f" {sampled_row_count}: it needs at least {needed} rows, a smaller"
+                ' answers.ensemble, or "profile", which makes the same promise'
+            )
+            raise ConfigurationError("privacy.calibration", problem)
+        return size
+    if sampled_row_count < 1:
+        raise ConfigurationError("privacy.sampling", f"leaves no row of {row_count}")
     if not isinstance(given, int):
         return ensemble_size_auto(
-            row_count=row_count,
+            row_count=sampled_row_count,
             table=calibration,
-            query_count=configuration.settings.answers.queries,
+            query_count=settings.answers.queries,
             hypothesis_count=configuration.hypotheses.size,
         )
-    if given > row_count:
-        problem = f"{given} learners need at least as many rows; there are {row_count}"
+    if given > sampled_row_count:
+        problem = f"{given} learners need at least as many rows; there are {sampled_row_count}"
         raise ConfigurationError("answers.ensemble", problem)
     return given
+
+
+def relabel_draw(
+    configuration: Configuration, budget: PipelineBudget, *, sampled_row_count: int
+) -> exponential.Parameters | None:
+    """Return the parameters of the draw that relabels; None where rows keep their labels.
+
+    Raises:
+        ConfigurationError: numerical error would not stay within the budget.
+
+    """
+    if budget.relabel_epsilon is None:
+        return None
+    with _naming_share(Mechanism.RELABEL):
+        return exponential.Parameters(
+            epsilon=budget.relabel_epsilon,
+            delta_truncation=budget.relabel_delta,
+            row_count=sampled_row_count,
+            hypotheses=configuration.hypotheses,
+        )
 
 
 def tree_draw(
@@ -118,13 +170,20 @@ def tree_draw(
 
     """
     charge = configuration.charges[mechanism]
-    try:
+    with _naming_share(mechanism):
         return exponential.Parameters(
             epsilon=charge.epsilon,
             delta_truncation=charge.delta,
             row_count=row_count,
             hypotheses=hypotheses,
         )
+
+
+@contextmanager
+def _naming_share(mechanism: Mechanism) -> Iterator[None]:
+    """Refuse parameters that do not hold in a line that names the share to change."""
+    try:
+        yield
     except InvariantError as broken:
         problem = f"allows no exact draw, for which {broken}; change it, epsilon or delta"
         raise ConfigurationError(f"privacy.shares.{mechanism.value}", problem) from None

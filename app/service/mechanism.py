@@ -17,6 +17,7 @@ from app.mechanisms import noisy_vote, sparse_vector, stability
 from app.mechanisms.universal import Parameters, Sequel
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
+from app.service.pipeline import calibrate_paper
 from app.service.private_state import read_piece
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def calibrate_answers(settings: Settings, budget: PipelineBudget | None) -> Cali
             answer_limit=answers.queries,
             class_count=len(settings.data.classes),
         )
+    if settings.privacy.calibration == PAPER:
+        return calibrate_paper(settings)
     if kind is SvtCalibration:
         return svt.calibrate(epsilon=epsilon, delta=delta, cutoff=answers.cutoff)
     return profile.calibrate(epsilon=epsilon, delta=delta, cutoff=answers.cutoff)

@@ -5,8 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from app.accounting import paper
 from app.accounting.composition import Mechanism
-from app.accounting.paper_pipeline import PaperTargets, paper_budget, paper_calibration
+from app.accounting.paper_pipeline import (
+    PaperTargets,
+    paper_budget,
+    paper_calibration,
+    pipeline_epsilon,
+    printed,
+)
 from app.accounting.pipeline import pipeline_budget
 from app.service.public_choices import charges_by_mechanism
 
@@ -58,6 +65,23 @@ def calibrate_paper(settings: Settings) -> SvtCalibration:
         relabel=charges.get(Mechanism.RELABEL),
         answers=charges[Mechanism.ANSWERS],
     )
+
+
+def printed_ensemble_size(settings: Settings) -> int:
+    """Return k as NB Algorithm 5 prints it, where answers have a share."""
+    charges = charges_by_mechanism(settings)
+    return printed(
+        paper_targets(settings),
+        relabel=charges.get(Mechanism.RELABEL),
+        answers=charges[Mechanism.ANSWERS],
+    ).ensemble_size
+
+
+def rows_needed(settings: Settings, ensemble_size: int) -> int:
+    """Return the smallest n whose sample in calibration ``paper`` has a row a chunk."""
+    charges = charges_by_mechanism(settings)
+    epsilon = pipeline_epsilon(charges.get(Mechanism.RELABEL), charges[Mechanism.ANSWERS])
+    return paper.rows_needed(epsilon=epsilon, ensemble_size=ensemble_size)
 
 
 def paper_targets(settings: Settings) -> PaperTargets:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.planning.request import PlanRequest
+from app.service.pipeline import paper_targets, release_budget
 from app.service.public_choices import (
-    CALIBRATIONS_PLANNED,
     charges_by_mechanism,
     public_class,
     published_class,
@@ -21,32 +21,37 @@ if TYPE_CHECKING:
 
 
 def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
-    """Return what planning is asked; calibration ``paper`` can be planned, not served.
+    """Return what planning is asked.
 
     Args:
         settings: the whole configuration.
         rows: n in place of ``data.rows``; None to take that.
 
     Raises:
-        ConfigurationError: names a setting that this version does not know to plan.
+        ConfigurationError: names a setting that this version does not know to plan,
+            or a budget that is not covered.
 
     """
-    refuse_unknown(settings, calibrations=CALIBRATIONS_PLANNED)
-    answers = settings.answers
+    refuse_unknown(settings)
+    answers, privacy = settings.answers, settings.privacy
     no_points = np.empty((0, len(settings.data.features)))
+    searched, published = public_class(settings), published_class(settings, no_points)
     return PlanRequest(
-        calibration="paper" if settings.privacy.calibration == "paper" else "profile",
+        calibration=privacy.calibration,
+        mechanism=answers.mechanism,
         row_count=settings.data.rows if rows is None else rows,
-        epsilon=Fraction(settings.privacy.epsilon),
-        delta=Fraction(settings.privacy.delta),
+        epsilon=Fraction(privacy.epsilon),
+        delta=Fraction(privacy.delta),
         charges=tuple(charges_by_mechanism(settings).values()),
-        query_count=answers.queries,
+        budget=release_budget(settings),
+        targets=paper_targets(settings),
         cutoff=answers.cutoff,
         ensemble_size=answers.ensemble if isinstance(answers.ensemble, int) else None,
         class_count=len(settings.data.classes),
-        hypothesis_count=public_class(settings).size,
-        classifier_hypothesis_count=published_class(settings, no_points).size,
+        hypothesis_count=searched.size,
+        relabel_hypothesis_count=searched.size,
+        classifier_hypothesis_count=published.size,
+        dimension=searched.dimension,
+        classifier_dimension=published.dimension,
         universal=answers.after == "classifier",
-        alpha=answers.alpha,
-        beta=answers.beta,
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from app.ledger.store import Ledger, Transaction
 
 PERMUTATION: Final = "permutation"
+RESAMPLE: Final = "resample"
 HYPOTHESIS: Final = "hypothesis"
 ENSEMBLE: Final = "ensemble"
 # One length for every value: what a commit writes tells only that there was a hit.

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from app.settings import Settings
 
 SUCCESSORS: Final = ("halt", "classifier")
-CALIBRATIONS_SERVED: Final = ("profile", "svt")
-CALIBRATIONS_PLANNED: Final = ("profile", "svt", "paper")
-MECHANISMS: Final = ("stability", "noisy-vote")
 
 
 def charges_by_mechanism(settings: Settings) -> dict[Mechanism, Charge]:
@@ -72,12 +69,11 @@ def published_class(settings: Settings, public_values: NDArray[np.float64]) -> H
     return hypotheses.restricted_to(hypotheses.encode(public_values))
 
 
-def refuse_unknown(settings: Settings, *, calibrations: tuple[str, ...]) -> None:
+def refuse_unknown(settings: Settings) -> None:
     """Refuse what is valid configuration but unknown to this version.
 
     Args:
         settings: the whole configuration.
-        calibrations: the calibrations that the caller knows.
 
     Raises:
         ConfigurationError: names the setting and what is known instead.
@@ -87,8 +83,6 @@ def refuse_unknown(settings: Settings, *, calibrations: tuple[str, ...]) -> None
     for key, value, known in (
         ("hypotheses.class", settings.hypotheses.kind, KINDS),
         ("classifier.class", settings.published.kind, KINDS),
-        ("answers.mechanism", answers.mechanism, MECHANISMS),
-        ("privacy.calibration", settings.privacy.calibration, calibrations),
         ("answers.after", answers.after, SUCCESSORS),
         ("answers.on_cutoff", answers.on_cutoff, SUCCESSORS),
     ):
@@ -96,6 +90,9 @@ def refuse_unknown(settings: Settings, *, calibrations: tuple[str, ...]) -> None
             choices = ", ".join(f'"{name}"' for name in known)
             problem = f'"{value}" is not served by this version; it serves {choices}'
             raise ConfigurationError(key, problem)
+    if settings.hypotheses.grid == "private":
+        problem = '"private" is not served by this version; it serves "public"'
+        raise ConfigurationError("hypotheses.grid", problem)
 
 
 def _class_over(

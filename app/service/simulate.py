@@ -16,7 +16,7 @@ from app.mechanisms.subsample_aggregate import tally
 from app.mechanisms.universal import Phase
 from app.service.mechanism import answering_parameters, calibrate_answers
 from app.service.pipeline import release_budget
-from app.service.public_choices import CALIBRATIONS_SERVED, refuse_unknown
+from app.service.public_choices import refuse_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,7 @@ def simulate(
         for not answered, one a query, joined by commas.
 
     """
-    refuse_unknown(settings, calibrations=CALIBRATIONS_SERVED)
+    refuse_unknown(settings)
     budget = release_budget(settings)
     calibration = calibrate_answers(settings, budget)
     parameters = answering_parameters(settings, budget, calibration, ensemble_size=sum(votes[0]))

@@ -95,7 +95,7 @@ def test_without_shares_there_is_nothing_to_divide() -> None:
 def test_many_labels_on_a_private_grid_are_checked_exactly(
     *, class_count: int, epsilon: str, fits: bool
 ) -> None:
-    """Four labels fit at any epsilon; ten do not fit at 1, and the line says what does."""
+    """Two labels fit at any epsilon; ten do not fit at 1, and the line says what does."""
 
     def ask() -> object:
         return paper_budget(

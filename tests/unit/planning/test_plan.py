@@ -6,102 +6,83 @@ import json
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from unittest.mock import ANY
 
 import msgspec
 import pytest
 
-from app.accounting.composition import Shares, charges
+from app.accounting.composition import Mechanism, Shares, charges
+from app.accounting.pipeline import pipeline_budget
 from app.accounting.profile import calibrate
 from app.errors import ConfigurationError, InvariantError
+from app.planning.comparison import best_mechanism
 from app.planning.document import exact_number, plan_document, profile_document
-from app.planning.plan import best_mechanism, plan_release
-from app.planning.request import PlanRequest
-
-USUAL = Shares(relabel=Fraction(1, 10), answers=Fraction(6, 10), classifier=Fraction(3, 10))
-
-
-def request(shares: Shares = USUAL, epsilon: int = 8, **changes: object) -> PlanRequest:
-    """A release that works, with a short table, and whatever a test changes of it."""
-    delta = Fraction(1, 10**6)
-    usual = PlanRequest(
-        calibration="profile",
-        row_count=20_000,
-        epsilon=Fraction(epsilon),
-        delta=delta,
-        charges=charges(epsilon=Fraction(epsilon), delta=delta, shares=shares),
-        query_count=2000,
-        cutoff=5,
-        ensemble_size=None,
-        class_count=2,
-        hypothesis_count=34**3 * 2**4,
-        classifier_hypothesis_count=50**7 * 2**8,
-        universal=True,
-        alpha=0.1,
-        beta=0.05,
-    )
-    return replace(usual, **changes)  # type: ignore[arg-type]  # the test names real fields
+from app.planning.plan import plan_release
+from tests.unit.planning.plan_requests import TARGETS, asking, request
 
 
 def test_usual_release_is_feasible() -> None:
     """Enough rows and epsilon make a plan with every parameter and no reason against it."""
     plan = plan_release(request())
-    assert (plan.feasible, plan.reasons, plan.advice) == (True, (), ())
-    assert plan.stability is not None
-    assert plan.ensemble_size == 3 * (2 * plan.stability.wanted_distance + 1)
-    assert plan.sampled_row_count == 20_000
-    assert plan.chunk_row_count == 20_000 // plan.ensemble_size
-    assert (plan.cutoff, plan.paper) == (5, None)
+    assert (plan.feasible, plan.answers.reasons, plan.answers.advice) == (True, (), ())
+    found = plan.answers
+    assert found.stability is not None
+    assert found.ensemble_size == 3 * (2 * found.stability.wanted_distance + 1)
+    assert plan.request.sampled_row_count == 20_000
+    assert found.chunk_row_count == 20_000 // found.ensemble_size
+    assert (found.cutoff, found.paper, found.noisy_lead) == (5, None, None)
     assert set(plan.excess_errors) == {"relabel", "classifier"}
 
 
 def test_two_thirds_are_the_agreement_that_auto_provides_for() -> None:
     """With k by the rule, two thirds of the votes lie at the distance wanted."""
     plan = plan_release(request())
-    assert plan.stability is not None
-    assert plan.stability.wanted_agreement == pytest.approx(2 / 3)
+    assert plan.answers.stability is not None
+    assert plan.answers.stability.wanted_agreement == pytest.approx(2 / 3)
 
 
 def test_too_few_rows_are_infeasible_and_say_what_to_change() -> None:
     """At a tiny n even unanimous votes are unstable; the plan says how many rows do."""
     plan = plan_release(request(row_count=300))
     assert not plan.feasible
-    assert len(plan.reasons) == 1
-    assert plan.rows_needed is not None
-    assert f"n = {plan.rows_needed} rows" in plan.advice[0]
-    assert plan_release(request(row_count=plan.rows_needed)).feasible
+    assert len(plan.answers.reasons) == 1
+    assert plan.answers.rows_needed is not None
+    assert f"n = {plan.answers.rows_needed} rows" in plan.answers.advice[0]
+    assert plan_release(request(row_count=plan.answers.rows_needed)).feasible
 
 
 def test_advised_epsilon_is_enough() -> None:
     """The epsilon that a plan advises makes the same rows do."""
     plan = plan_release(request(row_count=1000, epsilon=2))
     assert not plan.feasible
-    advised = float(plan.advice[1].rsplit(" ", 1)[1])
+    advised = float(plan.answers.advice[1].rsplit(" ", 1)[1])
     scaled = request(row_count=1000, epsilon=1)
     answers = Shares(answers=Fraction(1))
-    better = charges(epsilon=Fraction(str(advised)), delta=scaled.delta, shares=answers)
-    assert plan_release(replace(scaled, charges=better)).feasible
+    (better,) = charges(epsilon=Fraction(str(advised)), delta=scaled.delta, shares=answers)
+    budget = pipeline_budget(relabel=None, answers=better)
+    assert plan_release(replace(scaled, charges=(better,), budget=budget)).feasible
 
 
 def test_no_epsilon_is_advised_where_none_would_do() -> None:
     """With a handful of rows only more rows help."""
     plan = plan_release(request(row_count=10))
     assert not plan.feasible
-    assert not any("epsilon" in advice for advice in plan.advice)
+    assert not any("epsilon" in advice for advice in plan.answers.advice)
 
 
 def test_more_chunks_than_rows_are_infeasible() -> None:
     """Every chunk needs a row."""
     plan = plan_release(request(row_count=3000, ensemble_size=3001))
     assert not plan.feasible
-    assert "k = 3001 chunks" in plan.reasons[0]
-    assert plan.rows_needed == 3001
+    assert "k = 3001 chunks" in plan.answers.reasons[0]
+    assert plan.answers.rows_needed == 3001
 
 
 def test_small_ensemble_is_advised_its_range() -> None:
     """Where the rows suffice and k does not, the plan names the k that do."""
     plan = plan_release(request(ensemble_size=21))
     assert not plan.feasible
-    (advice,) = plan.advice
+    (advice,) = plan.answers.advice
     assert advice.startswith("set answers.ensemble to ")
     size = int(advice.split()[3])
     assert plan_release(request(ensemble_size=size)).feasible
@@ -112,20 +93,24 @@ def test_small_ensemble_without_rows_is_advised_a_minimum() -> None:
     """Without n the advice has no upper end."""
     plan = plan_release(request(ensemble_size=21, row_count=None))
     assert not plan.feasible
-    assert "or more" in plan.advice[0]
+    assert "or more" in plan.answers.advice[0]
 
 
 def test_unknown_rows_give_the_rows_needed() -> None:
     """Without n, k is what the votes need and nothing is held against it."""
     plan = plan_release(request(row_count=None))
     assert plan.feasible
-    assert (plan.sampled_row_count, plan.chunk_row_count, plan.excess_errors) == (None, None, {})
+    assert (plan.request.sampled_row_count, plan.answers.chunk_row_count, plan.excess_errors) == (
+        None,
+        None,
+        {},
+    )
     assert any("n is not known" in note for note in plan.notes)
 
 
 def test_ensemble_below_the_rule_is_noted() -> None:
     """A k that works for clear majorities only is feasible, with the share it needs."""
-    stability = plan_release(request()).stability
+    stability = plan_release(request()).answers.stability
     assert stability is not None
     plan = plan_release(request(ensemble_size=2 * stability.wanted_distance + 5))
     assert plan.feasible
@@ -149,7 +134,7 @@ def test_loose_bound_of_a_draw_is_noted() -> None:
 @pytest.mark.parametrize(("queries", "noted"), [(2000, True), (10**5, False)])
 def test_queries_before_the_classifier_are_weighed(*, queries: int, noted: bool) -> None:
     """Fewer public points than the guarantee asks for are noted."""
-    plan = plan_release(request(query_count=queries))
+    plan = plan_release(request(targets=asking(queries)))
     assert plan.public_query_count == 35_590
     assert any("m_o = 35590" in note for note in plan.notes) is noted
 
@@ -158,27 +143,48 @@ def test_without_answers_there_is_no_ensemble() -> None:
     """A zero share of answers starts with what follows them."""
     plan = plan_release(request(Shares(classifier=Fraction(1))))
     assert plan.feasible
-    assert (plan.ensemble_size, plan.cutoff, plan.stability) == (None, None, None)
+    assert (plan.answers.ensemble_size, plan.answers.cutoff, plan.answers.stability) == (
+        None,
+        None,
+        None,
+    )
     assert "starts with what follows" in plan.notes[0]
 
 
 @pytest.mark.parametrize(
     ("queries", "cutoff", "best"),
-    [
-        (184, 5, "noisy-vote"),
-        (185, 5, "stability"),
-        (349, 20, "noisy-vote"),
-        (2000, 20, "stability"),
-    ],
+    [(50, 5, "noisy-vote"), (1000, 5, "profile"), (50, 20, "noisy-vote"), (5000, 20, "profile")],
 )
-def test_noisy_vote_wins_with_few_queries(queries: int, cutoff: int, best: str) -> None:
-    """A noisy vote wins below about 130 + 11 T queries."""
-    assert best_mechanism(query_count=queries, cutoff=cutoff) == best
+def test_the_mechanism_that_needs_the_fewest_votes_is_computed(
+    queries: int, cutoff: int, best: str
+) -> None:
+    """A noisy vote wins with few queries, a stability test with many."""
+    plan = plan_release(request(targets=asking(queries), cutoff=cutoff))
+    assert plan.best == best
+    assert min(plan.votes_needed, key=plan.votes_needed.__getitem__) == best
+    assert set(plan.votes_needed) == {"profile", "svt one-threshold", "svt refreshed", "noisy-vote"}
+    assert plan.votes_needed["profile"] == (plan.answers.ensemble_size if queries > 50 else ANY)
 
 
 def test_better_mechanism_is_noted() -> None:
-    """A release that a noisy vote would serve with fewer votes says so."""
-    assert any("noisy vote" in note for note in plan_release(request(query_count=50)).notes)
+    """A release that another mechanism would serve with fewer votes says which, and the k."""
+    notes = plan_release(request(targets=asking(50))).notes
+    assert any(note.startswith("with so few queries a noisy vote") for note in notes)
+    notes = plan_release(request(calibration="svt")).notes
+    assert any(note.startswith("calibration profile would need fewer votes") for note in notes)
+    notes = plan_release(request(mechanism="noisy-vote")).notes
+    assert any(note.startswith("the stability test of profile would") for note in notes)
+
+
+def test_a_mechanism_without_parameters_is_left_out() -> None:
+    """A cutoff beyond what is compared leaves the noisy vote alone."""
+    plan = plan_release(request(mechanism="noisy-vote", cutoff=10**9))
+    assert set(plan.votes_needed) == {"noisy-vote"}
+    assert plan.best == "noisy-vote"
+    assert best_mechanism({}) is None
+
+
+# -- calibration paper -------------------------------------------------------------------
 
 
 def test_paper_says_how_many_rows_it_would_take() -> None:
@@ -187,15 +193,25 @@ def test_paper_says_how_many_rows_it_would_take() -> None:
     asked = request(shares, epsilon=1, calibration="paper")
     plan = plan_release(asked)
     assert not plan.feasible
-    assert plan.paper is not None
-    assert plan.ensemble_size == plan.paper.ensemble_size
-    assert plan.sampled_row_count == 250
-    needed = plan.rows_needed
+    assert plan.answers.paper is not None
+    assert plan.answers.ensemble_size == plan.answers.paper.ensemble_size
+    assert plan.request.sampled_row_count == 250
+    needed = plan.answers.rows_needed
     assert needed is not None
-    assert f"n = {needed} rows" in plan.advice[0]
+    assert f"n = {needed} rows" in plan.answers.advice[0]
     assert plan_release(replace(asked, row_count=needed)).feasible
     assert not plan_release(replace(asked, row_count=needed - 1)).feasible
-    assert "relabel" not in plan.excess_errors
+    assert plan.excess_errors[Mechanism.RELABEL] > 0
+    assert plan.relabel_parameter == 1
+
+
+def test_paper_with_fewer_chunks_is_planned_as_given() -> None:
+    """A k of one's own may fit the sample; whether votes get through is weighed as ever."""
+    plan = plan_release(request(epsilon=1, calibration="paper", ensemble_size=100))
+    assert plan.answers.ensemble_size == 100
+    assert not plan.feasible
+    assert "even if all k = 100 votes agree" in plan.answers.reasons[0]
+    assert any("the printed k" in advice for advice in plan.answers.advice)
 
 
 def test_paper_without_rows_is_not_judged() -> None:
@@ -203,7 +219,7 @@ def test_paper_without_rows_is_not_judged() -> None:
     shares = Shares(answers=Fraction(1))
     plan = plan_release(request(shares, epsilon=1, calibration="paper", row_count=None))
     assert plan.feasible
-    assert (plan.sampled_row_count, plan.chunk_row_count) == (None, None)
+    assert (plan.request.sampled_row_count, plan.answers.chunk_row_count) == (None, None)
     assert any("n is not known" in note for note in plan.notes)
 
 
@@ -218,14 +234,16 @@ def test_paper_refuses_a_budget_that_it_does_not_cover() -> None:
     [
         {"row_count": 0},
         {"ensemble_size": 0},
-        {"query_count": 0},
+        {"targets": asking(0)},
+        {"dimension": -1},
+        {"relabel_hypothesis_count": 0},
         {"cutoff": 0},
-        {"alpha": 1.0},
-        {"beta": 0.0},
+        {"targets": replace(TARGETS, alpha=1.0)},
+        {"targets": replace(TARGETS, beta=0.0)},
         {"hypothesis_count": 0},
     ],
 )
-def test_requests_out_of_range_are_refused(change: dict[str, float]) -> None:
+def test_requests_out_of_range_are_refused(change: dict[str, object]) -> None:
     """Planning is asked about releases that the settings let through."""
     with pytest.raises(InvariantError):
         replace(request(), **change)  # type: ignore[arg-type]  # the test names real fields
@@ -237,8 +255,8 @@ def test_document_is_json_with_every_parameter(calibration: str) -> None:
     plan = plan_release(request(epsilon=4, calibration=calibration))
     document = json.loads(msgspec.json.encode(plan_document(plan)))
     assert document["feasible"] is plan.feasible
-    assert document["k"] == plan.ensemble_size
-    assert document["T"] == plan.cutoff
+    assert document["k"] == plan.answers.ensemble_size
+    assert document["T"] == plan.answers.cutoff
     assert document["m_o"] == 2000
     assert [charge["mechanism"] for charge in document["charges"]] == [
         "relabel",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from app.errors import ConfigurationError
+from app.hypotheses.registry import KINDS
 from app.service.configure import configure, warn_if_infeasible
 from tests.unit.service.small_release import SmallRelease
 
+QUOTED = '"{}"'.format
 SERVED = "is not served by this version; it serves"
 
 
@@ -15,12 +17,16 @@ SERVED = "is not served by this version; it serves"
     ("changes", "line"),
     [
         (
-            {"hypotheses__class": "rectangles"},
-            f'hypotheses.class: "rectangles" {SERVED} "thresholds", "stumps", "trees"',
+            {"hypotheses__class": "finite"},
+            f'hypotheses.class: "finite" {SERVED} {", ".join(map(QUOTED, KINDS))}',
         ),
         (
             {"classifier__class": "finite"},
-            f'classifier.class: "finite" {SERVED} "thresholds", "stumps", "trees"',
+            f'classifier.class: "finite" {SERVED} {", ".join(map(QUOTED, KINDS))}',
+        ),
+        (
+            {"hypotheses__grid": "private"},
+            f'hypotheses.grid: "private" {SERVED} "public"',
         ),
         ({"answers__after": "student"}, f'answers.after: "student" {SERVED} "halt", "classifier"'),
         (
@@ -47,30 +53,6 @@ def test_what_is_not_served_is_one_line(
     with pytest.raises(ConfigurationError) as refused:
         configure(SmallRelease(small_release.folder, changes).settings())
     assert str(refused.value) == line
-
-
-def test_the_papers_constants_are_refused_with_the_rows_they_need(
-    small_release: SmallRelease,
-) -> None:
-    """Calibration ``paper`` says how many rows it would take, and what makes the same promise."""
-    changes = {"privacy__calibration": "paper", "privacy__epsilon": "1"}
-    with pytest.raises(ConfigurationError) as refused:
-        configure(SmallRelease(small_release.folder, changes).settings())
-    words = str(refused.value).split()
-    assert words[0] == "privacy.calibration:"
-    assert int(words[words.index("rows") - 1]) > 1_000_000
-    assert words[-4:] == ["makes", "the", "same", "promise"]
-
-
-def test_the_papers_constants_are_refused_without_answers_too(small_release: SmallRelease) -> None:
-    """Where answers have no share there is no number of rows to tell."""
-    changes = {"privacy__calibration": "paper", "privacy__shares__answers": "0"}
-    with pytest.raises(ConfigurationError) as refused:
-        configure(SmallRelease(small_release.folder, changes).settings())
-    assert str(refused.value) == (
-        'privacy.calibration: "paper" is planned and not served; '
-        'set it to "profile", which makes the same promise'
-    )
 
 
 def test_an_infeasible_release_is_told_once(small_release: SmallRelease) -> None:

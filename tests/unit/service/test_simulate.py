@@ -124,14 +124,14 @@ def test_counts_add_up_to_the_trials(small_release: SmallRelease) -> None:
 @pytest.mark.parametrize(
     ("changes", "key"),
     [
-        ({"privacy__calibration": "paper"}, "privacy.calibration"),
+        ({"privacy__calibration": "paper"}, "privacy.epsilon"),
         ({"answers__after": "student"}, "answers.after"),
     ],
 )
 def test_what_does_not_serve_is_not_simulated(
     small_release: SmallRelease, changes: dict[str, str], key: str
 ) -> None:
-    """A mechanism that this version does not serve is refused by name."""
+    """What does not serve, or not at this budget, is refused by name."""
     with pytest.raises(ConfigurationError) as refused:
         simulate(settings_with(small_release, **changes), VOTES, trials=1, noise=scripted_noise())
     assert refused.value.key == key

@@ -1,0 +1,73 @@
+"""Which mechanism would need the fewest votes at a release's own budget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from app.accounting import noisy_vote, profile, svt
+from app.errors import ConfigurationError
+from app.planning.ensemble_size import size_wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+    from app.accounting.calibration import Calibration
+    from app.planning.request import PlanRequest
+
+NOISY_VOTE: Final = "noisy-vote"
+# Beyond this a table of Theorem A takes longer than a comparison is worth.
+TABLE_CUTOFF_MAX: Final = 10_000
+
+
+def votes_needed(
+    request: PlanRequest, epsilon: Fraction, delta: Fraction, *, known: Calibration | None
+) -> dict[str, int]:
+    """Return the k that each mechanism wants where two thirds of the votes agree.
+
+    Args:
+        request: gives m, T and the number of labels.
+        epsilon: what the answers may cost.
+        delta: their delta.
+        known: a calibration for this budget that is made already, or None.
+
+    Returns:
+        By calibration (``svt`` by variant), and for ``noisy-vote``; a mechanism that
+        has no parameters for this budget is left out.
+
+    """
+    budget = {"epsilon": epsilon, "delta": delta}
+    candidates: dict[str, Callable[[], Calibration]] = {
+        "profile": lambda: (
+            known
+            if isinstance(known, profile.ProfileTable)
+            else profile.calibrate(**budget, cutoff=request.cutoff)
+        ),
+        "svt one-threshold": lambda: svt.calibrate_variant(
+            svt.Variant.ONE_THRESHOLD, **budget, cutoff=request.cutoff
+        ),
+        "svt refreshed": lambda: svt.calibrate_variant(
+            svt.Variant.REFRESHED, **budget, cutoff=request.cutoff
+        ),
+        NOISY_VOTE: lambda: noisy_vote.calibrate(
+            **budget, answer_limit=request.query_count, class_count=request.class_count
+        ),
+    }
+    if request.cutoff > TABLE_CUTOFF_MAX:
+        del candidates["profile"]
+    needed = {name: _size(calibrate, request) for name, calibrate in candidates.items()}
+    return {name: size for name, size in needed.items() if size is not None}
+
+
+def best_mechanism(needed: dict[str, int]) -> str | None:
+    """Return ``profile``, ``svt`` or ``noisy-vote``, whichever needs the fewest votes."""
+    if not needed:
+        return None
+    return min(needed, key=lambda name: needed[name]).split(" ", maxsplit=1)[0]
+
+
+def _size(calibrate: Callable[[], Calibration], request: PlanRequest) -> int | None:
+    try:
+        return size_wanted(table=calibrate(), query_count=request.query_count)
+    except ConfigurationError:
+        return None
