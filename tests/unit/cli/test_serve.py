@@ -135,11 +135,8 @@ def test_private_data_without_keys_stay_on_this_machine(folder: Path, repository
         ("epsilon = 20", "epsilon = 20\nepsilom = 1", "privacy.epsilom: is not a known key"),
         (
             '"stumps"',
-            '"halfspaces"',
-            (
-                'hypotheses.class: "halfspaces" is not served by this version; it serves '
-                '"thresholds", "stumps", "trees"'
-            ),
+            '"rectangles"',
+            "hypotheses.class: rectangles needs tests of two numbers",
         ),
     ],
 )

@@ -1,0 +1,144 @@
+"""Every class of numbers opens, answers, restarts, switches and publishes.
+
+Rows lie evenly in a square and follow a rule of the class exactly.  With 100
+learners of 60 rows each, queries far from the rule's borders, 8 of epsilon
+for the answers and delta 1e-6, votes are all but unanimous and a query is
+unstable with probability below 1e-6.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from app.settings import load_settings
+from tests.http.end_to_end.serving import Served
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.settings import Settings
+
+ENSEMBLE_SIZE = 100
+ROW_COUNT = 60 * ENSEMBLE_SIZE
+LIMIT = 12
+TEMPLATE = """\
+[release]
+name = "square"
+[data]
+source = "square.csv"
+label = "inside"
+classes = ["no", "yes"]
+missing = ["?"]
+[[data.features]]
+name = "across"
+kind = "numeric"
+bounds = [0, 1]
+thresholds = [0.25, 0.75]
+[[data.features]]
+name = "mark"
+kind = "categorical"
+categories = ["a"]
+[[data.features]]
+name = "up"
+kind = "numeric"
+bounds = [0, 1]
+thresholds = [0.25, 0.75]
+[hypotheses]
+class = "{kind}"
+[learner]
+rule = "{rule}"
+[privacy]
+epsilon = 20
+delta = 1e-6
+[privacy.shares]
+relabel = 0.3
+answers = 0.4
+classifier = 0.3
+[answers]
+queries = {limit}
+cutoff = 3
+ensemble = {ensemble}
+[server]
+port = 0
+"""
+# By class: who is inside, and some that are far inside or far outside.
+FAR_INSIDE = {
+    "thresholds": [[0.9, 0.1], [0.95, 0.5]],
+    "intervals": [[0.5, 0.1], [0.45, 0.9]],
+    "rectangles": [[0.5, 0.5], [0.45, 0.55]],
+    "halfspaces": [[0.9, 0.9], [0.95, 0.85]],
+}
+FAR_OUTSIDE = {
+    "thresholds": [[0.1, 0.9], [0.3, 0.2]],
+    "intervals": [[0.05, 0.5], [0.95, 0.4]],
+    "rectangles": [[0.05, 0.05], [0.95, 0.5]],
+    "halfspaces": [[0.1, 0.1], [0.2, 0.05]],
+}
+
+
+def is_inside(kind: str, across: float, up: float) -> bool:
+    """Return whether a row follows the rule of its class."""
+    if kind == "thresholds":
+        return across >= 0.75
+    if kind == "halfspaces":
+        return across + up >= 1.0
+    return 0.25 <= across < 0.75 and (kind == "intervals" or 0.25 <= up < 0.75)
+
+
+def release_of(folder: Path, kind: str, rule: str) -> Settings:
+    """Write rows and a configuration, and return the settings."""
+    generator = np.random.default_rng(5)
+    lines = ["across,mark,up,inside"]
+    for across, up in generator.random((ROW_COUNT, 2)).round(4).tolist():
+        lines.append(f"{across},a,{up},{'yes' if is_inside(kind, across, up) else 'no'}")
+    (folder / "square.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path = folder / "conclave.toml"
+    text = TEMPLATE.format(kind=kind, rule=rule, limit=LIMIT, ensemble=ENSEMBLE_SIZE)
+    path.write_text(text, encoding="utf-8")
+    return load_settings(path, {})
+
+
+def asked(kind: str) -> list[tuple[list[object], str]]:
+    """Return as many distinct queries as the ensemble answers, and their labels."""
+    places = [(place, "yes") for place in FAR_INSIDE[kind]]
+    places += [(place, "no") for place in FAR_OUTSIDE[kind]]
+    return [
+        ([place[0] + 0.001 * number, "a", place[1]], label)
+        for number in range(LIMIT // len(places))
+        for place, label in places
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"),
+    [
+        ("thresholds", "canonical"),
+        ("intervals", "canonical"),
+        ("intervals", "halving"),
+        ("rectangles", "canonical"),
+        ("rectangles", "halving"),
+        ("halfspaces", "canonical"),
+    ],
+)
+def test_a_class_serves_from_the_first_answer_to_its_publication(
+    tmp_path: Path, kind: str, rule: str
+) -> None:
+    """Answers are right before and after a restart, and so is what is published."""
+    settings, queries = release_of(tmp_path, kind, rule), asked(kind)
+    with Served(settings) as served:
+        before = served.stream(vector for vector, _ in queries[: LIMIT // 2])
+    with Served(settings) as served:
+        replayed = served.stream(vector for vector, _ in queries[: LIMIT // 2])
+        assert replayed == [each | {"replayed": True} for each in before]
+        after = served.stream(vector for vector, _ in queries[LIMIT // 2 :])
+        assert [each["label"] for each in before + after] == [label for _, label in queries]
+        assert all(each["stable"] for each in before + after)
+        classified = served.stream(vector for vector, _ in queries)
+        assert {each["phase"] for each in classified} == {"classifier"}
+        assert [each["label"] for each in classified] == [label for _, label in queries]
+        assert served.answer([None, "?", None])["phase"] == "classifier"
+        document = served.get("/classifier").json()
+    assert document["version"] == (2 if kind == "halfspaces" else 1)
