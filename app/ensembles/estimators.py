@@ -261,9 +261,11 @@ def _check_parameters(make: Callable[[], Classifier], path: str) -> None:
     """Construct one, and let scikit-learn check public parameters before any row is read."""
     base = importlib.import_module("sklearn.base")
     try:
-        model = make()
-        if hasattr(model, "_parameter_constraints"):
-            model._validate_params()  # type: ignore[attr-defined]  # noqa: SLF001 -- no public name
+        # In silence like every fit: the same words come again with each of them.
+        with silence():
+            model = make()
+            if hasattr(model, "_parameter_constraints"):
+                model._validate_params()  # type: ignore[attr-defined]  # noqa: SLF001 -- no public name
     except Exception as error:
         said = " ".join(str(error).split())
         raise ConfigurationError("learner.params", f"{path}: {said}") from error
