@@ -63,15 +63,13 @@ categories = ["common", "rare"]
 category_shares = [0.92, 0.08]
 
 [hypotheses]
-class = "trees"
-depth = 2
+{hypotheses}
 
 [learner]
 {learner}
 
 [privacy]
-epsilon = 6
-delta = 1e-12
+{privacy}
 
 [privacy.shares]
 {shares}
@@ -83,6 +81,8 @@ delta = 1e-12
 port = 0
 """
 DEFAULTS: Mapping[str, Mapping[str, str]] = {
+    "hypotheses": {"class": '"trees"', "depth": "2"},
+    "privacy": {"epsilon": "6", "delta": "1e-12"},
     "learner": {"rule": '"canonical"'},
     "shares": {"relabel": "0.3", "answers": "0.4", "classifier": "0.3"},
     "answers": {

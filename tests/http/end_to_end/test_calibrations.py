@@ -1,0 +1,197 @@
+"""Every calibration of the answers, served by a real process that is restarted mid-stream.
+
+The rows, the learners and the queries are those of ``small_release``: on an agreed
+query all 480 votes are one way, at distance 239, and on a split one the distance is
+6 on average and 26 at four standard deviations.
+
+* ``svt`` with T = 3, 2.4 of epsilon and delta 1e-12 has one threshold, w = 92, with
+  scales 1.8 and 3.3: an agreed query is 147 above it, 45 scales, a split one 66
+  below, 20 scales.
+* ``svt`` with T = 250, 80 of epsilon and delta 1e-6 draws another threshold after
+  every hit: w = 114 and both scales 5.2, 24 scales above and 16 below.
+* ``noisy-vote`` with m = 40 adds noise of standard deviation 19 to 480 votes
+  that are 240 away from the other label.
+* ``sampling`` of one half leaves 240 chunks of 12 rows: an agreed query is at
+  distance 119, a split one at 31 at most. The 8.4 charged are 9.1 on the sample, 5.2
+  of them for answers: w = 42, 51 scales below the one and 7 above the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.cli import run
+from app.ledger.store import open_ledger
+from tests.crash.clients import Clients, check_ledger, connect
+from tests.http.end_to_end.server_process import serving
+from tests.http.end_to_end.small_release import SmallRelease, agreed, agreed_label, split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import httpx
+
+    from tests.http.end_to_end.conftest import OpenedRelease
+
+    Changes = Mapping[str, Mapping[str, str]]
+
+
+NOISE = "threshold-noise-"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A calibration, and what it must count exactly.
+
+    Attributes:
+        name: shown by pytest.
+        changes: to the small release.
+        limit: m.
+        cutoff: T; None where nothing is unstable.
+        charged: epsilon of relabelling and of answers.
+        refreshed: whether a hit draws another noise of the threshold.
+        size: k.
+        has_splits: whether the learners are split about anything.
+
+    """
+
+    name: str
+    changes: Changes
+    limit: int
+    cutoff: int | None
+    charged: tuple[float, float] = (1.8, 2.4)
+    refreshed: bool = False
+    size: int = 480
+    has_splits: bool = True
+
+
+HALF = {"epsilon": "12", "sampling": "0.5", "calibration": '"svt"'}
+CASES = (
+    Case("one threshold", {"privacy": {"calibration": '"svt"'}}, 40, 3),
+    Case(
+        "refreshed threshold",
+        {
+            "privacy": {"calibration": '"svt"', "epsilon": "100", "delta": "1e-6"},
+            "shares": {"relabel": "0.1", "answers": "0.8", "classifier": "0.1"},
+            "answers": {"queries": "300", "cutoff": "250"},
+        },
+        300,
+        250,
+        (10.0, 80.0),
+        refreshed=True,
+    ),
+    Case("noisy vote", {"answers": {"mechanism": '"noisy-vote"'}}, 40, None, has_splits=False),
+    Case(
+        "half of the rows",
+        {"privacy": HALF, "answers": {"ensemble": "240"}},
+        40,
+        3,
+        (3.6, 4.8),
+        size=240,
+    ),
+)
+WITH_CUTOFF = tuple(case for case in CASES if case.has_splits)
+EACH_CASE = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+EACH_CUTOFF = pytest.mark.parametrize("case", WITH_CUTOFF, ids=lambda case: case.name)
+
+
+@EACH_CASE
+def test_answers_go_on_after_a_restart_to_the_last(opened: OpenedRelease, case: Case) -> None:
+    """Killed after a third and ended after two, nothing is missing or different, and m is exact."""
+    release, clients = opened(**case.changes), Clients()
+    third = case.limit // 3
+    for wish, wanted in (("kill", third), ("terminate", 2 * third), (None, case.limit)):
+        with serving(release.config) as process:
+            clients.repeat_all(process.address)
+            with connect(process.address) as http:
+                while len(clients.seen) < wanted:
+                    answer = clients.ask_new(http, agreed)
+                    assert answer is not None
+                    assert answer["label"] == agreed_label(answer["query_id"] - 1)
+                    assert (answer["stable"], answer["phase"]) == (True, "ensemble")
+                check_budget(http, case, answered=wanted, unstable=0)
+                if wanted == case.limit:
+                    after = clients.ask_new(http, agreed)
+                    assert after is not None
+                    assert (after["phase"], after["query_id"]) == ("classifier", None)
+            if wish is not None:
+                getattr(process, wish)()
+                process.wait()
+        check(release, clients, answered=wanted, unstable=0)
+    assert [answer["query_id"] for answer in clients.seen.values()] == list(
+        range(1, case.limit + 1)
+    )
+
+
+@EACH_CUTOFF
+def test_unstable_answers_go_on_after_a_restart_to_the_last(
+    opened: OpenedRelease, case: Case
+) -> None:
+    """Between agreed queries T split ones are unstable, over two restarts, and then it halts."""
+    release, clients, cutoff = opened(**case.changes), Clients(), case.cutoff or 0
+    for wish, wanted in (("kill", cutoff // 3), ("terminate", 2 * cutoff // 3), (None, cutoff)):
+        with serving(release.config) as process:
+            clients.repeat_all(process.address)
+            with connect(process.address) as http:
+                while count_unstable(clients) < wanted:
+                    answer = clients.ask_new(http, split)
+                    assert answer is not None
+                    assert (answer["stable"], answer["label"]) == (False, None)
+                    if count_unstable(clients) % 10 == 1:
+                        answer = clients.ask_new(http, agreed)
+                        assert answer is not None
+                        assert answer["stable"] is True
+                if wanted == cutoff:
+                    assert clients.ask_new(http, agreed) is None
+                    assert clients.ask_new(http, split) is None
+                    clients.repeat_all(process.address)
+                budget = check_budget(
+                    http, case, answered=len(clients.seen), unstable=count_unstable(clients)
+                )
+            if wish is not None:
+                getattr(process, wish)()
+                process.wait()
+        check(release, clients, answered=len(clients.seen), unstable=wanted)
+    assert clients.refused == [HTTPStatus.GONE, HTTPStatus.GONE]
+    assert budget["phase"] == "halted"
+    noises = threshold_noises(release)
+    assert noises[:cutoff] == list(range(cutoff if case.refreshed else 1))
+
+
+def check_budget(http: httpx.Client, case: Case, *, answered: int, unstable: int) -> dict[str, Any]:
+    """Check what ``GET /budget`` says of a case, and return it."""
+    budget: dict[str, Any] = http.get("/budget").json()
+    left = case.limit - answered
+    assert budget["queries"] == {"answered": answered, "limit": case.limit, "left": left}
+    unstable_left = None if case.cutoff is None else case.cutoff - unstable
+    assert budget["unstable"] == {"count": unstable, "cutoff": case.cutoff, "left": unstable_left}
+    charged = {share["mechanism"]: share["epsilon"] for share in budget["charged"]}
+    assert (charged["relabel"], charged["answers"]) == case.charged
+    assert budget["ensemble"] == {"size": case.size}
+    return budget
+
+
+def check(release: SmallRelease, clients: Clients, *, answered: int, unstable: int) -> None:
+    """Check the ledger against what clients saw, by the command and entry by entry."""
+    assert run(["verify", "--config", str(release.config)]) == 0
+    state = check_ledger(release, clients)
+    assert (state.answered, state.unstable) == (answered, unstable)
+
+
+def count_unstable(clients: Clients) -> int:
+    """Return how many unstable answers were seen."""
+    return sum(not answer["stable"] for answer in clients.seen.values())
+
+
+def threshold_noises(release: SmallRelease) -> list[int]:
+    """Return after which unstable answers the threshold got the noises that the ledger binds."""
+    ledger = open_ledger(release.settings().ledger_url, create=False)
+    try:
+        names = ledger.read_state().private_digests
+    finally:
+        ledger.close()
+    return sorted(int(name.removeprefix(NOISE)) for name in names if name.startswith(NOISE))
