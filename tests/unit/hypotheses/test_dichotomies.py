@@ -193,3 +193,18 @@ def test_a_listed_tree_is_described_by_its_tests() -> None:
         "leaf_labels": [0, 2],
     }
     assert listed.predict(np.array([[0, 1]], dtype=np.uint8)).tolist() == [[2], [1]]
+
+
+def test_halfspaces_are_listed_by_name() -> None:
+    """Over a public grid and over the points themselves, with the bound of Schlaefli."""
+    tests = [
+        BinaryTest(feature_index=feature, cut=4.5, category_code=None, public_frequency=0.5)
+        for feature in (0, 2)
+    ]
+    grid = hypothesis_class("halfspaces", tests, depth=1, class_count=2, columns=COLUMNS)
+    assert (grid.size, grid.dimension) == (14, 3)
+    values = np.array([[0.0, 0, 0.0], [0.0, 0, 9.0], [9.0, 1, 0.0], [9.0, 0, 9.0]])
+    listed = dichotomy_class("halfspaces", values, COLUMNS, depth=1, class_count=2, features=(0, 2))
+    assert listed.size == 14
+    bound = dichotomy_count_bound("halfspaces", 4, COLUMNS, depth=1, class_count=2, features=(0, 2))
+    assert bound == 14
