@@ -334,5 +334,8 @@ BAD_DRAW_PARAMETERS: list[Callable[[], object]] = [
 DETERMINISTIC = {"knowledge_transfer", "subsample_aggregate"}
 """Functions without a draw: of the votes, or of what was released already."""
 
+TABLES = {"query_release"}
+"""One draw from counts, with a battery of its own: ``test_tables``."""
+
 INTERFACES = {"answering"}
 """Modules that implement nothing."""

@@ -9,6 +9,7 @@ from tests.conformance.cases import (
     DETERMINISTIC,
     INTERFACES,
     ONE_SHOT_CASES,
+    TABLES,
 )
 
 if TYPE_CHECKING:
@@ -20,4 +21,4 @@ def test_every_mechanism_is_in_a_battery(repository: Path) -> None:
     modules = {path.stem for path in (repository / "app/mechanisms").glob("*.py")} - {"__init__"}
     answering = {case.name for case in ANSWERING_CASES}
     one_shot = {case.name for case in ONE_SHOT_CASES}
-    assert modules == answering | one_shot | DETERMINISTIC | INTERFACES
+    assert modules == answering | one_shot | TABLES | DETERMINISTIC | INTERFACES
