@@ -95,16 +95,8 @@ class EnumeratedClass:
         return self.hypotheses.encode(values)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Bound eta for one draw.
-
-        Numbers of errors, and of the hypotheses that have them, are exact and
-        ``epsilon / 2`` is too.  With ``u = 2**-53`` and
-        ``B = epsilon row_count / 2``, the product and the subtraction of the
-        largest round by at most ``u B`` each and exp by 8 u; the sum is
-        doubled for the second-order terms.
-        """
-        largest = 0.5 * epsilon * row_count
-        return 2 * UNIT_ROUNDOFF * (2 * largest + FUNCTION_ROUNDOFFS)
+        """Bound eta for one draw, whatever the size of the list."""
+        return log_weight_error(row_count, epsilon)
 
     def log_normaliser(self, encoded: Encoded, labels: NDArray[np.int64], epsilon: float) -> float:
         """Return the log of the sum of all weights.  Secret."""
@@ -143,6 +135,23 @@ class EnumeratedClass:
             return self
         kept = self.hypotheses.take(distinct_on(self.hypotheses, public_points))
         return EnumeratedClass(kept, min(self.dimension, len(kept).bit_length() - 1))
+
+
+def log_weight_error(row_count: int, epsilon: float) -> float:
+    """Bound eta for one draw from any list of hypotheses.
+
+    Numbers of errors, and of the hypotheses that have them, are exact and
+    ``epsilon / 2`` is too.  With ``u = 2**-53`` and ``B = epsilon row_count / 2``,
+    the product and the subtraction of the largest round by at most ``u B`` each
+    and exp by 8 u; the sum is doubled for the second-order terms.
+
+    Args:
+        row_count: public number of rows.
+        epsilon: at least the epsilon of the draw.
+
+    """
+    largest = 0.5 * epsilon * row_count
+    return 2 * UNIT_ROUNDOFF * (2 * largest + FUNCTION_ROUNDOFFS)
 
 
 def refuse_size(size: int, what: str, *, advice: str = FEWER_CUTS) -> None:

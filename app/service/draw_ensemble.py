@@ -16,6 +16,7 @@ from app.accounting.composition import Mechanism
 from app.ensembles.chunking import chunk_offsets
 from app.ensembles.fit import fit_ensemble, read_ensemble_bytes
 from app.mechanisms import relabel, universal
+from app.service.dichotomies import private_dichotomies
 from app.service.mechanism import (
     PAPER,
     answering_parameters,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from app.service.configure import Configuration
     from app.service.draw_parameters import EnsembleParameters
     from app.service.progress import Progress
+    from app.settings import Settings
 
 RELABELLING = "drawing the labelling hypothesis"
 FITTING = "fitting learners"
@@ -82,7 +84,9 @@ def draw_ensemble(
     """Draw and fit under charges that are committed already."""
     permutation = noise.permutation(rows.count)
     sample = sampled_rows(rows, permutation, count=parameters.sampled_row_count)
-    private_hypothesis, private_labels = _relabel(parameters, sample, noise, progress)
+    private_hypothesis, private_labels = _relabel(
+        configuration.settings, parameters, rows=sample, noise=noise, progress=progress
+    )
     places = chunk_places(sample.count, with_replacement=parameters.with_replacement, noise=noise)
     private_ensemble = fit_ensemble(
         configuration.learner,
@@ -128,14 +132,26 @@ def read_ensemble(configuration: Configuration, ledger: Ledger) -> AnsweringPart
 
 
 def _relabel(
-    parameters: EnsembleParameters, rows: PrivateRows, noise: NoiseSource, progress: Progress
+    settings: Settings,
+    parameters: EnsembleParameters,
+    *,
+    rows: PrivateRows,
+    noise: NoiseSource,
+    progress: Progress,
 ) -> tuple[Mapping[str, object] | None, NDArray[np.int64]]:
     """Return the drawn hypothesis and its labels; without a share, none and the rows' own."""
     if parameters.relabel is None:
         return None, rows.labels
     progress(RELABELLING, 0, 1)
-    private_encoded = parameters.relabel.hypotheses.encode(rows.values)
-    relabelled = relabel.draw(parameters.relabel, (private_encoded, rows.labels), noise)
+    if isinstance(parameters.relabel, relabel.DichotomyParameters):
+        private_class = private_dichotomies(settings, rows.values)
+        private_value = (private_class.encode(rows.values), rows.labels)
+        relabelled = relabel.draw_from_dichotomies(
+            parameters.relabel, private_class, private_value, noise
+        )
+    else:
+        private_encoded = parameters.relabel.hypotheses.encode(rows.values)
+        relabelled = relabel.draw(parameters.relabel, (private_encoded, rows.labels), noise)
     progress(RELABELLING, 1, 1)
     return relabelled.private_hypothesis.to_dict(), relabelled.private_labels
 

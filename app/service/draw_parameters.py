@@ -15,7 +15,9 @@ import numpy as np
 from app.accounting.composition import Mechanism
 from app.errors import ConfigurationError, InvariantError
 from app.mechanisms import exponential
+from app.mechanisms.relabel import DichotomyParameters
 from app.planning.ensemble_size import ensemble_size_auto
+from app.service.dichotomies import refuse_bound
 from app.service.mechanism import PAPER, calibrate_answers
 from app.service.pipeline import printed_ensemble_size, release_budget, rows_needed
 from app.service.public_choices import published_class
@@ -49,7 +51,7 @@ class EnsembleParameters:
     sampled_row_count: int
     with_replacement: bool
     size: int
-    relabel: exponential.Parameters | None
+    relabel: exponential.Parameters | DichotomyParameters | None
 
 
 def ensemble_parameters(
@@ -138,15 +140,26 @@ def ensemble_size(
 
 def relabel_draw(
     configuration: Configuration, budget: PipelineBudget, *, sampled_row_count: int
-) -> exponential.Parameters | None:
+) -> exponential.Parameters | DichotomyParameters | None:
     """Return the parameters of the draw that relabels; None where rows keep their labels.
 
     Raises:
-        ConfigurationError: numerical error would not stay within the budget.
+        ConfigurationError: numerical error would not stay within the budget, or there
+            are more labellings of the rows than can be listed.
 
     """
     if budget.relabel_epsilon is None:
         return None
+    if budget.relabel_is_private:
+        with _naming_share(Mechanism.RELABEL):
+            return DichotomyParameters(
+                epsilon=budget.relabel_epsilon,
+                composed_epsilon=budget.inner_epsilon,
+                delta_truncation=budget.relabel_delta,
+                row_count=sampled_row_count,
+                class_count=configuration.hypotheses.class_count,
+                dichotomy_count_max=refuse_bound(configuration.settings, sampled_row_count),
+            )
     with _naming_share(Mechanism.RELABEL):
         return exponential.Parameters(
             epsilon=budget.relabel_epsilon,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.planning.request import PlanRequest
+from app.service.dichotomies import dichotomy_bound
 from app.service.pipeline import paper_targets, release_budget
 from app.service.public_choices import (
     charges_by_mechanism,
@@ -17,6 +18,7 @@ from app.service.public_choices import (
 )
 
 if TYPE_CHECKING:
+    from app.accounting.pipeline import PipelineBudget
     from app.settings import Settings
 
 
@@ -35,23 +37,33 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
     refuse_unknown(settings)
     answers, privacy = settings.answers, settings.privacy
     no_points = np.empty((0, len(settings.data.features)))
+    row_count, budget = settings.data.rows if rows is None else rows, release_budget(settings)
     searched, published = public_class(settings), published_class(settings, no_points)
     return PlanRequest(
         calibration=privacy.calibration,
         mechanism=answers.mechanism,
-        row_count=settings.data.rows if rows is None else rows,
+        row_count=row_count,
         epsilon=Fraction(privacy.epsilon),
         delta=Fraction(privacy.delta),
         charges=tuple(charges_by_mechanism(settings).values()),
-        budget=release_budget(settings),
+        budget=budget,
         targets=paper_targets(settings),
         cutoff=answers.cutoff,
         ensemble_size=answers.ensemble if isinstance(answers.ensemble, int) else None,
         class_count=len(settings.data.classes),
         hypothesis_count=searched.size,
-        relabel_hypothesis_count=searched.size,
+        relabel_hypothesis_count=_relabel_count(settings, budget, row_count) or searched.size,
         classifier_hypothesis_count=published.size,
         dimension=searched.dimension,
         classifier_dimension=published.dimension,
         universal=answers.after == "classifier",
     )
+
+
+def _relabel_count(
+    settings: Settings, budget: PipelineBudget | None, row_count: int | None
+) -> int | None:
+    """Bound the labellings among which relabelling draws, on a private grid of known rows."""
+    if budget is None or row_count is None or not budget.relabel_is_private:
+        return None
+    return dichotomy_bound(settings, budget.sampled_row_count(row_count))

@@ -90,9 +90,6 @@ def refuse_unknown(settings: Settings) -> None:
             choices = ", ".join(f'"{name}"' for name in known)
             problem = f'"{value}" is not served by this version; it serves {choices}'
             raise ConfigurationError(key, problem)
-    if settings.hypotheses.grid == "private":
-        problem = '"private" is not served by this version; it serves "public"'
-        raise ConfigurationError("hypotheses.grid", problem)
 
 
 def _class_over(

@@ -24,10 +24,6 @@ SERVED = "is not served by this version; it serves"
             {"classifier__class": "finite"},
             f'classifier.class: "finite" {SERVED} {", ".join(map(QUOTED, KINDS))}',
         ),
-        (
-            {"hypotheses__grid": "private"},
-            f'hypotheses.grid: "private" {SERVED} "public"',
-        ),
         ({"answers__after": "student"}, f'answers.after: "student" {SERVED} "halt", "classifier"'),
         (
             {"answers__on_cutoff": "student"},
