@@ -142,6 +142,7 @@ OPERATIONS: Final = {
         "Classifier",
         refusals=(
             NotPublishedError("no classifier is published yet"),
+            LedgerUnavailableError("the ledger cannot be read"),
             NotAcceptableError(JSON_ONLY),
         ),
     ),

@@ -46,7 +46,7 @@ async def ledger_head(api: Api, request: Request) -> Response:
 
 async def classifier(api: Api, request: Request) -> Response:
     """Give the published classifier to a client that takes JSON."""
-    body = api.slot.service.classifier()
+    body = await api.slot.service.classifier()
     accepted = request.headers.get("accept", "*/*")
     if not any(_offers(part) in CLASSIFIER_TYPES for part in accepted.split(",")):
         raise NotAcceptableError(JSON_ONLY)

@@ -188,16 +188,21 @@ class ConclaveService:
         """Return the public part of up to ``limit`` entries after sequence ``after``."""
         return await asyncio.to_thread(self._release.ledger.public_entries, after, limit)
 
-    def classifier(self) -> bytes:
+    async def classifier(self) -> bytes:
         """Return the published classifier's JSON.
 
         Raises:
             NotPublishedError: there is none yet.
+            LedgerUnavailableError: the ledger cannot be read.
 
         """
-        if self._release.classifier is None:
+        if self._release.classifier is not None:
+            return self._release.classifier.json
+        # Another process may have published since the last batch: `conclave learn` does.
+        state = await asyncio.to_thread(self._release.ledger.read_state)
+        if state.classifier is None:
             raise NotPublishedError(NOT_PUBLISHED)
-        return self._release.classifier.json
+        return state.classifier.classifier.encode()
 
     @asynccontextmanager
     async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:

@@ -93,11 +93,12 @@ class AnsweringService(Protocol):
         """Return the newest entry's ``sequence`` and ``hash``."""
         ...
 
-    def classifier(self) -> bytes:
+    async def classifier(self) -> bytes:
         """Return the published classifier as canonical JSON.
 
         Raises:
             NotPublishedError: there is none yet.
+            LedgerUnavailableError: the ledger cannot be read.
 
         """
         ...

@@ -126,7 +126,7 @@ class MemoryService:
         """Return a head of fixed hash."""
         return {"sequence": len(self.answers), "hash": HEAD}
 
-    def classifier(self) -> bytes:
+    async def classifier(self) -> bytes:
         """Return what was published, if anything was."""
         if self.published is None:
             raise NotPublishedError("no classifier is published yet")

@@ -103,16 +103,15 @@ def test_a_server_serves_what_was_learned_before_it(fresh: SmallRelease) -> None
 
 
 def test_a_running_server_adopts_it_with_its_next_batch(opened: OpenedRelease) -> None:
-    """Answers go on where they were; the document is there from the next new query on."""
+    """Answers go on where they were; the document is there at once, the budget follows."""
     release = opened()
     with served(release) as client:
         first = client.answer(agreed(0))
         document = learned(release)
-        assert client.classifier() is None
+        assert client.classifier() == document
         assert mechanisms(client.budget(), "reserved") == ["classifier"]
         second = client.answer(agreed(1))
         assert (first["query_id"], second["query_id"], second["phase"]) == (1, 2, "ensemble")
-        assert client.classifier() == document
         budget = client.budget()
         assert (mechanisms(budget, "charged"), budget["reserved"]) == (CHARGED, [])
         assert client.answer(split(0))["label"] is None
@@ -162,7 +161,9 @@ def test_a_halted_release_publishes_what_it_has_a_share_for(opened: OpenedReleas
     with served(release) as client:
         for number in range(3):
             assert client.answer(split(number))["stable"] is False
+        assert client.classifier() is None
         document = learned(release)
+        assert client.classifier() == document
     with served(release) as client:
         assert client.classifier() == document
         assert client.budget()["phase"] == "halted"

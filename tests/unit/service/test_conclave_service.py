@@ -17,10 +17,12 @@ from app.errors import (
     NotPublishedError,
     UnavailableError,
 )
+from app.ledger.events import ClassifierPublished
 from app.service.conclave_service import ConclaveService
 from app.service.models import Answer
-from app.service.switch_phase import switch_phase
+from app.service.switch_phase import charge_classifier, switch_phase
 from app.service.writer import CLOSING
+from tests.unit.ledger.releases import DOCUMENT
 from tests.unit.service.small_release import (
     HIT,
     STABLE,
@@ -164,11 +166,31 @@ def test_a_halted_release_replays_and_refuses(small_release: SmallRelease) -> No
             assert isinstance(refused, BudgetExhaustedError)
             assert given == [replay(2, None, stable=False), replay(1, None, stable=False)]
             with pytest.raises(NotPublishedError):
-                service.classifier()
+                await service.classifier()
             assert service.budget()["phase"] == "halted"
         async with serving(small_release, []) as service:
             (conflict,) = await service.answer_many([ask(2, "late")])
             assert isinstance(conflict, IdempotencyConflictError)
+
+    run(test())
+
+
+def test_a_classifier_that_another_process_published_is_given_at_once(
+    small_release: SmallRelease,
+) -> None:
+    """Without a new query, and in a release that has halted, whatever publishes it is seen."""
+
+    async def test() -> None:
+        async with serving(small_release, [HIT, HIT]) as service:
+            await service.answer_many([ask(1), ask(2)])
+            ledger = small_release.ledger()
+            charge_classifier(small_release.configuration(), ledger)
+            with pytest.raises(NotPublishedError):
+                await service.classifier()
+            with ledger.transaction() as transaction:
+                transaction.append(ClassifierPublished(classifier=DOCUMENT))
+            assert (await service.classifier()).decode() == DOCUMENT
+            assert service.budget()["phase"] == "halted"
 
     run(test())
 
@@ -194,7 +216,7 @@ def test_the_classifier_follows_the_last_answer(small_release: SmallRelease) -> 
             head = service.ledger_head()
             await service.answer_many([ask(45, "not stored")])
             assert service.ledger_head() == head
-            assert b'"conclave-classifier"' in service.classifier()
+            assert b'"conclave-classifier"' in await service.classifier()
 
     run(test())
 
