@@ -13,7 +13,8 @@ query all 480 votes are one way, at distance 239, and on a split one the distanc
   that are 240 away from the other label.
 * ``sampling`` of one half leaves 240 chunks of 12 rows: an agreed query is at
   distance 119, a split one at 31 at most. The 8.4 charged are 9.1 on the sample, 5.2
-  of them for answers: w = 42, 51 scales below the one and 7 above the other.
+  of them for answers: w = 42, 51 scales below the one and 7 above the other. With the
+  sample's own labellings by stumps, all learners agree on what the stump says.
 """
 
 from __future__ import annotations
@@ -92,6 +93,19 @@ CASES = (
         3,
         (3.6, 4.8),
         size=240,
+    ),
+    Case(
+        "labellings of half of the rows",
+        {
+            "privacy": HALF,
+            "answers": {"ensemble": "240"},
+            "hypotheses": {"class": '"stumps"', "grid": '"private"'},
+        },
+        40,
+        3,
+        (3.6, 4.8),
+        size=240,
+        has_splits=False,
     ),
 )
 WITH_CUTOFF = tuple(case for case in CASES if case.has_splits)
