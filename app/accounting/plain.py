@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from app.errors import InvariantError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from dataclasses import Field
 
-    from _typeshed import DataclassInstance
+
+class Record(Protocol):
+    """Any dataclass, as the type checker sees it."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
 
-def to_plain(record: DataclassInstance) -> dict[str, str]:
+def to_plain(record: Record) -> dict[str, str]:
     """Write every field as a string; rationals, integers and names are exact so."""
     return {each.name: str(getattr(record, each.name)) for each in fields(record)}
 
