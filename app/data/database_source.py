@@ -87,8 +87,9 @@ def _engine(source: str) -> Engine:
         return create_engine(url, poolclass=NullPool, hide_parameters=True)
     except NoSuchModuleError:
         raise DataError(SOURCE, "names a kind of database that is not known") from None
-    except ModuleNotFoundError as error:
-        raise DataError(SOURCE, f"needs the driver {error.name}; install it") from None
+    except ImportError as error:
+        driver = error.name or "that the address names"
+        raise DataError(SOURCE, f"needs the driver {driver}; install it") from None
     except (ArgumentError, TypeError, ValueError):
         raise DataError(SOURCE, "is no SQLAlchemy URL such as sqlite:///people.db") from None
 

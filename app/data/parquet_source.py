@@ -38,6 +38,11 @@ _NUMBER_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_floating,
     pa.types.is_null,
 )
+# The library has no dictionary of these.
+_NARROW_DECIMALS: tuple[Callable[[pa.DataType], bool], ...] = (
+    pa.types.is_decimal32,
+    pa.types.is_decimal64,
+)
 _OTHER_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_decimal,
     pa.types.is_boolean,
@@ -131,6 +136,8 @@ def _cells(array: pa.Array, column: SourceColumn) -> Cells:
     if _is_one_of(_TEXT_TYPES, kind):
         # As bytes: what is not UTF-8 is then refused by its row, as in a CSV.
         array = array.cast(pa.large_binary())
+    if _is_one_of(_NARROW_DECIMALS, kind):
+        array = array.cast(pa.decimal128(kind.precision, kind.scale))
     coded = array.dictionary_encode()
     texts = [column.spell(value) for value in coded.dictionary.to_pylist()]
     codes = coded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)

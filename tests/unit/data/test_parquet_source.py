@@ -47,6 +47,8 @@ NUMBER_TYPES = [
     pa.uint16(),
     pa.int64(),
     pa.uint64(),
+    pa.decimal32(5, 4),
+    pa.decimal64(9, 4),
     pa.decimal128(9, 4),
     pa.decimal256(60, 4),
     pa.string(),
