@@ -122,11 +122,7 @@ def tree_dichotomies(
         depth: levels of tests.
         class_count: number of labels.
 
-    Raises:
-        ConfigurationError: too many outcomes of tests, by m and the schema.
-
     """
-    _refuse_outcomes(len(values), _test_count_bound(len(values), features))
     tests = _parting_tests(values, features)
     levels = depth if tests else 0
     cells = _all_cells(len(tests), depth=levels, class_count=class_count)
@@ -147,8 +143,12 @@ def tree_count_bound(
         depth: levels of tests.
         class_count: number of labels.
 
+    Raises:
+        ConfigurationError: more outcomes of tests than are held at once.
+
     """
     test_count = _test_count_bound(row_count, features)
+    _refuse_outcomes(row_count, test_count)
     node_count = (1 << depth) - 1
     return int(test_count**node_count * class_count ** (node_count + 1))
 

@@ -150,7 +150,7 @@ def test_too_many_are_refused_by_public_numbers() -> None:
     with pytest.raises(ConfigurationError, match=r"number about 10\^[0-9]+,"):
         dichotomy_class("trees", alike, COLUMNS, depth=16, class_count=2)
     with pytest.raises(ConfigurationError, match="ask up to 79999 tests"):
-        dichotomy_class("stumps", np.zeros((80_000, 1)), [NUMBER], depth=1, class_count=2)
+        dichotomy_count_bound("stumps", 80_000, [NUMBER], depth=1, class_count=2)
 
 
 def test_labels_and_kinds_that_there_are_not_are_refused() -> None:
