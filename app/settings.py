@@ -66,6 +66,8 @@ class Settings(Section):
         rules.check_learner(self.learner)
         rules.check_tests("hypotheses", self.hypotheses, self.hypotheses.tests, self.data)
         rules.check_tests("classifier", self.published, self.classifier.tests or {}, self.data)
+        rules.check_predictors("hypotheses", self.hypotheses, self.hypotheses.predictors)
+        rules.check_predictors("classifier", self.published, self.classifier.predictors)
         rules.check_size(self.answers, self.data)
         rules.check_ledger(self.ledger)
         return self

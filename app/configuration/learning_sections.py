@@ -16,7 +16,14 @@ CLASS_PATTERN = (
     r"^(thresholds|stumps|intervals|rectangles|halfspaces|trees|finite"
     r"|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)$"
 )
+PREDICTOR_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"
 ESTIMATOR_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*$"
+
+
+Predictors = Annotated[
+    tuple[Annotated[str, Field(pattern=PREDICTOR_PATTERN, max_length=200)], ...],
+    Field(max_length=10_000),
+]
 
 
 class HypothesesSettings(Section):
@@ -50,6 +57,13 @@ class HypothesesSettings(Section):
             "allows on the rows themselves, which costs Lemma L's charge."
         ),
     ] = "public"
+    predictors: Annotated[
+        Predictors,
+        Field(
+            description='Functions of a row, "package.module:function", that make up the class '
+            "finite."
+        ),
+    ] = ()
 
 
 class ClassifierSettings(Section):
@@ -76,6 +90,10 @@ class ClassifierSettings(Section):
         Tests | None,
         Field(description="Lists, by feature, of its cuts or categories; {} for none."),
     ] = None
+    predictors: Annotated[
+        Predictors | None,
+        Field(description="Functions of a row that make up the class finite."),
+    ] = None
 
     def inherit(
         self, hypotheses: HypothesesSettings, *, grids: Mapping[str, tuple[float, ...]]
@@ -97,6 +115,9 @@ class ClassifierSettings(Section):
                 "depth": self.depth or hypotheses.depth,
                 "bins": self.bins or hypotheses.bins,
                 "tests": {**grids, **tests} if self.bins is None else tests,
+                "predictors": (
+                    hypotheses.predictors if self.predictors is None else self.predictors
+                ),
             }
         )
 

@@ -189,6 +189,25 @@ def check_tests(section: str, chosen: HypothesesSettings, lists: Lists, data: Da
     _check_some_test(section, chosen, data)
 
 
+def check_predictors(
+    section: str, chosen: HypothesesSettings, written: Sequence[str] | None
+) -> None:
+    """The class finite has its functions, each once, and no other class has any.
+
+    Args:
+        section: ``hypotheses`` or ``classifier``.
+        chosen: the class, with what it inherits.
+        written: the import paths written in the section itself.
+
+    """
+    key = f"{section}.predictors"
+    _check_distinct(key, written or ())
+    if chosen.kind == "finite" and not chosen.predictors:
+        raise ConfigurationError(key, 'is required with class = "finite"')
+    if written and chosen.kind != "finite":
+        raise ConfigurationError(key, f'are for class = "finite", and it is "{chosen.kind}"')
+
+
 def check_size(answers: AnswersSettings, data: DataSettings) -> None:
     """Every learner of the ensemble needs a row."""
     if answers.ensemble != "auto" and data.rows is not None and answers.ensemble > data.rows:

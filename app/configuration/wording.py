@@ -44,6 +44,8 @@ PATTERN_PROBLEMS = {
     "release.name": "must not contain a slash",
     "hypotheses.class": 'must be a class of docs/settings.md or "package.module:Class"',
     "classifier.class": 'must be a class of docs/settings.md or "package.module:Class"',
+    "hypotheses.predictors": 'must be an import path such as "package.module:function"',
+    "classifier.predictors": 'must be an import path such as "package.module:function"',
     "learner.estimator": 'must be an import path such as "sklearn.tree.DecisionTreeClassifier"',
 }
 
@@ -86,5 +88,5 @@ def _problem(details: ErrorDetails) -> str:
     if kind in BOUNDED_PROBLEMS:
         return BOUNDED_PROBLEMS[kind].format(**context).replace("'", '"')
     if kind == "string_pattern_mismatch":
-        return PATTERN_PROBLEMS.get(_key(details), "is not well formed")
+        return PATTERN_PROBLEMS.get(_key(details).partition("[")[0], "is not well formed")
     return details["msg"]

@@ -19,6 +19,7 @@ from app.hypotheses.box_families import (
     box_dimension,
 )
 from app.hypotheses.enumerated_class import EnumeratedClass, refuse_labels, refuse_size
+from app.hypotheses.predictor_classes import FINITE, is_predictor_kind, predictor_class
 from app.hypotheses.threshold_class import ThresholdClass
 from app.hypotheses.tree_class import TreeClass
 from app.hypotheses.tree_list import tree_count_bound, tree_dichotomies
@@ -32,9 +33,10 @@ if TYPE_CHECKING:
     from app.hypotheses.binary_tests import BinaryTest
     from app.hypotheses.halfspace_lattice import Lattice
     from app.hypotheses.hypothesis_class import HypothesisClass
+    from app.hypotheses.predictor_classes import PredictorSource
     from app.hypotheses.public_columns import PublicColumn
 
-KINDS = ("thresholds", "stumps", "intervals", "rectangles", "halfspaces", "trees")
+KINDS = ("thresholds", "stumps", "intervals", "rectangles", "halfspaces", "trees", FINITE)
 TREE_KINDS = ("stumps", "trees")
 FEWER_POINTS = (
     'use a public grid (hypotheses.grid = "public"), a smaller sample, or leave a feature out by '
@@ -49,24 +51,32 @@ def hypothesis_class(
     depth: int,
     class_count: int,
     columns: Sequence[PublicColumn] = (),
+    predictors: PredictorSource | None = None,
+    public_values: NDArray[np.float64] | None = None,
 ) -> HypothesisClass:
     """Build the class ``kind`` over public tests.
 
     Args:
         kind: ``thresholds``, ``stumps`` (trees of depth 1), ``intervals``,
-            ``rectangles``, ``halfspaces`` or ``trees``.
+            ``rectangles``, ``halfspaces``, ``trees``, ``finite`` or
+            ``package.module:Class``.
         tests: the public tests; all kinds but trees and stumps use the
             numeric ones.  Without any test only the constants are left, as
             public points that are all alike leave them.
         depth: depth of ``trees``; the other kinds have their own.
         class_count: number of labels.
         columns: the public encoding of every feature, for halfspaces.
+        predictors: where a user's own predictors come from, for the last two.
+        public_values: encoded public points that a class of one's own may
+            depend on, shape ``(m, d)``; None where it may not.
 
     Raises:
         ConfigurationError: an unknown kind, more than two labels for a class
             of two sides, or more hypotheses than exact weights can serve.
 
     """
+    if is_predictor_kind(kind):
+        return predictor_class(_given(predictors, kind), public_values)
     _check_kind(kind, class_count)
     if kind in TREE_KINDS:
         levels = _levels(kind, depth) if tests else 0
@@ -89,6 +99,7 @@ def dichotomy_class(
     depth: int,
     class_count: int,
     features: Sequence[int] | None = None,
+    predictors: PredictorSource | None = None,
 ) -> EnumeratedClass:
     """Build the class of the dichotomies of private points by the whole class ``kind``.
 
@@ -99,6 +110,8 @@ def dichotomy_class(
         depth: depth of ``trees``.
         class_count: number of labels.
         features: indices of the features in use; None for all.
+        predictors: where a user's own predictors come from, whose class is
+            told nothing of the points.
 
     Returns:
         Exactly one hypothesis for every labelling of the points.  Secret, as
@@ -109,6 +122,8 @@ def dichotomy_class(
             much to list; it depends on public numbers only.
 
     """
+    if is_predictor_kind(kind):
+        return predictor_class(_given(predictors, kind)).restricted_to(values)
     bound = dichotomy_count_bound(
         kind, len(values), columns, depth=depth, class_count=class_count, features=features
     )
@@ -135,18 +150,21 @@ def dichotomy_count_bound(
     depth: int,
     class_count: int,
     features: Sequence[int] | None = None,
+    predictors: PredictorSource | None = None,
 ) -> int:
     """Bound the hypotheses that :func:`dichotomy_class` lists for any rows of a number.
 
     For thresholds and intervals on one feature, and for halfspaces, it is the
     number for points in general position.  Rectangles and trees are listed
     before those that label the points alike are told apart, and it is the
-    number listed.
+    number listed, as it is for predictors.
 
     Raises:
         ConfigurationError: an unknown kind, or labels that it cannot give.
 
     """
+    if is_predictor_kind(kind):
+        return predictor_class(_given(predictors, kind)).size
     _check_kind(kind, class_count)
     used = _used(columns, features)
     if kind in TREE_KINDS:
@@ -158,6 +176,13 @@ def dichotomy_count_bound(
 
         return dichotomy_bound(row_count, _lattice(columns, numeric).dimension)
     return box_count(kind, [max(0, row_count - 1)] * len(numeric))
+
+
+def _given(predictors: PredictorSource | None, kind: str) -> PredictorSource:
+    """Return where predictors come from, which a class of predictors must be told."""
+    if predictors is None:
+        raise ConfigurationError("hypotheses.class", f"{kind} needs its predictors")
+    return predictors
 
 
 def _check_kind(kind: str, class_count: int) -> None:

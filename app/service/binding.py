@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from app.errors import ReleaseMismatchError
+from app.service.predictor_code import code_digests
 
 if TYPE_CHECKING:
     from app.settings import Settings
@@ -31,7 +32,12 @@ UNBOUND: Final = frozenset(
 TARGETS: Final = frozenset({"answers.alpha", "answers.beta"})
 # Settings that ledgers opened by earlier versions do not know, with the value that is
 # what those versions did: at that value they are left out.
-LATER: Final[Mapping[str, str]] = {"privacy.sampling": "1", "hypotheses.grid": '"public"'}
+LATER: Final[Mapping[str, str]] = {
+    "privacy.sampling": "1",
+    "hypotheses.grid": '"public"',
+    "hypotheses.predictors": "[]",
+    "classifier.predictors": "[]",
+}
 BOUND_SECTIONS: Final = ("release", "data", "hypotheses", "learner", "privacy", "answers")
 DELTA_SHARES: Final[tuple[Literal["answers", "statistics"], ...]] = ("answers", "statistics")
 
@@ -51,6 +57,7 @@ def bound_parameters(settings: Settings) -> dict[str, str]:
     _flatten("classifier", published, bound)
     for name in DELTA_SHARES:
         bound[f"privacy.delta_shares.{name}"] = str(settings.privacy.delta_share(name))
+    bound |= code_digests(settings)
     return {
         key: text for key, text in bound.items() if key not in unbound and LATER.get(key) != text
     }

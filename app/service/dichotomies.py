@@ -12,6 +12,7 @@ from app.data.binary_tests import public_tests
 from app.data.public_columns import public_columns
 from app.hypotheses.enumerated_class import refuse_size
 from app.hypotheses.registry import FEWER_POINTS, dichotomy_class, dichotomy_count_bound
+from app.service.predictor_code import predictor_source
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,6 +32,7 @@ def dichotomy_bound(settings: Settings, row_count: int) -> int:
         depth=section.depth,
         class_count=len(settings.data.classes),
         features=_features(settings),
+        predictors=predictor_source("hypotheses", section, settings.data.public_schema()),
     )
 
 
@@ -63,6 +65,7 @@ def private_dichotomies(settings: Settings, values: NDArray[np.float64]) -> Enum
         depth=section.depth,
         class_count=len(settings.data.classes),
         features=_features(settings),
+        predictors=predictor_source("hypotheses", section, settings.data.public_schema()),
     )
 
 

@@ -9,7 +9,9 @@ from app.accounting.composition import Charge, Mechanism, Shares, charges
 from app.data.binary_tests import classifier_tests, public_tests
 from app.data.public_columns import public_columns
 from app.errors import ConfigurationError
+from app.hypotheses.predictor_classes import is_predictor_kind
 from app.hypotheses.registry import KINDS, hypothesis_class
+from app.service.predictor_code import predictor_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +49,7 @@ def public_class(settings: Settings) -> HypothesisClass:
     section = settings.hypotheses
     schema = settings.data.public_schema()
     tests = public_tests(schema, bins=section.bins, listed=section.tests)
-    return _class_over(settings, section, tests)
+    return _class_over(settings, "hypotheses", section, tests)
 
 
 def published_class(settings: Settings, public_values: NDArray[np.float64]) -> HypothesisClass:
@@ -65,7 +67,7 @@ def published_class(settings: Settings, public_values: NDArray[np.float64]) -> H
         listed=section.tests,
         public_values=public_values,
     )
-    hypotheses = _class_over(settings, section, tests)
+    hypotheses = _class_over(settings, "classifier", section, tests, public_values=public_values)
     return hypotheses.restricted_to(hypotheses.encode(public_values))
 
 
@@ -86,19 +88,28 @@ def refuse_unknown(settings: Settings) -> None:
         ("answers.after", answers.after, SUCCESSORS),
         ("answers.on_cutoff", answers.on_cutoff, SUCCESSORS),
     ):
-        if value not in known:
+        if value not in known and not is_predictor_kind(value):
             choices = ", ".join(f'"{name}"' for name in known)
             problem = f'"{value}" is not served by this version; it serves {choices}'
             raise ConfigurationError(key, problem)
 
 
 def _class_over(
-    settings: Settings, section: HypothesesSettings, tests: Sequence[BinaryTest]
+    settings: Settings,
+    name: str,
+    section: HypothesesSettings,
+    tests: Sequence[BinaryTest],
+    *,
+    public_values: NDArray[np.float64] | None = None,
 ) -> HypothesisClass:
+    """Return the class of a section, by its name, over public tests and points."""
+    schema = settings.data.public_schema()
     return hypothesis_class(
         section.kind,
         tests,
         depth=section.depth,
         class_count=len(settings.data.classes),
-        columns=public_columns(settings.data.public_schema()),
+        columns=public_columns(schema),
+        predictors=predictor_source(name, section, schema),
+        public_values=public_values,
     )

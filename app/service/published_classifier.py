@@ -16,9 +16,16 @@ from app.errors import InvariantError, invariant
 from app.hypotheses.boxes import Boxes
 from app.hypotheses.enumerated_class import EnumeratedHypothesis
 from app.hypotheses.halfspaces import Halfspaces
+from app.hypotheses.predictors import Predictors, PublicFeature
 from app.hypotheses.threshold_class import ThresholdClass
 from app.hypotheses.tree_class import TreeClass
 from app.hypotheses.trees import Tree
+from app.service.published_predictor import (
+    PredictorDocument,
+    PublishedPredictor,
+    described,
+    rebuilt,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +102,8 @@ class Condition(TypedDict, total=False):
 class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     """The whole classifier, enough to predict without anything else.
 
-    Version 1 has a ``tree``; version 2 has a ``halfspace`` in its place.
+    Version 1 has a ``tree``; version 2 has in its place a ``halfspace``, or a
+    ``predictor`` of the operator's own, which its code predicts by.
     """
 
     format: str
@@ -107,6 +115,7 @@ class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     features: tuple[FeatureDocument, ...]
     tree: NodeDocument | None = None
     halfspace: HalfspaceDocument | None = None
+    predictor: PredictorDocument | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +124,12 @@ class PublishedClassifier:
 
     document: ClassifierDocument
     json: bytes
+    predictor: PublishedPredictor | None = None
 
     def predict(self, vector: Vector) -> str:
         """Return the label of one feature vector in schema order."""
+        if self.predictor is not None:
+            return self.predictor.predict(vector)
         if self.document.halfspace is not None:
             return self.document.classes[int(_holds_point(self.document.halfspace, vector))]
         node = self.document.tree
@@ -162,6 +174,8 @@ def publish_drawn(
     if isinstance(listed, Halfspaces):
         halfspace = msgspec.convert(listed.describe(0), HalfspaceDocument)
         return _published(release, schema, halfspace=halfspace)
+    if isinstance(listed, Predictors):
+        return _published(release, schema, predictor=described(listed))
     message = "what is published is a hypothesis of a class"
     raise InvariantError(message)
 
@@ -177,7 +191,7 @@ def read_published(event: ClassifierPublished) -> PublishedClassifier:
     """Read a classifier from the entry that published it."""
     document = msgspec.json.decode(event.classifier, type=ClassifierDocument)
     invariant(document.format == FORMAT, "a published classifier names its format")
-    return PublishedClassifier(document, event.classifier.encode())
+    return PublishedClassifier(document, event.classifier.encode(), _predictor(document))
 
 
 def _published(
@@ -186,8 +200,9 @@ def _published(
     *,
     tree: NodeDocument | None = None,
     halfspace: HalfspaceDocument | None = None,
+    predictor: PredictorDocument | None = None,
 ) -> PublishedClassifier:
-    """Write the document around a tree, or around a halfspace."""
+    """Write the document around a tree, a halfspace or a predictor."""
     document = ClassifierDocument(
         format=FORMAT,
         version=TREE_VERSION if tree is not None else HYPOTHESIS_VERSION,
@@ -198,8 +213,25 @@ def _published(
         features=tuple(_feature_document(feature) for feature in schema.features),
         tree=tree,
         halfspace=halfspace,
+        predictor=predictor,
     )
-    return PublishedClassifier(document, msgspec.json.encode(document))
+    return PublishedClassifier(document, msgspec.json.encode(document), _predictor(document))
+
+
+def _predictor(document: ClassifierDocument) -> PublishedPredictor | None:
+    """Rebuild the predictor of a document that has one."""
+    if document.predictor is None:
+        return None
+    features = [
+        PublicFeature(name=feature.name, bounds=feature.bounds, categories=feature.categories)
+        for feature in document.features
+    ]
+    return rebuilt(
+        document.predictor,
+        features=features,
+        classes=document.classes,
+        missing=document.missing,
+    )
 
 
 def _feature_document(feature: Feature) -> FeatureDocument:

@@ -11,6 +11,8 @@ import pytest
 from app.hypotheses.box_families import axes_of, box_class
 from app.hypotheses.halfspaces import grid_halfspaces
 from app.hypotheses.hypothesis_list import count_errors, distinct_on
+from app.hypotheses.predictor_classes import PredictorSource, predictor_class
+from app.hypotheses.predictors import PublicFeature
 from app.hypotheses.public_columns import PublicColumn
 from app.hypotheses.registry import dichotomy_class
 from app.noise.scripted import ScriptedNoise, seeded_words
@@ -36,6 +38,18 @@ CLASSES = {
     "stumps of three labels": dichotomy_class(
         "stumps", VALUES[:4], COLUMNS, depth=1, class_count=3
     ),
+    "predictors of one's own": predictor_class(
+        PredictorSource(
+            section="hypotheses",
+            kind="tests.unit.hypotheses.own_predictors:Steps",
+            features=(
+                PublicFeature(name="age", bounds=(-2.0, 9.0)),
+                PublicFeature(name="home", categories=("town",)),
+                PublicFeature(name="hours", bounds=(-2.0, 9.0)),
+            ),
+            classes=("no", "yes"),
+        )
+    ),
 }
 
 pytestmark = pytest.mark.parametrize("listed", CLASSES.values(), ids=CLASSES)
@@ -58,7 +72,7 @@ def test_a_row_is_read_and_labelled_alone(listed: EnumeratedClass) -> None:
     together = hypotheses.encode(VALUES)
     for index in range(len(VALUES)):
         alone = hypotheses.encode(VALUES[index : index + 1])
-        assert np.array_equal(alone, together[index : index + 1])
+        assert np.array_equal(alone, together[index : index + 1], equal_nan=True)
         labels = hypotheses.predict(alone)[:, 0]
         assert np.array_equal(labels, hypotheses.predict(together)[:, index])
 

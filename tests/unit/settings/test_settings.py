@@ -199,6 +199,17 @@ def test_the_classifier_inherits_what_it_does_not_say(tmp_path: Path) -> None:
     assert grids.tests == {"age": (25.0, 35.0, 50.0)}
 
 
+def test_the_classifier_has_the_predictors_of_its_class(tmp_path: Path) -> None:
+    """They are inherited, replaced, and left unused by another class."""
+    finite = '"finite"\npredictors = ["a:b", "a.c:d"]'
+    path = write(tmp_path, spoil('"trees"', finite))
+    assert load_settings(path, {}).published.predictors == ("a:b", "a.c:d")
+    own = {"CONCLAVE_CLASSIFIER__PREDICTORS": '["e:f"]'}
+    assert load_settings(path, own).published.predictors == ("e:f",)
+    trees = load_settings(path, {"CONCLAVE_CLASSIFIER__CLASS": "trees"})
+    assert trees.published.kind == "trees"
+
+
 def test_the_classifier_says_what_it_does_not_inherit(tmp_path: Path) -> None:
     """Keys in [classifier] win; its own bins replace the public grids of features."""
     text = RIGHT + LISTS + "[classifier]\ndepth = 3\nbins = 8\ntests = {}\n"
