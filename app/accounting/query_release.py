@@ -44,6 +44,8 @@ PART_GRID: Final = 1 << 20
 FAILURE_PARTS: Final = 3
 # A query is (1+h)/2, and half of the accuracy is the public points' own.
 ACCURACY_PARTS: Final = 4
+# What U updates leave is, on ordinary data, so many times less than on the worst.
+WORST_CASE_FACTOR: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +214,24 @@ def calibrate_accuracy(
     reached = float(min(candidate.accuracy for candidate in candidates))
     problem = f"{float(accuracy)} is out of reach: this share and these rows reach {reached:.3g}"
     raise ConfigurationError(ACCURACY_KEY, problem)
+
+
+def balanced_update_count(budget: QueryReleaseBudget) -> int:
+    """Return as many updates as noise allows before it outweighs what they would mend.
+
+    Few updates leave errors that are not mended, many need noise: the most of a ladder
+    of numbers whose ``threshold + L`` is at most a sixth of ``n sqrt(ln C / 2U)``, which
+    is what U updates leave where each gains as little as it can; at least 1.  It
+    promises nothing; it is a function of public numbers.
+    """
+    chosen = 1
+    for updates in _ladder(budget):
+        spread = math.sqrt(math.log(budget.cell_count) / (2 * updates))
+        error = calibrate(budget, update_count=updates).error_count
+        if error * WORST_CASE_FACTOR > spread * budget.row_count:
+            break
+        chosen = updates
+    return chosen
 
 
 def check(calibration: QueryReleaseCalibration) -> None:

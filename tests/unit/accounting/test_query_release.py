@@ -13,6 +13,7 @@ from app.accounting.query_release import (
     UPDATE_COUNT_MAX,
     QueryReleaseBudget,
     QueryReleaseCalibration,
+    balanced_update_count,
     calibrate,
     calibrate_accuracy,
     check,
@@ -165,6 +166,31 @@ def test_an_accuracy_out_of_reach_says_what_is_reached() -> None:
         calibrate_accuracy(given, accuracy=Fraction(1, 1000))
     reached = Fraction(str(refused.value).split()[-1])
     assert calibrate_accuracy(given, accuracy=reached * Fraction(101, 100)).lasts
+
+
+@pytest.mark.parametrize(
+    ("changes", "updates"),
+    [
+        ({"row_count": 100}, 1),  # even one update is more noise than it mends
+        ({"query_count": 500}, 14),
+        ({"query_count": 500, "row_count": 300_000}, 74),
+        ({"query_count": 4, "row_count": 10**7}, 4),  # an answer for every query
+        ({"query_count": 500, "cell_count": 1}, 1),  # nothing to learn
+    ],
+)
+def test_updates_are_as_many_as_noise_allows(changes: dict[str, int], updates: int) -> None:
+    """The number grows with the rows, is one where they are few, and no more than the queries."""
+    assert balanced_update_count(budget(**changes)) == updates
+
+
+def test_one_more_step_of_updates_would_be_mostly_noise() -> None:
+    """The number chosen satisfies the rule, and the next one tried does not."""
+    given = budget(query_count=500)
+    chosen = balanced_update_count(given)
+    for updates, allowed in ((chosen, True), (chosen + 1 + chosen // 4, False)):
+        error = calibrate(given, update_count=updates).error_count
+        left = given.row_count * math.sqrt(math.log(given.cell_count) / (2 * updates))
+        assert (6 * error <= left) is allowed
 
 
 @pytest.mark.parametrize(
