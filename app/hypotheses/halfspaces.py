@@ -209,20 +209,6 @@ def _as_class(halfspaces: Halfspaces) -> EnumeratedClass:
     return EnumeratedClass(halfspaces, dimension)
 
 
-def one_halfspace(lattice: Lattice, levels: Sequence[tuple[Sequence[int], int]]) -> Halfspaces:
-    """Rebuild one halfspace from its description.
-
-    Args:
-        lattice: the features and bounds described.
-        levels: weights and offset of each level described, in order.
-
-    """
-    rows = np.zeros((1, lattice.dimension, lattice.dimension + 1), dtype=np.int64)
-    for level, (weights, offset) in enumerate(levels):
-        rows[0, level] = [*weights, offset]
-    return Halfspaces(lattice, rows, np.full(1, 0.5))
-
-
 def _labels(
     levels: NDArray[np.int64], points: NDArray[np.int64], scratch: NDArray[np.int64]
 ) -> NDArray[np.bool_]:

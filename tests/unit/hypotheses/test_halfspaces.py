@@ -20,7 +20,6 @@ from app.hypotheses.halfspaces import (
     dichotomy_bound,
     grid_halfspaces,
     halfspace_dichotomies,
-    one_halfspace,
     over,
 )
 from app.hypotheses.hypothesis_list import count_errors
@@ -178,19 +177,6 @@ def test_a_stranger_predicts_from_the_description(dimension: int) -> None:
     for index in chosen:
         description = dict(halfspaces.describe(int(index)))
         assert [predicted(description, row) for row in rows] == labels[index].tolist()
-
-
-def test_a_halfspace_is_rebuilt_from_its_description() -> None:
-    """One read back predicts as the one described, the constants included."""
-    halfspaces = grid_halfspaces(cuts(0, 4) + cuts(2, 4), COLUMNS).hypotheses
-    points = np.random.default_rng(GENERATOR_SEED).integers(0, 65537, size=(300, 2))
-    for index in (0, 1, 2, 17, len(halfspaces) - 1):
-        described: dict[str, Any] = dict(halfspaces.describe(index))
-        levels = [(level["weights"], level["offset"]) for level in described["levels"]]
-        again = one_halfspace(PLANE, levels)
-        one = halfspaces.take(np.array([index]))
-        assert again.predict(points).tolist() == one.predict(points).tolist()
-        assert again.describe(0) == described
 
 
 def test_taking_keeps_the_order_and_repeats() -> None:

@@ -144,6 +144,18 @@ SPOILED = [
         "hypotheses.class: intervals needs a test of a number",
     ),
     ('"trees"', '"rectangles"', "hypotheses.class: rectangles needs tests of two numbers"),
+    ('"trees"', '"finite"', 'hypotheses.predictors: is required with class = "finite"'),
+    (
+        '"trees"',
+        '"finite"\npredictors = ["a:b", "a:c", "a:b"]',
+        "hypotheses.predictors[2]: is the same as hypotheses.predictors[0]",
+    ),
+    (
+        '"trees"',
+        '"finite"\npredictors = ["a:b", "a.b"]',
+        'hypotheses.predictors[1]: must be an import path such as "package.module:function"',
+    ),
+    ('"trees"', '"finite"\npredictors = "a:b"', "hypotheses.predictors: must be a list"),
 ]
 
 # What is added below [hypotheses], and the line after "conclave: ".
@@ -151,6 +163,15 @@ ADDED = [
     ('tests = { "a\\nb" = [1] }', r"'hypotheses.tests.a\nb': names no feature of data.features"),
     ("depht = 2", "hypotheses.depht: is not a known key"),
     ("depth = 0", "hypotheses.depth: must be at least 1"),
+    (
+        'predictors = ["a:b"]',
+        'hypotheses.predictors: are for class = "finite", and it is "trees"',
+    ),
+    (
+        '[classifier]\npredictors = ["a:b"]',
+        'classifier.predictors: are for class = "finite", and it is "trees"',
+    ),
+    ('[classifier]\nclass = "finite"', 'classifier.predictors: is required with class = "finite"'),
     ("bins = 1", "hypotheses.bins: must be at least 2"),
     ("tests = { height = [1] }", "hypotheses.tests.height: names no feature of data.features"),
     ('tests = { age = ["x"] }', "hypotheses.tests.age[0]: must be a number"),
