@@ -127,10 +127,14 @@ class AnswersSettings(Section):
     after: Annotated[Successor, Field(description="What follows query m.")] = "classifier"
     on_cutoff: Annotated[Successor, Field(description="What follows unstable answer T.")] = "halt"
     alpha: Annotated[
-        Number, Unit("error rate"), Field(gt=0, lt=1, description="Accuracy target of planning.")
+        Number,
+        Unit("error rate"),
+        Field(gt=0, lt=1, description="Accuracy target of planning, and of calibration paper."),
     ] = 0.1
     beta: Annotated[
-        Number, Unit("probability"), Field(gt=0, lt=1, description="Failure allowed by planning.")
+        Number,
+        Unit("probability"),
+        Field(gt=0, lt=1, description="Failure allowed by planning, and by calibration paper."),
     ] = 0.05
     reply_padding_milliseconds: Annotated[
         Whole | None,

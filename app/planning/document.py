@@ -79,8 +79,8 @@ def _verdict_document(plan: Plan) -> Document:
     best = plan.best
     return {
         "feasible": plan.feasible,
-        "reasons": plan.answers.reasons,
-        "advice": plan.answers.advice,
+        "reasons": plan.reasons,
+        "advice": plan.advice,
         "notes": plan.notes,
         "calibration": plan.request.calibration,
         "mechanism": plan.request.mechanism,

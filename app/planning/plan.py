@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from app.accounting.amplification import relabel_parameter
 from app.accounting.composition import Mechanism
 from app.accounting.paper import public_query_count
+from app.hypotheses.enumerated_class import SIZE_MAX
 from app.planning.comparison import NOISY_VOTE, best_mechanism, votes_needed
 from app.planning.noisy_vote_plan import plan_noisy_vote
 from app.planning.paper_plan import plan_paper
@@ -37,6 +38,8 @@ class Plan:
         excess_errors: bound on the excess error rate of each drawn hypothesis, by
             mechanism, at failure probability beta; empty where n is unknown.
         votes_needed: k that each mechanism wants at this budget, by its name.
+        reasons: why it cannot work, in plain sentences.
+        advice: what to change then.
         notes: what else to know.
 
     """
@@ -47,12 +50,14 @@ class Plan:
     public_query_count: int
     excess_errors: dict[Mechanism, float]
     votes_needed: dict[str, int]
+    reasons: tuple[str, ...]
+    advice: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
     def feasible(self) -> bool:
         """Whether it can work at the n given, where one is given."""
-        return not self.answers.reasons
+        return not self.reasons
 
     @property
     def best(self) -> str | None:
@@ -79,6 +84,7 @@ def plan_release(request: PlanRequest) -> Plan:
         )
     )
     needed = _compare(request, answers)
+    listing_reasons, listing_advice = _listing(request)
     return Plan(
         request=request,
         answers=answers,
@@ -86,6 +92,8 @@ def plan_release(request: PlanRequest) -> Plan:
         public_query_count=public_queries,
         excess_errors=excess_errors,
         votes_needed=needed,
+        reasons=answers.reasons + listing_reasons,
+        advice=answers.advice + listing_advice,
         notes=answers.notes
         + _excess_notes(request, excess_errors)
         + _public_query_notes(request, public_queries)
@@ -151,6 +159,22 @@ def _compare(request: PlanRequest, answers: Verdict) -> dict[str, int]:
         return votes_needed(request, charge.epsilon, charge.delta, known=None)
     known = None if answers.stability is None else answers.stability.calibration
     return votes_needed(request, budget.answers_epsilon, budget.answers_delta, known=known)
+
+
+def _listing(request: PlanRequest) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Say where a private grid has more labellings than can be listed, and what helps."""
+    count = request.relabel_hypothesis_count
+    if request.budget is None or not request.budget.relabel_is_private or count <= SIZE_MAX:
+        return (), ()
+    reason = (
+        f"the sample of n' = {request.sampled_row_count} rows may have {count} labellings by the"
+        f" class, and at most {SIZE_MAX} can be listed"
+    )
+    advice = (
+        'set hypotheses.grid = "public", privacy.sampling lower, or leave a feature out by an'
+        " empty list of its tests"
+    )
+    return (reason,), (advice,)
 
 
 def _excess_notes(request: PlanRequest, excess_errors: dict[Mechanism, float]) -> tuple[str, ...]:

@@ -95,10 +95,21 @@ def test_too_small_a_sample_is_advised_a_larger_one() -> None:
     assert "the sample of n' = 300" in starved.answers.reasons[0]
 
 
+def test_a_private_grid_of_too_many_labellings_is_infeasible() -> None:
+    """More than can be listed are told with their bound and what brings it down."""
+    shares = Shares(relabel=Fraction(1, 4), answers=Fraction(1, 2), classifier=Fraction(1, 4))
+    plan = plan_release(request(shares, private=True, relabel_hypothesis_count=1 << 21))
+    assert not plan.feasible
+    (reason,) = plan.reasons
+    assert "may have 2097152 labellings" in reason
+    assert "hypotheses.grid" in plan.advice[0]
+
+
 def test_a_private_grid_is_planned_at_its_parameter() -> None:
     """What the draw runs at is what Lemma L leaves of its part."""
     shares = Shares(relabel=Fraction(1, 4), answers=Fraction(1, 2), classifier=Fraction(1, 4))
-    public, private = plan_release(request(shares)), plan_release(request(shares, private=True))
+    public = plan_release(request(shares, relabel_hypothesis_count=1000))
+    private = plan_release(request(shares, private=True, relabel_hypothesis_count=1000))
     assert public.relabel_parameter == 2
     assert private.relabel_parameter == pytest.approx(2 * math.log(math.e - 1))
     assert private.excess_errors[Mechanism.RELABEL] > public.excess_errors[Mechanism.RELABEL]
