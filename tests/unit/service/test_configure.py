@@ -5,25 +5,15 @@ from __future__ import annotations
 import pytest
 
 from app.errors import ConfigurationError
-from app.hypotheses.registry import KINDS
 from app.service.configure import configure, warn_if_infeasible
 from tests.unit.service.small_release import SmallRelease
 
-QUOTED = '"{}"'.format
 SERVED = "is not served by this version; it serves"
 
 
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        (
-            {"hypotheses__class": "finite"},
-            f'hypotheses.class: "finite" {SERVED} {", ".join(map(QUOTED, KINDS))}',
-        ),
-        (
-            {"classifier__class": "finite"},
-            f'classifier.class: "finite" {SERVED} {", ".join(map(QUOTED, KINDS))}',
-        ),
         ({"answers__after": "student"}, f'answers.after: "student" {SERVED} "halt", "classifier"'),
         (
             {"answers__on_cutoff": "student"},
