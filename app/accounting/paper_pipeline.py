@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +26,7 @@ from app.accounting.paper import (
     refuse_out_of_range,
 )
 from app.accounting.pipeline import PipelineBudget, check
+from app.accounting.profile_inequality import precise_context, to_decimal
 from app.accounting.pure_composition import COUNT_MAX, composed_delta
 from app.errors import ConfigurationError, InvariantError
 
@@ -75,7 +77,9 @@ def paper_budget(
     """
     if answers is None:
         return None
-    found = printed(targets, relabel=relabel, answers=answers)
+    epsilon_hat, delta_hat = _budget_of_a_copy(
+        printed(targets, relabel=relabel, answers=answers), answers.delta
+    )
     budget = PipelineBudget(
         sampling_rate=pipeline_epsilon(relabel, answers) / SAMPLING_DIVISOR,
         relabel_epsilon=(
@@ -83,8 +87,8 @@ def paper_budget(
         ),
         relabel_delta=relabel.delta if relabel else Fraction(0),
         relabel_is_private=private_grid and relabel is not None,
-        answers_epsilon=_below(found.epsilon_hat),
-        answers_delta=_below(found.delta_hat),
+        answers_epsilon=epsilon_hat,
+        answers_delta=delta_hat,
         copies=copies_max(answers.delta),
         copies_delta=answers.delta / 2,
     )
@@ -127,7 +131,7 @@ def paper_calibration(
     if found.cutoff > COUNT_MAX:
         problem = f"gives a cutoff of T = {found.cutoff}, and at most {COUNT_MAX} are accounted"
         raise ConfigurationError("answers.alpha", f"{problem}: set it or answers.queries lower")
-    calibration = _on_rationals(found)
+    calibration = _on_rationals(found, answers.delta)
     try:
         svt.check(calibration)
     except InvariantError:
@@ -187,10 +191,23 @@ def _relabel_cost(*, private_grid: bool, class_count: int) -> Fraction:
     )
 
 
-def _on_rationals(found: PaperParameters) -> svt.SvtCalibration:
+def _budget_of_a_copy(found: PaperParameters, delta: Fraction) -> tuple[Fraction, Fraction]:
+    """Return epsilon-hat and delta-hat as rationals, rounded down.
+
+    They are worked out again in decimals, so that a restart on another machine, whose
+    logarithm may differ in its last digit, finds the very same.
+    """
+    with localcontext(precise_context()):
+        group, copies = Decimal(min(1.0, found.epsilon_prime)), (2 / to_decimal(delta)).ln()
+        epsilon_hat = Fraction(group / copies)
+        delta_hat = Fraction(to_decimal(delta) / (2 * group.exp() * copies))
+    return epsilon_hat * (1 - DOUBLE_ERROR), delta_hat * (1 - DOUBLE_ERROR)
+
+
+def _on_rationals(found: PaperParameters, answers_delta: Fraction) -> svt.SvtCalibration:
     """Round scales and threshold up, budgets down; delta goes first to the hits."""
     scale = _on_grid_above(found.laplace_scale)
-    epsilon, delta = _below(found.epsilon_hat), _below(found.delta_hat)
+    epsilon, delta = _budget_of_a_copy(found, answers_delta)
     hits = composed_delta(epsilon_each=2 / scale, count=found.cutoff, epsilon=epsilon)
     return svt.SvtCalibration(
         epsilon=epsilon,
@@ -203,10 +220,6 @@ def _on_rationals(found: PaperParameters) -> svt.SvtCalibration:
         delta_svt=Fraction(hits),
         delta_release=delta - Fraction(hits),
     )
-
-
-def _below(printed_value: float) -> Fraction:
-    return Fraction(printed_value) * (1 - DOUBLE_ERROR)
 
 
 def _on_grid_above(scale: float) -> Fraction:

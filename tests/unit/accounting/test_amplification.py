@@ -59,6 +59,16 @@ def test_sampling_every_row_costs_the_inner_charge_rounded_up() -> None:
     assert 1 <= found < 1 + Fraction(1, 1 << 70)
 
 
+@pytest.mark.parametrize("row_count", [2, 5, 100])
+def test_randomised_response_on_a_sample_costs_exactly_the_bound(row_count: int) -> None:
+    """One row of n, answered truthfully with odds e^epsilon, attains the sampled charge."""
+    truthful = math.e**2 / (1 + math.e**2)
+    without, rate = 1 - truthful, Fraction(1, row_count)
+    with_one = float(rate) * truthful + (1 - float(rate)) * without
+    charged = sampled_epsilon(inner_epsilon=Fraction(2), rate=rate)
+    assert math.log(with_one / without) == pytest.approx(float(charged), rel=1e-12)
+
+
 def test_sampled_delta_is_the_rate_times_delta() -> None:
     """Delta is scaled exactly."""
     assert sampled_delta(inner_delta=Fraction(1, 10), rate=Fraction(1, 3)) == Fraction(1, 30)
