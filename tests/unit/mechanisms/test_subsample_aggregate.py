@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError
-from app.mechanisms.subsample_aggregate import aggregate
+from app.mechanisms.subsample_aggregate import Tally, aggregate, tally
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,12 @@ def test_what_is_no_table_of_votes_is_refused(votes: list[object], claim: str) -
     """Another shape, and a negative count, raise."""
     with pytest.raises(InvariantError, match=claim):
         aggregate(np.array(votes, dtype=np.int64))
+
+
+def test_a_tally_holds_what_each_mechanism_takes() -> None:
+    """Plurality, distance and counts of every row, in plain integers."""
+    votes = np.array([[3, 9, 0], [4, 4, 4]], dtype=np.int64)
+    assert tally(votes) == [Tally(1, 2, (3, 9, 0)), Tally(0, 0, (4, 4, 4))]
+    assert tally(np.empty((0, 2), dtype=np.int64)) == []
+    (first, _) = tally(votes)
+    assert {type(count) for count in (first.plurality, first.distance, *first.counts)} == {int}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.errors import InvariantError
-from app.mechanisms import stability, universal
+from app.mechanisms import noisy_vote, sparse_vector, stability, universal
 from app.mechanisms.subsample_aggregate import Tally
 from app.mechanisms.universal import Outcome, Parameters, Phase, Sequel, State, phase, step
 from app.noise.scripted import ScriptedNoise
+from tests.unit.mechanisms.prescribed import NOTHING, PrescribedGaussian, PrescribedLaplace
 
 HIT, STABLE = 0, (1 << 64) - 1
 HALT, CLASSIFIER = Sequel.HALT, Sequel.CLASSIFIER
@@ -150,3 +153,67 @@ def test_parameters_that_cannot_run_are_refused(changed: dict[str, int], claim: 
     """A single class and a negative limit raise."""
     with pytest.raises(InvariantError, match=claim):
         parameters(**changed)  # type: ignore[arg-type]  # the names differ by case
+
+
+def sparse(*noises: int, drawn: tuple[int, ...] = (), refreshed: bool = True) -> Parameters:
+    """Return parameters over the sparse vector: threshold 10, T = 2, prescribed noise."""
+    answering = sparse_vector.Parameters(
+        threshold=10,
+        threshold_noise=PrescribedLaplace(drawn),
+        query_noise=PrescribedLaplace(noises),
+        cutoff=2,
+        refreshed=refreshed,
+    )
+    return replace(parameters(), answering=answering)
+
+
+def test_the_sparse_vector_keeps_its_noise_in_the_state() -> None:
+    """It is drawn at the start, stays with a release, and is the next one after a hit."""
+    given = sparse(0, 0, drawn=(3, -4))
+    state = universal.initial_state(given, NOTHING)
+    assert state.private_threshold_noise == 3
+    state, outcome = step(given, state, tally(1, 14), NOTHING)
+    assert (state.private_threshold_noise, outcome) == (3, Outcome(1, stable=True))
+    state, outcome = step(given, state, tally(1, 13), NOTHING)
+    assert (state.private_threshold_noise, outcome) == (-4, Outcome(None, stable=False))
+    assert (state.answered_count, state.unstable_count) == (2, 1)
+
+
+@pytest.mark.parametrize("refreshed", [False, True])
+def test_the_sparse_vector_ends_at_its_cutoff(*, refreshed: bool) -> None:
+    """Its T is the run's, whether or not a hit ends an epoch."""
+    given = sparse(refreshed=refreshed)
+    assert (given.cutoff, given.is_refreshed) == (2, refreshed)
+    assert phase(given, State(3, 1)) is Phase.ENSEMBLE
+    assert phase(given, State(3, 2)) is Phase.HALTED
+
+
+def test_the_sparse_vector_does_not_answer_without_its_noise() -> None:
+    """A state that has lost it raises, and draws none in its place."""
+    with pytest.raises(InvariantError, match="kept while it answers"):
+        step(sparse(), State(), tally(1, 99), NOTHING)
+
+
+def test_the_threshold_noise_is_not_shown() -> None:
+    """No text of a state has it."""
+    assert "271828" not in repr(State(private_threshold_noise=271828))
+
+
+def test_the_noisy_vote_answers_from_the_counts() -> None:
+    """Every answer is stable, no cutoff ends the run, and its limit does."""
+    answering = noisy_vote.Parameters(
+        vote_noise=PrescribedGaussian([0, -3]), class_count=2, ensemble_size=9, answer_limit=2
+    )
+    given, state = replace(parameters(limit=2), answering=answering), State()
+    assert (given.cutoff, given.is_refreshed) == (None, False)
+    assert universal.initial_state(given, NOTHING) == state
+    for label in (1, 0):
+        state, outcome = step(given, state, Tally(1, 0, (4, 5)), NOTHING)
+        assert outcome == Outcome(label, stable=True)
+    assert phase(given, state) is Phase.CLASSIFIER
+
+
+def test_without_answers_there_is_no_cutoff() -> None:
+    """Nothing inside has neither a count of unstable answers nor epochs."""
+    without = replace(parameters(), answering=None)
+    assert (without.cutoff, without.is_refreshed) == (None, False)
