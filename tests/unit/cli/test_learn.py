@@ -147,7 +147,7 @@ def test_every_class_is_learned(
     (tmp_path / "rows.csv").write_text("age,dose,answer\n" + "".join(lines), encoding="utf-8")
     points = "".join(f"{age},{dose}\n" for age, dose in rows[:30])
     (tmp_path / "public.csv").write_text(f"age,dose\n{points}", encoding="utf-8")
-    options = ["--public", tmp_path / "public.csv"] if learner == "semi-private" else []
+    options = ("--public", str(tmp_path / "public.csv")) if learner == "semi-private" else ()
     assert learn(tmp_path, *options) == 0
     published = read_published(ClassifierPublished(classifier=capsys.readouterr().out))
     right = sum(
