@@ -15,7 +15,7 @@ import numpy as np
 
 from app.errors import ConfigurationError, invariant
 from app.hypotheses.hypothesis_list import distinct_on
-from app.hypotheses.tree_weights import FUNCTION_ROUNDOFFS, UNIT_ROUNDOFF
+from app.hypotheses.scaled_sums import FUNCTION_ROUNDOFFS, UNIT_ROUNDOFF
 from app.noise.choice import draw_repeated, truncation_variation
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from app.errors import ConfigurationError
 from app.hypotheses.binary_tests import distinct_cuts, evaluate
 from app.hypotheses.box_families import box_dimension
 from app.hypotheses.regions import Region
-from app.hypotheses.tree_weights import FUNCTION_ROUNDOFFS, UNIT_ROUNDOFF, log_sum_exp
+from app.hypotheses.scaled_sums import FUNCTION_ROUNDOFFS, UNIT_ROUNDOFF, log_sum_exp
 from app.hypotheses.trees import Tree
 from app.noise.choice import draw_index, truncation_variation
 

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import log, log10
+from math import log10
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from app.errors import ConfigurationError
 from app.hypotheses.binary_tests import distinct_cuts, evaluate
-from app.hypotheses.regions import Region
-from app.hypotheses.tree_weights import (
-    draw_log_error,
-    leaf_log_weights,
-    log_partition,
-    node_log_weights,
-)
-from app.hypotheses.trees import Tree
-from app.noise.choice import draw_index, truncation_variation
+from app.hypotheses.tree_size import DEPTH_MAX, MEMORY_BYTES_MAX, WEIGHT_COUNT_MAX, TreeSize
+from app.hypotheses.tree_weights import TreeWeights, draw_log_error
+from app.noise.choice import truncation_variation
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -27,12 +21,8 @@ if TYPE_CHECKING:
 
     from app.hypotheses.binary_tests import BinaryTest
     from app.hypotheses.hypothesis_list import Encoded
+    from app.hypotheses.trees import Tree
     from app.noise.source import NoiseSource
-
-DEPTH_MAX = 3
-# Terms of the factorised sum, t**depth, one integer each in memory: below 1 GB
-# and about a minute of work for two labels.
-TERM_COUNT_MAX = 10**8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +34,7 @@ class TreeClass:
 
     Attributes:
         tests: the public tests; may be empty where the depth is 0.
-        depth: levels of tests, 0 to 3.
+        depth: levels of tests, 0 or more.
         class_count: number of labels, L.
 
     """
@@ -55,16 +45,15 @@ class TreeClass:
 
     def __post_init__(self) -> None:
         """Refuse a class whose exact weights are out of reach, with its size."""
-        if not 0 <= self.depth <= DEPTH_MAX or len(self.tests) ** self.depth > TERM_COUNT_MAX:
-            raise ConfigurationError("hypotheses.depth", self._too_large())
         if self.depth > 0 and not self.tests:
             raise ConfigurationError("hypotheses", "trees need at least one test")
+        if not 0 <= self.depth <= DEPTH_MAX or not self._size.is_within_reach():
+            raise ConfigurationError("hypotheses.depth", self._too_large())
 
     @property
     def size(self) -> int:
         """Number of parametrised trees."""
-        leaf_count = 1 << self.depth
-        return int(len(self.tests) ** (leaf_count - 1) * self.class_count**leaf_count)
+        return self._size.tree_count
 
     @property
     def truncation_variation(self) -> Fraction:
@@ -90,20 +79,16 @@ class TreeClass:
         return evaluate(self.tests, values)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:
-        """Bound eta for one draw; see :func:`app.hypotheses.tree_weights.draw_log_error`."""
-        return draw_log_error(
-            row_count=row_count,
-            epsilon=epsilon,
-            depth=self.depth,
-            test_count=len(self.tests),
-            class_count=self.class_count,
-            log_size=log(self.size),
-        )
+        """Bound eta for one draw, whatever the rows and epsilon.
+
+        See :func:`app.hypotheses.tree_weights.draw_log_error`.
+        """
+        del row_count, epsilon
+        return draw_log_error(self._size)
 
     def log_normaliser(self, encoded: Encoded, labels: NDArray[np.int64], epsilon: float) -> float:
         """Return the log of the sum of the weights of all trees.  Secret."""
-        bits = encoded.astype(np.uint8, copy=False)
-        return log_partition(Region.packed(bits, labels, self.class_count), self.depth, epsilon)
+        return self.weights(encoded, labels, epsilon).log_normaliser()
 
     def draw(
         self,
@@ -113,9 +98,6 @@ class TreeClass:
         noise: NoiseSource,
     ) -> Tree:
         """Draw a tree with probability proportional to ``exp(-epsilon errors / 2)``.
-
-        The root comes from its marginal, then each side alone, so only the
-        tables of the drawn sides are computed again.
 
         Args:
             encoded: outcomes of :attr:`tests` on private rows, shape ``(n, t)``.
@@ -127,22 +109,17 @@ class TreeClass:
             The drawn tree, a private value until it is published.
 
         """
-        bits = encoded.astype(np.uint8, copy=False)
-        level = [Region.packed(bits, labels, self.class_count)]
-        tests: list[int] = []
-        for levels_left in range(self.depth, 0, -1):
-            drawn = [
-                draw_index(node_log_weights(region, levels_left, epsilon), noise)
-                for region in level
-            ]
-            level = [
-                region.restricted(test, outcome)
-                for region, test in zip(level, drawn, strict=True)
-                for outcome in (0, 1)
-            ]
-            tests += drawn
-        leaves = [draw_index(leaf_log_weights(region.counts, epsilon), noise) for region in level]
-        return Tree(test_indices=tuple(tests), leaf_labels=tuple(leaves))
+        return self.weights(encoded, labels, epsilon).draw(noise)
+
+    def weights(self, encoded: Encoded, labels: NDArray[np.int64], epsilon: float) -> TreeWeights:
+        """Return the weights of all trees by region.  Secret."""
+        return TreeWeights.of(
+            encoded.astype(np.uint8, copy=False),
+            labels,
+            depth=self.depth,
+            class_count=self.class_count,
+            epsilon=epsilon,
+        )
 
     def restricted_to(self, public_points: Encoded) -> TreeClass:
         """Return all trees over one test for every distinct cut of the public points.
@@ -153,6 +130,10 @@ class TreeClass:
         kept = distinct_cuts(public_points.astype(np.uint8, copy=False), complements=True)
         return replace(self, tests=tuple(self.tests[index] for index in kept))
 
+    @property
+    def _size(self) -> TreeSize:
+        return TreeSize(test_count=len(self.tests), depth=self.depth, class_count=self.class_count)
+
     def _too_large(self) -> str:
         """Say how large the class is, from public numbers only."""
         node_count = (1 << max(self.depth, 0)) - 1
@@ -160,6 +141,7 @@ class TreeClass:
         digits += (node_count + 1) * log10(self.class_count)
         return (
             f"trees of depth {self.depth} over {len(self.tests)} tests number about "
-            f"10^{digits:.0f}; exact weights need a depth of 0 to {DEPTH_MAX} and at most "
-            f"{TERM_COUNT_MAX:.0e} terms: lower the depth or list fewer tests"
+            f"10^{digits:.0f}; exact weights take at most {WEIGHT_COUNT_MAX:.0e} terms, "
+            f"{MEMORY_BYTES_MAX:.0e} bytes and a depth of {DEPTH_MAX}: "
+            "lower the depth or list fewer tests"
         )
