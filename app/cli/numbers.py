@@ -45,6 +45,22 @@ def probability(option: str, text: str) -> Fraction:
     return value
 
 
+def rate(option: str, text: str) -> Fraction:
+    """Read a decimal of zero or more and below one."""
+    value = exact(option, text)
+    if not 0 <= value < 1:
+        raise ConfigurationError(option, "must be at least 0 and below 1")
+    return value
+
+
+def size(option: str, text: str) -> Fraction:
+    """Read a decimal of at least one, such as 1e40."""
+    value = exact(option, text)
+    if value < 1:
+        raise ConfigurationError(option, "must be at least 1, such as 5000 or 1e40")
+    return value
+
+
 def count(option: str, text: str) -> int:
     """Read a whole number of at least one."""
     plain = text.isascii() and text.isdigit() and len(text) <= WHOLE_DIGITS_MAX

@@ -1,7 +1,7 @@
 """``conclave plan``: what a configuration gives, without reading a private row.
 
-Three forms: a configuration file's release, the papers' own parameters, and the
-table of Theorem A.
+Three forms: a configuration file's release, the papers' own parameters and what their
+theorems ask for, and the table of Theorem A.
 """
 
 from __future__ import annotations
@@ -18,13 +18,19 @@ from app.cli import numbers
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from app.accounting.sample_bounds import Targets
     from app.planning.document import Document
 
 EXIT_INFEASIBLE: Final = 1
 FORMS: Final = {
-    "--config": ("--rows",),
+    "--config": (),
     "--paper": ("--n", "--queries", "--vc", "--epsilon", "--delta", "--alpha", "--beta"),
     "--profile": ("--epsilon", "--delta", "--cutoff"),
+}
+OPTIONAL: Final = {
+    "--config": ("--rows",),
+    "--paper": ("--gamma", "--dual-vc", "--hypotheses"),
+    "--profile": (),
 }
 OPTION_OF_KEY: Final = {
     "privacy.epsilon": "--epsilon",
@@ -54,6 +60,9 @@ def plan(
     delta: Annotated[Text, typer.Option(help="Delta (with --profile: of the answers).")] = None,
     alpha: Annotated[Text, typer.Option(help="Accuracy target.")] = None,
     beta: Annotated[Text, typer.Option(help="Failure probability.")] = None,
+    gamma: Annotated[Text, typer.Option(help="Least error of the class, else 0.")] = None,
+    dual_vc: Annotated[Text, typer.Option(help="Dual VC dimension, else the most.")] = None,
+    hypotheses: Annotated[Text, typer.Option(help="Size of a finite class.")] = None,
     cutoff: Annotated[Text, typer.Option(help="Unstable answers T until the halt.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -68,6 +77,9 @@ def plan(
         "--delta": delta,
         "--alpha": alpha,
         "--beta": beta,
+        "--gamma": gamma,
+        "--dual-vc": dual_vc,
+        "--hypotheses": hypotheses,
         "--cutoff": cutoff,
     }
     given = {option: text for option, text in options.items() if text is not None}
@@ -88,10 +100,9 @@ def _form(chosen: Mapping[str, bool], given: Given) -> str:
         raise ConfigurationError("plan", "takes one of --config FILE, --paper and --profile")
     (form,) = forms
     for option in given:
-        if option not in FORMS[form]:
+        if option not in (*FORMS[form], *OPTIONAL[form]):
             raise ConfigurationError(option, f"does not go with {form}")
-    required = () if form == "--config" else FORMS[form]
-    for option in required:
+    for option in FORMS[form]:
         if option not in given:
             raise ConfigurationError(option, f"is required with {form}")
     return form
@@ -110,19 +121,39 @@ def _release(config: Path, given: Given) -> Document:
 
 def _paper(given: Given) -> Document:
     from app.accounting.paper import paper_parameters
-    from app.planning.document import paper_document
+    from app.accounting.sample_complexity import sample_complexity
+    from app.planning.document import paper_document, theorems_document
 
+    targets = _targets(given)
     with _keys_as_options():
         found = paper_parameters(
-            epsilon=numbers.positive("--epsilon", given["--epsilon"]),
-            delta=numbers.probability("--delta", given["--delta"]),
-            alpha=float(numbers.probability("--alpha", given["--alpha"])),
-            beta=float(numbers.probability("--beta", given["--beta"])),
-            query_count=numbers.count("--queries", given["--queries"]),
+            epsilon=targets.epsilon,
+            delta=targets.delta,
+            alpha=targets.alpha,
+            beta=targets.beta,
+            query_count=targets.query_count,
             row_count=numbers.count("--n", given["--n"]),
-            dimension=numbers.count("--vc", given["--vc"]),
+            dimension=targets.dimension,
         )
-    return paper_document(found)
+    return paper_document(found) | theorems_document(sample_complexity(targets))
+
+
+def _targets(given: Given) -> Targets:
+    from app.accounting.sample_bounds import Targets
+
+    gamma, dual = given.get("--gamma"), given.get("--dual-vc")
+    hypotheses = given.get("--hypotheses")
+    return Targets(
+        epsilon=numbers.positive("--epsilon", given["--epsilon"]),
+        delta=numbers.probability("--delta", given["--delta"]),
+        alpha=float(numbers.probability("--alpha", given["--alpha"])),
+        beta=float(numbers.probability("--beta", given["--beta"])),
+        query_count=numbers.count("--queries", given["--queries"]),
+        dimension=numbers.count("--vc", given["--vc"]),
+        best_error=0.0 if gamma is None else float(numbers.rate("--gamma", gamma)),
+        dual_dimension=None if dual is None else numbers.count("--dual-vc", dual),
+        hypothesis_count=None if hypotheses is None else numbers.size("--hypotheses", hypotheses),
+    )
 
 
 def _profile(given: Given) -> Document:

@@ -74,6 +74,11 @@ MEANINGS: Final = {
     "w": "threshold, in votes",
     "m_o_real": "before rounding up",
 }
+COUNTS: Final = {"rows": "rows", "rows_explicit": "explicitly", "queries": "queries"}
+CONSTANTS: Final = (
+    "* up to a constant, which the theorem does not state; explicitly: with the constants of"
+    " textbooks. Queries are public points in PAP 10."
+)
 LISTS: Final = ("reasons", "advice", "notes")
 ENTRIES_SHOWN: Final = 12
 
@@ -94,6 +99,9 @@ def print_document(document: Mapping[str, object]) -> None:
         meaning = MEANINGS.get(name) or MEANINGS.get(name.split(".")[-1], "")
         parameters.add_row(name, _text(value), meaning)
     console.print(parameters)
+    if "sample_complexity" in document:
+        console.print(_theorems(_items(document["sample_complexity"])))
+        console.print(CONSTANTS, soft_wrap=True)
     for name in LISTS:
         for line in _items(document.get(name)):
             console.print(f"{name.removesuffix('s')}: {escape(str(line))}", soft_wrap=True)
@@ -108,6 +116,25 @@ def _thresholds(thresholds: object, probabilities: object) -> Table:
         threshold, probability = rows[distance]
         table.add_row(str(distance), str(threshold), _text(probability))
     return table
+
+
+def _theorems(theorems: list[object]) -> Table:
+    """Show what each theorem asks for, and of what."""
+    table = Table(
+        *(Column(name, no_wrap=True) for name in ("theorem", "setting")),
+        *(Column(name, justify="right", no_wrap=True) for name in COUNTS.values()),
+        Column("error", justify="right", no_wrap=True),
+        title="sample complexity",
+    )
+    for theorem in cast("list[dict[str, object]]", theorems):
+        counts = [_count(theorem[name]) for name in COUNTS]
+        name = f"{theorem['theorem']}{'' if theorem['constant'] == 'as proved' else ' *'}"
+        table.add_row(name, str(theorem["setting"]), *counts, _count(theorem["error"]))
+    return table
+
+
+def _count(value: object) -> str:
+    return "" if value is None else f"{value:.4g}"
 
 
 def _flat(document: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:

@@ -13,9 +13,11 @@ from app.errors import invariant
 from app.planning.comparison import NOISY_VOTE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from app.accounting.paper import PaperParameters
+    from app.accounting.sample_bounds import Theorem
     from app.planning.plan import Plan
     from app.planning.verdict import NoisyLead, Stability, Verdict
 
@@ -62,6 +64,29 @@ def paper_document(found: PaperParameters) -> Document:
         "k": found.ensemble_size,
         "m_o_real": found.public_query_count_real,
         "m_o": found.public_query_count,
+    }
+
+
+def theorems_document(theorems: Sequence[Theorem]) -> Document:
+    """Describe what the papers' theorems ask for."""
+    return {"sample_complexity": [_theorem_document(theorem) for theorem in theorems]}
+
+
+def _theorem_document(theorem: Theorem) -> Document:
+    """Describe one theorem; where its numbers are past every double, they are null."""
+    bound = theorem.bound
+    return {
+        "theorem": theorem.name,
+        "setting": theorem.setting.value,
+        "rows": bound and bound.rows,
+        "constant": bound and bound.constant.value,
+        "rows_explicit": bound and bound.rows_explicit,
+        "queries": bound and bound.query_count,
+        "T": bound and bound.cutoff,
+        "k": bound and bound.ensemble_size,
+        "error_bound": theorem.promise,
+        "error": bound and bound.error,
+        "failure": bound and bound.failure,
     }
 
 

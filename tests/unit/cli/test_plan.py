@@ -21,6 +21,18 @@ PAPER = {
     "--alpha": ".1",
     "--beta": "0.05",
 }
+THEOREM_KEYS = [
+    "setting",
+    "rows",
+    "constant",
+    "rows_explicit",
+    "queries",
+    "T",
+    "k",
+    "error_bound",
+    "error",
+    "failure",
+]
 CONFIGURATION = """
 [release]
 name = "example"
@@ -64,15 +76,60 @@ def configuration(tmp_path: Path) -> Path:
 def test_paper_prints_the_vectors(
     case: dict[str, dict[str, float]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The papers' parameters come as one JSON document with exactly the vectors' keys."""
+    """The papers' parameters come first and by the vectors' keys, the theorems after them."""
     given = case["in"]
     names = {"n": "n", "queries": "m", "vc": "d"}
     names |= {name: name for name in ("epsilon", "delta", "alpha", "beta")}
     options = {f"--{option}": str(given[name]) for option, name in names.items()}
     assert run(plan("--paper", *flat(options), "--json")) == 0
     document = json.loads(capsys.readouterr().out)
-    assert list(document) == list(case["out"])
+    assert list(document) == [*case["out"], "sample_complexity"]
+    theorems = document.pop("sample_complexity")
     assert document == pytest.approx(case["out"], rel=1e-9)
+    assert len(theorems) == 9
+
+
+def test_paper_prints_what_each_theorem_asks_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """A theorem has its rows, as printed and explicitly, its queries, and what it promises."""
+    assert run(plan("--paper", *flat(PAPER), "--gamma", "0.02", "--json")) == 0
+    theorems = json.loads(capsys.readouterr().out)["sample_complexity"]
+    by_name = {theorem.pop("theorem"): theorem for theorem in theorems}
+    assert list(by_name["BTT 4.7"]) == THEOREM_KEYS
+    assert by_name["BTT 4.7"]["setting"] == "agnostic"
+    assert by_name["BTT 4.7"]["constant"] == "not stated"
+    assert by_name["BTT 4.7"]["error_bound"] == "15 alpha + 7 gamma"
+    assert by_name["BTT 4.7"]["error"] == pytest.approx(1.64)
+    assert by_name["BTT 4.7"]["failure"] == pytest.approx(0.15)
+    assert by_name["NB 7"]["queries"] == 424
+    assert by_name["PAP 10"]["T"] is None
+
+
+def test_what_a_theorem_needs_besides_is_an_option(capsys: pytest.CaptureFixture[str]) -> None:
+    """A class of 10^6 asks for 49,134 rows, and dual dimension 3 for fewer than the most."""
+    options = ("--hypotheses", "1e6", "--dual-vc", "3", "--json")
+    rows = []
+    for given in (("--json",), options):
+        assert run(plan("--paper", *flat(PAPER), *given)) == 0
+        theorems = json.loads(capsys.readouterr().out)["sample_complexity"]
+        rows.append({theorem["theorem"]: theorem["rows"] for theorem in theorems})
+    default, chosen = rows
+    assert chosen["LN"] == 49134
+    assert chosen["PAP 10"] < default["PAP 10"]
+    assert chosen["NB 11"] == default["NB 11"]
+
+
+def test_the_theorems_table_marks_open_constants(capsys: pytest.CaptureFixture[str]) -> None:
+    """People see a star where a theorem is up to a constant, and nothing past counting."""
+    assert run(plan("--paper", *flat(PAPER))) == 0
+    printed = capsys.readouterr().out
+    assert "BTT 4.3 *" in printed
+    assert "NB 7 " in printed
+    assert "up to a constant" in printed
+    vast = {**PAPER, "--alpha": "1e-100", "--vc": "1" * 18}
+    assert run(plan("--paper", *flat(vast), "--json")) == 0
+    theorems = json.loads(capsys.readouterr().out)["sample_complexity"]
+    assert {theorem["rows"] for theorem in theorems} == {None}
+    assert run(plan("--paper", *flat(vast))) == 0
 
 
 def test_profile_prints_the_table_that_serves(capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,6 +248,30 @@ def test_bad_numbers_are_refused_in_one_line(
         (
             ["--paper", *flat({**PAPER, "--alpha": "1"})],
             "--alpha: must lie between 0 and 1, both excluded",
+        ),
+        (
+            ["--paper", *flat(PAPER), "--gamma", "1"],
+            "--gamma: must be at least 0 and below 1",
+        ),
+        (
+            ["--paper", *flat(PAPER), "--gamma", "-0.1"],
+            "--gamma: must be at least 0 and below 1",
+        ),
+        (
+            ["--paper", *flat(PAPER), "--dual-vc", "0"],
+            "--dual-vc: must be a whole number of at least 1",
+        ),
+        (
+            ["--paper", *flat(PAPER), "--hypotheses", "0.5"],
+            "--hypotheses: must be at least 1, such as 5000 or 1e40",
+        ),
+        (
+            ["--paper", *flat(PAPER), "--hypotheses", "many"],
+            "--hypotheses: must be a finite number, such as 0.1 or 1e-6",
+        ),
+        (
+            ["--profile", *flat(PROFILE), "--gamma", "0"],
+            "--gamma: does not go with --profile",
         ),
     ],
 )
