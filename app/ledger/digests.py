@@ -16,9 +16,11 @@ SECRET_BYTES: Final = 32
 """Length of the database's and of a release's secret."""
 
 _VECTOR: Final = b"conclave-vector-1\0"
+_SCORED_VECTOR: Final = b"conclave-scored-vector-1\0"
 _IDEMPOTENCY: Final = b"conclave-idempotency-key-1\0"
 _FINGERPRINT: Final = b"conclave-fingerprint-key-1\0"
 _PRIVATE_STATE: Final = b"conclave-private-state-1\0"
+_PRECISION_BYTES: Final = 2
 
 
 class Digests:
@@ -33,6 +35,19 @@ class Digests:
     def of_vector(self, vector: bytes) -> bytes:
         """Return the digest (32 bytes) of a vector's canonical bytes."""
         return hmac.digest(self._secret, _VECTOR + vector, "sha256")
+
+    def of_question(self, vector: bytes, precision: int | None) -> bytes:
+        """Return the digest (32 bytes) of a vector that is asked for a label, or for a score.
+
+        Args:
+            vector: its canonical bytes.
+            precision: bins of the score, up to 1000; None asks for a label.
+
+        """
+        if precision is None:
+            return self.of_vector(vector)
+        asked = precision.to_bytes(_PRECISION_BYTES, "big") + vector
+        return hmac.digest(self._secret, _SCORED_VECTOR + asked, "sha256")
 
     def of_key(self, idempotency_key: str) -> bytes:
         """Return the digest (32 bytes) of an idempotency key."""

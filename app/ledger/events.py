@@ -25,6 +25,9 @@ PrivateDigest = Annotated[
 ]
 ClassIndex = Annotated[int, Meta(ge=0)]
 PositiveCount = Annotated[int, Meta(ge=1)]
+BinIndex = Annotated[int, Meta(ge=0)]
+BinCount = Annotated[int, Meta(ge=2, le=1000)]
+UnitCount = Annotated[int, Meta(ge=0, le=2)]
 
 
 def threshold_noise_name(unstable_count: int) -> str:
@@ -48,8 +51,8 @@ class ReleaseOpened(Event, frozen=True):
         epsilon: total, exact decimal or rational.
         delta: total, exact decimal or rational.
         queries: most fresh answers of the ensemble; None where it has none.
-        cutoff: the unstable answer at which the ensemble stops; None where
-            the mechanism has no such count.
+        cutoff: the unstable answer at which the ensemble stops, with scores
+            the unit; None where the mechanism has no such count.
         parameters: every other public parameter and the schema, flat, as
             canonical strings; what a restart is compared with.
         fingerprint: keyed fingerprint of the private rows, hexadecimal.
@@ -119,11 +122,39 @@ class AnswersReleased(Event, frozen=True):
     stable: list[bool]
 
 
+class ScoresReleased(Event, frozen=True):
+    """A contiguous range of fresh answers with scores, one or many.
+
+    Attributes:
+        first_query_id: as in :class:`AnswersReleased`, and so the following three.
+        digests: of the vector with its precision.
+        labels: the class that the bin stands for where an answer is stable.
+        stable: False for each unstable answer.
+        precisions: bins of the plain histogram, as each query asked for.
+        bins: index of the bin of each stable answer, None for the others.
+        shifted: True where that is a bin of the shifted histogram.
+        units: how many of the cutoff's units each answer used.
+
+    """
+
+    KIND = "ScoresReleased"
+
+    first_query_id: PositiveCount
+    digests: Annotated[list[PublicDigest], Meta(min_length=1)]
+    labels: list[ClassIndex | None]
+    stable: list[bool]
+    precisions: list[BinCount]
+    bins: list[BinIndex | None]
+    shifted: list[bool]
+    units: list[UnitCount]
+
+
 class ThresholdRefreshed(Event, frozen=True):
     """The noise of the threshold is another from here on: an unstable answer ended an epoch.
 
     It follows the answers of which at least one was unstable, in their
     transaction; where several were, only the noise after the last one is kept.
+    With scores every unit ends an epoch, a stable answer's one too.
 
     Attributes:
         private_digests: as in :class:`EnsembleFitted`, of one piece, whose name
@@ -172,6 +203,7 @@ LedgerEvent: TypeAlias = (
     | ShareCharged
     | EnsembleFitted
     | AnswersReleased
+    | ScoresReleased
     | ThresholdRefreshed
     | ClassifierPublished
     | ReleaseHalted
@@ -186,5 +218,6 @@ EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
     ClassifierPublished,
     ReleaseHalted,
     ThresholdRefreshed,
+    ScoresReleased,
 )
 """Every kind and version that was ever written, newest last."""

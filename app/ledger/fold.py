@@ -22,11 +22,13 @@ from app.ledger.events import (
     LedgerEvent,
     ReleaseHalted,
     ReleaseOpened,
+    ScoresReleased,
     ShareCharged,
     ShareReserved,
     ThresholdRefreshed,
     threshold_noise_name,
 )
+from app.ledger.score_rules import OUTPUT, SCORE, illegal_scores
 
 
 class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +40,8 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
         charged: shares spent, in order.
         reserved: shares set aside and not spent yet, in order.
         answered: fresh answers given, which is also the newest query id.
-        unstable: how many of them were unstable.
+        unstable: how many of them were unstable; with scores, the units of the
+            cutoff that they used, and so wherever unstable answers are counted.
         ended_epoch: unstable answers before those of the newest entry; None
             where it has none.
         refreshed_at: unstable answers at which the threshold's noise was last
@@ -126,7 +129,7 @@ def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: PLR0
         return _open(state, event)
     if state.release is None:
         raise _IllegalError("stands where ReleaseOpened should")
-    if isinstance(event, AnswersReleased):
+    if isinstance(event, AnswersReleased | ScoresReleased):
         return _answer(state, state.release, event)
     match event:
         case ShareReserved():
@@ -184,15 +187,22 @@ def _fit(state: LedgerState, event: EnsembleFitted) -> LedgerState:
     return _bind(replace(state, ensemble=event), event.private_digests)
 
 
-def _answer(state: LedgerState, release: ReleaseOpened, event: AnswersReleased) -> LedgerState:
+def _answer(
+    state: LedgerState, release: ReleaseOpened, event: AnswersReleased | ScoresReleased
+) -> LedgerState:
     count = len(event.stable)
     answered = state.answered + count
-    unstable = state.unstable + event.stable.count(False)
+    hits = event.units if isinstance(event, ScoresReleased) else [not each for each in event.stable]
+    unstable = state.unstable + sum(hits)
     _allow(state.ensemble is not None, "comes before EnsembleFitted")
     _allow(state.halted is None, "comes after ReleaseHalted")
     _allow(
         state.refreshed_at in (None, state.unstable),
         "comes after an unstable answer that drew no noise for the threshold",
+    )
+    _allow(
+        isinstance(event, ScoresReleased) == (release.parameters.get(OUTPUT) == SCORE),
+        "answers otherwise than the release was opened to",
     )
     _allow(
         event.first_query_id == state.answered + 1,
@@ -211,6 +221,8 @@ def _answer(state: LedgerState, release: ReleaseOpened, event: AnswersReleased) 
         "has a stable answer without a label",
     )
     _allow(release.queries is None or answered <= release.queries, "exceeds the limit of answers")
+    if isinstance(event, ScoresReleased):
+        _allow(not (problem := illegal_scores(event, state.unstable, release.cutoff)), problem)
     if release.cutoff is not None:
         _allow(state.unstable < release.cutoff, "comes after the cutoff")
         _allow(

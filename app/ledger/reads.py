@@ -37,6 +37,10 @@ class RecordedAnswer(NamedTuple):
         vector: canonical bytes of the vector as posted.
         label: class index; None for an abstention.
         stable: whether the answer was stable.
+        precision: bins of the score that was asked for; None for a label.
+        bin_index: of the score's bin; None where unstable, or beside a label.
+        bin_shifted: whether its histogram is the shifted one; None beside a label.
+        units: of the cutoff, that the answer used; None beside a label.
 
     """
 
@@ -45,6 +49,10 @@ class RecordedAnswer(NamedTuple):
     vector: bytes
     label: int | None
     stable: bool
+    precision: int | None = None
+    bin_index: int | None = None
+    bin_shifted: bool | None = None
+    units: int | None = None
 
 
 class AnswerRow(NamedTuple):
@@ -85,6 +93,10 @@ _ANSWERS = (
         answers.c.vector,
         answers.c.label,
         answers.c.stable,
+        answers.c.precision,
+        answers.c.bin_index,
+        answers.c.bin_shifted,
+        answers.c.units,
     )
     .where(answers.c.release_number == RELEASE_NUMBER, answers.c.query_id > bindparam("after"))
     .order_by(answers.c.query_id)
@@ -149,7 +161,7 @@ def each_entry(connection: Connection, after: Head) -> Iterator[Entry]:
 def read_answers(connection: Connection, after: int) -> list[AnswerRow]:
     """Return a page of the answers that follow number ``after``."""
     rows = connection.execute(_ANSWERS, {"after": after, "count": PAGE_ROWS})
-    return [AnswerRow(row[0], _checked_answer(RecordedAnswer(*row[1:]))) for row in rows]
+    return [AnswerRow(row[0], _checked_answer(RecordedAnswer._make(row[1:]))) for row in rows]
 
 
 def read_keys(connection: Connection, after: bytes) -> list[tuple[bytes, bytes]]:
@@ -192,6 +204,9 @@ def _checked_answer(answer: RecordedAnswer) -> RecordedAnswer:
     _checked_bytes(answer.vector)
     if answer.label is not None and not isinstance(answer.label, int):
         raise TypeError("a label is a class index")
+    numbers = (answer.precision, answer.bin_index, answer.units)
+    if not all(number is None or isinstance(number, int) for number in numbers):
+        raise TypeError("a precision, a bin and its units are whole numbers")
     return answer
 
 

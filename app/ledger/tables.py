@@ -25,7 +25,7 @@ from sqlalchemy import (
     Text,
 )
 
-REVISION: Final = "0002"
+REVISION: Final = "0003"
 """The newest revision in ``migrations/``."""
 
 RELEASE_NUMBER: Final = 1
@@ -65,6 +65,11 @@ answers = Table(
     Column("vector", LargeBinary, nullable=False),
     Column("label", Integer, nullable=True),
     Column("stable", Boolean, nullable=False),
+    # Of answers with scores; null beside labels.
+    Column("precision", SmallInteger, nullable=True),
+    Column("bin_index", SmallInteger, nullable=True),
+    Column("bin_shifted", Boolean, nullable=True),
+    Column("units", SmallInteger, nullable=True),
     PrimaryKeyConstraint("release_number", "query_id", name="answers_key"),
     ForeignKeyConstraint(
         ["release_number", "sequence"],

@@ -12,13 +12,14 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
 from sqlalchemy import insert
 
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError, invariant
 from app.ledger.chain import next_entry
 from app.ledger.database_errors import UNAVAILABLE, database_errors
 from app.ledger.digests import private_digest, public_digest
-from app.ledger.events import AnswersReleased
+from app.ledger.events import AnswersReleased, ScoresReleased
 from app.ledger.fold import fold
 from app.ledger.reads import read_head, read_keys_among, read_private
 from app.ledger.tables import RELEASE_NUMBER, answers, entries, idempotency_keys, private_state
@@ -115,14 +116,7 @@ class Transaction:
         invariant(
             numbers == list(range(first, first + len(rows))), "answers are numbered without gaps"
         )
-        head = self.append(
-            AnswersReleased(
-                first_query_id=first,
-                digests=[public_digest(row.vector_digest) for row in rows],
-                labels=[row.label for row in rows],
-                stable=[row.stable for row in rows],
-            )
-        )
+        head = self.append(_released(rows))
         common = {"release_number": RELEASE_NUMBER, "sequence": head.sequence}
         with self._writing():
             self._connection.execute(_INSERT_ANSWERS, [common | row._asdict() for row in rows])
@@ -223,3 +217,24 @@ class Transaction:
             invariant(row is not None, "the release's secret is put before other private state")
             self._release_secret = None if row is None else row.body
         return self._release_secret or b""
+
+
+def _released(rows: Sequence[RecordedAnswer]) -> AnswersReleased | ScoresReleased:
+    """Return the entry of a range, whose answers all have scores or all have none."""
+    labels = AnswersReleased(
+        first_query_id=rows[0].query_id,
+        digests=[public_digest(row.vector_digest) for row in rows],
+        labels=[row.label for row in rows],
+        stable=[row.stable for row in rows],
+    )
+    precisions = [row.precision for row in rows if row.precision is not None]
+    if not precisions:
+        return labels
+    invariant(len(precisions) == len(rows), "an entry has labels or scores")
+    return ScoresReleased(
+        **structs.asdict(labels),
+        precisions=precisions,
+        bins=[row.bin_index for row in rows],
+        shifted=[bool(row.bin_shifted) for row in rows],
+        units=[row.units or 0 for row in rows],
+    )

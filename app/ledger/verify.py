@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -18,7 +18,7 @@ from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationE
 from app.ledger.chain import GENESIS, Head, event_body, read_event
 from app.ledger.database_errors import is_damage
 from app.ledger.digests import Digests, private_digest, public_digest
-from app.ledger.events import AnswersReleased
+from app.ledger.events import AnswersReleased, ScoresReleased
 from app.ledger.fold import EMPTY, LedgerState, fold
 from app.ledger.reads import (
     AnswerRow,
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from app.ledger.store import Ledger
 
 _DIGEST_BYTES = 32
+Told: TypeAlias = tuple[int | None, bool, int | None, int | None, bool | None, int | None]
+"""Label, stable flag, precision, bin, shifted flag and units of one answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,25 +129,23 @@ class _Verification:
             event_body(event) == entry.body,
             f"entry {entry.sequence} has a body that is not in canonical form",
         )
-        if isinstance(event, AnswersReleased):
+        if isinstance(event, AnswersReleased | ScoresReleased):
             self._check_answers(entry.sequence, event)
         self._head_found = self._head_found or entry.hash == self._expect_head
         return following
 
-    def _check_answers(self, sequence: int, event: AnswersReleased) -> None:
-        told = zip(event.digests, event.labels, event.stable, strict=True)
-        for query_id, (digest, label, stable) in enumerate(told, start=event.first_query_id):
+    def _check_answers(self, sequence: int, event: AnswersReleased | ScoresReleased) -> None:
+        told = zip(event.digests, _told(event), strict=True)
+        for query_id, (digest, answer) in enumerate(told, start=event.first_query_id):
             row = next(self._answers, None)
             _hold(
                 row is not None and row.answer.query_id == query_id,
                 f"answer {query_id} of entry {sequence} is missing from the answers table",
             )
             if row is not None:
-                self._check_answer(sequence, row, digest=digest, told=(label, stable))
+                self._check_answer(sequence, row, digest=digest, told=answer)
 
-    def _check_answer(
-        self, sequence: int, row: AnswerRow, *, digest: str, told: tuple[int | None, bool]
-    ) -> None:
+    def _check_answer(self, sequence: int, row: AnswerRow, *, digest: str, told: Told) -> None:
         answer = row.answer
         named = f"answer {answer.query_id} in the answers table"
         _hold(
@@ -153,16 +153,20 @@ class _Verification:
             f"{named} belongs to entry {row.sequence} there, and to entry {sequence} in the chain",
         )
         _hold(
-            (answer.label, answer.stable) == told,
+            (answer.label, answer.stable) == told[:2],
             f"{named} has label {answer.label} and stable {answer.stable}, "
             f"and entry {sequence} says {told[0]} and {told[1]}",
         )
+        score = (answer.precision, answer.bin_index, answer.bin_shifted, answer.units)
+        _hold(score == told[2:], f"{named} has another score than entry {sequence} says")
         _hold(
             public_digest(answer.vector_digest) == digest,
             f"{named} has another digest than entry {sequence} says",
         )
         _hold(
-            hmac.compare_digest(self._digests.of_vector(answer.vector), answer.vector_digest),
+            hmac.compare_digest(
+                self._digests.of_question(answer.vector, answer.precision), answer.vector_digest
+            ),
             f"{named} has a vector that does not give its digest",
         )
         earlier = self._query_by_digest.setdefault(answer.vector_digest, answer.query_id)
@@ -208,6 +212,23 @@ class _Verification:
                 hmac.compare_digest(computed, bound) and piece.digest == bound,
                 f"the private state has a piece that is altered or of another release: {name}",
             )
+
+
+def _told(event: AnswersReleased | ScoresReleased) -> Iterator[Told]:
+    """Yield what an entry says of each answer; nothing of a score beside a label."""
+    if isinstance(event, AnswersReleased):
+        for label, stable in zip(event.labels, event.stable, strict=True):
+            yield label, stable, None, None, None, None
+        return
+    yield from zip(
+        event.labels,
+        event.stable,
+        event.precisions,
+        event.bins,
+        event.shifted,
+        event.units,
+        strict=True,
+    )
 
 
 def _each_answer(connection: Connection) -> Iterator[AnswerRow]:

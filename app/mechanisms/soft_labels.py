@@ -91,6 +91,11 @@ class ScoreBin:
         """The score that stands for the bin."""
         return (self.lower + self.upper) / 2
 
+    @property
+    def label(self) -> int:
+        """The class index that the mid-point stands for: the second class from 1/2 on."""
+        return int(2 * self.midpoint >= 1)
+
     def _half_edge(self, number: int) -> Fraction:
         return Fraction(number - self.shifted, 2 * self.bin_count)
 

@@ -5,22 +5,25 @@ A_SubSamp's loop (Algorithm 5, steps 6 to 11): answer by the ensemble until T
 unstable answers or m_o answers were given, then halt or switch.
 
 **Claim.** The outcomes are as private as those of the mechanism inside:
-``app.mechanisms.stability``, ``sparse_vector`` or ``noisy_vote``; the phase is a
-function of the public counters, so switching costs what the next mechanism is
-charged and nothing more.
+``app.mechanisms.stability``, ``sparse_vector``, ``soft_labels`` around either of
+the two, or ``noisy_vote``; the phase is a function of the public counters, so
+switching costs what the next mechanism is charged and nothing more.
 
 **Proof.** Post-processing of the mechanism's outcomes: ``docs/proofs/universal.md``.
 
-**Inputs and outputs.** A ``Tally`` of the votes (secret).  Out: ``Outcome``,
-public: the label (a class index or none) and the stable flag.  The state's
-counters are public and its threshold noise, where there is one, is secret.
+**Inputs and outputs.** A ``Tally`` of the votes, or ``PrivateBins`` of the scores
+(secret).  Out: ``Outcome``, public: the label (a class index or none), the stable
+flag and, with scores, the bin.  The state's counters are public and its threshold
+noise, where there is one, is secret.
 
 **Utility.** m_o = 32 (d ln(1/alpha) + ln(1/beta)) / alpha queries suffice for
 the semi-private learner that follows (Theorem 11).
 
 **Deviations.** The counter stops the loop at ``c < T`` (erratum b).  An
 unstable answer has no label, or a fair coin's, which never depends on the
-votes (erratum j).  The noisy vote has no unstable answer and no cutoff.
+votes (erratum j).  The noisy vote has no unstable answer and no cutoff.  With
+scores, the label of a stable answer is the second class where the bin's mid-point
+is 1/2 or more: post-processing.
 
 **Raises.** ``InvariantError``: a step outside the ensemble phase.
 """
@@ -32,9 +35,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from app.errors import InvariantError, invariant
-from app.mechanisms import noisy_vote, sparse_vector, stability
+from app.mechanisms import noisy_vote, soft_labels, sparse_vector, stability
+from app.mechanisms.soft_labels import PrivateBins
 
 if TYPE_CHECKING:
+    from app.mechanisms.soft_labels import ScoreBin
     from app.mechanisms.subsample_aggregate import Tally
     from app.noise.source import NoiseSource
 
@@ -68,6 +73,8 @@ class Parameters:
         after: what follows answer m_o.
         on_cutoff: what follows unstable answer T.
         unstable_gets_coin: whether an unstable answer carries a fair coin's label.
+        with_scores: whether the bin of a score is answered, by soft labels around
+            the mechanism.
 
     """
 
@@ -77,6 +84,7 @@ class Parameters:
     after: Sequel
     on_cutoff: Sequel
     unstable_gets_coin: bool
+    with_scores: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot run."""
@@ -86,6 +94,10 @@ class Parameters:
             own = (self.answering.class_count, self.answering.answer_limit)
             same = own == (self.class_count, self.answer_limit)
             invariant(same, "the noise is that of these classes and answers")
+        if self.with_scores:
+            binary = self.class_count == 2  # noqa: PLR2004 -- says itself
+            tested = not isinstance(self.answering, noisy_vote.Parameters)
+            invariant(binary and tested, "scores are of two classes, and tested for stability")
 
     @property
     def cutoff(self) -> int | None:
@@ -107,7 +119,8 @@ class State:
 
     Attributes:
         answered_count: fresh answers of the ensemble.
-        unstable_count: the hits among them.
+        unstable_count: the hits, each a unit of the cutoff: one an unstable answer
+            where labels are answered, and 0 to 2 an answer with scores.
         halted: no fresh answer may follow, whatever the counters say.
         private_threshold_noise: rho of the sparse vector; None without one.
 
@@ -121,10 +134,18 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What leaves: a class index or none, and whether the answer is stable."""
+    """What leaves.
+
+    Attributes:
+        label: a class index or none.
+        stable: whether the answer is stable.
+        released_bin: of the score, where there are scores and the answer is stable.
+
+    """
 
     label: int | None
     stable: bool
+    released_bin: ScoreBin | None = None
 
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
@@ -151,18 +172,84 @@ def phase(parameters: Parameters, state: State) -> Phase:
 
 
 def step(
-    parameters: Parameters, state: State, private_value: Tally, noise: NoiseSource
+    parameters: Parameters, state: State, private_value: Tally | PrivateBins, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Answer one query whose votes come to ``private_value``."""
+    """Answer one query whose votes, or scores, come to ``private_value``."""
     ended = state.halted or state.answered_count >= parameters.answer_limit
     if parameters.answering is None or ended:
         message = "no step outside the ensemble phase"
         raise InvariantError(message)
-    following, label = _decide(parameters.answering, state, private_value, noise)
+    invariant(
+        parameters.with_scores == isinstance(private_value, PrivateBins),
+        "scores are taken where scores are answered",
+    )
+    if isinstance(private_value, PrivateBins):
+        following, released = _decide_bin(parameters.answering, state, private_value, noise)
+        label = None if released is None else released.label
+    else:
+        following, label = _decide(parameters.answering, state, private_value, noise)
+        released = None
     if label is not None:
-        return following, Outcome(label=label, stable=True)
+        return following, Outcome(label=label, stable=True, released_bin=released)
+    return following, _unstable(parameters, noise)
+
+
+def redo(
+    parameters: Parameters,
+    state: State,
+    outcome: Outcome,
+    *,
+    drawn: tuple[State, State],
+    noise: NoiseSource,
+) -> tuple[State, Outcome]:
+    """Record in this state an answer that was drawn in another, with the hits that it had.
+
+    The first of two hits may be the last unit here.  It then ends the run, and the
+    answer is unstable, whatever its second test came to.
+
+    Args:
+        parameters: of the run.
+        state: in which the ensemble answers, with no fewer hits than that of the draw.
+        outcome: as it was drawn.
+        drawn: the states before and after the draw.
+        noise: of a coin, where the answer turns unstable.
+
+    """
+    before, after = drawn
+    hit_count, cutoff = after.unstable_count - before.unstable_count, parameters.cutoff
+    if cutoff is not None:
+        hit_count = min(hit_count, cutoff - state.unstable_count)
+        if hit_count and outcome.stable and state.unstable_count + hit_count == cutoff:
+            outcome = _unstable(parameters, noise)
+    following = State(
+        state.answered_count + 1,
+        state.unstable_count + hit_count,
+        private_threshold_noise=after.private_threshold_noise,
+    )
+    return following, outcome
+
+
+def _unstable(parameters: Parameters, noise: NoiseSource) -> Outcome:
+    """Return an unstable answer, with its coin where it gets one."""
     coin = noise.below(parameters.class_count) if parameters.unstable_gets_coin else None
-    return following, Outcome(label=coin, stable=False)
+    return Outcome(label=coin, stable=False)
+
+
+def _decide_bin(
+    answering: Answering, state: State, private_value: PrivateBins, noise: NoiseSource
+) -> tuple[State, ScoreBin | None]:
+    """Take one step of soft labels around the mechanism; at an unstable answer there is no bin."""
+    if isinstance(answering, noisy_vote.Parameters):
+        message = "scores are tested for stability"
+        raise InvariantError(message)
+    before = soft_labels.State(state.unstable_count, state.private_threshold_noise)
+    after, outcome = soft_labels.step(answering, before, private_value, noise)
+    following = State(
+        state.answered_count + 1,
+        after.hit_count,
+        private_threshold_noise=after.private_threshold_noise,
+    )
+    return following, outcome.released_bin
 
 
 def _decide(

@@ -20,14 +20,14 @@ def check(entries: list[dict[str, Any]]) -> str:
     """Return what all entries, from the first, add up to; exit at what does not hold."""
     head, answered, unstable, charged, opened = "0" * 64, 0, 0, Fraction(0), entries[0]["body"]
     for number, entry in enumerate(entries, start=1):
-        body, kind = entry["body"], entry["kind"]
+        body, kind, stable = entry["body"], entry["kind"], entry["body"].get("stable", [])
         sound = entry["previous_hash"] == head and entry["hash"] == entry_hash(entry)
         if entry["sequence"] != number or (kind == "ReleaseOpened") != (number == 1) or not sound:
             sys.exit(f"entry {number} is missing, altered, or not where it should be")
-        if kind == "AnswersReleased" and body["first_query_id"] != answered + 1:
+        if stable and body["first_query_id"] != answered + 1:
             sys.exit(f"entry {number} leaves out answers")
-        answered += len(body["stable"]) if kind == "AnswersReleased" else 0
-        unstable += body["stable"].count(False) if kind == "AnswersReleased" else 0
+        answered += len(stable)
+        unstable += sum(body.get("units", [not each for each in stable]))
         charged += Fraction(body["epsilon"]) if kind == "ShareCharged" else 0
         head = entry["hash"]
     if charged > Fraction(opened["epsilon"]) or unstable > (opened["cutoff"] or unstable):

@@ -41,6 +41,7 @@ def opened(
     queries: int | None = 1000,
     cutoff: int | None = 3,
     private_digests: dict[str, str] | None = None,
+    parameters: Mapping[str, str] | None = None,
 ) -> ReleaseOpened:
     """Return the first event of a release of epsilon 1 and delta 10^-6."""
     return ReleaseOpened(
@@ -50,7 +51,11 @@ def opened(
         delta="1/1000000",
         queries=queries,
         cutoff=cutoff,
-        parameters={"privacy.epsilon": "1.0", "hypotheses.class": "trees"},
+        parameters={
+            "privacy.epsilon": "1.0",
+            "hypotheses.class": "trees",
+            **(parameters or {}),
+        },
         fingerprint="ab" * 32,
         private_digests=private_digests or {},
     )
@@ -71,13 +76,15 @@ def open_release(
     queries: int | None = 1000,
     cutoff: int | None = 3,
     further: Mapping[str, bytes] | None = None,
+    parameters: Mapping[str, str] | None = None,
 ) -> None:
     """Open a release in an empty ledger, up to its fitted ensemble: entries 1 to 5."""
     drawn = {"permutation": b"\x01\x02", "ensemble": b"trees" * 100, **(further or {})}
     with ledger.transaction() as transaction:
         digest = transaction.put_private(RELEASE_SECRET, SECRET)
+        digests = {RELEASE_SECRET: digest}
         transaction.append(
-            opened(queries=queries, cutoff=cutoff, private_digests={RELEASE_SECRET: digest})
+            opened(queries=queries, cutoff=cutoff, private_digests=digests, parameters=parameters)
         )
         for event in shares():
             transaction.append(event)
@@ -92,6 +99,40 @@ def answer(
     """Return an answer whose vector is made of its number."""
     vector = b"vector %d" % query_id
     return RecordedAnswer(query_id, ledger.digests.of_vector(vector), vector, label, stable)
+
+
+def scored(
+    ledger: Ledger,
+    query_id: int,
+    *,
+    precision: int = 10,
+    released: int | None = 3,
+    shifted: bool = False,
+    units: int = 0,
+) -> RecordedAnswer:
+    """Return an answer with a score in the lower half, or one that is unstable."""
+    vector = b"vector %d" % query_id
+    return RecordedAnswer(
+        query_id,
+        ledger.digests.of_question(vector, precision),
+        vector,
+        None if released is None else 0,
+        released is not None,
+        precision,
+        released,
+        shifted,
+        units,
+    )
+
+
+def scores_of_every_kind(path: Path) -> Ledger:
+    """Create a ledger with scores of both histograms, an unstable one, and the cutoff's last."""
+    ledger = create(path)
+    open_release(ledger, cutoff=4, parameters={"answers.output": '"score"'})
+    record(ledger, [scored(ledger, 1), scored(ledger, 2, shifted=True, units=1)])
+    record(ledger, [scored(ledger, 3, released=None, units=2, precision=1000)])
+    record(ledger, [scored(ledger, 4), scored(ledger, 5, released=None, units=1)])
+    return ledger
 
 
 def record(ledger: Ledger, rows: Sequence[RecordedAnswer]) -> None:

@@ -22,7 +22,7 @@ COLUMNS = {
     "database_secret": "secret",
 }
 ENTRY = "INSERT {} INTO entries VALUES (1, {}, 'ReleaseHalted', 1, '{{}}', 'x')"
-ANSWER = "INSERT {} INTO answers VALUES (1, {}, {}, x'00', x'00', 0, 1)"
+ANSWER = "INSERT {} INTO answers VALUES (1, {}, {}, x'00', x'00', 0, 1, NULL, NULL, NULL, NULL)"
 
 
 def refusal(path: Path, statement: str) -> str:
