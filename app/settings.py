@@ -20,6 +20,7 @@ from app.configuration.learning_sections import (
     ClassifierSettings,
     HypothesesSettings,
     LearnerSettings,
+    StudentSettings,
 )
 from app.configuration.release_sections import AnswersSettings, PrivacySettings, ReleaseSettings
 from app.configuration.section import Section
@@ -39,6 +40,7 @@ class Settings(Section):
     hypotheses: HypothesesSettings
     learner: LearnerSettings = LearnerSettings()
     classifier: ClassifierSettings = ClassifierSettings()
+    student: StudentSettings = StudentSettings()
     privacy: PrivacySettings = PrivacySettings()
     answers: AnswersSettings = AnswersSettings()
     ledger: LedgerSettings
@@ -63,7 +65,8 @@ class Settings(Section):
         rules.check_data(self.data)
         rules.check_privacy(self.privacy)
         rules.check_answers(self.answers, self.privacy)
-        rules.check_learner(self.learner)
+        rules.check_learner("learner", self.learner)
+        rules.check_learner("student", self.student)
         rules.check_tests("hypotheses", self.hypotheses, self.hypotheses.tests, self.data)
         rules.check_tests("classifier", self.published, self.classifier.tests or {}, self.data)
         rules.check_predictors("hypotheses", self.hypotheses, self.hypotheses.predictors)
@@ -95,6 +98,16 @@ class Settings(Section):
         features (``thresholds``) are inherited too, as lists.
         """
         return self.classifier.inherit(self.hypotheses, grids=self.data.grids())
+
+    @property
+    def taught(self) -> LearnerSettings:
+        """Return the learner of a student: absent keys as in ``[learner]``."""
+        return self.student.inherit(self.learner)
+
+    @property
+    def student_may_follow(self) -> bool:
+        """Whether a student follows the ensemble's last answer, or its last unstable one."""
+        return "student" in (self.answers.after, self.answers.on_cutoff)
 
 
 SECTIONS = frozenset(Settings.model_fields)

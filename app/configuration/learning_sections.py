@@ -140,3 +140,33 @@ class LearnerSettings(Section):
     params: Annotated[
         Mapping[str, Parameter], Field(description="Keyword arguments of the estimator.")
     ] = {}
+
+
+class StudentSettings(Section):
+    """``[student]``: what learns from the answers where a student follows; absent, `[learner]`."""
+
+    rule: Annotated[
+        Literal["canonical"] | None,
+        Field(description="Least errors over the class of `[hypotheses]`."),
+    ] = None
+    estimator: Annotated[
+        str | None,
+        Field(
+            pattern=ESTIMATOR_PATTERN,
+            max_length=200,
+            description="Import path of a scikit-learn classifier, in place of a rule.",
+        ),
+    ] = None
+    params: Annotated[
+        Mapping[str, Parameter], Field(description="Keyword arguments of the estimator.")
+    ] = {}
+
+    def inherit(self, learner: LearnerSettings) -> LearnerSettings:
+        """Return the whole choice: the estimator of ``[learner]`` where there is neither here.
+
+        Whatever rule the chunks are given, a student takes the canonical one,
+        which gives a single hypothesis.
+        """
+        if self.rule is None and self.estimator is None and learner.estimator is not None:
+            return learner
+        return LearnerSettings(estimator=self.estimator, params=self.params)

@@ -18,7 +18,11 @@ from app.configuration.data_section import (
     DataSettings,
     NumericFeatureSettings,
 )
-from app.configuration.learning_sections import HypothesesSettings, LearnerSettings
+from app.configuration.learning_sections import (
+    HypothesesSettings,
+    LearnerSettings,
+    StudentSettings,
+)
 from app.configuration.release_sections import AnswersSettings, PrivacySettings
 from app.configuration.server_sections import LedgerSettings
 from app.configuration.wording import printable
@@ -166,12 +170,18 @@ def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
             )
 
 
-def check_learner(learner: LearnerSettings) -> None:
-    """A chunk is given a rule or an estimator."""
+def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> None:
+    """A chunk is given a rule or an estimator, and so is a student.
+
+    Args:
+        section: ``learner`` or ``student``.
+        learner: what is written there.
+
+    """
     if learner.estimator is not None and "rule" in learner.model_fields_set:
-        raise ConfigurationError("learner.estimator", "give a rule or an estimator, not both")
+        raise ConfigurationError(f"{section}.estimator", "give a rule or an estimator, not both")
     if learner.params and learner.estimator is None:
-        raise ConfigurationError("learner.params", "are for an estimator; a rule takes none")
+        raise ConfigurationError(f"{section}.params", "are for an estimator; a rule takes none")
 
 
 def check_tests(section: str, chosen: HypothesesSettings, lists: Lists, data: DataSettings) -> None:

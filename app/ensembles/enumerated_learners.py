@@ -10,8 +10,14 @@ import numpy as np
 from app.ensembles import canonical, halving
 from app.ensembles.enumerated_ensemble import EnumeratedEnsemble
 from app.ensembles.learner_seeds import chunk_seed, generator
-from app.ensembles.rules import FALLBACK_LABEL, check_rule, label_without_learning
+from app.ensembles.rules import (
+    DEFAULT_RULE,
+    FALLBACK_LABEL,
+    check_rule,
+    label_without_learning,
+)
 from app.hypotheses.containment import fitted_or_none
+from app.hypotheses.enumerated_class import EnumeratedHypothesis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +67,22 @@ def fit_enumerated(
         if progress is not None:
             progress(index + 1, chunk_count)
     return EnumeratedEnsemble(hypothesis_class.hypotheses, places)
+
+
+def fit_hypothesis(
+    hypothesis_class: EnumeratedClass, encoded: Encoded, labels: NDArray[np.int64]
+) -> EnumeratedHypothesis:
+    """Return the hypothesis of least errors, as the canonical rule breaks ties.
+
+    Args:
+        hypothesis_class: the public class that is searched.
+        encoded: rows as the class reads them, m of them.
+        labels: class indices, shape ``(m,)``.
+
+    """
+    listed = hypothesis_class.hypotheses
+    place = _Chooser(DEFAULT_RULE, listed).choose(encoded, labels, b"")
+    return EnumeratedHypothesis(listed.take(place), int(place[0]))
 
 
 def _fit_or_constant(

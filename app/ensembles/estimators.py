@@ -67,16 +67,23 @@ class EstimatorEnsemble:
         columns: the public encoding.
         models: one a chunk: fitted, or the label that it always votes.
         class_count: number of labels, L.
+        fallback: the vote of a model that fails on a query.
 
     """
 
     def __init__(
-        self, columns: Sequence[PublicColumn], models: Sequence[Model], *, class_count: int
+        self,
+        columns: Sequence[PublicColumn],
+        models: Sequence[Model],
+        *,
+        class_count: int,
+        fallback: int = FALLBACK_LABEL,
     ) -> None:
         """Keep the models in the order of their chunks."""
         self._columns = tuple(columns)
         self._models = tuple(models)
         self._class_count = class_count
+        self._fallback = fallback
 
     @property
     def size(self) -> int:
@@ -94,7 +101,7 @@ class EstimatorEnsemble:
         counts = np.zeros((len(rows), self._class_count), dtype=np.int64)
         positions = np.arange(len(rows))
         for model in self._models:
-            counts[positions, _votes(model, rows, self._class_count)] += 1
+            counts[positions, _votes(model, rows, self._class_count, self._fallback)] += 1
         return counts
 
     def to_bytes(self) -> bytes:
@@ -105,7 +112,9 @@ class EstimatorEnsemble:
         return pickle.dumps((self._class_count, stored), protocol=5)
 
     @classmethod
-    def from_bytes(cls, columns: Sequence[PublicColumn], body: bytes) -> Self:
+    def from_bytes(
+        cls, columns: Sequence[PublicColumn], body: bytes, *, fallback: int = FALLBACK_LABEL
+    ) -> Self:
         """Rebuild the ensemble; the caller has checked the body's digest.
 
         Raises:
@@ -121,15 +130,18 @@ class EstimatorEnsemble:
                 piece if isinstance(piece, int) else pickle.loads(piece)  # noqa: S301 -- as above
                 for piece in pieces
             ]
-        return cls(columns, models, class_count=class_count)
+        return cls(columns, models, class_count=class_count, fallback=fallback)
 
 
-def estimator_factory(path: str, params: Mapping[str, object]) -> Callable[[], Classifier]:
+def estimator_factory(
+    path: str, params: Mapping[str, object], *, section: str = "learner"
+) -> Callable[[], Classifier]:
     """Return what makes a fresh estimator, once the public choice is known to be sound.
 
     Args:
         path: ``package.module.Class`` or ``package.module:Class``.
         params: keyword arguments of the class.
+        section: where both are in the configuration.
 
     Raises:
         ConfigurationError: nothing there to import, no classifier, or
@@ -140,15 +152,15 @@ def estimator_factory(path: str, params: Mapping[str, object]) -> Callable[[], C
     try:
         found = getattr(importlib.import_module(module_name), class_name)
     except Exception as error:
-        raise ConfigurationError("learner.estimator", f"{path} cannot be imported") from error
+        raise ConfigurationError(f"{section}.estimator", f"{path} cannot be imported") from error
     if not (isinstance(found, type) and _is_classifier_type(found)):
-        raise ConfigurationError("learner.estimator", f"{path} is no scikit-learn classifier")
+        raise ConfigurationError(f"{section}.estimator", f"{path} is no scikit-learn classifier")
 
     def make() -> Classifier:
         # Copied, so that an estimator that changes a list of its own changes no other's.
         return cast("Classifier", found(**deepcopy(dict(params))))
 
-    _check_parameters(make, path)
+    _check_parameters(make, path, section)
     return make
 
 
@@ -186,6 +198,37 @@ def fit_estimators(
         if progress is not None:
             progress(index + 1, chunk_count)
     return EstimatorEnsemble(columns, models, class_count=class_count)
+
+
+def fit_student(
+    make: Callable[[], Classifier],
+    rows: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    *,
+    seed: bytes,
+    class_count: int,
+) -> Classifier:
+    """Fit one estimator on public rows, and return it as it comes back from storage.
+
+    Args:
+        make: from :func:`estimator_factory`.
+        rows: encoded columns, shape ``(m, c)``.
+        labels: class indices, two of them or more, shape ``(m,)``.
+        seed: for what the estimator draws.
+        class_count: number of labels, L.
+
+    Raises:
+        Exception: whatever the estimator raises; InvariantError where it predicts
+            something else than class indices, or is too large to be stored.
+
+    """
+    body = _model_bytes(_fitted(make, rows, labels, seed))
+    invariant(len(body) <= ENSEMBLE_BYTES_MAX, "a student fits into the ledger")
+    model = cast("Classifier", pickle.loads(body))  # noqa: S301 -- written in the line above
+    predicted = np.asarray(model.predict(rows), dtype=np.float64)
+    known = predicted.shape == (len(rows),) and np.isin(predicted, np.arange(class_count)).all()
+    invariant(bool(known), "a student predicts classes")
+    return model
 
 
 def _fit_chunk(
@@ -229,26 +272,30 @@ def _model_bytes(model: Classifier) -> bytes:
     return pickle.dumps(model, protocol=5)
 
 
-def _votes(model: Model, rows: NDArray[np.float64], class_count: int) -> NDArray[np.int64]:
+def _votes(
+    model: Model, rows: NDArray[np.float64], class_count: int, fallback: int
+) -> NDArray[np.int64]:
     """Return one model's votes, shape ``(B,)``; a failure moves its own query only."""
     if isinstance(model, int):
         return np.full(len(rows), model, dtype=np.int64)
-    together = fitted_or_none(partial(_predicted, model, rows, class_count))
+    together = fitted_or_none(partial(_predicted, model, rows, class_count, fallback))
     if together is not None:
         return together
     alone = [
-        fitted_or_none(partial(_predicted, model, rows[index : index + 1], class_count))
+        fitted_or_none(partial(_predicted, model, rows[index : index + 1], class_count, fallback))
         for index in range(len(rows))
     ]
-    return np.array([FALLBACK_LABEL if vote is None else int(vote[0]) for vote in alone])
+    return np.array([fallback if vote is None else int(vote[0]) for vote in alone])
 
 
-def _predicted(model: Classifier, rows: NDArray[np.float64], class_count: int) -> NDArray[np.int64]:
-    """Predict, and put class 0 where the label is none of the classes."""
+def _predicted(
+    model: Classifier, rows: NDArray[np.float64], class_count: int, fallback: int
+) -> NDArray[np.int64]:
+    """Predict, and put the fallback where the label is none of the classes."""
     predicted = np.asarray(model.predict(rows), dtype=np.float64)
     invariant(predicted.shape == (len(rows),), "a classifier gives one label a row")
     known = np.isin(predicted, np.arange(class_count))
-    return np.where(known, predicted, FALLBACK_LABEL).astype(np.int64)
+    return np.where(known, predicted, fallback).astype(np.int64)
 
 
 def _is_classifier_type(found: type) -> bool:
@@ -257,7 +304,7 @@ def _is_classifier_type(found: type) -> bool:
     return all(callable(getattr(found, name, None)) for name in names)
 
 
-def _check_parameters(make: Callable[[], Classifier], path: str) -> None:
+def _check_parameters(make: Callable[[], Classifier], path: str, section: str) -> None:
     """Construct one, and let scikit-learn check public parameters before any row is read."""
     base = importlib.import_module("sklearn.base")
     try:
@@ -268,16 +315,18 @@ def _check_parameters(make: Callable[[], Classifier], path: str) -> None:
                 model._validate_params()  # type: ignore[attr-defined]  # noqa: SLF001 -- no public name
     except Exception as error:
         said = " ".join(str(error).split())
-        raise ConfigurationError("learner.params", f"{path}: {said}") from error
-    _refuse_printing(model)
+        raise ConfigurationError(f"{section}.params", f"{path}: {said}") from error
+    _refuse_printing(model, section)
     if not base.is_classifier(model):
-        raise ConfigurationError("learner.estimator", f"{path} is no scikit-learn classifier")
+        raise ConfigurationError(f"{section}.estimator", f"{path} is no scikit-learn classifier")
 
 
-def _refuse_printing(model: Classifier) -> None:
-    """Refuse an estimator that is asked to tell how its fit to private rows goes."""
+def _refuse_printing(model: Classifier, section: str) -> None:
+    """Refuse an estimator that is asked to tell how its fit goes, be the rows private or not."""
     for name, value in model.get_params(deep=True).items():
         is_loud = isinstance(value, int | float) and value > 0
         if name.rpartition("__")[2] in _PRINTING_PARAMETERS and is_loud:
             problem = f"{name} would print what private rows give; leave it out"
-            raise ConfigurationError("learner.params", problem)
+            if section != "learner":
+                problem = f"{name} would print what the queries give; leave it out"
+            raise ConfigurationError(f"{section}.params", problem)

@@ -10,6 +10,7 @@ import numpy as np
 from app.ensembles.enumerated_ensemble import EnumeratedEnsemble
 from app.ensembles.enumerated_learners import fit_enumerated
 from app.ensembles.packed_trees import PACKED_TESTS_MAX
+from app.ensembles.rules import DEFAULT_RULE
 from app.ensembles.tree_ensemble import TreeEnsemble
 from app.ensembles.tree_learners import fit_trees
 from app.errors import ConfigurationError, invariant
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from app.hypotheses.hypothesis_class import HypothesisClass
     from app.hypotheses.hypothesis_list import Encoded
     from app.hypotheses.public_columns import PublicColumn
-
-DEFAULT_RULE = "canonical"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,31 +116,35 @@ def read_ensemble_bytes(learner: Learner, body: bytes) -> Ensemble:
         searched = learner.hypothesis_class
         if isinstance(searched, EnumeratedClass):
             return EnumeratedEnsemble.from_bytes(searched.hypotheses, body)
-        return TreeEnsemble.from_bytes(_searched_by_trees(searched).tests, body)
+        return TreeEnsemble.from_bytes(searched_by_trees(searched).tests, body)
     from app.ensembles.estimators import EstimatorEnsemble  # noqa: PLC0415 -- as above
 
     return EstimatorEnsemble.from_bytes(learner.columns, body)
 
 
-def check_learner(learner: Learner) -> None:
+def check_learner(learner: Learner, *, section: str = "learner") -> None:
     """Refuse what could not be fitted or stored whatever the rows, before they are read.
+
+    Args:
+        learner: the public choice.
+        section: where an estimator is in the configuration.
 
     Raises:
         ConfigurationError: names ``hypotheses``, ``learner.estimator`` or
-            ``learner.params``.
+            ``learner.params``, or those of the other section.
 
     """
     if learner.estimator is None:
         if isinstance(learner.hypothesis_class, EnumeratedClass):
             return
-        count = len(_searched_by_trees(learner.hypothesis_class).tests)
+        count = len(searched_by_trees(learner.hypothesis_class).tests)
         if count > PACKED_TESTS_MAX:
             problem = f"gives {count} tests, and a learner's trees hold at most {PACKED_TESTS_MAX}"
             raise ConfigurationError("hypotheses", f"{problem}: list fewer")
     else:
         from app.ensembles.estimators import estimator_factory  # noqa: PLC0415 -- as above
 
-        estimator_factory(learner.estimator, learner.params)
+        estimator_factory(learner.estimator, learner.params, section=section)
 
 
 def _fit_rule(
@@ -165,7 +168,7 @@ def _fit_rule(
             secret=secret,
             progress=progress,
         )
-    tree_class = _searched_by_trees(searched)
+    tree_class = searched_by_trees(searched)
     packed = fit_trees(
         learner.rule,
         bits=encoded.astype(np.uint8, copy=False),
@@ -178,7 +181,7 @@ def _fit_rule(
     return TreeEnsemble(tree_class.tests, packed)
 
 
-def _searched_by_trees(searched: HypothesisClass) -> TreeClass | ThresholdClass:
+def searched_by_trees(searched: HypothesisClass) -> TreeClass | ThresholdClass:
     """Return a class whose hypotheses are trees over its tests."""
     if isinstance(searched, TreeClass | ThresholdClass):
         return searched

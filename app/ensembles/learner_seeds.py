@@ -1,4 +1,4 @@
-"""A seed for each chunk's learner, and the only place that makes numpy generators.
+"""A seed for each learner and for the student; the only place that makes numpy generators.
 
 No privacy claim rests on a learner's randomness; it must only be the chunk's
 own and the same after a restart.
@@ -15,6 +15,7 @@ import numpy as np
 LearnerGenerator: TypeAlias = np.random.Generator
 
 _DOMAIN = b"conclave learner seed"
+_STUDENT_DOMAIN = b"conclave student seed"
 _INDEX_BYTES = 8
 _RANDOM_STATE_BYTES = 4
 
@@ -22,6 +23,11 @@ _RANDOM_STATE_BYTES = 4
 def chunk_seed(secret: bytes, chunk_index: int) -> bytes:
     """Return the seed of one chunk: HMAC-SHA256 of its index under the release's secret."""
     return hmac.digest(secret, _DOMAIN + chunk_index.to_bytes(_INDEX_BYTES, "big"), "sha256")
+
+
+def student_seed(release_id: str) -> bytes:
+    """Return the seed of a release's student, public: HMAC-SHA256 of the release's random name."""
+    return hmac.digest(_STUDENT_DOMAIN, release_id.encode(), "sha256")
 
 
 def generator(seed: bytes) -> LearnerGenerator:

@@ -11,7 +11,8 @@ from app.errors import ConfigurationError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-RULES = ("canonical", "halving")
+DEFAULT_RULE = "canonical"
+RULES = (DEFAULT_RULE, "halving")
 # What an empty chunk votes, and a chunk whose learner failed.
 FALLBACK_LABEL = 0
 

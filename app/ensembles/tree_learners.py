@@ -10,9 +10,15 @@ import numpy as np
 from app.ensembles import canonical, halving
 from app.ensembles.learner_seeds import chunk_seed, generator
 from app.ensembles.packed_trees import PackedTrees
-from app.ensembles.rules import FALLBACK_LABEL, check_rule, label_without_learning
+from app.ensembles.rules import (
+    DEFAULT_RULE,
+    FALLBACK_LABEL,
+    check_rule,
+    label_without_learning,
+)
 from app.hypotheses.containment import fitted_or_none
 from app.hypotheses.threshold_class import ThresholdClass
+from app.hypotheses.trees import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +86,24 @@ def fit_trees(
         class_count=hypothesis_class.class_count,
         trees_per_vote=trees_per_vote,
     )
+
+
+def fit_tree(
+    hypothesis_class: TreeClass | ThresholdClass,
+    bits: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+) -> Tree:
+    """Return the tree of least errors, as the canonical rule breaks ties.
+
+    Args:
+        hypothesis_class: the public class that is searched.
+        bits: outcomes of the class's tests, shape ``(m, t)``.
+        labels: class indices, shape ``(m,)``.
+
+    """
+    cells = _chunk_fit(DEFAULT_RULE, hypothesis_class)(bits, labels, b"")[0].tolist()
+    node_count = len(cells) // 2
+    return Tree(test_indices=tuple(cells[:node_count]), leaf_labels=tuple(cells[node_count:]))
 
 
 def _fit_or_constant(

@@ -184,6 +184,23 @@ class ClassifierPublished(Event, frozen=True):
     private_digests: dict[str, PrivateDigest] = {}
 
 
+class StudentPublished(Event, frozen=True):
+    """The student, trained on the ensemble's answers and public from here on; never charged.
+
+    Attributes:
+        classifier: as in :class:`ClassifierPublished`; of an estimator it says
+            which, and not what was fitted.
+        private_digests: as in :class:`EnsembleFitted`, of the fitted estimator,
+            where there is one.
+
+    """
+
+    KIND = "StudentPublished"
+
+    classifier: str
+    private_digests: dict[str, PrivateDigest] = {}
+
+
 class ReleaseHalted(Event, frozen=True):
     """The release gives no fresh answer any more, whatever its counters say.
 
@@ -206,6 +223,7 @@ LedgerEvent: TypeAlias = (
     | ScoresReleased
     | ThresholdRefreshed
     | ClassifierPublished
+    | StudentPublished
     | ReleaseHalted
 )
 
@@ -219,5 +237,6 @@ EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
     ReleaseHalted,
     ThresholdRefreshed,
     ScoresReleased,
+    StudentPublished,
 )
 """Every kind and version that was ever written, newest last."""

@@ -25,6 +25,7 @@ from app.ledger.events import (
     ScoresReleased,
     ShareCharged,
     ShareReserved,
+    StudentPublished,
     ThresholdRefreshed,
     threshold_noise_name,
 )
@@ -47,7 +48,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
         refreshed_at: unstable answers at which the threshold's noise was last
             drawn anew; None where it never was.
         ensemble: the fitted ensemble, once it stands.
-        classifier: the published classifier, once there is one.
+        classifier: the published classifier, once there is one; a student is one.
         halted: the event that ended the release early, if one did.
         private_digests: keyed digest of every piece of private state.
 
@@ -62,7 +63,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     ended_epoch: int | None = None
     refreshed_at: int | None = None
     ensemble: EnsembleFitted | None = None
-    classifier: ClassifierPublished | None = None
+    classifier: ClassifierPublished | StudentPublished | None = None
     halted: ReleaseHalted | None = None
     private_digests: dict[str, str] = {}
 
@@ -124,7 +125,7 @@ def _check_hash(head: Head, entry: Entry) -> None:
     )
 
 
-def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: PLR0911 -- one line a kind
+def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: C901, PLR0911 -- one line a kind
     if isinstance(event, ReleaseOpened):
         return _open(state, event)
     if state.release is None:
@@ -142,6 +143,8 @@ def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: PLR0
             return _refresh(state, event)
         case ClassifierPublished():
             return _publish(state, event)
+        case StudentPublished():
+            return _publish_student(state, state.release, event)
         case ReleaseHalted():
             _allow(state.halted is None, "halts a release that had halted")
             return replace(state, halted=event)
@@ -251,6 +254,18 @@ def _refresh(state: LedgerState, event: ThresholdRefreshed) -> LedgerState:
 def _publish(state: LedgerState, event: ClassifierPublished) -> LedgerState:
     _allow(state.classifier is None, "publishes a classifier a second time")
     _allow(state.charge_of("classifier") is not None, "comes before the classifier's charge")
+    return _bind(replace(state, classifier=event), event.private_digests)
+
+
+def _publish_student(
+    state: LedgerState, release: ReleaseOpened, event: StudentPublished
+) -> LedgerState:
+    _allow(state.classifier is None, "publishes a classifier a second time")
+    _allow(state.ensemble is not None, "comes before EnsembleFitted")
+    _allow(
+        state.answered == release.queries or state.unstable == release.cutoff,
+        "comes before the ensemble's last answer",
+    )
     return _bind(replace(state, classifier=event), event.private_digests)
 
 

@@ -7,7 +7,8 @@ unstable answers or m_o answers were given, then halt or switch.
 **Claim.** The outcomes are as private as those of the mechanism inside:
 ``app.mechanisms.stability``, ``sparse_vector``, ``soft_labels`` around either of
 the two, or ``noisy_vote``; the phase is a function of the public counters, so
-switching costs what the next mechanism is charged and nothing more.
+switching costs what the next mechanism is charged and nothing more: a student,
+trained on what was released, nothing.
 
 **Proof.** Post-processing of the mechanism's outcomes: ``docs/proofs/universal.md``.
 
@@ -59,6 +60,7 @@ class Sequel(StrEnum):
 
     HALT = "halt"
     CLASSIFIER = "classifier"
+    STUDENT = "student"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,19 +158,25 @@ def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
     return State(private_threshold_noise=tested.private_threshold_noise)
 
 
-def phase(parameters: Parameters, state: State) -> Phase:
-    """Return the phase that the counters put the release in.
+def sequel(parameters: Parameters, state: State) -> Sequel | None:
+    """Return what follows the ensemble by the counters; None while they let it answer.
 
     ``on_cutoff`` decides where both limits are reached by the same answer.
     """
     if parameters.answering is None:
-        return _phase_after(parameters.after)
+        return parameters.after
     cutoff = parameters.cutoff
     if cutoff is not None and state.unstable_count >= cutoff:
-        return _phase_after(parameters.on_cutoff)
-    if state.answered_count >= parameters.answer_limit:
-        return _phase_after(parameters.after)
-    return Phase.HALTED if state.halted else Phase.ENSEMBLE
+        return parameters.on_cutoff
+    return parameters.after if state.answered_count >= parameters.answer_limit else None
+
+
+def phase(parameters: Parameters, state: State) -> Phase:
+    """Return the phase that the counters put the release in; a student is a classifier too."""
+    following = sequel(parameters, state)
+    if following is None:
+        return Phase.HALTED if state.halted else Phase.ENSEMBLE
+    return Phase.HALTED if following is Sequel.HALT else Phase.CLASSIFIER
 
 
 def step(
@@ -283,7 +291,3 @@ def _decide_with_threshold(
         private_threshold_noise=after.private_threshold_noise,
     )
     return following, None if outcome.hit else private_value.plurality
-
-
-def _phase_after(sequel: Sequel) -> Phase:
-    return Phase.CLASSIFIER if sequel is Sequel.CLASSIFIER else Phase.HALTED

@@ -55,6 +55,8 @@ def bound_parameters(settings: Settings) -> dict[str, str]:
     # What is published comes from a public grid whatever relabels.
     published = settings.published.model_dump(by_alias=True, exclude={"grid"})
     _flatten("classifier", published, bound)
+    if settings.student_may_follow:
+        _flatten("student", settings.taught.model_dump(), bound)
     for name in DELTA_SHARES:
         bound[f"privacy.delta_shares.{name}"] = str(settings.privacy.delta_share(name))
     bound |= code_digests(settings)

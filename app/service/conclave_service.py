@@ -14,7 +14,7 @@ from app.errors import (
     RequestError,
 )
 from app.mechanisms.universal import Phase
-from app.service.batch import EXHAUSTED, Deferred, Fresh
+from app.service.batch import DEFERRED, EXHAUSTED, Deferred, Fresh
 from app.service.budget import budget_view
 from app.service.models import Answer
 from app.service.replay_index import Recorded
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from app.data.schema import Schema
     from app.errors import UnavailableError
     from app.service.answer_query import QueryAnswerer
-    from app.service.batch import Decision
     from app.service.models import Query
 
 NOT_PUBLISHED = "no classifier is published yet; ask again after the switch"
@@ -104,25 +103,38 @@ class ConclaveService:
             IntegrityError: the release has stopped.
 
         """
-        results = [self._answer_without_writer(query) for query in queries]
-        written = [query for query, result in zip(queries, results, strict=True) if result is None]
+        known = [self._answer_without_writer(query) for query in queries]
+        told = list(zip(queries, known, strict=True))
+        written = [query for query, result in told if result is None]
         pending = iter(self._writer.enqueue(written))
+        place = -len(written)
+        classified = iter(self._classify([query for query, result in told if result is DEFERRED]))
+        later: list[Answer] = []  # of as many of the last ``written``
         part: list[Answer | RequestError | UnavailableError] = []
-        for query, known in zip(queries, results, strict=True):
-            result = known
-            if result is None:
-                decision = next(pending)
-                if part and not decision.done():
-                    yield part
-                    part = []
-                result = self._answer_for(query, decision_of(await decision))
-            part.append(result)
+        for result in known:
+            if isinstance(result, Deferred):
+                part.append(next(classified))
+                continue
+            if result is not None:
+                part.append(result)
+                continue
+            decision = next(pending)
+            if part and not decision.done():
+                yield part
+                part = []
+            decided = decision_of(await decision)
+            if isinstance(decided, Deferred):
+                later = later or self._classify(written[place:])
+                part.append(later[place])
+            else:
+                part.append(self._answer_for(decided))
+            place += 1
         yield part
 
     def _answer_without_writer(
         self, query: Query
-    ) -> Answer | RequestError | UnavailableError | None:
-        """Answer from committed state alone, or return None for the writer."""
+    ) -> Answer | RequestError | UnavailableError | Deferred | None:
+        """Answer from committed state alone, leave it to the classifier, or None to the writer."""
         ticket = self._answerer.identify(query)
         replays = self._answerer.replays
         try:
@@ -133,7 +145,7 @@ class ConclaveService:
             return self._recorded_answer(recorded, replayed=True)
         phase = self._release.phase
         if phase is Phase.CLASSIFIER:
-            return None if self._release.classifier is None else self._classify(query)
+            return None if self._release.classifier is None else DEFERRED
         recorded = replays.find_by_vector(ticket.vector_digest)
         if recorded is not None:
             # A new key on a recorded vector has to be stored before the reply.
@@ -141,14 +153,12 @@ class ConclaveService:
         return BudgetExhaustedError(EXHAUSTED) if phase is Phase.HALTED else None
 
     def _answer_for(
-        self, query: Query, decision: Decision | UnavailableError
+        self, decision: Recorded | Fresh | RequestError | UnavailableError
     ) -> Answer | RequestError | UnavailableError:
         if isinstance(decision, Fresh):
             return self._recorded_answer(decision.recorded, replayed=False)
         if isinstance(decision, Recorded):
             return self._recorded_answer(decision, replayed=True)
-        if isinstance(decision, Deferred):
-            return self._classify(query)
         return decision
 
     def _recorded_answer(self, recorded: Recorded, *, replayed: bool) -> Answer:
@@ -161,17 +171,23 @@ class ConclaveService:
             replayed=replayed,
         )
 
-    def _classify(self, query: Query) -> Answer:
+    def _classify(self, queries: Sequence[Query]) -> list[Answer]:
+        """Answer by the published classifier, which is called once for all."""
+        if not queries:
+            return []
         classifier = self._release.classifier
         if classifier is None:
             raise NotPublishedError(NOT_PUBLISHED)
-        return Answer(
-            query_id=None,
-            label=classifier.predict(query.vector),
-            stable=True,
-            phase=Phase.CLASSIFIER.value,
-            replayed=False,
-        )
+        return [
+            Answer(
+                query_id=None,
+                label=label,
+                stable=True,
+                phase=Phase.CLASSIFIER.value,
+                replayed=False,
+            )
+            for label in classifier.predict_many([query.vector for query in queries])
+        ]
 
     # -- the public side -------------------------------------------------------
 

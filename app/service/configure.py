@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from app.data.schema import NumericFeature
-from app.ensembles.fit import DEFAULT_RULE, Learner, check_learner
+from app.data.public_columns import public_columns
+from app.ensembles.fit import Learner, check_learner
+from app.ensembles.student import check_student
 from app.errors import ConfigurationError
-from app.hypotheses.public_columns import PublicColumn
 from app.planning.plan import plan_answers
 from app.service.binding import bound_parameters
 from app.service.plan_request import plan_request
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from app.accounting.composition import Charge, Mechanism
+    from app.configuration.learning_sections import LearnerSettings
     from app.data.schema import Schema
     from app.hypotheses.hypothesis_class import HypothesisClass
     from app.settings import Settings
@@ -37,6 +38,7 @@ class Configuration:
         schema: the public schema.
         hypotheses: the class that relabels and that the learners search.
         learner: what each chunk is given.
+        student: what learns from the answers, where a student may follow them.
         charges: the share of every mechanism that has one.
         bound: what the ledger's first entry binds, by setting.
 
@@ -46,6 +48,7 @@ class Configuration:
     schema: Schema
     hypotheses: HypothesisClass
     learner: Learner
+    student: Learner
     charges: Mapping[Mechanism, Charge]
     bound: Mapping[str, str]
 
@@ -78,13 +81,17 @@ def configure(settings: Settings) -> Configuration:
     """
     refuse_unserved(settings)
     schema, hypotheses = settings.data.public_schema(), public_class(settings)
-    learner = _learner(settings, schema, hypotheses)
+    learner = _learner(settings.learner, schema, hypotheses)
     check_learner(learner)
+    student = _learner(settings.taught, schema, hypotheses)
+    if settings.student_may_follow:
+        check_student(student)
     return Configuration(
         settings=settings,
         schema=schema,
         hypotheses=hypotheses,
         learner=learner,
+        student=student,
         charges=charges_by_mechanism(settings),
         bound=bound_parameters(settings),
     )
@@ -104,6 +111,8 @@ def refuse_unserved(settings: Settings) -> None:
         raise ConfigurationError("privacy.shares.statistics", problem)
     if shares.answers == 0 and settings.answers.after != "classifier":
         problem = 'with 0 nothing would ever answer; set answers.after = "classifier"'
+        if settings.answers.after == "student":
+            problem = 'with 0 no answer would teach a student; set answers.after = "classifier"'
         raise ConfigurationError("privacy.shares.answers", problem)
 
 
@@ -114,17 +123,11 @@ def warn_if_infeasible(settings: Settings, row_count: int, warn: Callable[[str],
         warn(f"this release is infeasible as planned: {'; '.join(reasons)}")
 
 
-def _learner(settings: Settings, schema: Schema, hypotheses: HypothesisClass) -> Learner:
-    chosen = settings.learner
+def _learner(chosen: LearnerSettings, schema: Schema, hypotheses: HypothesisClass) -> Learner:
     return Learner(
         hypothesis_class=hypotheses,
-        rule=chosen.rule or DEFAULT_RULE,
+        rule=chosen.rule,
         estimator=chosen.estimator,
         params=chosen.params,
-        columns=[
-            PublicColumn(bounds=(feature.lower, feature.upper))
-            if isinstance(feature, NumericFeature)
-            else PublicColumn(category_count=len(feature.categories))
-            for feature in schema.features
-        ],
+        columns=public_columns(schema),
     )

@@ -90,8 +90,8 @@ def answering_parameters(
         answering=answering,
         class_count=len(settings.data.classes),
         answer_limit=settings.answers.queries if answering is not None else 0,
-        after=_sequel(settings.answers.after),
-        on_cutoff=_sequel(settings.answers.on_cutoff),
+        after=Sequel(settings.answers.after),
+        on_cutoff=Sequel(settings.answers.on_cutoff),
         unstable_gets_coin=settings.answers.unstable == "coin",
     )
 
@@ -157,7 +157,3 @@ def _answering(calibration: Calibration, ensemble_size: int) -> Answering:
         ensemble_size=ensemble_size,
         answer_limit=calibration.answer_limit,
     )
-
-
-def _sequel(name: str) -> Sequel:
-    return Sequel.CLASSIFIER if name == "classifier" else Sequel.HALT

@@ -22,8 +22,8 @@ from app.service.binding import check_bound
 from app.service.draw_ensemble import draw_ensemble, read_ensemble
 from app.service.draw_parameters import check_classifier_draw, ensemble_parameters
 from app.service.private_state import put_pieces, read_piece
-from app.service.published_classifier import read_published
 from app.service.release import Release
+from app.service.student import read_classifier
 
 if TYPE_CHECKING:
     from app.accounting.composition import Charge
@@ -119,7 +119,9 @@ def _release(
         state=state,
         private_ensemble=parts.private_ensemble,
         private_rows=rows,
-        classifier=None if published is None else read_published(published),
+        classifier=(
+            None if published is None else read_classifier(configuration, ledger, published)
+        ),
     )
 
 

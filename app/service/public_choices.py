@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from app.accounting.composition import Charge, Mechanism, Shares, charges
 from app.data.binary_tests import classifier_tests, public_tests
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from app.hypotheses.binary_tests import BinaryTest
     from app.hypotheses.hypothesis_class import HypothesisClass
     from app.settings import Settings
-
-SUCCESSORS: Final = ("halt", "classifier")
 
 
 def charges_by_mechanism(settings: Settings) -> dict[Mechanism, Charge]:
@@ -81,12 +79,9 @@ def refuse_unknown(settings: Settings) -> None:
         ConfigurationError: names the setting and what is known instead.
 
     """
-    answers = settings.answers
     for key, value, known in (
         ("hypotheses.class", settings.hypotheses.kind, KINDS),
         ("classifier.class", settings.published.kind, KINDS),
-        ("answers.after", answers.after, SUCCESSORS),
-        ("answers.on_cutoff", answers.on_cutoff, SUCCESSORS),
     ):
         if value not in known and not is_predictor_kind(value):
             choices = ", ".join(f'"{name}"' for name in known)

@@ -6,10 +6,11 @@ post-processing and costs nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypedDict
 
 import msgspec
+from msgspec import structs
 
 from app.data.schema import NumericFeature
 from app.errors import InvariantError, invariant
@@ -26,6 +27,7 @@ from app.service.published_predictor import (
     described,
     rebuilt,
 )
+from app.service.published_student import StudentDocument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,11 +36,13 @@ if TYPE_CHECKING:
     from app.data.vectors import Vector
     from app.hypotheses.binary_tests import BinaryTest
     from app.hypotheses.hypothesis_class import Hypothesis, HypothesisClass
-    from app.ledger.events import ClassifierPublished
+    from app.ledger.events import ClassifierPublished, StudentPublished
+    from app.service.published_student import PublishedStudent
 
 FORMAT: Final = "conclave-classifier"
 TREE_VERSION: Final = 1
 HYPOTHESIS_VERSION: Final = 2
+ESTIMATOR_VERSION: Final = 3
 
 
 class FeatureDocument(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -100,10 +104,12 @@ class Condition(TypedDict, total=False):
 
 
 class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The whole classifier, enough to predict without anything else.
+    """The whole classifier; up to version 2, enough to predict without anything else.
 
     Version 1 has a ``tree``; version 2 has in its place a ``halfspace``, or a
-    ``predictor`` of the operator's own, which its code predicts by.
+    ``predictor`` of the operator's own, which its code predicts by.  A
+    ``student`` was trained on answers; version 3 has nothing else: a fitted
+    estimator, by which its server alone predicts.
     """
 
     format: str
@@ -116,6 +122,7 @@ class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     tree: NodeDocument | None = None
     halfspace: HalfspaceDocument | None = None
     predictor: PredictorDocument | None = None
+    student: StudentDocument | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +132,22 @@ class PublishedClassifier:
     document: ClassifierDocument
     json: bytes
     predictor: PublishedPredictor | None = None
+    student: PublishedStudent | None = field(default=None, compare=False)
+
+    def with_student(self, student: PublishedStudent) -> PublishedClassifier:
+        """Return the same document with the fitted estimator that it tells of."""
+        return replace(self, student=student)
+
+    def predict_many(self, vectors: Sequence[Vector]) -> list[str]:
+        """Return the label of each feature vector; an estimator is called once for all."""
+        if self.student is not None:
+            return self.student.predict(vectors)
+        return [self.predict(vector) for vector in vectors]
 
     def predict(self, vector: Vector) -> str:
         """Return the label of one feature vector in schema order."""
+        if self.student is not None:
+            return self.student.predict([vector])[0]
         if self.predictor is not None:
             return self.predictor.predict(vector)
         if self.document.halfspace is not None:
@@ -155,27 +175,34 @@ class PublishedClassifier:
 
 
 def publish_drawn(
-    *, release: str, schema: Schema, hypotheses: HypothesisClass, drawn: Hypothesis
+    *,
+    release: str,
+    schema: Schema,
+    hypotheses: HypothesisClass,
+    drawn: Hypothesis,
+    student: StudentDocument | None = None,
 ) -> PublishedClassifier:
-    """Write a drawn hypothesis of any class as a public document.
+    """Write a hypothesis of any class as a public document, drawn or trained.
 
     Args:
         release: name of the release.
         schema: the public schema.
         hypotheses: the public class that it was drawn from.
         drawn: the hypothesis.
+        student: how it was trained; None where it was drawn.
 
     """
     if isinstance(drawn, Tree) and isinstance(hypotheses, TreeClass | ThresholdClass):
-        return publish(release=release, schema=schema, tests=hypotheses.tests, tree=drawn)
+        tree = _node_document(schema, hypotheses.tests, drawn, node=0)
+        return _published(release, schema, student, tree=tree)
     listed = drawn.hypotheses if isinstance(drawn, EnumeratedHypothesis) else None
     if isinstance(listed, Boxes):
-        return _published(release, schema, tree=_box_document(schema, listed))
+        return _published(release, schema, student, tree=_box_document(schema, listed))
     if isinstance(listed, Halfspaces):
         halfspace = msgspec.convert(listed.describe(0), HalfspaceDocument)
-        return _published(release, schema, halfspace=halfspace)
+        return _published(release, schema, student, halfspace=halfspace)
     if isinstance(listed, Predictors):
-        return _published(release, schema, predictor=described(listed))
+        return _published(release, schema, student, predictor=described(listed))
     message = "what is published is a hypothesis of a class"
     raise InvariantError(message)
 
@@ -187,8 +214,28 @@ def publish(
     return _published(release, schema, tree=_node_document(schema, tests, tree, node=0))
 
 
-def read_published(event: ClassifierPublished) -> PublishedClassifier:
-    """Read a classifier from the entry that published it."""
+def publish_constant(
+    *, release: str, schema: Schema, label: str, student: StudentDocument
+) -> PublishedClassifier:
+    """Write a student that gives one label."""
+    return _published(release, schema, student, tree=NodeDocument(label=label))
+
+
+def publish_estimator(
+    *,
+    release: str,
+    schema: Schema,
+    student: StudentDocument,
+    predictor: PublishedStudent,
+    otherwise: str,
+) -> PublishedClassifier:
+    """Write a student that is a fitted estimator; ``otherwise`` is its label where it fails."""
+    document = structs.replace(student, otherwise=otherwise)
+    return _published(release, schema, document).with_student(predictor)
+
+
+def read_published(event: ClassifierPublished | StudentPublished) -> PublishedClassifier:
+    """Read a classifier from the entry that published it, without a fitted estimator."""
     document = msgspec.json.decode(event.classifier, type=ClassifierDocument)
     invariant(document.format == FORMAT, "a published classifier names its format")
     return PublishedClassifier(document, event.classifier.encode(), _predictor(document))
@@ -197,15 +244,17 @@ def read_published(event: ClassifierPublished) -> PublishedClassifier:
 def _published(
     release: str,
     schema: Schema,
+    student: StudentDocument | None = None,
     *,
     tree: NodeDocument | None = None,
     halfspace: HalfspaceDocument | None = None,
     predictor: PredictorDocument | None = None,
 ) -> PublishedClassifier:
-    """Write the document around a tree, a halfspace or a predictor."""
+    """Write the document around a tree, a halfspace, a predictor, or a student alone."""
+    other = HYPOTHESIS_VERSION if halfspace or predictor else ESTIMATOR_VERSION
     document = ClassifierDocument(
         format=FORMAT,
-        version=TREE_VERSION if tree is not None else HYPOTHESIS_VERSION,
+        version=TREE_VERSION if tree is not None else other,
         release=release,
         label=schema.label,
         classes=tuple(schema.classes),
@@ -214,6 +263,7 @@ def _published(
         tree=tree,
         halfspace=halfspace,
         predictor=predictor,
+        student=student,
     )
     return PublishedClassifier(document, msgspec.json.encode(document), _predictor(document))
 

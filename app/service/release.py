@@ -9,7 +9,7 @@ from app.errors import InvariantError
 from app.mechanisms import sparse_vector, universal
 from app.mechanisms.universal import Phase, Sequel
 from app.service.private_state import read_threshold_noise
-from app.service.published_classifier import read_published
+from app.service.student import read_classifier
 
 if TYPE_CHECKING:
     from app.data.rows import PrivateRows
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from app.mechanisms.universal import Parameters, State
     from app.service.configure import Configuration
     from app.service.published_classifier import PublishedClassifier
+    from app.service.student import TrainedStudent
 
 
 @dataclass(slots=True)
@@ -37,6 +38,7 @@ class Release:
         private_rows: kept while the classifier may still be drawn from them.
         classifier: the published classifier, once there is one.
         private_classifier: drawn, and not known to be published; private.
+        trained_student: trained, and not known to be published.
         private_threshold_noise: of the epoch that the state is in, while the
             ensemble answers; None where the mechanism has no threshold's noise.
 
@@ -51,6 +53,7 @@ class Release:
     private_rows: PrivateRows | None
     classifier: PublishedClassifier | None = None
     private_classifier: PublishedClassifier | None = None
+    trained_student: TrainedStudent | None = None
     private_threshold_noise: int | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -83,6 +86,11 @@ class Release:
         return universal.phase(self.mechanism, _answering_state(state, None))
 
     @property
+    def sequel(self) -> Sequel | None:
+        """What follows the ensemble, once it has given its last answer."""
+        return universal.sequel(self.mechanism, _answering_state(self.state, None))
+
+    @property
     def is_switching(self) -> bool:
         """Whether new queries wait for a classifier that is yet to be published."""
         return self.phase is Phase.CLASSIFIER and self.classifier is None
@@ -90,7 +98,8 @@ class Release:
     @property
     def may_draw(self) -> bool:
         """Whether the classifier may still be drawn from the private rows."""
-        sequels = (self.mechanism.after, self.mechanism.on_cutoff)
+        known, either = self.sequel, (self.mechanism.after, self.mechanism.on_cutoff)
+        sequels = either if known is None else (known,)
         follows = self.phase is not Phase.HALTED and Sequel.CLASSIFIER in sequels
         return follows and self.classifier is None
 
@@ -115,8 +124,9 @@ class Release:
     def adopt(self, state: LedgerState) -> None:
         """Take over committed state, the published classifier included."""
         if state.classifier is not None and self.classifier is None:
-            self.classifier = read_published(state.classifier)
-            self.private_classifier = None
+            published = read_classifier(self.configuration, self.ledger, state.classifier)
+            self.classifier = published
+            self.private_classifier = self.trained_student = None
         if self.mechanism.is_refreshed and state.unstable != self.state.unstable:
             self._read_threshold_noise(state)
         self.state = state

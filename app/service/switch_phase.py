@@ -1,4 +1,4 @@
-"""The switch: draw the semi-private classifier once, and publish it.
+"""The switch: draw the semi-private classifier once, or train a student, and publish it.
 
 The share is charged in a commit of its own before the private rows are read.
 A crash between charge and publication left no trace outside: the next start
@@ -16,10 +16,12 @@ from app.accounting.composition import Mechanism
 from app.data.vectors import decode_key, encode
 from app.ledger.events import ClassifierPublished, ShareCharged
 from app.mechanisms import semi_private
+from app.mechanisms.universal import Sequel
 from app.service.draw_parameters import tree_draw
 from app.service.open_release import share_event
 from app.service.public_choices import published_class
 from app.service.published_classifier import publish_drawn
+from app.service.student import publish_student
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,12 +36,15 @@ if TYPE_CHECKING:
 
 
 def switch_phase(release: Release, noise: NoiseSource) -> None:
-    """Charge, draw and publish; runs on the one writer's thread.
+    """Charge, draw and publish, or train and publish; runs on the one writer's thread.
 
     Raises:
         LedgerUnavailableError: a commit was not taken; nothing was published.
 
     """
+    if release.sequel is Sequel.STUDENT:
+        publish_student(release)
+        return
     release.adopt(charge_classifier(release.configuration, release.ledger))
     if release.classifier is not None:
         return

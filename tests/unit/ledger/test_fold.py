@@ -18,6 +18,7 @@ from app.ledger.events import (
     ReleaseHalted,
     ShareCharged,
     ShareReserved,
+    StudentPublished,
     ThresholdRefreshed,
 )
 from app.ledger.fold import EMPTY, LedgerState, fold
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 FITTED = EnsembleFitted(size=8, private_digests={"ensemble": "cd" * 32})
 CLASSIFIER_CHARGED = ShareCharged(mechanism="classifier", epsilon="0.3", delta="0")
 PUBLISHED = ClassifierPublished(classifier=DOCUMENT)
+STUDENT = StudentPublished(classifier=DOCUMENT, private_digests={"student": "ef" * 32})
+ENDED = [opened(queries=2), *shares(), FITTED]
 HALTED = ReleaseHalted(reason="stopped")
 REFRESHING = replace(
     FITTED, private_digests={**FITTED.private_digests, "threshold-noise-0": "00" * 32}
@@ -82,6 +85,17 @@ def test_share_moves_from_set_aside_to_spent() -> None:
     assert state.reserve_of("classifier") is None
     assert state.charge_of("classifier") == CLASSIFIER_CHARGED
     assert state.classifier == PUBLISHED
+
+
+@pytest.mark.parametrize("stable", [[True, True], [False] * 2 + [True, False]])
+def test_a_student_follows_the_last_answer_without_a_charge(stable: list[bool]) -> None:
+    """After the limit, or after the cutoff, it is the published classifier and costs nothing."""
+    events = ENDED if len(stable) == 2 else SERVING
+    before = fold_all([*events, answers(1, stable)])
+    state = fold_all([*events, answers(1, stable), STUDENT])
+    assert state.classifier == STUDENT
+    assert (state.charged, state.reserved) == (before.charged, before.reserved)
+    assert state.private_digests["student"] == "ef" * 32
 
 
 def test_unstable_answer_at_the_cutoff_is_given() -> None:
@@ -201,6 +215,24 @@ ILLEGAL: dict[str, tuple[list[LedgerEvent], str]] = {
     "a classifier before its charge": ([*SERVING, PUBLISHED], "before the classifier's charge"),
     "a second classifier": (
         [*SERVING, CLASSIFIER_CHARGED, PUBLISHED, PUBLISHED],
+        "publishes a classifier a second time",
+    ),
+    "a student before the ensemble": ([opened(), *shares(), STUDENT], "before EnsembleFitted"),
+    "a student before any answer": ([*SERVING, STUDENT], "before the ensemble's last answer"),
+    "a student before the last answer": (
+        [*ENDED, answers(1, [True]), STUDENT],
+        "before the ensemble's last answer",
+    ),
+    "a second student": (
+        [*ENDED, answers(1, [True, True]), STUDENT, STUDENT],
+        "publishes a classifier a second time",
+    ),
+    "a student beside a classifier": (
+        [*ENDED, CLASSIFIER_CHARGED, PUBLISHED, answers(1, [True, True]), STUDENT],
+        "publishes a classifier a second time",
+    ),
+    "a classifier beside a student": (
+        [*ENDED, answers(1, [True, True]), STUDENT, CLASSIFIER_CHARGED, PUBLISHED],
         "publishes a classifier a second time",
     ),
     "a threshold without noise": (

@@ -8,17 +8,10 @@ from app.errors import ConfigurationError
 from app.service.configure import configure, warn_if_infeasible
 from tests.unit.service.small_release import SmallRelease
 
-SERVED = "is not served by this version; it serves"
-
 
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"answers__after": "student"}, f'answers.after: "student" {SERVED} "halt", "classifier"'),
-        (
-            {"answers__on_cutoff": "student"},
-            f'answers.on_cutoff: "student" {SERVED} "halt", "classifier"',
-        ),
         (
             {"privacy__shares__statistics": "0.1", "privacy__shares__answers": "0.5"},
             "privacy.shares.statistics: statistics are not served by this version; set it to 0",

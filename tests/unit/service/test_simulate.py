@@ -121,20 +121,19 @@ def test_counts_add_up_to_the_trials(small_release: SmallRelease) -> None:
     assert len(given) > 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "key"),
-    [
-        ({"privacy__calibration": "paper"}, "privacy.epsilon"),
-        ({"answers__after": "student"}, "answers.after"),
-    ],
-)
-def test_what_does_not_serve_is_not_simulated(
-    small_release: SmallRelease, changes: dict[str, str], key: str
-) -> None:
-    """What does not serve, or not at this budget, is refused by name."""
+def test_what_does_not_serve_is_not_simulated(small_release: SmallRelease) -> None:
+    """What does not serve at this budget is refused by name."""
+    settings = settings_with(small_release, privacy__calibration="paper")
     with pytest.raises(ConfigurationError) as refused:
-        simulate(settings_with(small_release, **changes), VOTES, trials=1, noise=scripted_noise())
-    assert refused.value.key == key
+        simulate(settings, VOTES, trials=1, noise=scripted_noise())
+    assert refused.value.key == "privacy.epsilon"
+
+
+def test_a_student_does_not_answer_as_the_ensemble_does(small_release: SmallRelease) -> None:
+    """What a student would answer after the limit is no outcome of the mechanism."""
+    settings = settings_with(small_release, answers__after="student", answers__queries="1")
+    votes = [[1000, 0]] * 2
+    assert simulate(settings, votes, trials=1, noise=scripted_noise(STABLE)) == {"0,.": 1}
 
 
 def test_the_table_is_verified_before_the_first_trial(
