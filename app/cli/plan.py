@@ -110,13 +110,12 @@ def _form(chosen: Mapping[str, bool], given: Given) -> str:
 
 def _release(config: Path, given: Given) -> Document:
     from app.planning.document import plan_document
-    from app.planning.plan import plan_release
-    from app.service.plan_request import plan_request
+    from app.service.plan_request import plan_settings
     from app.settings import load_settings
 
     rows = numbers.count("--rows", given["--rows"]) if "--rows" in given else None
     settings = load_settings(config, os.environ)
-    return plan_document(plan_release(plan_request(settings, rows)))
+    return plan_document(plan_settings(settings, rows))
 
 
 def _paper(given: Given) -> Document:

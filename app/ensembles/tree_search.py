@@ -73,6 +73,12 @@ class Chunk:
         """Count the member rows of each label, shape ``(L, R)``."""
         return np.stack([member[:, rows].sum(axis=1) for rows in self._label_rows()])
 
+    def where(self, test_index: int, outcome: int) -> Chunk:
+        """Return the rows whose test ``test_index`` has ``outcome`` 0 or 1, in their order."""
+        kept = self.ones[test_index] == outcome
+        before = np.concatenate([[0], kept.cumsum()])
+        return Chunk(np.ascontiguousarray(self.ones[:, kept]), before[self.ends])
+
     def _label_rows(self) -> Iterator[slice]:
         for start, end in zip(self.ends[:-1], self.ends[1:], strict=True):
             yield slice(int(start), int(end))
@@ -83,7 +89,7 @@ def grow(chunk: Chunk, *, depth: int, tree_count: int, rule: TreeRule) -> NDArra
 
     Args:
         chunk: the rows.
-        depth: levels of tests, 0 to 3.
+        depth: levels of tests; each beyond 3 costs 2 t times as much.
         tree_count: number of trees.
         rule: algebra, choice of tests and labels of leaves.
 
@@ -92,6 +98,8 @@ def grow(chunk: Chunk, *, depth: int, tree_count: int, rule: TreeRule) -> NDArra
         then leaf labels from left to right.
 
     """
+    if depth > DEPTH_OF_TRIPLES:
+        return _grow_deep(chunk, depth=depth, tree_count=tree_count, rule=rule)
     tables = _Tables.of(chunk, depth, rule)
     region_numbers = (1 << depth) * max(chunk.row_count, chunk.test_count * len(chunk.ends), 1)
     batch = max(1, min(tree_count, BATCH_NUMBERS_MAX // region_numbers))
@@ -101,6 +109,45 @@ def grow(chunk: Chunk, *, depth: int, tree_count: int, rule: TreeRule) -> NDArra
             for start in range(0, tree_count, batch)
         ]
     )
+
+
+def _grow_deep(chunk: Chunk, *, depth: int, tree_count: int, rule: TreeRule) -> NDArray[np.int64]:
+    """Choose the roots, then grow each side of each root as a chunk of its own."""
+    scores = _root_scores(chunk, depth, rule)
+    roots = rule.choose(np.broadcast_to(scores, (tree_count, 1, chunk.test_count)))[:, 0]
+    trees = np.empty((tree_count, (2 << depth) - 1), dtype=np.int64)
+    for root in np.unique(roots).tolist():
+        chosen = np.flatnonzero(roots == root)
+        sides = [
+            grow(chunk.where(root, side), depth=depth - 1, tree_count=len(chosen), rule=rule)
+            for side in (0, 1)
+        ]
+        trees[chosen] = _under_root(root, sides, depth)
+    return trees
+
+
+def _root_scores(chunk: Chunk, depth: int, rule: TreeRule) -> NDArray[np.float64]:
+    """Score each root test of trees of 3 levels or more, shape ``(t,)``."""
+    if depth == DEPTH_OF_TRIPLES:
+        return _Tables.of(chunk, depth, rule).root
+    known: dict[bytes, NDArray[np.floating]] = {}
+    sides = np.empty((2, chunk.test_count))
+    for side, test in np.ndindex(sides.shape):
+        rows = (chunk.ones[test] == side).tobytes()
+        if rows not in known:
+            known[rows] = rule.total(_root_scores(chunk.where(test, side), depth - 1, rule))
+        sides[side, test] = known[rows]
+    return _joined(sides, rule)
+
+
+def _under_root(root: int, sides: list[NDArray[np.int64]], depth: int) -> NDArray[np.int64]:
+    """Join trees of the false and of the true side below one root, level by level."""
+    levels = [np.full((len(sides[0]), 1), root)]
+    for level in range(depth):
+        # Below the tests come the leaves, which are twice as many again.
+        nodes = slice((1 << level) - 1, (2 << level) - 1)
+        levels += [side[:, nodes] for side in sides]
+    return np.concatenate(levels, axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +287,7 @@ def _grow_batch(
         tests = rule.choose(scores)
         levels.append(tests)
         member = _split(member, chunk.ones[tests])
-    flat = member.reshape(-1, chunk.row_count)
-    leaf_counts = chunk.count_rows(flat).reshape(-1, tree_count, 1 << tables.depth)
+    leaf_counts = chunk.count_rows(_flat(member)).reshape(-1, tree_count, 1 << tables.depth)
     return np.concatenate([*levels, rule.label(leaf_counts, _parent_counts(leaf_counts))], axis=1)
 
 
@@ -249,16 +295,21 @@ def _region_scores(
     chunk: Chunk, member: NDArray[np.float32], rule: TreeRule
 ) -> NDArray[np.floating]:
     """Score each test in each region of ``member`` (``(G, N, m)``), shape ``(G, N, t)``."""
-    flat = member.reshape(-1, chunk.row_count)
+    flat = _flat(member)
     scores = _last_level_scores(chunk.count(flat), chunk.count_rows(flat), rule)
     return scores.reshape(*member.shape[:2], chunk.test_count)
+
+
+def _flat(member: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the members of all nodes of all trees in a row, of no rows perhaps."""
+    return member.reshape(member.shape[0] * member.shape[1], member.shape[2])
 
 
 def _split(member: NDArray[np.float32], true_rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Send the rows of each node to its false child, then its true child."""
     inside = member * true_rows
     children = np.stack([member - inside, inside], axis=2)
-    return children.reshape(len(member), -1, member.shape[2])
+    return children.reshape(len(member), 2 * member.shape[1], member.shape[2])
 
 
 def _parent_counts(leaf_counts: NDArray[np.float32]) -> NDArray[np.float32]:

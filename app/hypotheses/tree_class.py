@@ -74,6 +74,24 @@ class TreeClass:
             return (pairs + self.class_count).bit_length() - 1
         return self.size.bit_length() - 1
 
+    def refuse_rows(self, row_count: int) -> None:
+        """Refuse so many rows that counting them takes longer than minutes, by public numbers.
+
+        Raises:
+            ConfigurationError: names ``hypotheses.depth``.
+
+        """
+        shares = [test.public_frequency for test in self.tests]
+        spread = sum(min(share, 1.0 - share) for share in shares)
+        weight_count = self._size.row_weight_count(row_count, spread)
+        if weight_count > WEIGHT_COUNT_MAX:
+            problem = (
+                f"counting {row_count} rows for trees of depth {self.depth} over "
+                f"{len(self.tests)} tests takes about {weight_count:.0e} steps, and at most "
+                f"{WEIGHT_COUNT_MAX:.0e} are taken: lower the depth or list fewer tests"
+            )
+            raise ConfigurationError("hypotheses.depth", problem)
+
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
         """Return the outcomes of :attr:`tests`, shape ``(n, t)``."""
         return evaluate(self.tests, values)
@@ -142,6 +160,6 @@ class TreeClass:
         return (
             f"trees of depth {self.depth} over {len(self.tests)} tests number about "
             f"10^{digits:.0f}; exact weights take at most {WEIGHT_COUNT_MAX:.0e} terms, "
-            f"{MEMORY_BYTES_MAX:.0e} bytes and a depth of {DEPTH_MAX}: "
-            "lower the depth or list fewer tests"
+            f"{MEMORY_BYTES_MAX:.0e} bytes, a depth of {DEPTH_MAX} and sums in the range of "
+            "doubles: lower the depth or list fewer tests"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
+from math import factorial, log, prod
 
 from app.hypotheses.multisets import multiset_count
 from app.hypotheses.region_statistics import statistics_length
@@ -15,6 +15,10 @@ from app.hypotheses.tree_terms import DECAY_NARROW
 DEPTH_MAX = 8
 # Some ten nanoseconds of a processor each.
 WEIGHT_COUNT_MAX = 4 * 10**10
+# What a row costs in a region that it satisfies, in weights: a part of each pair of
+# tests, and its share of copying.
+PAIRS_PER_WEIGHT = 100
+WEIGHTS_PER_ROW = 30
 MEMORY_BYTES_MAX = 2 * 10**9
 # What a region costs besides its pairs of tests, in weights.
 WEIGHTS_PER_REGION = 2000
@@ -61,6 +65,24 @@ class TreeSize:
         label_pairs = self.class_count * (self.class_count - 1) // 2
         pairs = self.test_count**2 * label_pairs + WEIGHTS_PER_REGION
         return self._region_count(self._literal_count) * pairs
+
+    def row_weight_count(self, row_count: int, spread: float) -> float:
+        """Estimate what counting rows costs, in weights, from public numbers.
+
+        A region's rows satisfy each of its tests; were tests independent, so
+        many of n would on average.  How rows are merged is private and left out.
+
+        Args:
+            row_count: n.
+            spread: the sum over tests of the rarer outcome's public frequency.
+
+        """
+        size = self._literal_count
+        if size == 0:
+            return 0.0
+        regions = prod(spread + place for place in range(size)) / factorial(size)
+        weights = self.test_count**2 / PAIRS_PER_WEIGHT + WEIGHTS_PER_ROW
+        return row_count * regions * weights * (self.class_count - 1)
 
     @property
     def memory_bytes(self) -> int:

@@ -21,6 +21,7 @@ from app.service.dichotomies import refuse_bound
 from app.service.mechanism import PAPER, calibrate_answers
 from app.service.pipeline import printed_ensemble_size, release_budget, rows_needed
 from app.service.public_choices import published_class
+from app.service.work import PUBLISHED, SEARCHED, refuse_long_draw, refuse_long_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,6 +74,9 @@ def ensemble_parameters(
     size = ensemble_size(
         configuration, row_count=row_count, sampled_row_count=sampled, calibration=calibration
     )
+    refuse_long_fit(
+        configuration.settings, configuration.hypotheses, row_count=sampled, chunk_count=size
+    )
     return EnsembleParameters(
         calibration=calibration,
         sampled_row_count=sampled,
@@ -94,6 +98,7 @@ def check_classifier_draw(configuration: Configuration, *, row_count: int) -> No
     if configuration.has(Mechanism.CLASSIFIER):
         no_points = np.empty((0, len(configuration.schema.features)))
         largest = published_class(configuration.settings, no_points)
+        refuse_long_draw(PUBLISHED, largest, row_count=row_count)
         tree_draw(configuration, Mechanism.CLASSIFIER, largest, row_count=row_count)
 
 
@@ -160,6 +165,7 @@ def relabel_draw(
                 class_count=configuration.hypotheses.class_count,
                 dichotomy_count_max=refuse_bound(configuration.settings, sampled_row_count),
             )
+    refuse_long_draw(SEARCHED, configuration.hypotheses, row_count=sampled_row_count)
     with _naming_share(Mechanism.RELABEL):
         return exponential.Parameters(
             epsilon=budget.relabel_epsilon,

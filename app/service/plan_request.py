@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.accounting.composition import Mechanism
+from app.planning.plan import Plan, plan_release
 from app.planning.request import PlanRequest
 from app.service.dichotomies import dichotomy_bound
 from app.service.pipeline import paper_targets, release_budget
@@ -16,10 +18,32 @@ from app.service.public_choices import (
     published_class,
     refuse_unknown,
 )
+from app.service.work import PUBLISHED, SEARCHED, refuse_long_draw, refuse_long_fit
 
 if TYPE_CHECKING:
     from app.accounting.pipeline import PipelineBudget
     from app.settings import Settings
+
+
+def plan_settings(settings: Settings, rows: int | None) -> Plan:
+    """Plan a configuration, once its work is within reach.
+
+    Args:
+        settings: the whole configuration.
+        rows: n in place of ``data.rows``; None to take that.
+
+    Raises:
+        ConfigurationError: as :func:`plan_request`, or learners that would take hours.
+
+    """
+    planned = plan_release(plan_request(settings, rows))
+    refuse_long_fit(
+        settings,
+        public_class(settings),
+        row_count=planned.request.sampled_row_count,
+        chunk_count=planned.answers.ensemble_size,
+    )
+    return planned
 
 
 def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
@@ -39,13 +63,19 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
     no_points = np.empty((0, len(settings.data.features)))
     row_count, budget = settings.data.rows if rows is None else rows, release_budget(settings)
     searched, published = public_class(settings), published_class(settings, no_points)
+    charged = charges_by_mechanism(settings)
+    if budget is not None and budget.relabel_epsilon and not budget.relabel_is_private:
+        sampled = None if row_count is None else budget.sampled_row_count(row_count)
+        refuse_long_draw(SEARCHED, searched, row_count=sampled)
+    if Mechanism.CLASSIFIER in charged:
+        refuse_long_draw(PUBLISHED, published, row_count=row_count)
     return PlanRequest(
         calibration=privacy.calibration,
         mechanism=answers.mechanism,
         row_count=row_count,
         epsilon=Fraction(privacy.epsilon),
         delta=Fraction(privacy.delta),
-        charges=tuple(charges_by_mechanism(settings).values()),
+        charges=tuple(charged.values()),
         budget=budget,
         targets=paper_targets(settings),
         cutoff=answers.cutoff,

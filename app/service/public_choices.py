@@ -12,6 +12,7 @@ from app.errors import ConfigurationError
 from app.hypotheses.predictor_classes import is_predictor_kind
 from app.hypotheses.registry import KINDS, hypothesis_class
 from app.service.predictor_code import predictor_source
+from app.service.work import naming_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,12 +100,13 @@ def _class_over(
 ) -> HypothesisClass:
     """Return the class of a section, by its name, over public tests and points."""
     schema = settings.data.public_schema()
-    return hypothesis_class(
-        section.kind,
-        tests,
-        depth=section.depth,
-        class_count=len(settings.data.classes),
-        columns=public_columns(schema),
-        predictors=predictor_source(name, section, schema),
-        public_values=public_values,
-    )
+    with naming_section(name):
+        return hypothesis_class(
+            section.kind,
+            tests,
+            depth=section.depth,
+            class_count=len(settings.data.classes),
+            columns=public_columns(schema),
+            predictors=predictor_source(name, section, schema),
+            public_values=public_values,
+        )

@@ -281,3 +281,41 @@ def test_bad_usage_is_refused_in_one_line(
     """A wrong combination of options says what goes together and exits 2."""
     assert run(plan(*arguments)) == 2
     assert capsys.readouterr() == ("", f"conclave: {line}\n")
+
+
+@pytest.mark.parametrize(
+    ("environment", "rows", "problem"),
+    [
+        ({"HYPOTHESES__CLASS": "trees", "HYPOTHESES__DEPTH": "16"}, "1000", "trees of depth 16"),
+        (
+            {
+                "HYPOTHESES__CLASS": "trees",
+                "HYPOTHESES__DEPTH": "6",
+                "CLASSIFIER__DEPTH": "1",
+                "LEARNER__RULE": "halving",
+            },
+            "20000",
+            "the halving rule takes about",
+        ),
+        (
+            {"CLASSIFIER__CLASS": "trees", "CLASSIFIER__DEPTH": "4", "CLASSIFIER__BINS": "64"},
+            "1000000000",
+            "counting 1000000000 rows",
+        ),
+    ],
+)
+def test_work_of_hours_is_refused_in_one_line(
+    configuration: Path,
+    environment: dict[str, str],
+    rows: str,
+    problem: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The line names the depth to lower; public numbers alone tell."""
+    for name, value in environment.items():
+        monkeypatch.setenv(f"CONCLAVE_{name}", value)
+    assert run(plan("--config", str(configuration), "--rows", rows)) == 2
+    section = "classifier" if "CLASSIFIER__CLASS" in environment else "hypotheses"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"conclave: {section}.depth: {problem}")

@@ -84,17 +84,19 @@ def _fit(
     return packed._cells.astype(np.int64)
 
 
-@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+@pytest.mark.parametrize("depth", [0, 1, 2, 3, 4, 5])
 @pytest.mark.parametrize("class_count", [2, 3])
 @pytest.mark.parametrize("narrow_blocks", [False, True])
 def test_every_chunk_gets_the_naive_tree(
     depth: int, class_count: int, *, narrow_blocks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Forty chunks of 0 to 9 rows with many ties: same tests, same leaves."""
+    """Chunks of 0 to 9 rows with many ties, forty of them: same tests, same leaves."""
     if narrow_blocks:
         monkeypatch.setattr(tree_search, "BLOCK_NUMBERS_MAX", 40)
     generator = np.random.default_rng(10 * depth + class_count)
-    sizes = np.append(np.arange(10), generator.integers(1, 10, 30))
+    # The naive search of five levels takes a tenth of a second for each chunk.
+    sizes = np.append(np.arange(0, 10, 3 if depth > 4 else 1), generator.integers(1, 10, 30))
+    sizes = sizes[: 5 if depth > 4 else None]
     offsets = np.append(0, np.cumsum(sizes))
     test_count = 4
     bits = generator.integers(0, 2, (offsets[-1], test_count), dtype=np.uint8)

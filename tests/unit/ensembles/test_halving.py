@@ -15,6 +15,7 @@ from app.ensembles.packed_trees import PackedTrees
 from app.ensembles.tree_learners import fit_trees
 from app.hypotheses.tree_class import TreeClass
 from tests.unit.hypotheses.enumeration import all_errors, pearson, unit_tests
+from tests.unit.hypotheses.exact_recursion import ExactRecursion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,6 +90,35 @@ def test_trees_are_drawn_as_often_as_they_weigh(
     assert _plausible(*pearson(seen.ravel(), expected.ravel()))
     leaves = tuple(range(1, seen.ndim))
     assert _plausible(*pearson(seen.sum(axis=leaves), expected.sum(axis=leaves)))
+
+
+@pytest.mark.parametrize("with_error", [False, True])
+def test_roots_of_deep_trees_are_drawn_as_often_as_they_weigh(*, with_error: bool) -> None:
+    """At depth 4, by the sums over all trees under each root and each of its sides."""
+    depth, test_count = 4, 3
+    bits = np.array([[0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 1, 0], [0, 0, 0]], dtype=np.uint8)
+    labels = np.array([0, 1, 1, 0, 1])
+    if with_error:
+        bits, labels = np.concatenate([bits, bits]), np.concatenate([labels, 1 - labels])
+    penalty = ERROR_PENALTY if with_error else 100.0
+    exact = ExactRecursion(bits, labels, 2, 2 * penalty)
+    weights = np.empty((test_count,) * 3)
+    for root, below, above in np.ndindex(weights.shape):
+        sides = exact.sides(exact.everyone, root)
+        terms = [
+            exact.node(side, test, depth - 1)
+            for side, test in zip(sides, (below, above), strict=True)
+        ]
+        weights[root, below, above] = float(terms[0] * terms[1])
+    trees = _fit(bits, labels, depth=depth, class_count=2)
+    assert trees.shape == (CHUNK_COUNT * TREES_PER_VOTE, 31)
+    cells = trees[:, :3] @ np.array([9, 3, 1])
+    seen = np.bincount(cells, minlength=27).astype(np.float64)
+    expected = len(trees) * (weights / weights.sum()).ravel()
+    assert _plausible(*pearson(seen, expected))
+    right = PackedTrees(trees, depth=depth, class_count=2, trees_per_vote=1).vote_counts(bits)
+    if not with_error:
+        assert np.array_equal(right[np.arange(5), labels], np.full(5, len(trees)))
 
 
 def test_small_batches_draw_from_the_same_trees(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.special import logsumexp
 
 from app.errors import ConfigurationError
 from app.hypotheses.tree_class import TreeClass
+from app.hypotheses.tree_weights import Path, TreeWeights
 from app.noise.choice import truncation_variation
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.hypotheses.enumeration import all_errors, pearson, unit_tests
@@ -25,6 +27,20 @@ def _rows(seed: int, *, row_count: int, test_count: int, class_count: int) -> Ro
     bits = generator.integers(0, 2, (row_count, test_count), dtype=np.uint8)
     bits[:, 0] = seed % 2
     return bits, generator.integers(0, class_count, row_count)
+
+
+def _remembered(weights: TreeWeights, monkeypatch: pytest.MonkeyPatch) -> TreeWeights:
+    """Return the weights with a memory: the law of a choice depends on its path alone."""
+    known: dict[Path, NDArray[np.float64]] = {}
+    computed = TreeWeights.log_weights
+
+    def log_weights(self: TreeWeights, path: Path) -> NDArray[np.float64]:
+        if path not in known:
+            known[path] = computed(self, path)
+        return known[path]
+
+    monkeypatch.setattr(TreeWeights, "log_weights", log_weights)
+    return weights
 
 
 def _tree_class(test_count: int, *, depth: int, class_count: int) -> TreeClass:
@@ -82,7 +98,11 @@ def _plausible(statistic: float, freedom: int) -> bool:
      (3, 3, 2, 4000)],
 )  # fmt: skip
 def test_trees_are_drawn_as_often_as_they_weigh(
-    depth: int, class_count: int, test_count: int, trial_count: int
+    depth: int,
+    class_count: int,
+    test_count: int,
+    trial_count: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every tree that expects five draws or more has its own cell, empty regions included."""
     epsilon = 1.5
@@ -90,7 +110,7 @@ def test_trees_are_drawn_as_often_as_they_weigh(
     errors = all_errors(bits, labels, depth=depth, class_count=class_count)
     weights = np.exp(-0.5 * epsilon * errors)
     hypotheses = _tree_class(test_count, depth=depth, class_count=class_count)
-    weighed = hypotheses.weights(bits, labels, epsilon)
+    weighed = _remembered(hypotheses.weights(bits, labels, epsilon), monkeypatch)
     noise = ScriptedNoise(seeded_words(depth))
     seen = np.zeros(errors.shape)
     bases = test_count ** np.arange(2**depth - 1)[::-1]
@@ -104,7 +124,7 @@ def test_trees_are_drawn_as_often_as_they_weigh(
     assert _plausible(*pearson(seen.sum(axis=leaves), expected.sum(axis=leaves)))
 
 
-def test_a_draw_that_skips_empty_regions_is_caught() -> None:
+def test_a_draw_that_skips_empty_regions_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted shortcut, one tree for an empty region, fails the same statistic."""
     epsilon, trial_count = 1.5, 4000
     bits, labels = _rows(3, row_count=9, test_count=2, class_count=2)
@@ -114,7 +134,7 @@ def test_a_draw_that_skips_empty_regions_is_caught() -> None:
     # 2 * 2**2 = 8 trees, which the shortcut weighs as one.
     faulty = marginal / np.where(np.arange(8) < 4, 8.0, 1.0)
     hypotheses = _tree_class(2, depth=2, class_count=2)
-    weighed = hypotheses.weights(bits, labels, epsilon)
+    weighed = _remembered(hypotheses.weights(bits, labels, epsilon), monkeypatch)
     noise = ScriptedNoise(seeded_words(5))
     seen = np.zeros(8)
     for _ in range(trial_count):
@@ -190,6 +210,29 @@ def test_a_class_within_minutes_is_accepted(test_count: int, depth: int, class_c
     """What is refused depends on the tests, the depth and the labels."""
     hypotheses = _tree_class(test_count, depth=depth, class_count=class_count)
     assert hypotheses.size == test_count ** (2**depth - 1) * class_count ** (2**depth)
+
+
+@pytest.mark.parametrize(
+    ("test_count", "depth", "row_count"),
+    [(86, 5, 50_000), (86, 4, 10**6), (86, 3, 10**7), (86, 2, 10**9), (12, 7, 10**5)],
+)
+def test_rows_that_minutes_count_are_accepted(test_count: int, depth: int, row_count: int) -> None:
+    """The rarer outcome of a test holds for a tenth of people here."""
+    _rare(test_count, depth).refuse_rows(row_count)
+
+
+@pytest.mark.parametrize(
+    ("test_count", "depth", "row_count"), [(86, 5, 10**7), (86, 4, 10**8), (86, 3, 10**9)]
+)
+def test_rows_that_take_hours_are_refused(test_count: int, depth: int, row_count: int) -> None:
+    """Weights do not grow with the rows, but counting does: n is public, and so is the refusal."""
+    with pytest.raises(ConfigurationError, match=rf"^hypotheses.depth: counting {row_count} rows"):
+        _rare(test_count, depth).refuse_rows(row_count)
+
+
+def _rare(test_count: int, depth: int) -> TreeClass:
+    tests = tuple(replace(test, public_frequency=0.1) for test in unit_tests(test_count))
+    return TreeClass(tests=tests, depth=depth, class_count=2)
 
 
 def test_trees_need_a_test() -> None:

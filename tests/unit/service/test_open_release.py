@@ -125,6 +125,26 @@ def test_rows_may_come_in_another_order(small_release: SmallRelease) -> None:
                 "the range of doubles; change it, epsilon or delta"
             ),
         ),
+        (
+            {
+                "hypotheses__depth": "7",
+                "learner__rule": "halving",
+                "answers__ensemble": "60",
+            },
+            (
+                "hypotheses.depth: the halving rule takes about 2.3 hours to search trees of depth "
+                "7 over 7 tests for 60 learners: lower it, list fewer tests or give "
+                "learner.estimator; classifier.depth may be larger"
+            ),
+        ),
+        (
+            {"classifier__depth": "16"},
+            (
+                "classifier.depth: trees of depth 16 over 7 tests number about 10^75112; exact "
+                "weights take at most 4e+10 terms, 2e+09 bytes, a depth of 8 and sums in the range "
+                "of doubles: lower the depth or list fewer tests"
+            ),
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_before_it_is_charged(

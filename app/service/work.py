@@ -1,0 +1,75 @@
+"""Refuse work that would take hours, from public numbers, before anything is charged."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from app.ensembles.fit import DEFAULT_RULE
+from app.ensembles.search_time import refuse_long_search
+from app.errors import ConfigurationError
+from app.hypotheses.tree_class import TreeClass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from app.hypotheses.hypothesis_class import HypothesisClass
+    from app.settings import Settings
+
+SEARCHED: Final = "hypotheses"
+PUBLISHED: Final = "classifier"
+
+
+def refuse_long_fit(
+    settings: Settings,
+    searched: HypothesisClass,
+    *,
+    row_count: int | None,
+    chunk_count: int | None,
+) -> None:
+    """Refuse built-in learners that would search for hours; without sizes, none is refused.
+
+    Args:
+        settings: the whole configuration.
+        searched: the class of ``[hypotheses]``.
+        row_count: rows in all chunks, where known.
+        chunk_count: k, where known.
+
+    Raises:
+        ConfigurationError: names ``hypotheses.depth``.
+
+    """
+    if row_count is None or chunk_count is None or settings.learner.estimator is not None:
+        return
+    if isinstance(searched, TreeClass):
+        rule = settings.learner.rule or DEFAULT_RULE
+        refuse_long_search(rule, searched, row_count=row_count, chunk_count=chunk_count)
+
+
+def refuse_long_draw(section: str, hypotheses: HypothesisClass, *, row_count: int | None) -> None:
+    """Refuse a draw among trees that would count rows for hours; without a size, none is refused.
+
+    Args:
+        section: ``hypotheses`` or ``classifier``, whose depth is named.
+        hypotheses: the class of that section.
+        row_count: rows that the draw reads, where known.
+
+    Raises:
+        ConfigurationError: names the section's depth.
+
+    """
+    if row_count is not None and isinstance(hypotheses, TreeClass):
+        with naming_section(section):
+            hypotheses.refuse_rows(row_count)
+
+
+@contextmanager
+def naming_section(section: str) -> Iterator[None]:
+    """Name the keys of ``[classifier]`` where a class names those of ``[hypotheses]``."""
+    try:
+        yield
+    except ConfigurationError as refused:
+        if section == SEARCHED or refused.key.partition(".")[0] != SEARCHED:
+            raise
+        key = section + refused.key.removeprefix(SEARCHED)
+        raise ConfigurationError(key, refused.problem) from None
