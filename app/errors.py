@@ -11,6 +11,7 @@ only, and name a column and a row number, never a value.
     │   ├── DataError               a private source that does not fit the schema
     │   └── ReleaseMismatchError    the ledger's release is another one
     ├── VerificationError           the thing asked for does not hold, exit 1
+    │   └── NotExportableError      a classifier that the format cannot hold
     ├── RequestError                caller: refused before anything is charged
     │   ├── MalformedBodyError      malformed-body
     │   ├── UnsupportedMediaTypeError
@@ -66,6 +67,10 @@ class ReleaseMismatchError(ConfigurationError):
 
 class VerificationError(ConclaveError):
     """The thing asked for does not hold; its text is a plain account."""
+
+
+class NotExportableError(VerificationError):
+    """A published classifier that the format asked for cannot hold."""
 
 
 class RequestError(ConclaveError):

@@ -10,7 +10,7 @@ from app.api.access import CROSS_SITE, MISDIRECTED, SEND_A_KEY
 from app.api.bodies import JSON, NDJSON
 from app.api.openapi_schemas import COMPONENTS
 from app.api.problems import MEDIA_TYPE, kind_of, problem_of, slug_of
-from app.api.reads import JSON_ONLY
+from app.api.reads import ONNX, TWO_FORMS
 from app.api.refusals import (
     CrossSiteError,
     InvalidParameterError,
@@ -66,6 +66,7 @@ class Operation:
     media_type: str = JSON
     refusals: tuple[Exception, ...] = ()
     more: dict[str, Any] = field(default_factory=dict)
+    other_forms: dict[str, Any] = field(default_factory=dict)
 
 
 def _request_body(schema: str, media_type: str) -> dict[str, Any]:
@@ -143,8 +144,9 @@ OPERATIONS: Final = {
         refusals=(
             NotPublishedError("no classifier is published yet"),
             LedgerUnavailableError("the ledger cannot be read"),
-            NotAcceptableError(JSON_ONLY),
+            NotAcceptableError(TWO_FORMS),
         ),
+        other_forms={ONNX: _content("ClassifierModel")},
     ),
     "/schema": Operation("The public schema that queries follow", "Schema"),
     "/healthz": Operation("Whether the process answers", "Status"),
@@ -182,7 +184,8 @@ def _operation(entry: RouteEntry, *, with_keys: bool) -> dict[str, Any]:
         "responses": {
             "200": {
                 "description": operation.summary,
-                "content": {operation.media_type: _content(operation.schema)},
+                "content": {operation.media_type: _content(operation.schema)}
+                | operation.other_forms,
             },
             **_problem_responses(refusals),
         },

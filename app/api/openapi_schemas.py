@@ -232,9 +232,30 @@ STATUS: Final[JsonSchema] = {
     "examples": [{"status": "ready"}],
 }
 CLASSIFIER: Final[JsonSchema] = {
-    "description": "the published classifier; docs/http.md has its members",
+    "description": "the published classifier; docs/classifier-format.md has its members",
     "type": "object",
-    "examples": [{"kind": "tree"}],
+    "examples": [
+        {
+            "format": "conclave-classifier",
+            "version": 1,
+            "release": "adult-income",
+            "label": "income",
+            "classes": ["<=50K", ">50K"],
+            "missing": [],
+            "features": [{"name": "age", "kind": "numeric", "bounds": [17.0, 90.0]}],
+            "tree": {
+                "feature": 0,
+                "at_least": 35.0,
+                "true": {"label": ">50K"},
+                "false": {"label": "<=50K"},
+            },
+        }
+    ],
+}
+CLASSIFIER_MODEL: Final[JsonSchema] = {
+    "description": "the same as an ONNX model; docs/classifier-format.md says how to call it",
+    "type": "string",
+    "examples": ["the bytes of a file classifier.onnx"],
 }
 COMPONENTS: Final[dict[str, JsonSchema]] = {
     "Query": QUERY,
@@ -245,6 +266,7 @@ COMPONENTS: Final[dict[str, JsonSchema]] = {
     "LedgerPage": LEDGER_PAGE,
     "LedgerHead": LEDGER_HEAD,
     "Classifier": CLASSIFIER,
+    "ClassifierModel": CLASSIFIER_MODEL,
     "Schema": SCHEMA,
     "Status": STATUS,
 }

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from starlette.responses import Response
 
+from app.api.accept import accepted
 from app.api.bodies import JSON
 from app.api.refusals import InvalidParameterError, NotAcceptableError
+from app.errors import NotExportableError
 from app.service.validate import describe_schema
 
 if TYPE_CHECKING:
@@ -18,8 +20,15 @@ if TYPE_CHECKING:
 
 NUMBER_DIGITS_MAX: Final = 18
 LEDGER_LIMIT_DEFAULT: Final = 100
-CLASSIFIER_TYPES: Final = frozenset({JSON, "application/*", "*/*"})
-JSON_ONLY: Final = "the classifier is given as JSON; send `Accept: application/json`"
+ONNX: Final = "application/onnx"
+MODEL_HEADERS: Final = {
+    "vary": "accept",
+    "content-disposition": 'attachment; filename="classifier.onnx"',
+}
+TWO_FORMS: Final = (
+    "the classifier is given as JSON and as ONNX; send `Accept: application/json` or "
+    "`Accept: application/onnx`"
+)
 
 
 async def budget(api: Api, request: Request) -> Response:
@@ -45,12 +54,20 @@ async def ledger_head(api: Api, request: Request) -> Response:
 
 
 async def classifier(api: Api, request: Request) -> Response:
-    """Give the published classifier to a client that takes JSON."""
-    body = await api.slot.service.classifier()
-    accepted = request.headers.get("accept", "*/*")
-    if not any(_offers(part) in CLASSIFIER_TYPES for part in accepted.split(",")):
-        raise NotAcceptableError(JSON_ONLY)
-    return Response(body, media_type=JSON, headers={"vary": "accept"})
+    """Give the published classifier in the form that the client likes best."""
+    service = api.slot.service
+    body = await service.classifier()
+    refusal = TWO_FORMS
+    for media_type in accepted(request.headers.getlist("accept"), (JSON, ONNX)):
+        if media_type == JSON:
+            return Response(body, media_type=JSON, headers={"vary": "accept"})
+        try:
+            model = await service.classifier_onnx()
+        except NotExportableError as error:
+            refusal = str(error)
+        else:
+            return Response(model, media_type=ONNX, headers=MODEL_HEADERS)
+    raise NotAcceptableError(refusal)
 
 
 async def schema(api: Api, request: Request) -> Response:
@@ -76,13 +93,6 @@ async def ready(api: Api, request: Request) -> Response:
 def _json(document: object) -> Response:
     body = msgspec.json.encode(document)
     return Response(body, media_type=JSON, headers={"cache-control": "no-store"})
-
-
-def _offers(part: str) -> str:
-    """Return the media type of one part of ``Accept``; nothing where it has weight 0."""
-    media_type, *parameters = (each.strip().lower() for each in part.split(";"))
-    refused = any(each.replace(" ", "").rstrip("0.") == "q=" for each in parameters)
-    return "" if refused else media_type
 
 
 def _whole_number(request: Request, name: str, *, default: int, least: int) -> int:

@@ -27,7 +27,7 @@ def register(application: typer.Typer) -> None:
 
 def export(
     file_format: Annotated[
-        Format, typer.Option("--format", help="json; onnx is not in this version.")
+        Format, typer.Option("--format", help="The document itself, or a model.")
     ],
     config: Annotated[
         Path | None,
@@ -38,9 +38,12 @@ def export(
     ] = None,
 ) -> None:
     """Write the published classifier, once there is one."""
-    if file_format is Format.ONNX:
-        raise ConfigurationError("--format", "this version exports json only")
-    write_document(_published(config), output)
+    if file_format is Format.JSON:
+        write_document(_published(config), output)
+        return
+    if output is None and sys.stdout.isatty():
+        raise ConfigurationError("--output", "an ONNX model is binary; name a file or a pipe")
+    _write_model(_published(config), output)
 
 
 def write_document(document: str, output: Path | None) -> None:
@@ -49,6 +52,18 @@ def write_document(document: str, output: Path | None) -> None:
         typer.echo(document, nl=sys.stdout.isatty())
     else:
         output.write_bytes(document.encode())
+
+
+def _write_model(document: str, output: Path | None) -> None:
+    """Write a document as an ONNX model."""
+    from app.service.onnx_export import to_onnx
+    from app.service.published_classifier import read_document
+
+    model = to_onnx(read_document(document))
+    if output is None:
+        sys.stdout.buffer.write(model)
+    else:
+        output.write_bytes(model)
 
 
 def _published(config: Path | None) -> str:

@@ -17,6 +17,7 @@ from app.mechanisms.universal import Phase
 from app.service.batch import DEFERRED, EXHAUSTED, Deferred, Fresh
 from app.service.budget import budget_view
 from app.service.models import Answer
+from app.service.published_classifier import read_document
 from app.service.replay_index import Recorded
 from app.service.writer import Writer, decision_of
 
@@ -47,6 +48,7 @@ class ConclaveService:
         self._release = answerer.release
         self._on_stop = on_stop
         self._closed = False
+        self._model_of: tuple[bytes, bytes] | None = None
         self._subscribers: set[asyncio.Event] = set()
         self._writer = Writer(
             answerer=answerer,
@@ -220,6 +222,20 @@ class ConclaveService:
             raise NotPublishedError(NOT_PUBLISHED)
         return state.classifier.classifier.encode()
 
+    async def classifier_onnx(self) -> bytes:
+        """Return the published classifier as an ONNX model, which is built once.
+
+        Raises:
+            NotPublishedError: there is none yet.
+            NotExportableError: ONNX cannot hold it.
+            LedgerUnavailableError: the ledger cannot be read.
+
+        """
+        document = await self.classifier()
+        if self._model_of is None or self._model_of[0] != document:
+            self._model_of = document, await asyncio.to_thread(_model, document)
+        return self._model_of[1]
+
     @asynccontextmanager
     async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:
         """Yield an iterator that yields once for every change, coalesced."""
@@ -244,3 +260,10 @@ class ConclaveService:
     def _notify(self) -> None:
         for changed in self._subscribers:
             changed.set()
+
+
+def _model(document: bytes) -> bytes:
+    """Return a document as an ONNX model; its library is slow to import and rarely needed."""
+    from app.service.onnx_export import to_onnx  # noqa: PLC0415 -- as above
+
+    return to_onnx(read_document(document))

@@ -103,6 +103,17 @@ class AnsweringService(Protocol):
         """
         ...
 
+    async def classifier_onnx(self) -> bytes:
+        """Return the published classifier as an ONNX model.
+
+        Raises:
+            NotPublishedError: there is none yet.
+            NotExportableError: ONNX cannot hold it.
+            LedgerUnavailableError: the ledger cannot be read.
+
+        """
+        ...
+
     def subscribe(self) -> AbstractAsyncContextManager[AsyncIterator[None]]:
         """Yield once for every change of the budget, coalesced; end when the service closes."""
         ...

@@ -6,6 +6,7 @@ post-processing and costs nothing.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypedDict
 
@@ -236,9 +237,15 @@ def publish_estimator(
 
 def read_published(event: ClassifierPublished | StudentPublished) -> PublishedClassifier:
     """Read a classifier from the entry that published it, without a fitted estimator."""
-    document = msgspec.json.decode(event.classifier, type=ClassifierDocument)
-    invariant(document.format == FORMAT, "a published classifier names its format")
+    document = read_document(event.classifier)
     return PublishedClassifier(document, event.classifier.encode(), _predictor(document))
+
+
+def read_document(text: str | bytes) -> ClassifierDocument:
+    """Read a document alone; code that it names stays where it is."""
+    document = msgspec.json.decode(text, type=ClassifierDocument)
+    invariant(document.format == FORMAT, "a published classifier names its format")
+    return document
 
 
 def _published(
@@ -323,7 +330,7 @@ def _holds_point(halfspace: HalfspaceDocument, vector: Vector) -> bool:
 
 def _steps(value: float | str | None, bounds: tuple[float, float], steps: int) -> int:
     """Return how many steps a clipped number lies above its lower bound; 0 where missing."""
-    if not isinstance(value, float):
+    if not isinstance(value, float) or math.isnan(value):
         return 0
     lower, upper = bounds
     return round((min(max(value, lower), upper) - lower) / (upper - lower) * steps)

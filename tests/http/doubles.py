@@ -16,6 +16,7 @@ from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,
+    NotExportableError,
     NotPublishedError,
     RequestError,
     UnavailableError,
@@ -68,6 +69,7 @@ class MemoryService:
         self.failure: Exception | None = None
         self.held: asyncio.Event | None = None
         self.published: bytes | None = None
+        self.model: bytes | None = None
         self.windows: list[int] = []
         self.answers: dict[Vector, int] = {}
         self.vector_of_key: dict[str, Vector] = {}
@@ -131,6 +133,12 @@ class MemoryService:
         if self.published is None:
             raise NotPublishedError("no classifier is published yet")
         return self.published
+
+    async def classifier_onnx(self) -> bytes:
+        """Return the model of what was published, if it has one."""
+        if self.model is None:
+            raise NotExportableError("it is code")
+        return self.model
 
     @asynccontextmanager
     async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:

@@ -11,7 +11,7 @@ import pytest
 
 from app.api.application import create_application
 from app.api.limits import Limits
-from app.api.reads import JSON_ONLY
+from app.api.reads import TWO_FORMS
 from app.api.routes import ROUTES
 from app.dashboard.page import page_response
 from tests.http.doubles import HEAD, KEY_RING, Http, Wire, assert_problem, problem
@@ -154,24 +154,64 @@ def test_refuses_a_page_that_is_none(query: str, detail: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "accept", ["*/*", "application/json", "application/onnx, application/*;q=0.5", "text/html, */*"]
+    ("accept", "media_type"),
+    [
+        (None, "application/json"),
+        ("*/*", "application/json"),
+        ("application/*", "application/json"),
+        ("text/html, */*", "application/json"),
+        ("application/onnx, application/json", "application/json"),
+        ("application/onnx;q=0.5, application/*", "application/json"),
+        ("application/onnx", "application/onnx"),
+        ("Application/ONNX ; q=0.001", "application/onnx"),
+        ("application/onnx, application/*;q=0.5", "application/onnx"),
+        ("*/*, application/json;q=0.9", "application/onnx"),
+        ("application/json;q=0, */*;q=0.1", "application/onnx"),
+    ],
 )
-def test_gives_the_classifier_to_who_takes_json(accept: str) -> None:
-    """The bytes are the service's own."""
+def test_gives_the_classifier_in_the_form_liked_best(accept: str | None, media_type: str) -> None:
+    """The bytes are the service's own; JSON stands first where a client likes both alike."""
     with Http() as http:
-        http.service.published = b'{"kind":"tree"}'
-        reply = http.get("/classifier", headers={"Accept": accept})
-    assert reply.content == b'{"kind":"tree"}'
-    assert reply.headers["content-type"] == "application/json"
+        http.service.published, http.service.model = b'{"kind":"tree"}', b"a model"
+        headers = {} if accept is None else {"Accept": accept}
+        reply = http.get("/classifier", headers=headers)
+    is_model = media_type == "application/onnx"
+    assert reply.content == (b"a model" if is_model else b'{"kind":"tree"}')
+    assert reply.headers["content-type"] == media_type
+    assert reply.headers["vary"] == "accept"
+    assert reply.headers.get("content-disposition") == (
+        'attachment; filename="classifier.onnx"' if is_model else None
+    )
 
 
-@pytest.mark.parametrize("accept", ["application/onnx", "application/json;q=0, text/html"])
+@pytest.mark.parametrize(
+    "accept", ["text/html", "application/json;q=0, application/onnx;q=0.000", "json", ""]
+)
 def test_refuses_the_classifier_in_another_form(accept: str) -> None:
     """What cannot be given is 406, not something else."""
     with Http() as http:
-        http.service.published = b"{}"
+        http.service.published, http.service.model = b"{}", b"a model"
         reply = http.get("/classifier", headers={"Accept": accept})
-    assert_problem(reply, problem("not-acceptable", "Not acceptable", 406, JSON_ONLY))
+    assert_problem(reply, problem("not-acceptable", "Not acceptable", 406, TWO_FORMS))
+
+
+def test_a_classifier_without_a_model_is_refused_as_one() -> None:
+    """Who takes only ONNX is told why there is none; who takes JSON as well gets it."""
+    with Http() as http:
+        http.service.published = b"{}"
+        refused = http.get("/classifier", headers={"Accept": "application/onnx"})
+        given = http.get("/classifier", headers={"Accept": "application/onnx, */*;q=0.1"})
+    assert_problem(refused, problem("not-acceptable", "Not acceptable", 406, "it is code"))
+    assert (given.status_code, given.content) == (200, b"{}")
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/onnx", "text/html"])
+def test_there_is_no_classifier_before_it_is_published(accept: str) -> None:
+    """Whatever form is asked for, none is there yet."""
+    with Http() as http:
+        reply = http.get("/classifier", headers={"Accept": accept})
+    detail = "no classifier is published yet"
+    assert_problem(reply, problem("not-published", "No classifier yet", 404, detail))
 
 
 def test_describes_the_public_schema() -> None:

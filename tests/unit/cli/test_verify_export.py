@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.cli import run
+from app.service.onnx_export import OWN_CODE, to_onnx
+from app.service.published_classifier import read_document
 from tests.unit.ledger.releases import DOCUMENT, create, middle_of_life, publish, tamper
+from tests.unit.service.onnx_models import labels_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from app.service.published_classifier import ClassifierDocument
 
 CONFIGURATION = """
 [release]
@@ -28,6 +33,12 @@ class = "stumps"
 [ledger]
 url = "sqlite:///life.db"
 """
+DOCUMENT_START = (
+    '{"format":"conclave-classifier","version":1,"release":"example","label":"y",'
+    '"classes":["no","yes"],"missing":[],'
+    '"features":[{"name":"x","kind":"numeric","bounds":[0.0,1.0]}],'
+)
+TREE = '"tree":{"feature":0,"at_least":0.5,"true":{"label":"yes"},"false":{"label":"no"}}'
 
 
 @pytest.fixture
@@ -136,16 +147,89 @@ def test_export_to_a_missing_folder_is_refused(
     assert capsys.readouterr().err == f"conclave: {target}: No such file or directory\n"
 
 
-@pytest.mark.parametrize("file_format", ["onnx", "pickle"])
 def test_formats_of_other_versions_are_refused(
-    file_format: str, configuration: str, capsys: pytest.CaptureFixture[str]
+    configuration: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A format that this version does not write is bad usage."""
-    assert run(["export", "--config", configuration, "--format", file_format]) == 2
+    assert run(["export", "--config", configuration, "--format", "pickle"]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.count("\n") == 1
     assert "--format" in printed.err
+
+
+def export_model(configuration: str, *more: str) -> int:
+    """Export as ONNX and return the exit code."""
+    return run(["export", "--config", configuration, "--format", "onnx", *more])
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> ClassifierDocument:
+    """Publish a tree of one test in the ledger that the configuration names."""
+    text = publish_document(tmp_path, TREE)
+    return read_document(text)
+
+
+def publish_document(folder: Path, hypothesis: str) -> str:
+    """Publish a document, which says ``hypothesis``, in a new ledger."""
+    text = DOCUMENT_START + hypothesis + "}"
+    ledger = middle_of_life(folder / "life.db")
+    publish(ledger, text)
+    ledger.close()
+    return text
+
+
+def test_export_writes_a_model(
+    configuration: str,
+    published: ClassifierDocument,
+    tmp_path: Path,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    """The same model goes into a file or a pipe, and predicts as the document."""
+    target = tmp_path / "classifier.onnx"
+    assert export_model(configuration, "-o", str(target)) == 0
+    assert export_model(configuration) == 0
+    model = target.read_bytes()
+    assert capfdbinary.readouterr() == (model, b"")
+    assert model == to_onnx(published)
+    assert labels_of(model, published, [(0.4,), (0.5,), (None,)]) == ["no", "yes", "no"]
+
+
+@pytest.mark.usefixtures("published")
+def test_a_terminal_gets_no_model(
+    configuration: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Binary on a terminal helps nobody: one line says to name a file."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert export_model(configuration) == 2
+    expected = "conclave: --output: an ONNX model is binary; name a file or a pipe\n"
+    assert capsys.readouterr() == ("", expected)
+
+
+def test_code_has_no_model(
+    configuration: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A predictor of the operator's own is told to go as JSON, does so, and leaves no file."""
+    predictor = '"predictor":{"of":"finite","description":{"function":"absent:always"}}'
+    text = publish_document(tmp_path, predictor)
+    target = tmp_path / "classifier.onnx"
+    assert export_model(configuration, "-o", str(target)) == 1
+    assert capsys.readouterr() == ("", f"conclave: {OWN_CODE}\n")
+    assert not target.exists()
+    assert run(["export", "--config", configuration, "--format", "json"]) == 0
+    assert capsys.readouterr().out == text
+
+
+@pytest.mark.usefixtures("head")
+def test_a_model_before_the_switch_is_refused(
+    configuration: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a published classifier there is no model either."""
+    assert export_model(configuration) == 1
+    assert capsys.readouterr() == (
+        "",
+        "conclave: no classifier is published yet; export it after the switch\n",
+    )
 
 
 def test_demos_ledger_is_the_default(

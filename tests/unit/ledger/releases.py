@@ -148,14 +148,14 @@ def answer_many(ledger: Ledger, *, batches: int, batch_size: int) -> None:
         record(ledger, [answer(ledger, first + index) for index in range(batch_size)])
 
 
-def publish(ledger: Ledger) -> None:
+def publish(ledger: Ledger, document: str = DOCUMENT) -> None:
     """Charge and publish a classifier, in two transactions."""
     with ledger.transaction() as transaction:
         transaction.append(ShareCharged(mechanism="classifier", epsilon="3/10", delta="0"))
     with ledger.transaction() as transaction:
         digest = transaction.put_private("classifier-draw", b"word")
         transaction.append(
-            ClassifierPublished(classifier=DOCUMENT, private_digests={"classifier-draw": digest})
+            ClassifierPublished(classifier=document, private_digests={"classifier-draw": digest})
         )
 
 

@@ -20,6 +20,8 @@ from app.errors import (
 from app.ledger.events import ClassifierPublished
 from app.service.conclave_service import ConclaveService
 from app.service.models import Answer
+from app.service.onnx_export import to_onnx
+from app.service.published_classifier import read_document
 from app.service.switch_phase import charge_classifier, switch_phase
 from app.service.writer import CLOSING
 from tests.unit.ledger.releases import DOCUMENT
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.service.answer_query import QueryAnswerer
+    from app.service.published_classifier import ClassifierDocument
 
 PATIENCE_SECONDS = 20.0
 
@@ -219,6 +222,32 @@ def test_the_classifier_follows_the_last_answer(small_release: SmallRelease) -> 
             assert b'"conclave-classifier"' in await service.classifier()
 
     run(test())
+
+
+def test_the_model_of_the_classifier_is_built_once(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is that of the published document, off the event loop, and kept."""
+    built: list[int] = []
+
+    def count(document: ClassifierDocument) -> bytes:
+        built.append(threading.get_ident())
+        return to_onnx(document)
+
+    async def test() -> None:
+        async with serving(small_release, [STABLE] * 4) as service:
+            with pytest.raises(NotPublishedError):
+                await service.classifier_onnx()
+            await service.answer_many([ask(margin) for margin in (40, 30, -30, -40)])
+            await service.answer_many([ask(45)])
+            document = read_document(await service.classifier())
+            models = [await service.classifier_onnx() for _ in range(2)]
+            assert models == [to_onnx(document)] * 2
+
+    monkeypatch.setattr("app.service.onnx_export.to_onnx", count)
+    run(test())
+    assert len(built) == 1
+    assert built != [threading.get_ident()]
 
 
 def test_answers_do_not_wait_for_the_switch_that_follows_them(small_release: SmallRelease) -> None:

@@ -1,0 +1,77 @@
+"""The page on the published classifier is enough to predict by it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.service.onnx_export import to_onnx
+from app.service.published_classifier import (
+    FORMAT,
+    ClassifierDocument,
+    FeatureDocument,
+    NodeDocument,
+    PublishedClassifier,
+)
+from tests.docs.pages import ROOT, examples, text
+from tests.unit.service.classifier_documents import documents, vectors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+PAGE = ROOT / "docs" / "classifier-format.md"
+
+
+def on_page(start: str) -> dict[str, Any]:
+    """Run the page's example that begins so, and return the names it defines."""
+    (source,) = [each for each in examples(PAGE, "python") if each.startswith(start)]
+    names: dict[str, Any] = {}
+    exec(source, names)  # noqa: S102 -- the page is the project's own
+    return names
+
+
+@given(st.data())
+def test_the_program_on_the_page_predicts_as_the_server(data: st.DataObject) -> None:
+    """From the JSON alone, by rules that a reader can see, trees and halfspaces alike."""
+    document = data.draw(documents())
+    published = PublishedClassifier(document, msgspec.json.encode(document))
+    predict = on_page("def predict")["predict"]
+    read = json.loads(published.json)
+    for row in data.draw(vectors(document)):
+        assert predict(read, row) == published.predict(row)
+
+
+def test_the_page_names_every_member() -> None:
+    """Each member of the document stands in its tables or its text."""
+    page = text(PAGE)
+    members = {*ClassifierDocument.__struct_fields__, *NodeDocument.__struct_fields__}
+    absent = [name for name in members if f"`{name}`" not in page]
+    assert not absent, "\n".join(absent)
+
+
+def test_the_call_on_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example loads a model from a file and labels two rows."""
+    old, young = NodeDocument(label="old"), NodeDocument(label="young")
+    document = ClassifierDocument(
+        format=FORMAT,
+        version=1,
+        release="r",
+        label="y",
+        classes=("young", "old"),
+        missing=(),
+        features=(
+            FeatureDocument("age", "numeric", bounds=(0.0, 100.0)),
+            FeatureDocument("workclass", "categorical", categories=("Private",)),
+        ),
+        tree=NodeDocument(feature=0, at_least=39.0, true=old, false=young),
+    )
+    (tmp_path / "classifier.onnx").write_bytes(to_onnx(document))
+    monkeypatch.chdir(tmp_path)
+    assert np.array_equal(on_page("import numpy")["labels"], ["old", "young"])

@@ -1,0 +1,165 @@
+"""Random published classifiers, and rows that lie where mistakes would show.
+
+A document needs no schema behind it: whatever a reader may meet is drawn, cuts
+outside their bounds and categories that no feature has included.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from hypothesis import strategies as st
+
+from app.service.published_classifier import (
+    FORMAT,
+    HYPOTHESIS_VERSION,
+    TREE_VERSION,
+    ClassifierDocument,
+    Condition,
+    FeatureDocument,
+    HalfspaceDocument,
+    LevelDocument,
+    NodeDocument,
+)
+
+if TYPE_CHECKING:
+    from app.data.vectors import Vector
+
+BOUND = 1e6
+# Names, categories and classes that an exporter could trip over.
+ODD_TEXTS = [
+    "label",
+    "features",
+    "label_",
+    "/",
+    "/value_0",
+    "//constant_1",
+    "",
+    " ",
+    "ä\n",
+    '"',
+    "0",
+]
+TEXTS = st.one_of(st.sampled_from(ODD_TEXTS), st.text(max_size=4))
+NAMES = TEXTS.filter(bool)
+NUMBERS = st.floats(-BOUND, BOUND)
+HALFSPACE_STEPS = 10**6
+WEIGHT_MAX = 10**6
+
+
+@st.composite
+def documents(draw: st.DrawFn, *, only_numbers: bool = False) -> ClassifierDocument:
+    """Draw a document with a tree or a halfspace, of one to four features."""
+    features = tuple(
+        draw(_numeric(name) if only_numbers or draw(st.booleans()) else _categorical(name))
+        for name in draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
+    )
+    classes = tuple(draw(st.lists(TEXTS, min_size=2, max_size=4, unique=True)))
+    numbers = [index for index, feature in enumerate(features) if feature.bounds is not None]
+    is_halfspace = bool(numbers) and draw(st.booleans())
+    return ClassifierDocument(
+        format=FORMAT,
+        version=HYPOTHESIS_VERSION if is_halfspace else TREE_VERSION,
+        release=draw(NAMES),
+        label="y",
+        classes=classes,
+        missing=tuple(draw(st.lists(st.sampled_from(["?", "n/a", "a"]), unique=True))),
+        features=features,
+        tree=None if is_halfspace else draw(_trees(features, classes)),
+        halfspace=draw(_halfspaces(features, numbers)) if is_halfspace else None,
+    )
+
+
+def vectors(document: ClassifierDocument) -> st.SearchStrategy[list[Vector]]:
+    """Draw rows of a document's features, one to thirty."""
+    cuts = _cuts(document.tree)
+    values = [
+        _categorical_values(feature, document.missing)
+        if feature.bounds is None
+        else _numeric_values([*cuts, *feature.bounds])
+        for feature in document.features
+    ]
+    return st.lists(st.tuples(*values), min_size=1, max_size=30)
+
+
+def _numeric(name: str) -> st.SearchStrategy[FeatureDocument]:
+    bounds = st.lists(NUMBERS, min_size=2, max_size=2, unique=True).map(sorted)
+    return bounds.map(lambda both: FeatureDocument(name, "numeric", bounds=(both[0], both[1])))
+
+
+def _categorical(name: str) -> st.SearchStrategy[FeatureDocument]:
+    categories = st.lists(NAMES, min_size=1, max_size=4, unique=True).map(tuple)
+    return categories.map(lambda texts: FeatureDocument(name, "categorical", categories=texts))
+
+
+@st.composite
+def _trees(
+    draw: st.DrawFn, features: tuple[FeatureDocument, ...], classes: tuple[str, ...]
+) -> NodeDocument:
+    """Draw a tree of up to five levels, full or not."""
+
+    def node(depth: int) -> NodeDocument:
+        if depth == 0 or draw(st.integers(0, 5)) == 0:
+            return NodeDocument(label=draw(st.sampled_from(classes)))
+        feature = draw(st.integers(0, len(features) - 1))
+        test = draw(_tests(features[feature]))
+        return NodeDocument(feature=feature, true=node(depth - 1), false=node(depth - 1), **test)
+
+    return node(draw(st.integers(0, 5)))
+
+
+def _tests(feature: FeatureDocument) -> st.SearchStrategy[Condition]:
+    if feature.bounds is not None:
+        return st.one_of(NUMBERS, st.sampled_from(feature.bounds)).map(
+            lambda cut: Condition(at_least=cut)
+        )
+    words = st.one_of(st.sampled_from(feature.categories or ()), TEXTS)
+    return st.one_of(
+        words.map(lambda word: Condition(category=word)),
+        st.sampled_from([Condition(other=True), Condition(missing=True)]),
+    )
+
+
+@st.composite
+def _halfspaces(
+    draw: st.DrawFn, features: tuple[FeatureDocument, ...], numbers: list[int]
+) -> HalfspaceDocument:
+    """Draw a halfspace over some of the numbers, whose levels are often zero."""
+    chosen = draw(st.lists(st.sampled_from(numbers), min_size=1, unique=True))
+    weights = st.one_of(st.integers(-2, 2), st.integers(-WEIGHT_MAX, WEIGHT_MAX))
+    steps = draw(st.sampled_from([1, 2, 3, 10, HALFSPACE_STEPS]))
+    levels = st.builds(
+        LevelDocument,
+        weights=st.tuples(*[weights] * len(chosen)),
+        offset=st.one_of(weights, st.integers(-steps, steps)),
+    )
+    return HalfspaceDocument(
+        features=tuple(chosen),
+        bounds=tuple(features[index].bounds or (0.0, 1.0) for index in chosen),
+        steps=steps,
+        levels=tuple(draw(st.lists(levels, max_size=3))),
+    )
+
+
+def _cuts(node: NodeDocument | None) -> list[float]:
+    """Return every cut of a tree."""
+    if node is None:
+        return []
+    own = [] if node.at_least is None else [node.at_least]
+    return [*own, *_cuts(node.true), *_cuts(node.false)]
+
+
+def _numeric_values(special: list[float]) -> st.SearchStrategy[float | None]:
+    """Draw numbers at cuts and bounds, next to them, and anywhere; or none."""
+    beside = [math.nextafter(value, way) for value in special for way in (-math.inf, math.inf)]
+    known = [*special, *beside, 0.0, -0.0, math.inf, -math.inf]
+    inside = st.floats(min(special), max(special))
+    return st.one_of(st.sampled_from(known), inside, st.floats(allow_nan=False), st.none())
+
+
+def _categorical_values(
+    feature: FeatureDocument, missing: tuple[str, ...]
+) -> st.SearchStrategy[str | None]:
+    known = [*(feature.categories or ()), *missing, "", "other"]
+    return st.one_of(st.sampled_from(known), TEXTS, st.none())
