@@ -37,6 +37,10 @@ ABOUT: Final = "A published classifier of Conclave: a public, differentially pri
 OWN_CODE: Final = (
     "this classifier predicts by code, which ONNX does not hold; export it as JSON instead"
 )
+FITTED: Final = (
+    "this student is a fitted estimator, which ONNX does not hold: its server alone predicts by "
+    "it; export its description as JSON instead"
+)
 TOO_LARGE: Final = (
     "this halfspace's sums go beyond 64 bits, which ONNX does not hold; export it as JSON instead"
 )
@@ -63,7 +67,7 @@ def to_onnx(document: ClassifierDocument) -> bytes:
     elif document.halfspace is not None:
         index = _halfspace(columns, document.halfspace)
     else:
-        raise NotExportableError(OWN_CODE)
+        raise NotExportableError(FITTED if document.predictor is None else OWN_CODE)
     flat = graph.add("Squeeze", index, graph.indices(1))
     graph.add("Gather", graph.strings(document.classes), flat, output=name, axis=0)
     graph.label_output(name)

@@ -15,7 +15,7 @@ from app.data.binary_tests import public_tests
 from app.data.schema import NumericFeature, Schema
 from app.errors import InvariantError, NotExportableError
 from app.hypotheses.trees import Tree
-from app.service.onnx_export import OWN_CODE, TOO_LARGE, output_name, to_onnx
+from app.service.onnx_export import FITTED, OWN_CODE, TOO_LARGE, output_name, to_onnx
 from app.service.published_classifier import (
     FORMAT,
     ClassifierDocument,
@@ -28,6 +28,7 @@ from app.service.published_classifier import (
     read_document,
 )
 from app.service.published_predictor import PredictorDocument
+from app.service.published_student import StudentDocument
 from tests.unit.service.classifier_documents import documents, vectors
 from tests.unit.service.onnx_models import labels_of, model_labels
 
@@ -244,6 +245,17 @@ def test_code_is_not_exported() -> None:
     with pytest.raises(NotExportableError, match="predicts by code") as refused:
         to_onnx(classifier)
     assert str(refused.value) == OWN_CODE
+
+
+def test_a_fitted_estimator_is_not_exported() -> None:
+    """A student that only its server predicts by is refused; a student that is a tree is not."""
+    student = StudentDocument(labelled_queries=3, estimator="sklearn.svm.SVC", otherwise="no")
+    with pytest.raises(NotExportableError) as refused:
+        to_onnx(msgspec.structs.replace(document(AGE), version=3, student=student))
+    assert str(refused.value) == FITTED
+    ruled = StudentDocument(labelled_queries=3, rule="canonical")
+    tree = document(AGE, tree=NodeDocument(feature=0, at_least=3.0, true=YES, false=NO))
+    assert to_onnx(msgspec.structs.replace(tree, student=ruled)) == to_onnx(tree)
 
 
 def test_sums_that_leave_64_bits_are_refused() -> None:
