@@ -82,7 +82,8 @@ class ClassifierSettings(Section):
         Field(
             ge=2,
             le=65536,
-            description="`bins` - 1 cuts at quantiles of the public points; given here it also "
+            description="`bins` - 1 cuts at quantiles of the public points, and of trees more "
+            "beside a value that over half of them hold (docs/algorithms.md); given here it also "
             "replaces the `thresholds` of features.",
         ),
     ] = None

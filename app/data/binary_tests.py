@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from app.data.point_grid import extra_cuts, frequent_codes, is_spiked, quantile_cuts
 from app.data.schema import NumericFeature
 from app.hypotheses.binary_tests import BinaryTest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from app.data.schema import CategoricalFeature, Schema
@@ -49,22 +49,44 @@ def classifier_tests(
     bins: int,
     listed: Lists | None = None,
     public_values: NDArray[np.float64],
+    for_trees: bool = False,
 ) -> tuple[BinaryTest, ...]:
     """Return the tests of ``[classifier]``, feature by feature in schema order.
 
     As :func:`public_tests`, save that a numeric feature without a list has
-    its cuts at quantiles of the public points (:func:`quantile_cuts`), and
-    equally spaced ones where no public point has a value; a public grid of
-    the feature counts only if it is among the lists.
+    its cuts at quantiles of the public points
+    (:func:`app.data.point_grid.quantile_cuts`), and equally spaced ones where
+    no two public points differ in it; a public grid of the feature counts
+    only if it is among the lists.  For trees, whose size depends on the
+    number of tests alone, rare categories have none, and spiked features
+    share what is spared: there are never more tests than without points.
 
     Args:
         schema: the public schema.
-        bins: ``bins`` - 1 cuts a numeric feature, at most.
+        bins: ``bins`` - 1 cuts a numeric feature, at most, but for spiked ones.
         listed: lists by feature name, which win.
         public_values: float64 (m, d), encoded public points; m may be 0.
+        for_trees: whether the class takes every test.
 
     """
-    return _tests(schema, bins=bins, listed=listed or {}, public_values=public_values)
+    lists = listed or {}
+    tests = _tests(
+        schema, bins=bins, listed=lists, public_values=public_values, for_trees=for_trees
+    )
+    if not for_trees:
+        return tests
+    spiked_count = sum(
+        isinstance(feature, NumericFeature)
+        and feature.name not in lists
+        and is_spiked(public_values[:, index])
+        for index, feature in enumerate(schema.features)
+    )
+    without_points = _tests(schema, bins=bins, listed=lists, public_values=public_values[:0])
+    spare = len(without_points) - len(tests)
+    extra = extra_cuts(bins=bins, spare=spare, spiked_count=spiked_count)
+    return _tests(
+        schema, bins=bins, listed=lists, public_values=public_values, for_trees=True, extra=extra
+    )
 
 
 def equal_cuts(*, lower: float, upper: float, bins: int) -> tuple[float, ...]:
@@ -73,53 +95,14 @@ def equal_cuts(*, lower: float, upper: float, bins: int) -> tuple[float, ...]:
     return tuple(dict.fromkeys(cuts))
 
 
-def quantile_cuts(public_column: NDArray[np.float64], *, bins: int) -> tuple[float, ...]:
-    """Return at most ``bins`` - 1 cuts at quantiles of public values.
-
-    A value held by over half of the points is set apart first: a cut at it
-    and one at the next value above it.  The other cuts are quantiles of the
-    other points.  Cuts are values of points, so a test ``x >= cut`` is met by
-    some of them; duplicates, and cuts that all points meet, are dropped.
-
-    Args:
-        public_column: float64 (m,), NaN where missing.
-        bins: two or more.
-
-    Returns:
-        Increasing cuts; none where all points hold one value.
-
-    """
-    values = np.sort(public_column[~np.isnan(public_column)])
-    if not len(values):
-        return ()
-    apart = _cuts_of_common_value(values)
-    others = values[values != apart[0]] if apart else values
-    cuts = {cut for cut in apart[: bins - 1] if cut > values[0]}
-    quantile_count = bins - 1 - len(cuts)
-    cuts.update(_quantiles(others, count=quantile_count))
-    return tuple(sorted(cut for cut in cuts if cut > values[0]))
-
-
-def _cuts_of_common_value(values: NDArray[np.float64]) -> list[float]:
-    """Return the value held by over half of sorted values and the next one above it."""
-    middle = values[len(values) // 2]
-    start = int(np.searchsorted(values, middle, side="left"))
-    end = int(np.searchsorted(values, middle, side="right"))
-    if 2 * (end - start) <= len(values):
-        return []
-    return [float(middle), *map(float, values[end : end + 1])]
-
-
-def _quantiles(values: NDArray[np.float64], *, count: int) -> list[float]:
-    """Return ``count`` values that part sorted values equally."""
-    if not len(values):
-        return []
-    indices = [len(values) * number // (count + 1) for number in range(1, count + 1)]
-    return [float(values[index]) for index in indices]
-
-
 def _tests(
-    schema: Schema, *, bins: int, listed: Lists, public_values: NDArray[np.float64] | None
+    schema: Schema,
+    *,
+    bins: int,
+    listed: Lists,
+    public_values: NDArray[np.float64] | None,
+    for_trees: bool = False,
+    extra: int = 0,
 ) -> tuple[BinaryTest, ...]:
     """Return all tests, feature by feature."""
     tests: list[BinaryTest] = []
@@ -127,10 +110,12 @@ def _tests(
         column = None if public_values is None else public_values[:, index]
         values = listed.get(feature.name)
         if isinstance(feature, NumericFeature):
-            cuts = _cuts(feature, values, bins=bins, public_column=column)
+            cuts = _cuts(feature, values, bins=bins, public_column=column, extra=extra)
             tests.extend(_numeric_tests(index, feature, cuts, column))
         else:
             codes = _codes(feature, values, schema)
+            if for_trees and values is None and column is not None and len(column):
+                codes = frequent_codes(column, codes, bins=bins)
             tests.extend(_categorical_tests(index, feature, codes, column))
     return tuple(tests)
 
@@ -141,16 +126,16 @@ def _cuts(
     *,
     bins: int,
     public_column: NDArray[np.float64] | None,
+    extra: int,
 ) -> tuple[float, ...]:
     """Return the cuts of a feature: its list, its grid, quantiles or equal ones."""
     if values is not None:
         return tuple(dict.fromkeys(float(value) for value in values))
+    equal = equal_cuts(lower=feature.lower, upper=feature.upper, bins=bins)
     if public_column is None:
-        if feature.thresholds is not None:
-            return feature.thresholds
-    elif not np.isnan(public_column).all():
-        return quantile_cuts(public_column, bins=bins)
-    return equal_cuts(lower=feature.lower, upper=feature.upper, bins=bins)
+        return equal if feature.thresholds is None else feature.thresholds
+    extra = extra if is_spiked(public_column) else 0
+    return quantile_cuts(public_column, bins=bins, extra=extra) or equal
 
 
 def _codes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from app.accounting.composition import Charge, Mechanism, Shares, charges
 from app.data.binary_tests import classifier_tests, public_tests
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from app.hypotheses.binary_tests import BinaryTest
     from app.hypotheses.hypothesis_class import HypothesisClass
     from app.settings import Settings
+
+TAKING_EVERY_TEST: Final = ("trees", "stumps")
 
 
 def charges_by_mechanism(settings: Settings) -> dict[Mechanism, Charge]:
@@ -65,6 +67,7 @@ def published_class(settings: Settings, public_values: NDArray[np.float64]) -> H
         bins=section.bins,
         listed=section.tests,
         public_values=public_values,
+        for_trees=section.kind in TAKING_EVERY_TEST,
     )
     hypotheses = _class_over(settings, "classifier", section, tests, public_values=public_values)
     return hypotheses.restricted_to(hypotheses.encode(public_values))
