@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from app.ensembles.fit import DEFAULT_RULE
+from app.ensembles.rules import DEFAULT_RULE
 from app.ensembles.search_time import refuse_long_search
 from app.errors import ConfigurationError
 from app.hypotheses.tree_class import TreeClass
