@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 # Twice that, and the logarithm of the number of tests, is the exponent of a double.
 EXPONENT_NARROW = 340.0
 DECAY_NARROW = 1.0
+# So that the logarithm of a sum over decay is a double.
+DECAY_LEAST = 1e-100
 
 # Sums over e of exp(decay delta_e) and of exp(-decay delta_e), for each test.
 Gains = tuple[ScaledSums, ScaledSums]
@@ -100,14 +102,15 @@ def is_narrow(totals: NDArray[np.floating], decay: float) -> NDArray[np.bool_]:
 
     One exponential a pair of tests is then enough: weights need no reference of
     their own, so both sides of a test and both signs share it.  Factors are
-    then within ``exp(decay)`` of what they are with one, so decay is small too.
+    then within ``exp(decay)`` of what they are with one, so decay is small too,
+    if not so small that a number of errors that makes up for a sum overflows.
 
     Args:
         totals: rows of each label, shape ``(k, L)``.
         decay: epsilon / 2.
 
     """
-    exponent_max = EXPONENT_NARROW if decay <= DECAY_NARROW else -1.0
+    exponent_max = EXPONENT_NARROW if DECAY_LEAST <= decay <= DECAY_NARROW else -1.0
     narrow: NDArray[np.bool_] = decay * totals.max(axis=1) <= exponent_max
     return narrow
 

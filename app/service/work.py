@@ -27,23 +27,27 @@ def refuse_long_fit(
     row_count: int | None,
     chunk_count: int | None,
 ) -> None:
-    """Refuse built-in learners that would search for hours; without sizes, none is refused.
+    """Refuse built-in learners, a student too, that would search for hours.
 
     Args:
         settings: the whole configuration.
         searched: the class of ``[hypotheses]``.
-        row_count: rows in all chunks, where known.
-        chunk_count: k, where known.
+        row_count: rows in all chunks; where unknown, the ensemble is not refused.
+        chunk_count: k, likewise.
 
     Raises:
         ConfigurationError: names ``hypotheses.depth``.
 
     """
-    if row_count is None or chunk_count is None or settings.learner.estimator is not None:
+    if not isinstance(searched, TreeClass):
         return
-    if isinstance(searched, TreeClass):
-        rule = settings.learner.rule or DEFAULT_RULE
-        refuse_long_search(rule, searched, row_count=row_count, chunk_count=chunk_count)
+    fits = [(settings.learner, row_count, chunk_count)]
+    if settings.student_may_follow:
+        fits.append((settings.taught, settings.answers.queries, 1))
+    for learner, rows, chunks in fits:
+        if learner.estimator is None and rows is not None and chunks is not None:
+            rule = learner.rule or DEFAULT_RULE
+            refuse_long_search(rule, searched, row_count=rows, chunk_count=chunks)
 
 
 def refuse_long_draw(section: str, hypotheses: HypothesisClass, *, row_count: int | None) -> None:

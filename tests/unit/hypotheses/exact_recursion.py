@@ -22,6 +22,7 @@ class ExactRecursion:
         labels: class indices, shape ``(n,)``.
         class_count: number of labels.
         epsilon: parameter of the weights.
+        copies: how many people each row stands for, shape ``(n,)``; one each if None.
         shortcut: the planted fault, one tree in an empty region.
 
     """
@@ -30,6 +31,7 @@ class ExactRecursion:
     labels: NDArray[np.int64]
     class_count: int
     epsilon: float
+    copies: NDArray[np.int64] | None = None
     shortcut: bool = False
     known: dict[tuple[frozenset[int], int], Decimal] = field(default_factory=dict)
 
@@ -45,7 +47,11 @@ class ExactRecursion:
 
     def leaf(self, rows: frozenset[int], label: int) -> Decimal:
         """Weigh a leaf that answers ``label``."""
-        errors = sum(1 for row in rows if self.labels[row] != label)
+        errors = sum(
+            1 if self.copies is None else int(self.copies[row])
+            for row in rows
+            if self.labels[row] != label
+        )
         return ARITHMETIC.exp(ARITHMETIC.multiply(Decimal(-errors), Decimal(self.epsilon) / 2))
 
     def node(self, rows: frozenset[int], test: int, depth: int) -> Decimal:
