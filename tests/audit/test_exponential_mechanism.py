@@ -20,6 +20,7 @@ from app.hypotheses.tree_class import TreeClass
 from app.hypotheses.trees import Tree
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.hypotheses.enumeration import unit_tests
+from tests.unit.hypotheses.remembered import Remembered
 
 if TYPE_CHECKING:
     from app.hypotheses.tree_weights import Path
@@ -73,7 +74,8 @@ def _lower_bound(hypotheses: TreeClass, epsilon: float) -> float:
     counts = []
     for seed, (bits, labels) in enumerate(_neighbours()):
         noise = ScriptedNoise(seeded_words(seed))
-        drawn = (hypotheses.draw(bits, labels, epsilon, noise) for _ in range(TRIAL_COUNT))
+        weights = Remembered(hypotheses.weights(bits, labels, epsilon))
+        drawn = (weights.draw(noise) for _ in range(TRIAL_COUNT))
         counts.append(sum(tree.leaf_labels[1] == 0 for tree in drawn))
     most = betaincinv(counts[0] + 1, TRIAL_COUNT - counts[0], 1 - MISS_PROBABILITY)
     least = betaincinv(counts[1], TRIAL_COUNT - counts[1] + 1, MISS_PROBABILITY)

@@ -68,6 +68,12 @@ NEED_AN_ESTIMATOR = [
     "sklearn.multioutput.MultiOutputClassifier",
     "sklearn.semi_supervised.SelfTrainingClassifier",
 ]
+# What only repeats their work: fewer rounds try the same shapes.
+FEWER_ROUNDS: dict[str, dict[str, object]] = {
+    "sklearn.ensemble.GradientBoostingClassifier": {"n_estimators": 10},
+    "sklearn.ensemble.HistGradientBoostingClassifier": {"max_iter": 5},
+    "sklearn.linear_model.LogisticRegressionCV": {"Cs": 2},
+}
 COLUMNS = (
     PublicColumn(bounds=(0.0, 1.0)),
     PublicColumn(bounds=(0.0, 1.0)),
@@ -79,7 +85,8 @@ ORDINARY, ONE_CLASS, CONSTANT_ROWS, TWO_CLASSES, ROW_A_CLASS, TWO_ROWS, EMPTY = 
 
 def _learner(path: str) -> Learner:
     trees = hypothesis_class("trees", unit_tests(1), depth=1, class_count=CLASS_COUNT)
-    return Learner(hypothesis_class=trees, estimator=path, columns=COLUMNS)
+    params = FEWER_ROUNDS.get(path, {})
+    return Learner(hypothesis_class=trees, estimator=path, params=params, columns=COLUMNS)
 
 
 def _chunks() -> list[tuple[NDArray[np.float64], NDArray[np.int64]]]:

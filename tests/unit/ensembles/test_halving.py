@@ -25,19 +25,24 @@ CASES = [(1, 2, 4), (1, 3, 3), (2, 2, 3), (2, 3, 2), (3, 2, 2), (3, 3, 2)]
 
 
 def _fit(
-    bits: NDArray[np.uint8], labels: NDArray[np.int64], *, depth: int, class_count: int
+    bits: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+    *,
+    depth: int,
+    class_count: int,
+    chunk_count: int = CHUNK_COUNT,
 ) -> NDArray[np.int64]:
     """Fit the same chunk under 80 seeds; return 8,000 trees."""
     hypotheses = TreeClass(tests=unit_tests(bits.shape[1]), depth=depth, class_count=class_count)
     packed = fit_trees(
         "halving",
-        bits=np.tile(bits, (CHUNK_COUNT, 1)),
-        labels=np.tile(labels, CHUNK_COUNT),
-        offsets=chunk_offsets(CHUNK_COUNT * len(bits), CHUNK_COUNT),
+        bits=np.tile(bits, (chunk_count, 1)),
+        labels=np.tile(labels, chunk_count),
+        offsets=chunk_offsets(chunk_count * len(bits), chunk_count),
         hypothesis_class=hypotheses,
         secret=b"h" * 32,
     )
-    assert (packed.size, packed.trees_per_vote) == (CHUNK_COUNT, TREES_PER_VOTE)
+    assert (packed.size, packed.trees_per_vote) == (chunk_count, TREES_PER_VOTE)
     return packed._cells.astype(np.int64)
 
 
@@ -125,7 +130,7 @@ def test_small_batches_draw_from_the_same_trees(monkeypatch: pytest.MonkeyPatch)
     """Trees grown one at a time are as free of errors as those grown together."""
     monkeypatch.setattr(tree_search, "BATCH_NUMBERS_MAX", 1)
     bits = np.array([[0, 1], [1, 0], [1, 1]], dtype=np.uint8)
-    trees = _fit(bits, np.array([1, 0, 0]), depth=2, class_count=2)
+    trees = _fit(bits, np.array([1, 0, 0]), depth=2, class_count=2, chunk_count=10)
     assert PackedTrees(trees, depth=2, class_count=2).vote_counts(bits).tolist() == [
         [0, len(trees)],
         [len(trees), 0],

@@ -13,10 +13,10 @@ from scipy.special import logsumexp
 
 from app.errors import ConfigurationError
 from app.hypotheses.tree_class import TreeClass
-from app.hypotheses.tree_weights import Path, TreeWeights
 from app.noise.choice import truncation_variation
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.hypotheses.enumeration import all_errors, pearson, unit_tests
+from tests.unit.hypotheses.remembered import Remembered
 
 Rows = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
@@ -27,20 +27,6 @@ def _rows(seed: int, *, row_count: int, test_count: int, class_count: int) -> Ro
     bits = generator.integers(0, 2, (row_count, test_count), dtype=np.uint8)
     bits[:, 0] = seed % 2
     return bits, generator.integers(0, class_count, row_count)
-
-
-def _remembered(weights: TreeWeights, monkeypatch: pytest.MonkeyPatch) -> TreeWeights:
-    """Return the weights with a memory: the law of a choice depends on its path alone."""
-    known: dict[Path, NDArray[np.float64]] = {}
-    computed = TreeWeights.log_weights
-
-    def log_weights(self: TreeWeights, path: Path) -> NDArray[np.float64]:
-        if path not in known:
-            known[path] = computed(self, path)
-        return known[path]
-
-    monkeypatch.setattr(TreeWeights, "log_weights", log_weights)
-    return weights
 
 
 def _tree_class(test_count: int, *, depth: int, class_count: int) -> TreeClass:
@@ -98,11 +84,7 @@ def _plausible(statistic: float, freedom: int) -> bool:
      (3, 3, 2, 4000)],
 )  # fmt: skip
 def test_trees_are_drawn_as_often_as_they_weigh(
-    depth: int,
-    class_count: int,
-    test_count: int,
-    trial_count: int,
-    monkeypatch: pytest.MonkeyPatch,
+    depth: int, class_count: int, test_count: int, trial_count: int
 ) -> None:
     """Every tree that expects five draws or more has its own cell, empty regions included."""
     epsilon = 1.5
@@ -110,7 +92,7 @@ def test_trees_are_drawn_as_often_as_they_weigh(
     errors = all_errors(bits, labels, depth=depth, class_count=class_count)
     weights = np.exp(-0.5 * epsilon * errors)
     hypotheses = _tree_class(test_count, depth=depth, class_count=class_count)
-    weighed = _remembered(hypotheses.weights(bits, labels, epsilon), monkeypatch)
+    weighed = Remembered(hypotheses.weights(bits, labels, epsilon))
     noise = ScriptedNoise(seeded_words(depth))
     seen = np.zeros(errors.shape)
     bases = test_count ** np.arange(2**depth - 1)[::-1]
@@ -124,7 +106,7 @@ def test_trees_are_drawn_as_often_as_they_weigh(
     assert _plausible(*pearson(seen.sum(axis=leaves), expected.sum(axis=leaves)))
 
 
-def test_a_draw_that_skips_empty_regions_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_draw_that_skips_empty_regions_is_caught() -> None:
     """The planted shortcut, one tree for an empty region, fails the same statistic."""
     epsilon, trial_count = 1.5, 4000
     bits, labels = _rows(3, row_count=9, test_count=2, class_count=2)
@@ -134,7 +116,7 @@ def test_a_draw_that_skips_empty_regions_is_caught(monkeypatch: pytest.MonkeyPat
     # 2 * 2**2 = 8 trees, which the shortcut weighs as one.
     faulty = marginal / np.where(np.arange(8) < 4, 8.0, 1.0)
     hypotheses = _tree_class(2, depth=2, class_count=2)
-    weighed = _remembered(hypotheses.weights(bits, labels, epsilon), monkeypatch)
+    weighed = Remembered(hypotheses.weights(bits, labels, epsilon))
     noise = ScriptedNoise(seeded_words(5))
     seen = np.zeros(8)
     for _ in range(trial_count):

@@ -16,6 +16,7 @@ from app.hypotheses.tree_weights import Path, TreeWeights, draw_log_error
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.hypotheses.enumeration import pearson
 from tests.unit.hypotheses.exact_recursion import ARITHMETIC, ExactRecursion
+from tests.unit.hypotheses.remembered import Remembered
 
 Rows = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
@@ -130,7 +131,7 @@ def _plausible(seen: NDArray[np.float64], shares: NDArray[np.float64]) -> bool:
 def test_deep_trees_are_drawn_as_often_as_they_weigh(depth: int) -> None:
     """Draws fit the exact law of the first two levels; the planted shortcut's law does not."""
     rows = _rows(4, row_count=40, test_count=3, class_count=2)
-    weights = _weights(rows, depth=depth, class_count=2, epsilon=1.0)
+    weights = Remembered(_weights(rows, depth=depth, class_count=2, epsilon=1.0))
     noise = ScriptedNoise(seeded_words(depth))
     seen = np.zeros(27)
     for _ in range(500):
