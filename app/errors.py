@@ -20,6 +20,9 @@ only, and name a column and a row number, never a value.
     │   ├── IdempotencyConflictError
     │   ├── BudgetExhaustedError
     │   ├── NotPublishedError       no classifier yet
+    │   ├── NoStatisticsError       statistics have no share
+    │   ├── StatisticsNotOpenError  no table yet
+    │   ├── InvalidHypothesisError  names the hypothesis
     │   ├── UnauthorizedError
     │   └── ForbiddenError
     ├── UnavailableError            us: retryable, nothing was released
@@ -130,6 +133,29 @@ class NotPublishedError(RequestError):
     """There is no published classifier yet."""
 
     slug = "not-published"
+
+
+class NoStatisticsError(RequestError):
+    """The release has no share for statistics."""
+
+    slug = "no-statistics"
+
+
+class StatisticsNotOpenError(RequestError):
+    """There is no statistics table yet."""
+
+    slug = "statistics-not-open"
+
+
+class InvalidHypothesisError(RequestError):
+    """A hypothesis that does not fit the public schema, or lies outside the table."""
+
+    slug = "invalid-hypothesis"
+
+    def __init__(self, *, number: int, problem: str) -> None:
+        """Say which one it is, counted from 0, and what is wrong with it."""
+        super().__init__(f"hypotheses[{number}] {problem}")
+        self.number = number
 
 
 class UnauthorizedError(RequestError):

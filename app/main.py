@@ -21,19 +21,27 @@ from app.errors import ConclaveError, ContainedError
 from app.ledger.store import open_ledger
 from app.noise.system import SystemNoise
 from app.service.answer_query import CONTAINED, QueryAnswerer
+from app.service.asked_hypotheses import parse_hypotheses
 from app.service.conclave_service import ConclaveService
 from app.service.configure import configure, warn_if_infeasible
 from app.service.learn import check_learnable, learn
 from app.service.open_release import check_configuration, open_release
+from app.service.open_statistics import (
+    OPEN_ALREADY,
+    check_openable,
+    open_at_once,
+    open_statistics,
+)
 from app.service.padding import padding_seconds
 from app.service.progress import Progress, no_progress
+from app.service.released_statistics import released_table
 from app.service.rows import read_private_rows
 from app.service.slot import ServiceSlot
 from app.service.steps import Observer, observe_nothing
 from app.service.switch_phase import switch_phase
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
     from pathlib import Path
 
     from fastapi import FastAPI
@@ -42,6 +50,7 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
     from app.service.published_classifier import PublishedClassifier
     from app.service.release import Release
+    from app.service.released_statistics import StatisticsAnswer
     from app.settings import Settings
 
 CLOSE_SECONDS_MAX: Final = 8.0
@@ -127,6 +136,7 @@ class Server:
         service = ConclaveService(
             answerer,
             switch=lambda: switch_phase(release, noise),
+            open_statistics=lambda: open_statistics(release, noise),
             on_stop=self.slot.stop,
             pending_queries_max=self.settings.server.pending_queries_max,
         )
@@ -211,6 +221,57 @@ def learn_from_settings(
         )
     ledger.close()
     return published
+
+
+def statistics_from_settings(
+    settings: Settings,
+    raw: Sequence[object],
+    *,
+    public: Path | None,
+    noise: NoiseSource,
+    progress: Progress = no_progress,
+    tell: Callable[[str], None] = _ignore,
+) -> StatisticsAnswer:
+    """Answer hypotheses from the table of the release that ``settings`` describe.
+
+    Args:
+        settings: the whole configuration.
+        raw: hypotheses as decoded from JSON.
+        public: a CSV of public points; None for none.
+        noise: where every draw comes from.
+        progress: shows how far it has come.
+        tell: told what a table that opens is worth.
+
+    Raises:
+        ConfigurationError: bad configuration, data or points, or another release's ledger.
+        RequestError: a hypothesis that does not fit, or lies outside the table.
+        VerificationError: the table may not open now.
+        IntegrityError: the ledger is not what was written.
+        ContainedError: an unexpected failure; its text is fixed.
+
+    """
+    configuration = configure(settings)
+    schema = configuration.schema
+    asked = parse_hypotheses(schema, raw)
+    public_values = no_points(schema) if public is None else read_public_points(public, schema)
+    with _opened_ledger(settings, noise) as ledger:
+        check_openable(configuration, ledger, has_points=public is not None)
+        state = ledger.read_state()
+        if state.statistics is None:
+            state = open_at_once(
+                configuration,
+                ledger=ledger,
+                rows=read_private_rows(settings, progress),
+                public_values=public_values,
+                noise=noise,
+                progress=progress,
+                tell=tell,
+            )
+        elif public is not None:
+            tell(OPEN_ALREADY)
+        answer = released_table(state, ledger, schema).answer(asked)
+    ledger.close()
+    return answer
 
 
 @contextmanager

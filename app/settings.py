@@ -25,6 +25,7 @@ from app.configuration.learning_sections import (
 from app.configuration.release_sections import AnswersSettings, PrivacySettings, ReleaseSettings
 from app.configuration.section import Section
 from app.configuration.server_sections import LedgerSettings, ServerSettings
+from app.configuration.statistics_section import StatisticsSettings
 from app.configuration.wording import configuration_error
 from app.data.embedded_demo import DEMO_SOURCE
 
@@ -41,6 +42,7 @@ class Settings(Section):
     learner: LearnerSettings = LearnerSettings()
     classifier: ClassifierSettings = ClassifierSettings()
     student: StudentSettings = StudentSettings()
+    statistics: StatisticsSettings = StatisticsSettings()
     privacy: PrivacySettings = PrivacySettings()
     answers: AnswersSettings = AnswersSettings()
     ledger: LedgerSettings
@@ -69,6 +71,7 @@ class Settings(Section):
         rules.check_learner("student", self.student)
         rules.check_tests("hypotheses", self.hypotheses, self.hypotheses.tests, self.data)
         rules.check_tests("classifier", self.published, self.classifier.tests or {}, self.data)
+        rules.check_statistics(self.statistics, self.covered, self.data, self.privacy)
         rules.check_predictors("hypotheses", self.hypotheses, self.hypotheses.predictors)
         rules.check_predictors("classifier", self.published, self.classifier.predictors)
         rules.check_size(self.answers, self.data)
@@ -108,6 +111,11 @@ class Settings(Section):
     def student_may_follow(self) -> bool:
         """Whether a student follows the ensemble's last answer, or its last unstable one."""
         return "student" in (self.answers.after, self.answers.on_cutoff)
+
+    @property
+    def covered(self) -> HypothesesSettings:
+        """Return the class of the statistics table: absent keys as in ``[hypotheses]``."""
+        return self.statistics.inherit(self.hypotheses)
 
 
 SECTIONS = frozenset(Settings.model_fields)

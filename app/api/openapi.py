@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from app.api import query_body, stream
+from app.api import query_body, statistics, stream
 from app.api.access import CROSS_SITE, MISDIRECTED, SEND_A_KEY
 from app.api.bodies import JSON, NDJSON
 from app.api.openapi_schemas import COMPONENTS
@@ -24,15 +24,19 @@ from app.errors import (
     ForbiddenError,
     IdempotencyConflictError,
     InvalidFeaturesError,
+    InvalidHypothesisError,
     LedgerUnavailableError,
     MalformedBodyError,
+    NoStatisticsError,
     NotPublishedError,
     OpeningError,
+    StatisticsNotOpenError,
     SwitchingError,
     TooLargeError,
     UnauthorizedError,
     UnsupportedMediaTypeError,
 )
+from app.service.conclave_service import NO_STATISTICS, STATISTICS_NOT_OPEN
 from app.service.slot import OPENING, STOPPED
 
 if TYPE_CHECKING:
@@ -54,6 +58,11 @@ ANSWER_REFUSALS: Final = (
     BudgetExhaustedError("the release has halted"),
     LedgerUnavailableError("the ledger did not take the commit; nothing was released"),
     SwitchingError("the published classifier is being drawn"),
+)
+STATISTICS_REFUSALS: Final = (
+    NoStatisticsError(NO_STATISTICS),
+    StatisticsNotOpenError(STATISTICS_NOT_OPEN),
+    LedgerUnavailableError("the ledger cannot be read"),
 )
 
 
@@ -147,6 +156,23 @@ OPERATIONS: Final = {
             NotAcceptableError(TWO_FORMS),
         ),
         other_forms={ONNX: _content("ClassifierModel")},
+    ),
+    "/statistics": Operation(
+        "Means of hypotheses over the rows, from the released table",
+        "StatisticsAnswer",
+        refusals=(
+            MalformedBodyError(statistics.SHAPE),
+            InvalidHypothesisError(number=0, problem="has a label that is not one of the classes"),
+            *STATISTICS_REFUSALS,
+            TooLargeError("the body is longer than 1048576 bytes"),
+            UnsupportedMediaTypeError("send the body with `Content-Type: application/json`"),
+        ),
+        more=_request_body("StatisticsQuestion", JSON),
+    ),
+    "/statistics/table": Operation(
+        "The released table itself: tests, hypotheses, counts",
+        "StatisticsTable",
+        refusals=STATISTICS_REFUSALS,
     ),
     "/schema": Operation("The public schema that queries follow", "Schema"),
     "/healthz": Operation("Whether the process answers", "Status"),

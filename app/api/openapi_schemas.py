@@ -257,6 +257,59 @@ CLASSIFIER_MODEL: Final[JsonSchema] = {
     "type": "string",
     "examples": ["the bytes of a file classifier.onnx"],
 }
+STATISTICS_QUESTION: Final[JsonSchema] = {
+    "type": "object",
+    "properties": {
+        "hypotheses": {
+            "description": "classifier documents with a tree, or trees alone: "
+            "docs/statistics.md has their members",
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 1000,
+            "items": {"type": "object"},
+        }
+    },
+    "required": ["hypotheses"],
+    "additionalProperties": False,
+    "examples": [
+        {
+            "hypotheses": [
+                {
+                    "tree": {
+                        "feature": 0,
+                        "at_least": 40.0,
+                        "true": {"label": ">50K"},
+                        "false": {"label": "<=50K"},
+                    }
+                }
+            ]
+        }
+    ],
+}
+STATISTICS_ANSWER: Final[JsonSchema] = {
+    "type": "object",
+    "properties": {
+        "values": {
+            "description": "mean of each over the rows, -1 for the first class, +1 for the second",
+            "type": "array",
+            "items": {"type": "number", "minimum": -1, "maximum": 1},
+        },
+        "fractions": {
+            "description": "share of the rows that each labels as the second class",
+            "type": "array",
+            "items": {"type": "number", "minimum": 0, "maximum": 1},
+        },
+        "alpha": {"description": "what the values stay within", "type": "number"},
+        "beta": {"description": "probability at which alpha may fail", "type": "number"},
+    },
+    "required": ["values", "fractions", "alpha", "beta"],
+    "examples": [{"values": [-0.42], "fractions": [0.29], "alpha": 0.08, "beta": 0.05}],
+}
+STATISTICS_TABLE: Final[JsonSchema] = {
+    "description": "the released table; docs/statistics.md has its members",
+    "type": "object",
+    "examples": [{"format": "conclave-statistics", "version": 1}],
+}
 COMPONENTS: Final[dict[str, JsonSchema]] = {
     "Query": QUERY,
     "QueryLine": QUERY_LINE,
@@ -267,6 +320,9 @@ COMPONENTS: Final[dict[str, JsonSchema]] = {
     "LedgerHead": LEDGER_HEAD,
     "Classifier": CLASSIFIER,
     "ClassifierModel": CLASSIFIER_MODEL,
+    "StatisticsQuestion": STATISTICS_QUESTION,
+    "StatisticsAnswer": STATISTICS_ANSWER,
+    "StatisticsTable": STATISTICS_TABLE,
     "Schema": SCHEMA,
     "Status": STATUS,
 }

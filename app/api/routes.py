@@ -9,6 +9,7 @@ from app.api import reads
 from app.api.events import open_events
 from app.api.key_ring import Role
 from app.api.query import answer_query
+from app.api.statistics import ask_statistics, statistics_table
 from app.api.stream import open_stream
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ ROUTES: Final = (
     RouteEntry("GET", "/ledger", Role.ADMIN, reads.ledger),
     RouteEntry("GET", "/ledger/head", Role.READ, reads.ledger_head),
     RouteEntry("GET", "/classifier", Role.QUERY, reads.classifier),
+    RouteEntry("POST", "/statistics", Role.QUERY, ask_statistics),
+    RouteEntry("GET", "/statistics/table", Role.QUERY, statistics_table),
     RouteEntry("GET", "/schema", Role.QUERY, reads.schema),
     RouteEntry("GET", "/healthz", None, reads.alive),
     RouteEntry("GET", "/readyz", None, reads.ready),

@@ -25,6 +25,7 @@ from app.configuration.learning_sections import (
 )
 from app.configuration.release_sections import AnswersSettings, PrivacySettings
 from app.configuration.server_sections import LedgerSettings
+from app.configuration.statistics_section import StatisticsSettings
 from app.configuration.wording import printable
 from app.data.embedded_demo import DEMO_CLASSES, DEMO_FEATURE_NAMES, DEMO_LABEL, DEMO_SOURCE
 from app.data.row_wise import check_row_wise
@@ -34,6 +35,8 @@ Lists = Mapping[str, Sequence[float | str]]
 
 PAPER_DELTA_MAX = Decimal("0.036")
 TREES = frozenset({"stumps", "trees"})
+# Classes that compare features with cuts and codes, whose cells a grid therefore meets.
+COVERED = TREES | {"thresholds", "intervals", "rectangles"}
 # Classes of two labels over numbers, and how many features with a test they take.
 NUMBERS_BY_CLASS: Mapping[str, tuple[int, int | None]] = {
     "thresholds": (1, None),
@@ -80,6 +83,11 @@ def check_privacy(privacy: PrivacySettings) -> None:
     if shares.answers > 0 and privacy.delta_share("answers") == 0:
         raise ConfigurationError(
             "privacy.delta_shares.answers", "must be above 0 while answers have a share of epsilon"
+        )
+    if shares.statistics > 0 and privacy.delta_share("statistics") == 0:
+        raise ConfigurationError(
+            "privacy.delta_shares.statistics",
+            "must be above 0 while statistics have a share of epsilon",
         )
     if privacy.calibration == "paper" and privacy.delta > PAPER_DELTA_MAX:
         raise ConfigurationError(
@@ -197,6 +205,36 @@ def check_tests(section: str, chosen: HypothesesSettings, lists: Lists, data: Da
     for name, values in lists.items():
         _check_list(printable(f"{section}.tests.{name}"), name, values, data)
     _check_some_test(section, chosen, data)
+
+
+def check_statistics(
+    written: StatisticsSettings,
+    covered: HypothesesSettings,
+    data: DataSettings,
+    privacy: PrivacySettings,
+) -> None:
+    """The table has two labels, a class whose tests can be listed, and one way to mend it.
+
+    Args:
+        written: the section itself.
+        covered: the class, with what it inherits.
+        data: the public schema.
+        privacy: whether the table has a share; without one only the lists are checked.
+
+    """
+    for name, values in written.tests.items():
+        _check_list(printable(f"statistics.tests.{name}"), name, values, data)
+    if written.updates is not None and written.accuracy is not None:
+        raise ConfigurationError("statistics.accuracy", "give updates or an accuracy, not both")
+    if privacy.shares.statistics == 0:
+        return
+    if len(data.classes) > len(("no", "yes")):
+        problem = "must be 0 with more than two classes: statistics are means of two labels"
+        raise ConfigurationError("privacy.shares.statistics", problem)
+    if covered.kind not in COVERED:
+        problem = f'cannot be "{covered.kind}", whose cells cannot be listed: set '
+        raise ConfigurationError("statistics.class", problem + ", ".join(sorted(COVERED)))
+    _check_some_test("statistics", covered, data)
 
 
 def check_predictors(

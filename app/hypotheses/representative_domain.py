@@ -36,16 +36,23 @@ class RepresentativeDomain:
     Attributes:
         hypotheses: H~, N of them.
         labels: of every hypothesis on every cell, uint8, shape ``(N, C)``; columns differ.
+        cell_of_point: the cell of each point of the grid, int64, shape ``(G,)``.
 
     """
 
     hypotheses: HypothesisList
     labels: NDArray[np.uint8]
+    cell_of_point: NDArray[np.int64]
 
     @property
     def cell_count(self) -> int:
         """Number of cells, C."""
         return int(self.labels.shape[1])
+
+    def private_count_at(self, private_places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the rows in every cell by their places on the grid, shape ``(C,)``.  Secret."""
+        cells = self.cell_of_point[private_places]
+        return np.bincount(cells, minlength=self.cell_count).astype(np.int64)
 
     def private_cell_count(self, encoded: Encoded) -> NDArray[np.int64]:
         """Count the rows in every cell, shape ``(C,)``.  Secret.
@@ -137,17 +144,23 @@ def product_domain(
     invariant(hypotheses.class_count == BINARY, "a query is a hypothesis with two labels")
     shape = [len(axis) for axis in axes]
     refuse_grid(math.prod(shape))
-    seen: dict[bytes, NDArray[np.uint8]] = {}
+    seen: dict[bytes, int] = {}
+    kept: list[NDArray[np.uint8]] = []
+    cell_of_point = np.empty(math.prod(shape), dtype=np.int64)
     for block in _blocks(math.prod(shape), len(hypotheses)):
         places = np.unravel_index(np.arange(block.start, block.stop), shape)
         values = np.stack([axis[place] for axis, place in zip(axes, places, strict=True)], axis=1)
         labels = hypotheses.predict(hypotheses.encode(values)).astype(np.uint8)
         for place, column in enumerate(_columns(labels)):
-            seen.setdefault(column, labels[:, place])
+            cell = seen.setdefault(column, len(seen))
+            cell_of_point[block.start + place] = cell
+            if cell == len(kept):
+                kept.append(labels[:, place].copy())
         refuse_cells(len(seen), len(hypotheses))
-    table = np.stack(list(seen.values()), axis=1)
-    table.flags.writeable = False
-    return RepresentativeDomain(hypotheses, table)
+    table = np.stack(kept, axis=1)
+    for array in (table, cell_of_point):
+        array.flags.writeable = False
+    return RepresentativeDomain(hypotheses, table, cell_of_point)
 
 
 def refuse_grid(point_count: int) -> None:

@@ -201,6 +201,23 @@ class StudentPublished(Event, frozen=True):
     private_digests: dict[str, PrivateDigest] = {}
 
 
+class StatisticsReleased(Event, frozen=True):
+    """The table of expected labels, drawn once and public from here on.
+
+    Attributes:
+        statistics: its document as JSON; a string, so that the numbers in it
+            are never printed anew.
+        private_digests: as in :class:`EnsembleFitted`, of the public points that
+            hypotheses are compared on: queries leave as digests only.
+
+    """
+
+    KIND = "StatisticsReleased"
+
+    statistics: str
+    private_digests: dict[str, PrivateDigest]
+
+
 class ReleaseHalted(Event, frozen=True):
     """The release gives no fresh answer any more, whatever its counters say.
 
@@ -225,6 +242,7 @@ LedgerEvent: TypeAlias = (
     | ClassifierPublished
     | StudentPublished
     | ReleaseHalted
+    | StatisticsReleased
 )
 
 EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
@@ -238,5 +256,6 @@ EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
     ThresholdRefreshed,
     ScoresReleased,
     StudentPublished,
+    StatisticsReleased,
 )
 """Every kind and version that was ever written, newest last."""

@@ -25,6 +25,7 @@ from app.ledger.events import (
     ScoresReleased,
     ShareCharged,
     ShareReserved,
+    StatisticsReleased,
     StudentPublished,
     ThresholdRefreshed,
     threshold_noise_name,
@@ -50,6 +51,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
         ensemble: the fitted ensemble, once it stands.
         classifier: the published classifier, once there is one; a student is one.
         halted: the event that ended the release early, if one did.
+        statistics: the released table of expected labels, once there is one.
         private_digests: keyed digest of every piece of private state.
 
     """
@@ -65,7 +67,25 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     ensemble: EnsembleFitted | None = None
     classifier: ClassifierPublished | StudentPublished | None = None
     halted: ReleaseHalted | None = None
+    statistics: StatisticsReleased | None = None
     private_digests: dict[str, str] = {}
+
+    @property
+    def has_last_answer(self) -> bool:
+        """Whether the ensemble gives no further answer, as far as entries tell."""
+        if self.release is None or self.charge_of("answers") is None:
+            return False
+        limit, cutoff = self.release.queries, self.release.cutoff
+        return (
+            self.halted is not None
+            or (limit is not None and self.answered >= limit)
+            or (cutoff is not None and self.unstable >= cutoff)
+        )
+
+    @property
+    def may_open_statistics(self) -> bool:
+        """Whether a table may open here: before the first answer, or after the last."""
+        return self.statistics is None and (self.answered == 0 or self.has_last_answer)
 
     def charge_of(self, mechanism: str) -> ShareCharged | None:
         """Return the share that ``mechanism`` has spent, or None."""
@@ -77,6 +97,8 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EMPTY: Final = LedgerState()
+STATISTICS: Final = "statistics"
+BETWEEN_ANSWERS: Final = "after the ensemble's first answer and before its last"
 
 
 def fold(state: LedgerState, entry: Entry) -> LedgerState:
@@ -145,6 +167,8 @@ def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: C901
             return _publish(state, event)
         case StudentPublished():
             return _publish_student(state, state.release, event)
+        case StatisticsReleased():
+            return _release_statistics(state, event)
         case ReleaseHalted():
             _allow(state.halted is None, "halts a release that had halted")
             return replace(state, halted=event)
@@ -169,6 +193,10 @@ def _charge(state: LedgerState, release: ReleaseOpened, event: ShareCharged) -> 
     _allow(
         state.charge_of(event.mechanism) is None,
         f"charges a share a second time, that of {event.mechanism}",
+    )
+    _allow(
+        event.mechanism != STATISTICS or state.may_open_statistics,
+        f"charges {STATISTICS} {BETWEEN_ANSWERS}",
     )
     reserve = state.reserve_of(event.mechanism)
     _allow(
@@ -267,6 +295,13 @@ def _publish_student(
         "comes before the ensemble's last answer",
     )
     return _bind(replace(state, classifier=event), event.private_digests)
+
+
+def _release_statistics(state: LedgerState, event: StatisticsReleased) -> LedgerState:
+    _allow(state.statistics is None, f"releases {STATISTICS} a second time")
+    _allow(state.charge_of(STATISTICS) is not None, f"comes before the charge of {STATISTICS}")
+    _allow(state.may_open_statistics, f"releases {STATISTICS} {BETWEEN_ANSWERS}")
+    return _bind(replace(state, statistics=event), event.private_digests)
 
 
 def _bind(state: LedgerState, private_digests: dict[str, str]) -> LedgerState:

@@ -57,11 +57,23 @@ def bound_parameters(settings: Settings) -> dict[str, str]:
     _flatten("classifier", published, bound)
     if settings.student_may_follow:
         _flatten("student", settings.taught.model_dump(), bound)
+    if settings.privacy.shares.statistics > 0:  # ledgers of earlier versions had none
+        _flatten("statistics", _statistics(settings), bound)
     for name in DELTA_SHARES:
         bound[f"privacy.delta_shares.{name}"] = str(settings.privacy.delta_share(name))
     bound |= code_digests(settings)
     return {
         key: text for key, text in bound.items() if key not in unbound and LATER.get(key) != text
+    }
+
+
+def _statistics(settings: Settings) -> Mapping[str, object]:
+    """Return what the statistics table is made of, in force."""
+    covered = settings.covered
+    return {
+        **settings.statistics.model_dump(by_alias=True),
+        "class": covered.kind,
+        "depth": covered.depth,
     }
 
 

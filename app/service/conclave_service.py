@@ -6,18 +6,23 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from app.accounting.composition import Mechanism
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,
     IntegrityError,
+    NoStatisticsError,
     NotPublishedError,
     RequestError,
+    StatisticsNotOpenError,
 )
 from app.mechanisms.universal import Phase
+from app.service.asked_hypotheses import parse_hypotheses
 from app.service.batch import DEFERRED, EXHAUSTED, Deferred, Fresh
 from app.service.budget import budget_view
 from app.service.models import Answer
 from app.service.published_classifier import read_document
+from app.service.released_statistics import released_statistics
 from app.service.replay_index import Recorded
 from app.service.writer import Writer, decision_of
 
@@ -28,7 +33,13 @@ if TYPE_CHECKING:
     from app.errors import UnavailableError
     from app.service.answer_query import QueryAnswerer
     from app.service.models import Query
+    from app.service.released_statistics import ReleasedStatistics, StatisticsAnswer
 
+NO_STATISTICS = "this release has no share for statistics"
+STATISTICS_NOT_OPEN = (
+    "the statistics table is not open yet; it opens after the ensemble's last answer, or by "
+    "`conclave statistics` before the first"
+)
 NOT_PUBLISHED = "no classifier is published yet; ask again after the switch"
 
 
@@ -40,6 +51,7 @@ class ConclaveService:
         answerer: QueryAnswerer,
         *,
         switch: Callable[[], None],
+        open_statistics: Callable[[], None],
         on_stop: Callable[[IntegrityError], None],
         pending_queries_max: int,
     ) -> None:
@@ -50,9 +62,11 @@ class ConclaveService:
         self._closed = False
         self._model_of: tuple[bytes, bytes] | None = None
         self._subscribers: set[asyncio.Event] = set()
+        self._statistics: ReleasedStatistics | None = None
         self._writer = Writer(
             answerer=answerer,
             switch=switch,
+            open_statistics=open_statistics,
             on_change=self._notify,
             on_stop=self._stop,
             pending_queries_max=pending_queries_max,
@@ -235,6 +249,45 @@ class ConclaveService:
         if self._model_of is None or self._model_of[0] != document:
             self._model_of = document, await asyncio.to_thread(_model, document)
         return self._model_of[1]
+
+    async def statistics(self, raw: Sequence[object]) -> StatisticsAnswer:
+        """Answer posted hypotheses from the released table; nothing private is read.
+
+        Raises:
+            NoStatisticsError: statistics have no share.
+            InvalidHypothesisError: names one that does not fit, or lies outside the table.
+            TooLargeError: there are too many of them.
+            StatisticsNotOpenError: there is no table yet.
+            LedgerUnavailableError: the ledger cannot be read.
+
+        """
+        self._require_statistics()
+        asked = parse_hypotheses(self.schema, raw)
+        table = await self._statistics_table()
+        return await asyncio.to_thread(table.answer, asked)
+
+    async def statistics_document(self) -> bytes:
+        """Return the released table's JSON; raises as :meth:`statistics` does."""
+        self._require_statistics()
+        return (await self._statistics_table()).json
+
+    def _require_statistics(self) -> None:
+        if not self._release.configuration.has(Mechanism.STATISTICS):
+            raise NoStatisticsError(NO_STATISTICS)
+
+    async def _statistics_table(self) -> ReleasedStatistics:
+        """Return the table; another process may have released it since the last batch."""
+        known = self._release.statistics or self._statistics
+        if known is not None:
+            return known
+        self._statistics = await asyncio.to_thread(self._read_statistics)
+        if self._statistics is None:
+            raise StatisticsNotOpenError(STATISTICS_NOT_OPEN)
+        return self._statistics
+
+    def _read_statistics(self) -> ReleasedStatistics | None:
+        ledger = self._release.ledger
+        return released_statistics(ledger.read_state(), ledger, self.schema)
 
     @asynccontextmanager
     async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:

@@ -106,10 +106,8 @@ def refuse_unserved(settings: Settings) -> None:
     """
     refuse_unknown(settings)
     shares = settings.privacy.shares
-    if shares.statistics > 0:
-        problem = "statistics are not served by this version; set it to 0"
-        raise ConfigurationError("privacy.shares.statistics", problem)
-    if shares.answers == 0 and settings.answers.after != "classifier":
+    without_answers = shares.answers == 0 and shares.classifier > 0
+    if without_answers and settings.answers.after != "classifier":
         problem = 'with 0 nothing would ever answer; set answers.after = "classifier"'
         if settings.answers.after == "student":
             problem = 'with 0 no answer would teach a student; set answers.after = "classifier"'

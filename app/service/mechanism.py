@@ -90,7 +90,7 @@ def answering_parameters(
         answering=answering,
         class_count=len(settings.data.classes),
         answer_limit=settings.answers.queries if answering is not None else 0,
-        after=Sequel(settings.answers.after),
+        after=_after(settings, answering),
         on_cutoff=Sequel(settings.answers.on_cutoff),
         unstable_gets_coin=settings.answers.unstable == "coin",
     )
@@ -157,3 +157,10 @@ def _answering(calibration: Calibration, ensemble_size: int) -> Answering:
         ensemble_size=ensemble_size,
         answer_limit=calibration.answer_limit,
     )
+
+
+def _after(settings: Settings, answering: Answering | None) -> Sequel:
+    """Return what follows query m; of a release of statistics alone, nothing."""
+    if answering is None and settings.privacy.shares.classifier == 0:
+        return Sequel.HALT
+    return Sequel(settings.answers.after)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from app.data.schema import Schema
     from app.data.vectors import Vector
     from app.errors import RequestError, UnavailableError
+    from app.service.released_statistics import StatisticsAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,23 @@ class AnsweringService(Protocol):
             LedgerUnavailableError: the ledger cannot be read.
 
         """
+        ...
+
+    async def statistics(self, raw: Sequence[object]) -> StatisticsAnswer:
+        """Answer posted hypotheses from the released table.
+
+        Raises:
+            NoStatisticsError: statistics have no share.
+            InvalidHypothesisError: names one that does not fit, or lies outside the table.
+            TooLargeError: there are too many of them.
+            StatisticsNotOpenError: there is no table yet.
+            LedgerUnavailableError: the ledger cannot be read.
+
+        """
+        ...
+
+    async def statistics_document(self) -> bytes:
+        """Return the released table as JSON; raises as :meth:`statistics` does."""
         ...
 
     def subscribe(self) -> AbstractAsyncContextManager[AsyncIterator[None]]:

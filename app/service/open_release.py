@@ -1,7 +1,7 @@
 """Open a release, or continue the one that the ledger holds.
 
 A new release is opened in two transactions.  The first charges the shares of
-relabelling and answers and reserves the classifier's, before any mechanism
+relabelling and answers and reserves the others, before any mechanism
 reads a row; the second persists everything that was drawn.  A crash between
 the two left no trace outside, and the next start draws again under the same
 charge.  A later start draws nothing.
@@ -23,6 +23,7 @@ from app.service.draw_ensemble import draw_ensemble, read_ensemble
 from app.service.draw_parameters import check_classifier_draw, ensemble_parameters
 from app.service.private_state import put_pieces, read_piece
 from app.service.release import Release
+from app.service.statistics_table import check_statistics_draw
 from app.service.student import read_classifier
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def begin_release(
         parameters = ensemble_parameters(configuration, row_count=rows.count, progress=progress)
     if found.release is None:
         check_classifier_draw(configuration, row_count=rows.count)
+        check_statistics_draw(configuration, row_count=rows.count)
         cutoff = None if parameters is None else parameters.calibration.cutoff
         _begin(configuration, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)
     _check_same(configuration, ledger=ledger, rows=rows)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from app.accounting.composition import Mechanism
 from app.errors import InvariantError
 from app.mechanisms import sparse_vector, universal
 from app.mechanisms.universal import Phase, Sequel
 from app.service.private_state import read_threshold_noise
+from app.service.released_statistics import released_statistics
 from app.service.student import read_classifier
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from app.mechanisms.universal import Parameters, State
     from app.service.configure import Configuration
     from app.service.published_classifier import PublishedClassifier
+    from app.service.released_statistics import DrawnStatistics, ReleasedStatistics
     from app.service.student import TrainedStudent
 
 
@@ -35,10 +38,12 @@ class Release:
         mechanism: parameters of the answers; public.
         state: what the entries up to the known head establish.
         private_ensemble: the k fitted learners, while they answer.
-        private_rows: kept while the classifier may still be drawn from them.
+        private_rows: kept while the classifier or the table may still be drawn from them.
         classifier: the published classifier, once there is one.
         private_classifier: drawn, and not known to be published; private.
         trained_student: trained, and not known to be published.
+        statistics: the released table of expected labels, once there is one.
+        private_statistics: drawn, and not known to be released; private.
         private_threshold_noise: of the epoch that the state is in, while the
             ensemble answers; None where the mechanism has no threshold's noise.
 
@@ -54,11 +59,14 @@ class Release:
     classifier: PublishedClassifier | None = None
     private_classifier: PublishedClassifier | None = None
     trained_student: TrainedStudent | None = None
+    statistics: ReleasedStatistics | None = field(default=None, init=False, repr=False)
+    private_statistics: DrawnStatistics | None = field(default=None, init=False, repr=False)
     private_threshold_noise: int | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Keep of the private state only what is still needed."""
         self._read_threshold_noise(self.state)
+        self.statistics = released_statistics(self.state, self.ledger, self.schema)
         self._forget()
 
     @property
@@ -104,6 +112,16 @@ class Release:
         return follows and self.classifier is None
 
     @property
+    def must_open_statistics(self) -> bool:
+        """Whether the statistics table is to be drawn now, on the queries answered."""
+        return self._awaits_statistics and self.state.answered > 0 and self.state.has_last_answer
+
+    @property
+    def _awaits_statistics(self) -> bool:
+        """Whether a share of statistics has no table yet."""
+        return self.configuration.has(Mechanism.STATISTICS) and self.state.statistics is None
+
+    @property
     def ensemble_size(self) -> int:
         """k, public; 0 where answers have no share."""
         return 0 if self.state.ensemble is None else self.state.ensemble.size
@@ -127,6 +145,8 @@ class Release:
             published = read_classifier(self.configuration, self.ledger, state.classifier)
             self.classifier = published
             self.private_classifier = self.trained_student = None
+        if self.statistics is None:
+            self.statistics = released_statistics(state, self.ledger, self.schema)
         if self.mechanism.is_refreshed and state.unstable != self.state.unstable:
             self._read_threshold_noise(state)
         self.state = state
@@ -143,7 +163,12 @@ class Release:
         if self.phase is not Phase.ENSEMBLE:
             self.private_ensemble = None
             self.private_threshold_noise = None
-        if not self.may_draw:
+        may_count = self._awaits_statistics and (
+            self.phase is Phase.ENSEMBLE or self.must_open_statistics
+        )
+        if self.statistics is not None:
+            self.private_statistics = None
+        if not self.may_draw and not may_count:
             self.private_rows = None
 
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from app.accounting.composition import Mechanism
-from app.data.vectors import decode_key, encode
 from app.ledger.events import ClassifierPublished, ShareCharged
 from app.mechanisms import semi_private
 from app.mechanisms.universal import Sequel
+from app.service.answered_points import answered_points
 from app.service.draw_parameters import tree_draw
 from app.service.open_release import share_event
 from app.service.public_choices import published_class
@@ -24,6 +22,7 @@ from app.service.published_classifier import publish_drawn
 from app.service.student import publish_student
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from app.data.rows import PrivateRows
@@ -116,7 +115,4 @@ def draw_published(
 
 def public_points(release: Release) -> NDArray[np.float64]:
     """Return the queries answered so far, encoded, shape (answered, d)."""
-    vectors = [decode_key(answer.vector) for answer in release.ledger.answers_after(0)]
-    if not vectors:
-        return np.empty((0, len(release.schema.features)))
-    return encode(release.schema, vectors)
+    return answered_points(release.ledger, release.schema)

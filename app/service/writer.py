@@ -70,6 +70,7 @@ class Writer:
         switch: draws and publishes the classifier.
         on_change: called on the event loop after every commit.
         on_stop: called once when the release must stop serving.
+        open_statistics: draws and releases the statistics table after the last answer.
         pending_queries_max: queries that may wait; where none waits, those of
             one caller are taken together, however many they are.
 
@@ -77,6 +78,7 @@ class Writer:
 
     answerer: QueryAnswerer
     switch: Callable[[], None]
+    open_statistics: Callable[[], None]
     on_change: Callable[[], None]
     on_stop: Callable[[IntegrityError], None]
     pending_queries_max: int
@@ -167,6 +169,8 @@ class Writer:
                 await self._answer_next_batch()
             if self._stopped is None and self._must_switch() and not self._closing:
                 await self._switch()
+            if self._stopped is None and self._must_open_statistics() and not self._closing:
+                await self._open_statistics()
 
     async def _answer_next_batch(self) -> None:
         size = min(len(self._queue), BATCH_QUERIES_MAX)
@@ -222,16 +226,32 @@ class Writer:
 
     async def _switch(self) -> None:
         """Draw the classifier; try again later where the ledger is unavailable."""
-        try:
-            await self._on_thread(self.switch)
-        except UnavailableError as error:
-            log.warning("switch_postponed", error=type(error).__name__)
-            asyncio.get_running_loop().call_later(SWITCH_RETRY_SECONDS, self._wake.set)
-        except IntegrityError as error:
-            self._stop(error)
-        else:
+        if await self._drawn(self.switch, "switch_postponed"):
             self._unpark(DEFERRED)
             self.on_change()
+
+    # -- the statistics table --------------------------------------------------
+
+    def _must_open_statistics(self) -> bool:
+        return self.answerer.release.must_open_statistics
+
+    async def _open_statistics(self) -> None:
+        """Draw the table; try again later where the ledger is unavailable."""
+        if await self._drawn(self.open_statistics, "statistics_postponed"):
+            self.on_change()
+
+    async def _drawn(self, draw: Callable[[], None], postponed: str) -> bool:
+        """Draw and publish on the writer's thread; return whether it is committed."""
+        try:
+            await self._on_thread(draw)
+        except UnavailableError as error:
+            log.warning(postponed, error=type(error).__name__)
+            asyncio.get_running_loop().call_later(SWITCH_RETRY_SECONDS, self._wake.set)
+            return False
+        except IntegrityError as error:
+            self._stop(error)
+            return False
+        return True
 
     # -- refusals --------------------------------------------------------------
 

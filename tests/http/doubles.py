@@ -17,11 +17,16 @@ from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,
     NotExportableError,
+    NoStatisticsError,
     NotPublishedError,
     RequestError,
+    StatisticsNotOpenError,
     UnavailableError,
 )
+from app.service.asked_hypotheses import parse_hypotheses
+from app.service.conclave_service import NO_STATISTICS, STATISTICS_NOT_OPEN
 from app.service.models import Answer, Query
+from app.service.released_statistics import StatisticsAnswer
 from app.service.slot import ServiceSlot
 
 if TYPE_CHECKING:
@@ -70,6 +75,8 @@ class MemoryService:
         self.held: asyncio.Event | None = None
         self.published: bytes | None = None
         self.model: bytes | None = None
+        self.statistics_share = 1
+        self.table: bytes | None = None
         self.windows: list[int] = []
         self.answers: dict[Vector, int] = {}
         self.vector_of_key: dict[str, Vector] = {}
@@ -139,6 +146,20 @@ class MemoryService:
         if self.model is None:
             raise NotExportableError("it is code")
         return self.model
+
+    async def statistics(self, raw: Sequence[object]) -> StatisticsAnswer:
+        """Answer every hypothesis alike, where there is a table."""
+        count = len(parse_hypotheses(SCHEMA, raw))
+        await self.statistics_document()
+        return StatisticsAnswer([0.5] * count, [0.75] * count, alpha=0.1, beta=0.05)
+
+    async def statistics_document(self) -> bytes:
+        """Return the table, if there is one."""
+        if self.statistics_share == 0:
+            raise NoStatisticsError(NO_STATISTICS)
+        if self.table is None:
+            raise StatisticsNotOpenError(STATISTICS_NOT_OPEN)
+        return self.table
 
     @asynccontextmanager
     async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:

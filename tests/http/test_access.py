@@ -54,7 +54,7 @@ def test_every_route_with_a_role_wants_a_key(entry: RouteEntry, headers: dict[st
 def test_a_route_opens_to_its_role_and_to_admin(entry: RouteEntry, role: Role) -> None:
     """Roles query and read exclude each other; admin includes both; probes ask for nothing."""
     with Http(keys=KEY_RING) as http:
-        http.service.published = b"{}"
+        http.service.published = http.service.table = b"{}"
         reply = http.request(entry.method, entry.path, headers=bearer(role))
     if entry.role in {None, role} or role is Role.ADMIN:
         assert reply.status_code in {200, 400}
@@ -74,6 +74,8 @@ def test_the_roles_are_those_of_the_contract() -> None:
         "/ledger": Role.ADMIN,
         "/ledger/head": Role.READ,
         "/classifier": Role.QUERY,
+        "/statistics": Role.QUERY,
+        "/statistics/table": Role.QUERY,
         "/schema": Role.QUERY,
         "/healthz": None,
         "/readyz": None,

@@ -26,9 +26,10 @@ PATIENCE_SECONDS = 20.0
 
 @dataclass
 class ScriptedRelease:
-    """Says whether the release is switching."""
+    """Says whether the release is switching, and whether its table is to be drawn."""
 
     is_switching: bool = False
+    must_open_statistics: bool = False
 
 
 @dataclass
@@ -124,6 +125,7 @@ def writer_of(
     answerer: ScriptedAnswerer,
     switch: Switch | None = None,
     *,
+    open_statistics: Callable[[], None] = lambda: None,
     on_change: Callable[[], None] = lambda: None,
     on_stop: Callable[[IntegrityError], None] = lambda _: None,
     pending_queries_max: int = 10_000,
@@ -132,6 +134,7 @@ def writer_of(
     return Writer(
         answerer=cast("QueryAnswerer", answerer),
         switch=switch or Switch(answerer),
+        open_statistics=open_statistics,
         on_change=on_change,
         on_stop=on_stop,
         pending_queries_max=pending_queries_max,

@@ -22,6 +22,7 @@ from app.service.conclave_service import ConclaveService
 from app.service.models import Answer
 from app.service.onnx_export import to_onnx
 from app.service.published_classifier import read_document
+from app.service.open_statistics import open_statistics
 from app.service.switch_phase import charge_classifier, switch_phase
 from app.service.writer import CLOSING
 from tests.unit.ledger.releases import DOCUMENT
@@ -86,6 +87,7 @@ async def serving(
     service = ConclaveService(
         answerer,
         switch=switch,
+        open_statistics=lambda: open_statistics(answerer.release, seeded_noise(5)),
         on_stop=told.append,
         pending_queries_max=100,
     )

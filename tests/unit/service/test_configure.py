@@ -13,10 +13,6 @@ from tests.unit.service.small_release import SmallRelease
     ("changes", "line"),
     [
         (
-            {"privacy__shares__statistics": "0.1", "privacy__shares__answers": "0.5"},
-            "privacy.shares.statistics: statistics are not served by this version; set it to 0",
-        ),
-        (
             {"privacy__shares__answers": "0", "answers__after": "halt"},
             (
                 "privacy.shares.answers: with 0 nothing would ever answer; "

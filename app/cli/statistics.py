@@ -1,0 +1,103 @@
+"""``conclave statistics``: means of hypotheses over the rows, from one released table."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from app.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from app.service.released_statistics import StatisticsAnswer
+
+ARGUMENT: Final = "HYPOTHESES.json"
+SHAPE: Final = (
+    'must be {"hypotheses": [...]}, a list of hypotheses, or one: each a classifier document as '
+    '`conclave export` writes it, or {"tree": ...}'
+)
+BYTES_MAX: Final = 64 << 20
+
+
+def register(application: typer.Typer) -> None:
+    """Add ``conclave statistics``."""
+    application.command("statistics")(statistics)
+
+
+def statistics(
+    hypotheses: Annotated[
+        Path, typer.Argument(metavar=ARGUMENT, help="The hypotheses to be answered.")
+    ],
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="conclave.toml. Default: the embedded demo."),
+    ] = None,
+    public: Annotated[
+        Path | None,
+        typer.Option(
+            "--public",
+            metavar="CSV",
+            help="Public points: rows of features, by name. They must not come from the records.",
+        ),
+    ] = None,
+) -> None:
+    """Give the mean of each hypothesis over the rows, from the release's statistics table.
+
+    The first call opens the table and spends the statistics' share, once: before the
+    ensemble's first answer on public points, after its last on the queries answered.
+    """
+    import msgspec
+
+    answer = _answer(config, public, _read(hypotheses))
+    typer.echo(msgspec.json.encode(answer).decode(), nl=sys.stdout.isatty())
+
+
+def _read(path: Path) -> list[object]:
+    """Return the documents of a file."""
+    import msgspec
+
+    try:
+        if path.stat().st_size > BYTES_MAX:
+            raise ConfigurationError(ARGUMENT, f"is longer than {BYTES_MAX} bytes")
+        read = msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        reason = (error.strerror or "the system refuses").lower()
+        raise ConfigurationError(ARGUMENT, f"cannot read {path}: {reason}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise ConfigurationError(ARGUMENT, f"{path} is not JSON") from None
+    if isinstance(read, dict):
+        read = read.get("hypotheses", [read])
+    if not isinstance(read, list) or not read:
+        raise ConfigurationError(ARGUMENT, SHAPE)
+    return read
+
+
+def _answer(config: Path | None, public: Path | None, raw: list[object]) -> StatisticsAnswer:
+    from app.cli.logs import configure_logs
+    from app.cli.opening_progress import OpeningProgress
+    from app.errors import RequestError
+    from app.main import statistics_from_settings
+    from app.noise.system import SystemNoise
+    from app.settings import load_settings
+
+    configure_logs()
+    settings = load_settings(config, os.environ)
+    try:
+        with OpeningProgress() as progress:
+            return statistics_from_settings(
+                settings,
+                raw,
+                public=public,
+                noise=SystemNoise(),
+                progress=progress,
+                tell=_tell,
+            )
+    except RequestError as refused:
+        raise ConfigurationError(ARGUMENT, refused.detail) from None
+
+
+def _tell(line: str) -> None:
+    typer.echo(f"conclave: {line}", err=True)

@@ -1,0 +1,169 @@
+"""Hypotheses that a client asks about: parsed, checked, and applied to public points.
+
+They come as exported: a classifier document with a ``tree``, or a tree alone.  What
+they say is checked against the public schema only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from app.data.schema import NumericFeature
+from app.errors import InvalidHypothesisError, TooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.data.schema import Feature, Schema
+
+HYPOTHESES_MAX: Final = 1000
+NODES_MAX: Final = 10_000
+TREE_ONLY: Final = (
+    'must be a tree as exported: {"tree": {...}}, whose inner nodes have feature, one test, true '
+    "and false, and whose leaves have a label"
+)
+
+
+class AskedNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A node of a posted tree, in the words of the published classifier's document."""
+
+    label: str | None = None
+    feature: int | None = None
+    at_least: float | None = None
+    category: str | None = None
+    other: bool = False
+    missing: bool = False
+    true: AskedNode | None = None
+    false: AskedNode | None = None
+
+    @property
+    def condition_count(self) -> int:
+        """How many tests the node names."""
+        return sum((self.at_least is not None, self.category is not None, self.other, self.missing))
+
+
+class AskedFeature(msgspec.Struct, frozen=True):
+    """A feature of a posted document."""
+
+    name: str
+
+
+class AskedDocument(msgspec.Struct, frozen=True):
+    """A posted document, as far as it matters; a tree alone has no other member."""
+
+    tree: AskedNode | None = None
+    classes: tuple[str, ...] | None = None
+    features: tuple[AskedFeature, ...] | None = None
+
+
+def parse_hypotheses(schema: Schema, raw: Sequence[object]) -> list[AskedNode]:
+    """Check posted hypotheses against the public schema.
+
+    Args:
+        schema: the public schema.
+        raw: documents as decoded from JSON.
+
+    Raises:
+        InvalidHypothesisError: names the first that does not fit, by its number from 0.
+        TooLargeError: there are too many of them.
+
+    """
+    if len(raw) > HYPOTHESES_MAX:
+        raise TooLargeError(f"at most {HYPOTHESES_MAX} hypotheses are answered at once")
+    return [_parse(schema, number, each) for number, each in enumerate(raw)]
+
+
+def labels_on(
+    schema: Schema, tree: AskedNode, public_values: NDArray[np.float64]
+) -> NDArray[np.uint8]:
+    """Return the class index that a checked tree gives each encoded row, shape ``(n,)``."""
+    labels = np.zeros(len(public_values), dtype=np.uint8)
+    pending = [(tree, np.arange(len(public_values)))]
+    while pending:
+        node, rows = pending.pop()
+        if node.label is not None:
+            labels[rows] = schema.classes.index(node.label)
+        elif node.true is not None and node.false is not None:
+            holds = _holds(schema, node, public_values[rows, node.feature or 0])
+            pending += [(node.true, rows[holds]), (node.false, rows[~holds])]
+    return labels
+
+
+def _holds(schema: Schema, node: AskedNode, column: NDArray[np.float64]) -> NDArray[np.bool_]:
+    feature = schema.features[node.feature or 0]
+    if isinstance(feature, NumericFeature):
+        at_least: NDArray[np.bool_] = column >= (node.at_least or 0.0)
+        return at_least
+    if node.category is not None:
+        code = feature.categories.index(node.category)
+    else:
+        code = feature.other_code if node.other else feature.missing_code
+    equal: NDArray[np.bool_] = column == code
+    return equal
+
+
+def _parse(schema: Schema, number: int, raw: object) -> AskedNode:
+    try:
+        document = msgspec.convert(raw, AskedDocument)
+    except (msgspec.ValidationError, RecursionError):
+        raise InvalidHypothesisError(number=number, problem=TREE_ONLY) from None
+    if document.tree is None:
+        raise InvalidHypothesisError(number=number, problem=TREE_ONLY)
+    problem = _of_another_schema(schema, document) or _first_fault(schema, document.tree)
+    if problem:
+        raise InvalidHypothesisError(number=number, problem=problem)
+    return document.tree
+
+
+def _of_another_schema(schema: Schema, document: AskedDocument) -> str:
+    names = None if document.features is None else tuple(each.name for each in document.features)
+    if names not in (None, schema.feature_names):
+        return "is of other features than this release's; GET /schema lists them"
+    if document.classes not in (None, schema.classes):
+        return "is of other classes than this release's; GET /schema lists them"
+    return ""
+
+
+def _first_fault(schema: Schema, tree: AskedNode) -> str:
+    """Say what is wrong with a tree; nothing where it can be applied."""
+    pending, node_count = [tree], 0
+    while pending:
+        node, node_count = pending.pop(), node_count + 1
+        if node_count > NODES_MAX:
+            return f"has more than {NODES_MAX} nodes"
+        fault = _leaf_fault(schema, node) if node.feature is None else _test_fault(schema, node)
+        if fault:
+            return fault
+        pending += [branch for branch in (node.true, node.false) if branch is not None]
+    return ""
+
+
+def _leaf_fault(schema: Schema, node: AskedNode) -> str:
+    if node.label is None or node.condition_count or node.true or node.false:
+        return TREE_ONLY
+    return "" if node.label in schema.classes else "has a label that is not one of the classes"
+
+
+def _test_fault(schema: Schema, node: AskedNode) -> str:
+    if not 0 <= (node.feature or 0) < len(schema.features):
+        return f"asks feature {node.feature}, and there are {len(schema.features)} from 0"
+    if node.label is not None or node.true is None or node.false is None:
+        return TREE_ONLY
+    if node.condition_count != 1:
+        return "has a node without exactly one of at_least, category, other and missing"
+    return _kind_fault(schema.features[node.feature or 0], node)
+
+
+def _kind_fault(feature: Feature, node: AskedNode) -> str:
+    if isinstance(feature, NumericFeature):
+        return "" if node.at_least is not None else f"needs at_least for {feature.name}"
+    if node.at_least is not None:
+        return f"has at_least for {feature.name}, which has categories"
+    if node.category is not None and node.category not in feature.categories:
+        return f"names a category that {feature.name} does not have"
+    return ""

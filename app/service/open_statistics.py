@@ -1,0 +1,194 @@
+"""Open the statistics table: charge its share, draw once, publish.
+
+It opens before the first answer, on public points that the operator gives, or after
+the ensemble's last one, on the queries answered; in between it is refused, since the
+two deltas would not add.  The share is charged in a commit of its own before a private
+row is counted.  A crash between charge and publication left no trace outside: whoever
+comes next draws again under the same charge, where the table may then open.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from app.accounting.composition import Mechanism
+from app.errors import ConfigurationError, VerificationError
+from app.ledger.events import ShareCharged, StatisticsReleased
+from app.service.answered_points import answered_points
+from app.service.open_release import begin_release, check_configuration, share_event
+from app.service.private_state import put_pieces, read_piece
+from app.service.released_statistics import ALPHA_MAX, POINTS_PIECE, drawn_statistics
+from app.service.statistics_table import statistics_draw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.data.rows import PrivateRows
+    from app.ledger.fold import LedgerState
+    from app.ledger.store import Ledger
+    from app.noise.source import NoiseSource
+    from app.service.configure import Configuration
+    from app.service.progress import Progress
+    from app.service.release import Release
+    from app.service.released_statistics import DrawnStatistics
+    from app.service.statistics_table import StatisticsDraw
+
+DRAWING: Final = "drawing the statistics table"
+SHARE: Final = "privacy.shares.statistics"
+OPTION: Final = "--public"
+NEEDS_POINTS: Final = "the statistics table is not open: give public points, which open it"
+AFTER_ANSWERS: Final = (
+    "is for a release that has not answered; this one has given its last answer, and its "
+    "queries are the public points: leave the option out"
+)
+OPEN_ALREADY: Final = "the statistics table is open already; the public points are not used"
+BETWEEN: Final = (
+    "the statistics table opens before the ensemble's first answer or after its last, and "
+    "{answered} answers are given: wait for the last one"
+)
+
+
+def open_statistics(release: Release, noise: NoiseSource) -> None:
+    """Charge, draw and publish after the last answer; runs on the one writer's thread.
+
+    Raises:
+        LedgerUnavailableError: a commit was not taken; nothing was published.
+
+    """
+    release.adopt(charge_statistics(release.configuration, release.ledger))
+    if release.statistics is not None:
+        return
+    # Drawn once: that its publication fails may tell of its length, on a full disk.
+    drawn = release.private_statistics or _draw_after_answers(release, noise)
+    release.private_statistics = drawn
+    release.adopt(publish_statistics(release.ledger, drawn))
+
+
+def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: bool) -> None:
+    """Refuse what can be refused before a private row is read.
+
+    Raises:
+        ConfigurationError: statistics have no share, or points are missing or not wanted.
+        ReleaseMismatchError: the ledger's release was opened with other settings.
+        VerificationError: the ensemble is between its first answer and its last.
+
+    """
+    if not configuration.has(Mechanism.STATISTICS):
+        problem = "is 0, and statistics spend this share; give it one in a new release"
+        raise ConfigurationError(SHARE, problem)
+    found = ledger.read_state()
+    if found.release is not None:
+        check_configuration(configuration, found.release)
+    if found.statistics is not None:
+        return
+    _refuse_between(found)
+    if found.answered and has_points:
+        raise ConfigurationError(OPTION, AFTER_ANSWERS)
+    if not found.answered and not has_points:
+        raise ConfigurationError(OPTION, NEEDS_POINTS)
+
+
+def open_at_once(
+    configuration: Configuration,
+    *,
+    ledger: Ledger,
+    rows: PrivateRows,
+    public_values: NDArray[np.float64],
+    noise: NoiseSource,
+    progress: Progress,
+    tell: Callable[[str], None],
+) -> LedgerState:
+    """Open the table of the release of ``ledger`` without a server; return what is committed.
+
+    Args:
+        configuration: the release's.
+        ledger: a release's, or an empty one, whose release begins here.
+        rows: the private rows.
+        public_values: encoded public points, shape (m, d); none to take the queries.
+        noise: where every draw comes from.
+        progress: shows stages.
+        tell: told what the table is worth, in public numbers.
+
+    Raises:
+        ConfigurationError: a draw is impossible, which public numbers show;
+            nothing is charged.
+        ReleaseMismatchError: data or parameters differ from the ledger's release.
+        VerificationError: the ensemble is between its first answer and its last.
+        LedgerCorruptError: a private piece of the release is missing or altered.
+        LedgerUnavailableError: the ledger took no commit; nothing is published.
+
+    """
+    points = public_values if len(public_values) else answered_points(ledger, configuration.schema)
+    draw = statistics_draw(configuration, points, row_count=rows.count)
+    begin_release(configuration, ledger=ledger, rows=rows, noise=noise, progress=progress)
+    for name in ledger.read_state().private_digests:
+        read_piece(ledger, name)
+    tell(_worth(draw, point_count=len(points)))
+    charged = charge_statistics(configuration, ledger)
+    if charged.statistics is not None:
+        return charged
+    progress(DRAWING, 0, 1)
+    drawn = drawn_statistics(configuration, draw, draw.draw(rows, noise), points)
+    progress(DRAWING, 1, 1)
+    return publish_statistics(ledger, drawn)
+
+
+def charge_statistics(configuration: Configuration, ledger: Ledger) -> LedgerState:
+    """Commit the share as charged, unless it is; return what is committed.
+
+    Raises:
+        VerificationError: the ensemble is between its first answer and its last.
+
+    """
+    charge = configuration.charges[Mechanism.STATISTICS]
+    with ledger.transaction() as transaction:
+        if transaction.state.statistics is None:
+            _refuse_between(transaction.state)
+            if transaction.state.charge_of(Mechanism.STATISTICS) is None:
+                transaction.append(share_event(ShareCharged, charge))
+    return transaction.state
+
+
+def publish_statistics(ledger: Ledger, drawn: DrawnStatistics) -> LedgerState:
+    """Commit the table, unless another process was first; return what is committed.
+
+    Raises:
+        VerificationError: the ensemble has begun to answer since the charge.
+
+    """
+    with ledger.transaction() as transaction:
+        if transaction.state.statistics is None:
+            _refuse_between(transaction.state)
+            digests = put_pieces(transaction, {POINTS_PIECE: drawn.points})
+            transaction.append(
+                StatisticsReleased(statistics=drawn.document, private_digests=digests)
+            )
+    return transaction.state
+
+
+def _draw_after_answers(release: Release, noise: NoiseSource) -> DrawnStatistics:
+    """Draw from a class that the queries asked fix."""
+    rows = release.rows_for_drawing()
+    points = answered_points(release.ledger, release.schema)
+    draw = statistics_draw(release.configuration, points, row_count=rows.count)
+    return drawn_statistics(release.configuration, draw, draw.draw(rows, noise), points)
+
+
+def _worth(draw: StatisticsDraw, *, point_count: int) -> str:
+    """Say what the table holds and what it may promise at best: n is public."""
+    calibration = draw.calibration
+    return (
+        f"drawing a table of {calibration.query_count} hypotheses on {calibration.cell_count} "
+        f"cells that {point_count} public points fix, with {calibration.update_count} updates at "
+        f"epsilon {float(calibration.epsilon):g} on {calibration.row_count} rows: alpha is "
+        f"{min(ALPHA_MAX, float(calibration.accuracy)):.3g} where they last"
+    )
+
+
+def _refuse_between(state: LedgerState) -> None:
+    """Refuse a table between the first answer and the last, where its delta would cost more."""
+    if not state.may_open_statistics:
+        raise VerificationError(BETWEEN.format(answered=state.answered))

@@ -1,0 +1,308 @@
+"""The released table of expected labels: a public document, and its answers.
+
+Once its entry is committed the document is public; answering from it is
+post-processing and costs nothing.  A hypothesis is answered by the one of the table
+that labels the public points as it does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from app.errors import InvalidHypothesisError, InvariantError, invariant
+from app.hypotheses.binary_tests import BinaryTest
+from app.hypotheses.box_families import axes_of
+from app.hypotheses.boxes import Boxes
+from app.hypotheses.covering import TREE_KINDS
+from app.hypotheses.hypothesis_list import PREDICTIONS_PER_BLOCK
+from app.hypotheses.tree_list import TreeList
+from app.mechanisms.query_release import Table
+from app.service.asked_hypotheses import labels_on
+from app.service.private_state import read_piece
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.data.schema import Schema
+    from app.hypotheses.hypothesis_list import HypothesisList
+    from app.ledger.fold import LedgerState
+    from app.ledger.store import Ledger
+    from app.service.asked_hypotheses import AskedNode
+    from app.service.configure import Configuration
+    from app.service.statistics_table import StatisticsDraw
+
+FORMAT: Final = "conclave-statistics"
+VERSION: Final = 1
+POINTS_PIECE: Final = "statistics-points"
+# A value lies in [-1, 1]: an error of 2 is no promise.
+ALPHA_MAX: Final = 2.0
+# Half of alpha is the points' own, and a value moves by two where a label changes.
+DISAGREEMENT_PARTS: Final = 4
+
+
+class DocumentTest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A test of one feature, in the words of a published tree; ``code`` for a category."""
+
+    feature: int
+    at_least: float | None = None
+    code: int | None = None
+
+
+class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole table.
+
+    Attributes:
+        format: ``conclave-statistics``.
+        version: 1.
+        release: name of the release.
+        kind: the class, as in ``[statistics]``.
+        depth: levels of tests of its trees; 0 for boxes.
+        classes: the labels that count as -1 and +1.
+        tests: what the hypotheses ask.
+        hypotheses: a row of integers each.  Trees: test indices in heap order,
+            then leaf labels.  Boxes: twice an axis, the first rank inside and the
+            first above it that is outside; the axes are the tested features in
+            order, and one more that holds every row at rank 0.
+        counts: of each hypothesis, the rows that it labels as the second class.
+        row_count: the public n.
+        cell_count: cells of the hypotheses on the public feature space.
+        point_count: public points.
+        update_count: hypotheses answered with noise of their own.
+        pass_count: complete passes.
+        alpha: what values stay within, as the docs say; 2 promises nothing.
+        beta: probability at which alpha may fail.
+        calibration: parameters of the noise, as exact strings.
+
+    """
+
+    format: str
+    version: int
+    release: str
+    kind: str
+    depth: int
+    classes: tuple[str, ...]
+    tests: tuple[DocumentTest, ...]
+    hypotheses: tuple[tuple[int, ...], ...]
+    counts: tuple[int, ...]
+    row_count: int
+    cell_count: int
+    point_count: int
+    update_count: int
+    pass_count: int
+    alpha: float
+    beta: float
+    calibration: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsAnswer:
+    """What is given for some hypotheses.
+
+    Attributes:
+        values: mean of each over the rows, -1 for the first class and +1 for the second.
+        fractions: share of the rows that each labels as the second class.
+        alpha: as in the document.
+        beta: as in the document.
+
+    """
+
+    values: list[float]
+    fractions: list[float]
+    alpha: float
+    beta: float
+
+
+class DrawnStatistics(msgspec.Struct, frozen=True):
+    """A table that was drawn: what its entry and its private piece will hold."""
+
+    document: str
+    points: bytes
+
+
+class ReleasedStatistics:
+    """A table, ready to answer.
+
+    Args:
+        json: its document, as the entry has it.
+        public_values: encoded public points, shape ``(m, d)``.
+        schema: the public schema.
+
+    """
+
+    def __init__(self, json: bytes, public_values: NDArray[np.float64], schema: Schema) -> None:
+        """Label the public points by every hypothesis, once."""
+        document = msgspec.json.decode(json, type=StatisticsDocument)
+        invariant(document.format == FORMAT, "a released table names its format")
+        invariant(document.version == VERSION, "a released table is of a known version")
+        hypotheses = _hypotheses(document)
+        invariant(len(hypotheses) == len(document.counts), "a table has a count a hypothesis")
+        self.document = document
+        self.json = json
+        self._schema = schema
+        self._public_values = public_values
+        self._rows = _packed_labels(hypotheses, public_values)
+        self._indices = {row.tobytes(): index for index, row in enumerate(self._rows)}
+        self._table = Table(
+            document.row_count, document.counts, document.update_count, document.pass_count
+        )
+
+    def answer(self, asked: Sequence[AskedNode]) -> StatisticsAnswer:
+        """Answer hypotheses by projection; the table is all that is read.
+
+        Raises:
+            InvalidHypothesisError: no hypothesis of the table is near one of them.
+
+        """
+        indices = [self._index_of(number, tree) for number, tree in enumerate(asked)]
+        fractions = [
+            Fraction(self.document.counts[index], self.document.row_count) for index in indices
+        ]
+        return StatisticsAnswer(
+            values=[float(self._table.expectation(index)) for index in indices],
+            fractions=[float(fraction) for fraction in fractions],
+            alpha=self.document.alpha,
+            beta=self.document.beta,
+        )
+
+    def _index_of(self, number: int, tree: AskedNode) -> int:
+        """Return the hypothesis of the table that agrees with a tree on the points, or nearly."""
+        labels = np.packbits(labels_on(self._schema, tree, self._public_values))
+        index = self._indices.get(labels.tobytes())
+        if index is not None:
+            return index
+        apart = np.bitwise_count(self._rows ^ labels).sum(axis=1, dtype=np.int64)
+        nearest = int(apart.argmin())
+        allowed = self.document.alpha / DISAGREEMENT_PARTS * self.document.point_count
+        if apart[nearest] > allowed:
+            raise InvalidHypothesisError(number=number, problem=self._outside(int(apart[nearest])))
+        return nearest
+
+    def _outside(self, apart: int) -> str:
+        document = self.document
+        depth = f" of depth {document.depth}" if document.depth else ""
+        return (
+            f"lies outside the table, whose nearest hypothesis labels {apart} of "
+            f"{document.point_count} public points otherwise: ask {document.kind}{depth} over "
+            "the tests that GET /statistics/table lists"
+        )
+
+
+def drawn_statistics(
+    configuration: Configuration,
+    draw: StatisticsDraw,
+    table: Table,
+    public_values: NDArray[np.float64],
+) -> DrawnStatistics:
+    """Write a drawn table as a public document, and the points beside it."""
+    covered, hypotheses = configuration.settings.covered, draw.domain.hypotheses
+    document = StatisticsDocument(
+        format=FORMAT,
+        version=VERSION,
+        release=configuration.name,
+        kind=covered.kind,
+        depth=hypotheses.depth if isinstance(hypotheses, TreeList) else 0,
+        classes=configuration.schema.classes,
+        tests=tuple(_document_test(test) for test in draw.tests),
+        hypotheses=tuple(tuple(row) for row in _integers(hypotheses).tolist()),
+        counts=table.counts,
+        row_count=table.row_count,
+        cell_count=draw.domain.cell_count,
+        point_count=len(public_values),
+        update_count=table.update_count,
+        pass_count=table.pass_count,
+        alpha=_promised(draw, table),
+        beta=float(draw.calibration.failure),
+        calibration=draw.calibration.to_plain(),
+    )
+    points = np.ascontiguousarray(public_values, dtype="<f8").tobytes()
+    return DrawnStatistics(msgspec.json.encode(document).decode(), points)
+
+
+def read_statistics(document: str, points: bytes, schema: Schema) -> ReleasedStatistics:
+    """Read a table from its entry's document and the piece with its public points."""
+    values = np.frombuffer(points, dtype="<f8").astype(np.float64)
+    return ReleasedStatistics(document.encode(), values.reshape(-1, len(schema.features)), schema)
+
+
+def released_statistics(
+    state: LedgerState, ledger: Ledger, schema: Schema
+) -> ReleasedStatistics | None:
+    """Return the table that is committed; None where there is none.
+
+    Raises:
+        LedgerCorruptError: its public points are missing or altered.
+
+    """
+    if state.statistics is None:
+        return None
+    points = read_piece(ledger, POINTS_PIECE)
+    return read_statistics(state.statistics.statistics, points, schema)
+
+
+def released_table(state: LedgerState, ledger: Ledger, schema: Schema) -> ReleasedStatistics:
+    """Return the table that is committed, which there must be."""
+    table = released_statistics(state, ledger, schema)
+    if table is None:
+        raise InvariantError("a table is open")
+    return table
+
+
+def _promised(draw: StatisticsDraw, table: Table) -> float:
+    """Return alpha: four times what the complete passes promise, as a share of the rows."""
+    if table.pass_count == 0:
+        return ALPHA_MAX
+    threshold = draw.calibration.thresholds[table.pass_count - 1]
+    error_count = threshold + draw.calibration.test_deviation
+    return min(ALPHA_MAX, DISAGREEMENT_PARTS * error_count / table.row_count)
+
+
+def _packed_labels(
+    hypotheses: HypothesisList, public_values: NDArray[np.float64]
+) -> NDArray[np.uint8]:
+    """Return the labels of every hypothesis on the points, eight to a byte."""
+    encoded = hypotheses.encode(public_values)
+    step = max(1, PREDICTIONS_PER_BLOCK // max(1, len(public_values)))
+    blocks = [
+        np.packbits(
+            hypotheses.take(np.arange(start, min(start + step, len(hypotheses)))).predict(encoded),
+            axis=1,
+        )
+        for start in range(0, len(hypotheses), step)
+    ]
+    return np.concatenate(blocks)
+
+
+def _integers(hypotheses: HypothesisList) -> NDArray[np.int64]:
+    if isinstance(hypotheses, TreeList):
+        return hypotheses.cells
+    if isinstance(hypotheses, Boxes):
+        return hypotheses.sides.reshape(len(hypotheses), -1).astype(np.int64)
+    raise InvariantError("a table covers trees or boxes")
+
+
+def _hypotheses(document: StatisticsDocument) -> HypothesisList:
+    tests = [_test_of(test) for test in document.tests]
+    integers = np.array(document.hypotheses, dtype=np.int64)
+    if document.kind in TREE_KINDS:
+        return TreeList(tests, integers, depth=document.depth, class_count=len(document.classes))
+    return Boxes(axes_of(tests), integers.reshape(len(integers), 2, 3).astype(np.int32))
+
+
+def _document_test(test: BinaryTest) -> DocumentTest:
+    return DocumentTest(test.feature_index, test.cut, test.category_code)
+
+
+def _test_of(test: DocumentTest) -> BinaryTest:
+    return BinaryTest(
+        feature_index=test.feature,
+        cut=test.at_least,
+        category_code=test.code,
+        public_frequency=0.5,
+    )

@@ -1,0 +1,168 @@
+"""What a statistics table covers, and its one draw; the class is public throughout.
+
+The class comes from the schema, ``[statistics]`` and the public points; the private
+rows enter as counts of the cells of that class and leave through the mechanism only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.accounting import query_release as accounting
+from app.accounting.composition import Mechanism
+from app.data.binary_tests import public_tests
+from app.errors import ConfigurationError
+from app.hypotheses.covering import (
+    chosen_tests,
+    covering,
+    point_count,
+    query_count_bound,
+    refuse_table,
+)
+from app.hypotheses.cut_grid import CutGrid
+from app.hypotheses.representative_domain import product_domain
+from app.mechanisms import query_release
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.accounting.query_release import QueryReleaseBudget, QueryReleaseCalibration
+    from app.data.rows import PrivateRows
+    from app.hypotheses.binary_tests import BinaryTest
+    from app.hypotheses.representative_domain import RepresentativeDomain
+    from app.mechanisms.query_release import Table
+    from app.noise.source import NoiseSource
+    from app.service.configure import Configuration
+    from app.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticsDraw:
+    """Everything public about one draw of a table.
+
+    Attributes:
+        tests: what the hypotheses ask.
+        grid: of the tests, on the public feature space.
+        domain: H~ and all of its cells.
+        calibration: of the statistics' share.
+
+    """
+
+    tests: tuple[BinaryTest, ...]
+    grid: CutGrid
+    domain: RepresentativeDomain
+    calibration: QueryReleaseCalibration
+
+    def draw(self, rows: PrivateRows, noise: NoiseSource) -> Table:
+        """Draw the table under a charge that is committed."""
+        private_cell_count = self.domain.private_count_at(self.grid.places(rows.values))
+        parameters = query_release.Parameters.calibrated(self.calibration, self.domain.labels)
+        return query_release.draw(parameters, private_cell_count, noise)
+
+
+def statistics_draw(
+    configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
+) -> StatisticsDraw:
+    """Return the draw of the table that public points fix.
+
+    Args:
+        configuration: the release's.
+        public_values: encoded public points, shape (m, d); m at least 1.
+        row_count: the public n.
+
+    Raises:
+        ConfigurationError: names what to change, where there is no such table.
+
+    """
+    settings, covered = configuration.settings, configuration.settings.covered
+    tests = _tests(settings, public_values)
+    refuse_table(covered.kind, tests, depth=covered.depth)
+    hypotheses = covering(covered.kind, tests, public_values, depth=covered.depth)
+    grid = CutGrid.of(tests, len(configuration.schema.features))
+    domain = product_domain(hypotheses, grid.axes)
+    budget = _budget(
+        configuration,
+        row_count=row_count,
+        query_count=len(hypotheses),
+        cell_count=domain.cell_count,
+    )
+    calibration = _calibrated(settings, budget)
+    accounting.check(calibration)
+    return StatisticsDraw(tests=tests, grid=grid, domain=domain, calibration=calibration)
+
+
+def check_statistics_draw(configuration: Configuration, *, row_count: int) -> None:
+    """Refuse a table that could not be drawn when its turn comes.
+
+    Whatever the points, it is no larger than with one test of each feature without a
+    list, or than the limit up to which tests are chosen.
+
+    Raises:
+        ConfigurationError: names what to change.
+
+    """
+    if not configuration.has(Mechanism.STATISTICS):
+        return
+    settings, covered = configuration.settings, configuration.settings.covered
+    no_points = np.empty((0, len(configuration.schema.features)))
+    tests = _tests(settings, no_points)
+    refuse_table(covered.kind, tests, depth=covered.depth)
+    budget = _budget(
+        configuration,
+        row_count=row_count,
+        query_count=query_count_bound(covered.kind, tests, depth=covered.depth),
+        cell_count=point_count(tests),
+    )
+    _asked_for(settings, budget)
+
+
+def _tests(settings: Settings, public_values: NDArray[np.float64]) -> tuple[BinaryTest, ...]:
+    """Return the tests of the table on these points."""
+    schema, covered = settings.data.public_schema(), settings.covered
+    listed = [schema.feature_indices[name] for name in settings.statistics.tests]
+    tests = public_tests(schema, bins=covered.bins, listed=covered.tests)
+    return chosen_tests(covered.kind, tests, public_values, depth=covered.depth, listed=listed)
+
+
+def _budget(
+    configuration: Configuration, *, row_count: int, query_count: int, cell_count: int
+) -> QueryReleaseBudget:
+    charge = configuration.charges[Mechanism.STATISTICS]
+    return accounting.QueryReleaseBudget(
+        epsilon=charge.epsilon,
+        delta=charge.delta,
+        row_count=row_count,
+        query_count=query_count,
+        cell_count=cell_count,
+        failure=Fraction(repr(configuration.settings.answers.beta)),
+    )
+
+
+def _calibrated(settings: Settings, budget: QueryReleaseBudget) -> QueryReleaseCalibration:
+    """Calibrate as asked; an accuracy that these points put out of reach, as if not asked.
+
+    It was within reach of the class when the release opened, and the table says what it
+    promises: a server must not stop for it after the last answer.
+    """
+    try:
+        calibration = _asked_for(settings, budget)
+    except ConfigurationError:
+        calibration = None
+    if calibration is not None:
+        return calibration
+    updates = accounting.balanced_update_count(budget)
+    return accounting.calibrate(budget, update_count=updates)
+
+
+def _asked_for(settings: Settings, budget: QueryReleaseBudget) -> QueryReleaseCalibration | None:
+    """Calibrate for the number of updates or the accuracy that is set; None for neither."""
+    chosen = settings.statistics
+    if chosen.accuracy is not None:
+        return accounting.calibrate_accuracy(budget, accuracy=Fraction(chosen.accuracy))
+    if chosen.updates is not None:
+        return accounting.calibrate(budget, update_count=chosen.updates)
+    return None
