@@ -16,8 +16,8 @@ from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,
-    NotExportableError,
     NoStatisticsError,
+    NotExportableError,
     NotPublishedError,
     RequestError,
     StatisticsNotOpenError,

@@ -21,8 +21,8 @@ from app.ledger.events import ClassifierPublished
 from app.service.conclave_service import ConclaveService
 from app.service.models import Answer
 from app.service.onnx_export import to_onnx
-from app.service.published_classifier import read_document
 from app.service.open_statistics import open_statistics
+from app.service.published_classifier import read_document
 from app.service.switch_phase import charge_classifier, switch_phase
 from app.service.writer import CLOSING
 from tests.unit.ledger.releases import DOCUMENT
