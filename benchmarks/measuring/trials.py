@@ -98,7 +98,7 @@ def run_trial(
         release = open_from_settings(settings, noise=noise)
         answerer = QueryAnswerer(release, noise)
         opening_seconds = time.monotonic() - started
-        stable = _ask(answerer, rows)
+        stable = ask_all(answerer, rows)
         started = time.monotonic()
         if with_switch:
             switch_phase(release, noise)
@@ -118,7 +118,7 @@ def run_trial(
         return trial
 
 
-def _ask(answerer: QueryAnswerer, rows: Sequence[TestRow]) -> dict[Vector, str]:
+def ask_all(answerer: QueryAnswerer, rows: Sequence[TestRow]) -> dict[Vector, str]:
     """Ask until the ensemble stops; return the labels of the stable answers."""
     vectors = list(dict.fromkeys(row.vector for row in rows))
     classes = answerer.release.schema.classes

@@ -6,7 +6,8 @@ Run by the crash tests::
 
 Points are ``STEP:EDGE:N``, the N-th time an edge of a step is passed;
 ``opening:STAGE:N``, the N-th progress of a stage of the opening; and
-``switch:charged`` and ``switch:drawn``, around the draw of the classifier.
+``switch:charged`` and ``switch:drawn``, around the draw of the classifier, or
+``switch:untrained`` and ``switch:trained``, around the training of a student.
 Steps count once FILE exists.  ``switch:held`` lets the draw last instead.
 """
 
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from app.cli.web_server import WebServer, address_of, end_process, listen
 from app.main import Server
-from app.service import switch_phase
+from app.service import student, switch_phase
 from app.settings import load_settings
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from app.service.published_classifier import PublishedClassifier
     from app.service.release import Release
     from app.service.steps import Edge, Step
+    from app.service.student import TrainedStudent
 
 HOLD_SECONDS = 300.0
 
@@ -72,6 +74,15 @@ class Killer:
             die()
         return drawn
 
+    def train_student(self, release: Release) -> TrainedStudent:
+        """Die before the training of a student, or between training and publication."""
+        if self.point == ["switch", "untrained"]:
+            die()
+        trained = _train_student(release)
+        if self.point == ["switch", "trained"]:
+            die()
+        return trained
+
     def _pass(self) -> None:
         self.passed += 1
         if self.passed == int(self.point[2]):
@@ -79,6 +90,7 @@ class Killer:
 
 
 _draw_classifier = switch_phase.draw_classifier
+_train_student = student.train_student
 
 
 def die() -> None:
@@ -95,6 +107,7 @@ def main() -> None:
     arguments = parser.parse_args()
     killer = Killer(arguments.at.split(":"), arguments.armed)
     switch_phase.draw_classifier = killer.draw_classifier
+    student.train_student = killer.train_student
     settings = load_settings(arguments.config, os.environ)
     server = Server(settings, progress=killer.progress, observe=killer.observe)
     application = server.application()

@@ -1,4 +1,4 @@
-"""A process killed while it opens, or while it switches, draws again under the same charge."""
+"""A process killed while it opens or switches draws again under the same charge, or trains."""
 
 from __future__ import annotations
 
@@ -76,3 +76,36 @@ def test_a_switch_that_was_killed_is_charged_once(opened: OpenedRelease, point: 
     switched = check_ledger(release, clients)
     assert switched.classifier is not None
     assert switched.classifier.classifier.encode() == published
+
+
+@pytest.mark.parametrize("point", ["switch:untrained", "switch:trained"])
+def test_a_training_that_was_killed_goes_on_without_a_charge(
+    opened: OpenedRelease, point: str
+) -> None:
+    """A student trained and not published is trained again, at once, and nothing is charged."""
+    release = opened(
+        answers={"queries": "5", "after": '"student"'},
+        shares={"classifier": "0"},
+        student={"estimator": '"sklearn.tree.DecisionTreeClassifier"'},
+    )
+    clients = Clients()
+    process = start_to_kill_at(release, point).wait_until_ready()
+    clients.ask_until_the_end(process.address, [agreed])
+    check_killed(release, process, clients)
+    killed = check_ledger(release, clients)
+    assert (killed.answered, killed.classifier) == (5, None)
+    assert "student" not in killed.private_digests
+    with serving(release.config) as process, connect(process.address) as http:
+        clients.ask_the_rest(process.address)
+        clients.repeat_all(process.address)
+        answer = clients.ask_new(http, agreed)
+        assert answer is not None
+        assert (answer["phase"], answer["query_id"]) == ("classifier", None)
+        published = http.get("/classifier").content
+        budget = http.get("/budget").json()
+    assert [share["mechanism"] for share in budget["charged"]] == CHARGED
+    assert budget["reserved"] == []
+    switched = check_ledger(release, clients)
+    assert switched.classifier is not None
+    assert switched.classifier.classifier.encode() == published
+    assert "student" in switched.private_digests

@@ -68,6 +68,9 @@ category_shares = [0.92, 0.08]
 [learner]
 {learner}
 
+[student]
+{student}
+
 [privacy]
 {privacy}
 
@@ -84,6 +87,7 @@ DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "hypotheses": {"class": '"trees"', "depth": "2"},
     "privacy": {"epsilon": "6", "delta": "1e-12"},
     "learner": {"rule": '"canonical"'},
+    "student": {},
     "shares": {"relabel": "0.3", "answers": "0.4", "classifier": "0.3"},
     "answers": {
         "queries": "40",

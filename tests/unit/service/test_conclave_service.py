@@ -23,9 +23,11 @@ from app.service.models import Answer
 from app.service.onnx_export import to_onnx
 from app.service.open_statistics import open_statistics
 from app.service.published_classifier import read_document
+from app.service.published_student import PublishedStudent
 from app.service.switch_phase import charge_classifier, switch_phase
 from app.service.writer import CLOSING
 from tests.unit.ledger.releases import DOCUMENT
+from tests.unit.service.opened_release import changed
 from tests.unit.service.small_release import (
     HIT,
     STABLE,
@@ -34,13 +36,15 @@ from tests.unit.service.small_release import (
     ask,
     seeded_noise,
 )
+from tests.unit.service.student_release import STUDENT, TREE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from app.data.vectors import Vector
     from app.service.answer_query import QueryAnswerer
     from app.service.published_classifier import ClassifierDocument
 
@@ -269,6 +273,34 @@ def test_answers_do_not_wait_for_the_switch_that_follows_them(small_release: Sma
         assert rest == [published("yes"), published("no")]
 
     run(test())
+
+
+def test_a_student_is_asked_once_for_all_that_come_together(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that waited for the switch are one call of its estimator, and so are later ones."""
+    sizes: list[int] = []
+
+    def predict(student: PublishedStudent, vectors: Sequence[Vector]) -> list[str]:
+        sizes.append(len(vectors))
+        return _predict(student, vectors)
+
+    _predict = PublishedStudent.predict
+    monkeypatch.setattr(PublishedStudent, "predict", predict)
+
+    async def test() -> None:
+        async with serving(changed(small_release, **STUDENT, **TREE), [STABLE] * 4) as service:
+            margins = (10, -10, 20, -20, 10, 45, -45, 44)
+            given = await service.answer_many([ask(margin) for margin in margins])
+            ensemble = [fresh(1), fresh(2, "no"), fresh(3), fresh(4, "no")]
+            rest = [published(label) for label in ("yes", "yes", "no", "yes")]
+            assert given == ensemble + rest
+            first = [ask(10, "key"), ask(-3), ask(3)]
+            assert await service.answer_many(first) == [published(x) for x in ("yes", "no", "yes")]
+            assert await service.answer_many([]) == []
+
+    run(test())
+    assert sizes == [4, 3]
 
 
 def test_answers_without_a_share_start_with_the_classifier(small_release: SmallRelease) -> None:
