@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,37 +17,26 @@ from app.errors import (
     UnavailableError,
 )
 from app.ledger.events import ClassifierPublished
-from app.service.conclave_service import ConclaveService
 from app.service.models import Answer
 from app.service.onnx_export import to_onnx
-from app.service.open_statistics import open_statistics
 from app.service.published_classifier import read_document
-from app.service.published_student import PublishedStudent
-from app.service.switch_phase import charge_classifier, switch_phase
+from app.service.switch_phase import charge_classifier
 from app.service.writer import CLOSING
 from tests.unit.ledger.releases import DOCUMENT
-from tests.unit.service.opened_release import changed
+from tests.unit.service.served import PATIENCE_SECONDS, fresh, published, replay, run, serving
 from tests.unit.service.small_release import (
     HIT,
     STABLE,
     SmallRelease,
     VotesByMargin,
     ask,
-    seeded_noise,
 )
-from tests.unit.service.student_release import STUDENT, TREE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.data.vectors import Vector
-    from app.service.answer_query import QueryAnswerer
     from app.service.published_classifier import ClassifierDocument
-
-PATIENCE_SECONDS = 20.0
 
 
 class FailingVotes(VotesByMargin):
@@ -57,64 +45,6 @@ class FailingVotes(VotesByMargin):
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """Fail."""
         raise ValueError(values)
-
-
-def run(test: Coroutine[None, None, None]) -> None:
-    """Run a test on an event loop of its own, for no longer than it may take."""
-
-    async def patiently() -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await test
-
-    asyncio.run(patiently())
-
-
-@asynccontextmanager
-async def serving(
-    release: SmallRelease,
-    words: Iterable[int],
-    *,
-    stopped: list[IntegrityError] | None = None,
-    votes: VotesByMargin | None = None,
-    before_switch: Callable[[], object] = object,
-) -> AsyncIterator[ConclaveService]:
-    """Open a release and serve it without HTTP."""
-    answerer: QueryAnswerer = release.answerer(words)
-    if votes is not None:
-        answerer.release.private_ensemble = votes
-    told: list[IntegrityError] = [] if stopped is None else stopped
-
-    def switch() -> None:
-        before_switch()
-        switch_phase(answerer.release, seeded_noise(4))
-
-    service = ConclaveService(
-        answerer,
-        switch=switch,
-        open_statistics=lambda: open_statistics(answerer.release, seeded_noise(5)),
-        on_stop=told.append,
-        pending_queries_max=100,
-    )
-    service.start()
-    try:
-        yield service
-    finally:
-        await service.close()
-
-
-def fresh(query_id: int, label: str | None = "yes", *, stable: bool = True) -> Answer:
-    """Return a fresh answer of the ensemble."""
-    return Answer(query_id, label, stable=stable, phase="ensemble", replayed=False)
-
-
-def replay(query_id: int, label: str | None = "yes", *, stable: bool = True) -> Answer:
-    """Return a recorded answer of the ensemble."""
-    return Answer(query_id, label, stable=stable, phase="ensemble", replayed=True)
-
-
-def published(label: str) -> Answer:
-    """Return an answer of the published classifier."""
-    return Answer(None, label, stable=True, phase="classifier", replayed=False)
 
 
 def test_answers_come_in_order_with_refusals_in_place(small_release: SmallRelease) -> None:
@@ -273,34 +203,6 @@ def test_answers_do_not_wait_for_the_switch_that_follows_them(small_release: Sma
         assert rest == [published("yes"), published("no")]
 
     run(test())
-
-
-def test_a_student_is_asked_once_for_all_that_come_together(
-    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those that waited for the switch are one call of its estimator, and so are later ones."""
-    sizes: list[int] = []
-
-    def predict(student: PublishedStudent, vectors: Sequence[Vector]) -> list[str]:
-        sizes.append(len(vectors))
-        return _predict(student, vectors)
-
-    _predict = PublishedStudent.predict
-    monkeypatch.setattr(PublishedStudent, "predict", predict)
-
-    async def test() -> None:
-        async with serving(changed(small_release, **STUDENT, **TREE), [STABLE] * 4) as service:
-            margins = (10, -10, 20, -20, 10, 45, -45, 44)
-            given = await service.answer_many([ask(margin) for margin in margins])
-            ensemble = [fresh(1), fresh(2, "no"), fresh(3), fresh(4, "no")]
-            rest = [published(label) for label in ("yes", "yes", "no", "yes")]
-            assert given == ensemble + rest
-            first = [ask(10, "key"), ask(-3), ask(3)]
-            assert await service.answer_many(first) == [published(x) for x in ("yes", "no", "yes")]
-            assert await service.answer_many([]) == []
-
-    run(test())
-    assert sizes == [4, 3]
 
 
 def test_answers_without_a_share_start_with_the_classifier(small_release: SmallRelease) -> None:
