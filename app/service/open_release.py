@@ -105,12 +105,15 @@ def begin_release(
         cutoff = None if parameters is None else parameters.calibration.cutoff
         _begin(configuration, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)
     _check_same(configuration, ledger=ledger, rows=rows)
+    if parameters is not None:
+        _check_cutoff(parameters.calibration.cutoff, ledger)
     return parameters
 
 
 def _release(
     configuration: Configuration, parts: AnsweringParts, *, ledger: Ledger, rows: PrivateRows
 ) -> Release:
+    _check_cutoff(parts.mechanism.cutoff, ledger)
     state = ledger.read_state()
     published = state.classifier
     return Release(
@@ -197,6 +200,17 @@ def _check_same(configuration: Configuration, *, ledger: Ledger, rows: PrivateRo
     if fingerprint(rows, ledger.digests.fingerprint_key()) != opened.fingerprint:
         problem = "holds other rows than those that the ledger's release was opened on"
         raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")
+
+
+def _check_cutoff(cutoff: int | None, ledger: Ledger) -> None:
+    """Compare the cutoff that would serve with the one that the first entry promises.
+
+    Calibration ``paper`` has one of its own, worked out anew by every opening.
+    """
+    opened = ledger.read_state().release
+    if opened is not None and opened.cutoff != cutoff:
+        problem = f"comes to {cutoff}, and the ledger's release was opened with {opened.cutoff}"
+        raise ReleaseMismatchError("answers.cutoff", f"{problem}; {RESTORE}")
 
 
 def _persist(configuration: Configuration, drawn: DrawnEnsemble, ledger: Ledger) -> AnsweringParts:

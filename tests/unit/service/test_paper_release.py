@@ -8,17 +8,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from app.accounting import paper as paper_formulas
 from app.data.rows import PrivateRows
-from app.errors import BudgetExhaustedError, ConfigurationError, LedgerCorruptError
+from app.errors import (
+    BudgetExhaustedError,
+    ConfigurationError,
+    LedgerCorruptError,
+    LedgerUnavailableError,
+    ReleaseMismatchError,
+)
 from app.ledger.verify import verify
 from app.mechanisms import sparse_vector
 from app.mechanisms.universal import Phase
 from app.noise.system import SystemNoise
+from app.service import open_release as opening
 from app.service.answer_query import QueryAnswerer
 from app.service.batch import Fresh
+from app.service.draw_ensemble import read_ensemble
 from app.service.models import Query
 from app.settings import load_settings
 from tests.unit.ledger.releases import tamper
+from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.opened_release import NoNoise, pieces, statement_of
 from tests.unit.service.small_release import SmallRelease, seeded_noise
 
@@ -111,6 +121,45 @@ def test_what_serves_has_the_printed_noise(tmp_path: Path) -> None:
     assert (answering.cutoff, answering.threshold) == (1, 945)
     assert float(answering.threshold_noise.scale) == pytest.approx(60.5582, rel=1e-4)
     assert answering.query_noise.scale == 2 * answering.threshold_noise.scale
+
+
+def _other_cutoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every later calibration come to T = 2, as another version's formula might."""
+    monkeypatch.setattr(paper_formulas, "_realizable_cutoff", lambda **_: 2.0)
+
+
+def test_a_cutoff_that_comes_out_otherwise_is_not_drawn_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Charged with T = 1 and cut short, a release does not go on with T = 2."""
+    release = paper(tmp_path)
+    ledger = FaultyLedger(release)
+    ledger.faults = [None, "refused"]
+    with pytest.raises(LedgerUnavailableError):
+        release.open(rows=rows(FEW_ROWS), ledger=ledger)
+    with monkeypatch.context() as patched:
+        _other_cutoff(patched)
+        with pytest.raises(ReleaseMismatchError) as refusal:
+            release.open(rows=rows(FEW_ROWS))
+    assert refusal.value.key == "answers.cutoff"
+    assert "comes to 2, and the ledger's release was opened with 1" in str(refusal.value)
+    assert release.open(rows=rows(FEW_ROWS)).mechanism.cutoff == 1
+
+
+def test_a_cutoff_that_is_not_the_promised_one_does_not_serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A persisted calibration for T = 2 beside a first entry that promises 1 is refused."""
+    with monkeypatch.context() as patched:
+        _other_cutoff(patched)
+        other = paper(tmp_path / "other")
+        other.folder.mkdir()
+        parts = read_ensemble(other.configuration(), other.open(rows=rows(FEW_ROWS)).ledger)
+    release = paper(tmp_path)
+    release.open(rows=rows(FEW_ROWS))
+    monkeypatch.setattr(opening, "read_ensemble", lambda *_: parts)
+    with pytest.raises(ReleaseMismatchError, match=r"answers\.cutoff: comes to 2"):
+        release.open(rows=rows(FEW_ROWS))
 
 
 @pytest.mark.parametrize("damage", ["altered", "missing"])
