@@ -26,24 +26,38 @@ class Asked(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """What the noise decides for one fresh answer."""
+    """What the noise decides for one fresh answer; a hit may draw a threshold's noise."""
 
     hit: bool
     coin: int
+    threshold_noise: int
+
+
+class Answered(NamedTuple):
+    """A fresh answer, the epoch it was drawn in, and the noise that a hit drew for the next."""
+
+    margin: int
+    label: int | None
+    stable: bool
+    epoch: tuple[int, int | None]
+    threshold_noise: int
+
+
+class EpochEndedError(Exception):
+    """An answer that was drawn cannot be recorded: another process ended its epoch."""
 
 
 class Given(NamedTuple):
     """What became of a query: an answer, fresh or replayed, or why there is none."""
 
-    kind: Literal["fresh", "replayed", "conflict", "exhausted", "deferred"]
+    kind: Literal["fresh", "replayed", "conflict", "exhausted", "deferred", "stopped"]
     query_id: int | None = None
     label: int | None = None
     stable: bool | None = None
 
 
-@dataclass
-class Model:
-    """A release in memory.
+class Terms(NamedTuple):
+    """What a release is opened with.
 
     Attributes:
         cutoff: T.
@@ -51,8 +65,7 @@ class Model:
         after: the phase that follows answer m_o.
         on_cutoff: the phase that follows hit T.
         coin: whether an unstable answer has a label.
-        answers: margin, label and stable flag of each; the number is the place.
-        keys: the margin that each key was first used with.
+        test: what decides; a hit of ``refreshed`` draws another noise of the threshold.
 
     """
 
@@ -61,35 +74,76 @@ class Model:
     after: Phase
     on_cutoff: Phase
     coin: bool
-    answers: list[tuple[int, int | None, bool]] = field(default_factory=list)
+    test: Literal["profile", "one-threshold", "refreshed"]
+
+
+@dataclass
+class Model:
+    """A release in memory.
+
+    Attributes:
+        terms: what it was opened with.
+        answers: each as it was given; the number is the place.
+        keys: the margin that each key was first used with.
+        threshold_noises: the kept ones, by the number of hits before them.
+
+    """
+
+    terms: Terms
+    answers: list[Answered] = field(default_factory=list)
     keys: dict[str, int] = field(default_factory=dict)
+    threshold_noises: dict[int, int] = field(default_factory=dict)
 
     def copy(self) -> Model:
         """Return a model that goes its own way."""
         return copy.deepcopy(self)
 
     @property
+    def is_refreshed(self) -> bool:
+        """Whether every hit ends an epoch."""
+        return self.terms.test == "refreshed"
+
+    @property
     def unstable_count(self) -> int:
         """Hits so far."""
-        return sum(not stable for _, _, stable in self.answers)
+        return sum(not answer.stable for answer in self.answers)
+
+    @property
+    def epoch(self) -> tuple[int, int | None]:
+        """Hits and the threshold's noise after them; without refreshing always the same."""
+        hits = [answer for answer in self.answers if not answer.stable]
+        return (len(hits), hits[-1].threshold_noise) if self.is_refreshed and hits else (0, None)
 
     @property
     def phase(self) -> Phase:
         """What answers the next new query."""
-        if self.unstable_count == self.cutoff:
-            return self.on_cutoff
-        return self.after if len(self.answers) == self.limit else "ensemble"
+        if self.unstable_count == self.terms.cutoff:
+            return self.terms.on_cutoff
+        return self.terms.after if len(self.answers) == self.terms.limit else "ensemble"
 
     def decide(self, batch: Sequence[Asked], draws: Iterable[Draw]) -> list[Given]:
         """Answer a batch, query after query."""
         drawing = iter(draws)
         return [self._decide(asked, drawing) for asked in batch]
 
-    def take_up(self, drawn: Iterable[tuple[int, int | None, bool]]) -> None:
-        """Record answers that were drawn before, where they still can be."""
-        for margin, label, stable in drawn:
-            if self._find(margin) is None and self.phase == "ensemble":
-                self.answers.append((margin, label, stable))
+    def take_up(self, drawn: Iterable[Answered]) -> None:
+        """Record answers that were drawn before, where they still can be.
+
+        Raises:
+            EpochEndedError: one was drawn against a threshold that is another by now.
+
+        """
+        for answer in drawn:
+            if self._find(answer.margin) is None and self.phase == "ensemble":
+                if answer.epoch != self.epoch:
+                    raise EpochEndedError
+                self.answers.append(answer)
+
+    def keep_threshold_noise(self, *, answered_before: int) -> None:
+        """Keep the noise that the last hit of a commit drew."""
+        hits = [answer for answer in self.answers[answered_before:] if not answer.stable]
+        if self.is_refreshed and hits:
+            self.threshold_noises[self.unstable_count] = hits[-1].threshold_noise
 
     def _decide(self, asked: Asked, drawing: Iterable[Draw]) -> Given:
         if asked.key in self.keys:
@@ -104,9 +158,10 @@ class Model:
         if self.phase == "halted":
             return Given("exhausted")
         draw = next(iter(drawing))
-        unstable_label = draw.coin if self.coin else None
+        unstable_label = draw.coin if self.terms.coin else None
         label = unstable_label if draw.hit else int(asked.margin > 0)
-        self.answers.append((asked.margin, label, not draw.hit))
+        given = Answered(asked.margin, label, not draw.hit, self.epoch, draw.threshold_noise)
+        self.answers.append(given)
         self._keep_key(asked)
         return Given("fresh", len(self.answers), label, not draw.hit)
 
@@ -115,14 +170,14 @@ class Model:
             self.keys[asked.key] = asked.margin
 
     def _find(self, margin: int) -> int | None:
-        margins = [answered for answered, _, _ in self.answers]
+        margins = [answer.margin for answer in self.answers]
         return margins.index(margin) if margin in margins else None
 
     def _replay(self, margin: int) -> Given:
         index = self._find(margin)
         assert index is not None
-        _, label, stable = self.answers[index]
-        return Given("replayed", index + 1, label, stable)
+        answer = self.answers[index]
+        return Given("replayed", index + 1, answer.label, answer.stable)
 
 
 def given_of(decision: Decision) -> Given:

@@ -4,6 +4,10 @@ Two processes share one ledger in a file.  They are asked batches of vectors and
 keys; commits are refused, or happen without being learnt of; either process is
 restarted at any time; and where the classifier follows it is drawn.  What every
 query gets, and what the ledger holds, must be what the model says.
+
+The test is that of Theorem A, or the sparse vector with one threshold, or with a
+threshold whose noise every hit draws anew.  There a process may find that another one
+ended the epoch of answers that it drew and could not commit: it stops.
 """
 
 from __future__ import annotations
@@ -11,28 +15,71 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
+from typing import ClassVar
+from unittest.mock import patch
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from app.errors import LedgerUnavailableError
+from app.accounting import svt
+from app.errors import InvariantError, LedgerUnavailableError
+from app.ledger.events import threshold_noise_name
 from app.ledger.verify import verify
+from app.mechanisms import sparse_vector
 from app.noise.scripted import ScriptedNoise
 from app.service.answer_query import QueryAnswerer
+from app.service.private_state import read_threshold_noise
 from app.service.switch_phase import switch_phase
-from tests.property.answering_model import Asked, Draw, Given, Model, Phase, given_of
+from tests.property.answering_model import (
+    Answered,
+    Asked,
+    Draw,
+    EpochEndedError,
+    Given,
+    Model,
+    Phase,
+    Terms,
+    given_of,
+)
+from tests.unit.mechanisms.prescribed import PrescribedLaplace
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, VotesByMargin, seeded_noise
 from tests.unit.service.small_release import ask as query_of
+from tests.unit.service.svt_release import HIT as NOISE_OF_HIT
+from tests.unit.service.svt_release import RELEASED as NOISE_OF_NONE
 
 MARGINS = st.integers(-4, 4)
 KEYS = st.one_of(st.none(), st.sampled_from("abc"))
 BATCHES = st.lists(st.builds(Asked, margin=MARGINS, key=KEYS), max_size=6)
-DRAWS = st.lists(st.builds(Draw, hit=st.booleans(), coin=st.integers(0, 1)), min_size=6, max_size=6)
+DRAW = st.builds(
+    Draw, hit=st.booleans(), coin=st.integers(0, 1), threshold_noise=st.integers(-300, 300)
+)
+DRAWS = st.lists(DRAW, min_size=6, max_size=6)
+STOPPED = [Given("stopped")]
 SEQUELS = st.sampled_from(["halted", "classifier"])
+TERMS = st.builds(
+    Terms,
+    cutoff=st.integers(1, 3),
+    limit=st.integers(1, 7),
+    after=SEQUELS,
+    on_cutoff=SEQUELS,
+    coin=st.booleans(),
+    test=st.sampled_from(["profile", "one-threshold", "refreshed"]),
+)
+# More hits and no limit before the vectors run out, so that epochs end again and again.
+TERMS_OF_EPOCHS = st.builds(
+    Terms,
+    cutoff=st.integers(4, 5),
+    limit=st.just(9),
+    after=st.just("halted"),
+    on_cutoff=st.just("halted"),
+    coin=st.just(value=False),
+    test=st.just("refreshed"),
+)
 PROCESSES = st.integers(0, 1)
 FAULTS = st.sampled_from([[], [], [], ["refused"], ["lost"], [None, "refused"], [None, "lost"]])
 SETTING_OF: dict[Phase, str] = {"halted": "halt", "classifier": "classifier"}
@@ -41,10 +88,13 @@ atexit.register(shutil.rmtree, TEMPLATES)
 
 
 @cache
-def template(model_setting: tuple[tuple[str, str], ...]) -> Path:
+def template(model_setting: tuple[tuple[str, str], ...], test: str) -> Path:
     """Open a release once for each setting; return its ledger, to be copied."""
     folder = Path(tempfile.mkdtemp(dir=TEMPLATES))
-    SmallRelease(folder, dict(model_setting)).open().ledger.close()
+    refreshed = partial(svt.calibrate_variant, svt.Variant.REFRESHED)
+    # So few hits are cheaper with one threshold; the refreshed one must serve as well.
+    with patch.object(svt, "calibrate", refreshed if test == "refreshed" else svt.calibrate):
+        SmallRelease(folder, dict(model_setting)).open().ledger.close()
     return folder / "conclave.db"
 
 
@@ -53,22 +103,45 @@ class Process:
 
     Attributes:
         words: what its noise draws next.
-        undelivered: margin, label and stable flag of answers whose commit failed.
+        query_noise: what the sparse vector draws for queries.
+        threshold_noise: what it draws for the threshold.
+        undelivered: answers whose commit failed.
 
     """
 
     def __init__(self, release: SmallRelease) -> None:
         """Start on the ledger as it is."""
         self.words: list[int] = []
-        self.undelivered: list[tuple[int, int | None, bool]] = []
+        self.query_noise, self.threshold_noise = PrescribedLaplace(), PrescribedLaplace()
+        self.undelivered: list[Answered] = []
         self.ledger = FaultyLedger(release)
         opened = release.open(ledger=self.ledger, noise=ScriptedNoise([]))
         if opened.private_ensemble is not None:
             opened.private_ensemble = VotesByMargin()
+        answering = opened.mechanism.answering
+        if isinstance(answering, sparse_vector.Parameters):
+            prescribed = replace(
+                answering, query_noise=self.query_noise, threshold_noise=self.threshold_noise
+            )
+            opened.mechanism = replace(opened.mechanism, answering=prescribed)
         self.answerer = QueryAnswerer(opened, ScriptedNoise(iter(self._next_word, None)))
 
     def _next_word(self) -> int:
         return self.words.pop(0)
+
+    def prescribe(self, draws: list[Draw], *, coin: bool) -> None:
+        """Let the next fresh answers be drawn like this, whichever test decides them."""
+        is_profile = not isinstance(
+            self.answerer.release.mechanism.answering, sparse_vector.Parameters
+        )
+        self.words.clear()
+        for draw in draws:
+            if is_profile:
+                self.words.append(HIT if draw.hit else STABLE)
+            if draw.hit and coin:
+                self.words.append(draw.coin << 63)
+        self.query_noise.prescribe(NOISE_OF_HIT if draw.hit else NOISE_OF_NONE for draw in draws)
+        self.threshold_noise.prescribe(draw.threshold_noise for draw in draws if draw.hit)
 
     def ask(self, batch: list[Asked]) -> list[Given] | None:
         """Return what a batch is given; None where its commit failed."""
@@ -77,34 +150,33 @@ class Process:
             return [given_of(decision) for decision in self.answerer.answer_batch(queries)]
         except LedgerUnavailableError:
             return None
+        except InvariantError:
+            return STOPPED
 
 
 class Answering(RuleBasedStateMachine):
     """Two processes and a model of their one release."""
+
+    terms: ClassVar[st.SearchStrategy[Terms]] = TERMS
 
     def __init__(self) -> None:
         """Make a folder; the release is opened by the first rule."""
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="conclave-answering-"))
 
-    @initialize(
-        cutoff=st.integers(1, 3),
-        limit=st.integers(1, 7),
-        after=SEQUELS,
-        on_cutoff=SEQUELS,
-        coin=st.booleans(),
-    )
-    def open(self, cutoff: int, limit: int, after: Phase, on_cutoff: Phase, *, coin: bool) -> None:
+    @initialize(terms=st.runner().flatmap(lambda machine: machine.terms))
+    def open(self, terms: Terms) -> None:
         """Open the release and start both processes."""
-        self.model = Model(cutoff, limit, after, on_cutoff, coin)
+        self.model = Model(terms)
         changes = {
-            "answers__cutoff": str(cutoff),
-            "answers__queries": str(limit),
-            "answers__after": SETTING_OF[after],
-            "answers__on_cutoff": SETTING_OF[on_cutoff],
-            "answers__unstable": "coin" if coin else "abstain",
+            "answers__cutoff": str(terms.cutoff),
+            "answers__queries": str(terms.limit),
+            "answers__after": SETTING_OF[terms.after],
+            "answers__on_cutoff": SETTING_OF[terms.on_cutoff],
+            "answers__unstable": "coin" if terms.coin else "abstain",
+            "privacy__calibration": "profile" if terms.test == "profile" else "svt",
         }
-        shutil.copy(template(tuple(changes.items())), self.folder / "conclave.db")
+        shutil.copy(template(tuple(changes.items()), terms.test), self.folder / "conclave.db")
         self.release = SmallRelease(self.folder, changes)
         self.processes = [Process(self.release), Process(self.release)]
 
@@ -118,17 +190,22 @@ class Answering(RuleBasedStateMachine):
     ) -> None:
         """Ask one process a batch, and compare what each query is given."""
         process = self.processes[which]
-        process.words[:] = self._words(draws)
+        process.prescribe(draws, coin=self.model.terms.coin)
         process.ledger.faults = list(faults)  # type: ignore[arg-type]  # drawn from the faults
         expected = self._expect(process, batch, draws, list(faults))
         assert process.ask(batch) == expected
         process.ledger.faults = []
+        if expected == STOPPED:
+            self.restart(which)
 
     @rule(which=PROCESSES)
     def restart(self, which: int) -> None:
         """Start a process anew: what it drew and did not commit is forgotten, unseen."""
         self.processes[which].ledger.close()
-        self.processes[which] = Process(self.release)
+        process = self.processes[which] = Process(self.release)
+        noises = self.model.threshold_noises
+        if self.model.phase == "ensemble" and noises:
+            assert process.answerer.release.private_threshold_noise == noises[max(noises)]
 
     @precondition(lambda self: self.model.phase == "classifier")
     @rule(which=PROCESSES)
@@ -148,8 +225,21 @@ class Answering(RuleBasedStateMachine):
         recorded = list(ledger.answers_after(0))
         assert [answer.query_id for answer in recorded] == list(range(1, state.answered + 1))
         assert [(answer.label, answer.stable) for answer in recorded] == [
-            (label, stable) for _, label, stable in self.model.answers
+            (answer.label, answer.stable) for answer in self.model.answers
         ]
+
+    @invariant()
+    def the_threshold_has_the_noise_of_each_epoch(self) -> None:
+        """Beside that of the opening, one noise a commit with a hit, and only where refreshed."""
+        ledger = self.processes[0].ledger
+        state = ledger.read_state()
+        names = {name for name in state.private_digests if name.startswith("threshold-noise-")}
+        kept = {threshold_noise_name(hits) for hits in self.model.threshold_noises}
+        assert names - {threshold_noise_name(0)} == kept
+        for hits, noise in self.model.threshold_noises.items():
+            assert read_threshold_noise(ledger, hits) == noise
+        if self.model.is_refreshed:
+            assert state.refreshed_at == max(self.model.threshold_noises, default=None)
 
     def teardown(self) -> None:
         """Verify the whole ledger, and that a last start finds the same phase."""
@@ -165,21 +255,16 @@ class Answering(RuleBasedStateMachine):
             last.ledger.close()
         shutil.rmtree(self.folder)
 
-    def _words(self, draws: list[Draw]) -> list[int]:
-        words: list[int] = []
-        for draw in draws:
-            words.append(HIT if draw.hit else STABLE)
-            if draw.hit and self.model.coin:
-                words.append(draw.coin << 63)
-        return words
-
     def _expect(
         self, process: Process, batch: list[Asked], draws: list[Draw], faults: list[str | None]
     ) -> list[Given] | None:
         """Let the model answer, commit by commit; None where one of them fails."""
         if process.undelivered:
             trial = self.model.copy()
-            trial.take_up(process.undelivered)
+            try:
+                trial.take_up(process.undelivered)
+            except EpochEndedError:
+                return STOPPED
             if not self._commit(process, trial, faults):
                 return None
         trial = self.model.copy()
@@ -189,11 +274,21 @@ class Answering(RuleBasedStateMachine):
     def _commit(self, process: Process, trial: Model, faults: list[str | None]) -> bool:
         """Make a trial the model unless its commit is refused; say whether it is learnt of."""
         fault = faults.pop(0) if faults else None
-        process.undelivered = trial.answers[len(self.model.answers) :] if fault else []
+        answered_before = len(self.model.answers)
+        trial.keep_threshold_noise(answered_before=answered_before)
+        process.undelivered = trial.answers[answered_before:] if fault else []
         if fault != "refused":
             self.model = trial
         return fault is None
 
 
+class Epochs(Answering):
+    """The same where every hit draws another noise of the threshold."""
+
+    terms = TERMS_OF_EPOCHS
+
+
 TestAnswering = Answering.TestCase
 TestAnswering.settings = settings(max_examples=30, stateful_step_count=18, deadline=None)
+TestEpochs = Epochs.TestCase
+TestEpochs.settings = settings(max_examples=40, stateful_step_count=18, deadline=None)
