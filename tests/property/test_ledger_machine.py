@@ -7,6 +7,7 @@ process and a transaction that its caller abandons come in between.
 
 from __future__ import annotations
 
+import copy
 import shutil
 import tempfile
 from fractions import Fraction
@@ -32,6 +33,8 @@ from app.ledger.events import (
     ReleaseHalted,
     ShareCharged,
     ShareReserved,
+    ThresholdRefreshed,
+    threshold_noise_name,
 )
 from app.ledger.store import RELEASE_SECRET, Ledger, RecordedAnswer, open_ledger
 from app.ledger.verify import verify
@@ -65,6 +68,8 @@ class Model:
         self.keys: dict[bytes, bytes] = {}
         self.private: dict[str, bytes] = {}
         self.fitted = self.published = self.halted = False
+        self.ended_epoch: int | None = None
+        self.refreshed_at: int | None = None
         self.entry_count = 1
 
     @property
@@ -92,6 +97,8 @@ class Model:
     def may_answer(self, outcomes: list[tuple[int | None, bool]]) -> bool:
         """Whether these answers may be given, one after another."""
         unstable = self.unstable
+        if self.refreshed_at not in (None, unstable):
+            return False
         for count, (_, stable) in enumerate(outcomes, start=len(self.answers) + 1):
             if self.cutoff is not None and unstable >= self.cutoff:
                 return False
@@ -99,6 +106,18 @@ class Model:
                 return False
             unstable += not stable
         return self.fitted and not self.halted and bool(outcomes)
+
+    def answer(self, rows: list[RecordedAnswer]) -> None:
+        """Hold answers, and which epoch they ended."""
+        unstable = self.unstable
+        self.answers += [(row.vector, row.label, row.stable) for row in rows]
+        self.ended_epoch = unstable if self.unstable > unstable else None
+
+    def may_refresh(self, noise_after: int) -> bool:
+        """Whether the threshold's noise may change: right after the hits that end an epoch."""
+        ends = self.ended_epoch == (self.refreshed_at or 0)
+        has_noise = threshold_noise_name(0) in self.private
+        return ends and has_noise and noise_after == self.unstable
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -126,8 +145,11 @@ class LedgerMachine(RuleBasedStateMachine):
         queries=st.sampled_from([None, 1, 5, 12]),
         cutoff=st.sampled_from([None, 1, 2, 3]),
         serving=st.sampled_from([True, True, True, False]),
+        has_threshold=st.booleans(),
     )
-    def open_release(self, queries: int | None, cutoff: int | None, *, serving: bool) -> None:
+    def open_release(
+        self, queries: int | None, cutoff: int | None, *, serving: bool, has_threshold: bool
+    ) -> None:
         """Open the release, without any share or as far as its ensemble."""
         self.model = Model(queries=queries, cutoff=cutoff)
         self.model.private[RELEASE_SECRET] = b"s" * 32
@@ -137,7 +159,7 @@ class LedgerMachine(RuleBasedStateMachine):
             transaction.append(opened(queries=queries, cutoff=cutoff, private_digests=bound))
         if serving:
             self.charge("answers", 6)
-            self.fit(b"trees")
+            self.fit(b"trees", has_threshold=has_threshold)
 
     @rule(mechanism=MECHANISMS, tenths=TENTHS)
     def charge(self, mechanism: str, tenths: int) -> None:
@@ -154,18 +176,21 @@ class LedgerMachine(RuleBasedStateMachine):
         if self.append(event, allowed=self.model.may_reserve(mechanism, tenths)):
             self.model.reserved[mechanism] = tenths
 
-    @rule(body=st.binary(max_size=20))
-    def fit(self, body: bytes) -> None:
-        """Fit the ensemble, with a piece of private state."""
+    @rule(body=st.binary(max_size=20), has_threshold=st.booleans())
+    def fit(self, body: bytes, *, has_threshold: bool) -> None:
+        """Fit the ensemble, with a piece of private state and perhaps a threshold's noise."""
         allowed = not self.model.fitted and "answers" in self.model.charged
-        if self.append_private("ensemble", body, allowed=allowed):
+        pieces = {"ensemble": body}
+        if has_threshold:
+            pieces[threshold_noise_name(0)] = b"noise 0"
+        if self.append_private(pieces, allowed=allowed):
             self.model.fitted = True
 
     @rule(body=st.binary(max_size=20))
     def publish(self, body: bytes) -> None:
         """Publish a classifier, with a piece of private state."""
         allowed = not self.model.published and "classifier" in self.model.charged
-        if self.append_private("classifier-draw", body, allowed=allowed):
+        if self.append_private({"classifier-draw": body}, allowed=allowed):
             self.model.published = True
 
     @precondition(lambda self: self.model.fitted)
@@ -186,9 +211,39 @@ class LedgerMachine(RuleBasedStateMachine):
                 transaction.record_key(self.key(rows[0].vector), rows[0].vector_digest)
 
         if self.commit(write, allowed=allowed, entry_count=1):
-            self.model.answers += [(row.vector, row.label, row.stable) for row in rows]
+            self.model.answer(rows)
             if keyed:
                 self.model.keys[self.key(rows[0].vector)] = rows[0].vector_digest
+
+    @precondition(lambda self: threshold_noise_name(0) in self.model.private)
+    @rule(outcomes=st.lists(OUTCOMES, min_size=1, max_size=3), off=st.sampled_from([0, 0, 0, 1]))
+    def answer_and_refresh(self, outcomes: list[tuple[int | None, bool]], off: int) -> None:
+        """Give answers and, in the same transaction, the noise after their hits."""
+        rows = self.rows(outcomes)
+        trial = copy.deepcopy(self.model)
+        allowed = trial.may_answer(outcomes)
+        trial.answer(rows)
+        noise_after = trial.unstable + off
+        allowed = allowed and trial.may_refresh(noise_after)
+
+        def write(transaction: Transaction) -> None:
+            transaction.record_answers(rows)
+            self.put_threshold_noise(transaction, noise_after)
+
+        if self.commit(write, allowed=allowed, entry_count=2):
+            self.model.answer(rows)
+            self.adopt_threshold_noise(noise_after)
+
+    @rule(off=st.sampled_from([0, 0, 1]))
+    def refresh(self, off: int) -> None:
+        """Change the threshold's noise in a transaction of its own."""
+        noise_after = self.model.unstable + off
+
+        def write(transaction: Transaction) -> None:
+            self.put_threshold_noise(transaction, noise_after)
+
+        if self.commit(write, allowed=self.model.may_refresh(noise_after), entry_count=1):
+            self.adopt_threshold_noise(noise_after)
 
     @precondition(lambda self: self.model.answers)
     @rule(number=st.integers(0, 3))
@@ -255,6 +310,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert (state.ensemble is not None) == model.fitted
         assert (state.classifier is not None) == model.published
         assert (state.halted is not None) == model.halted
+        assert (state.ended_epoch, state.refreshed_at) == (model.ended_epoch, model.refreshed_at)
         self.reads_what_the_model_holds()
 
     def reads_what_the_model_holds(self) -> None:
@@ -262,7 +318,8 @@ class LedgerMachine(RuleBasedStateMachine):
         found = [(row.vector, row.label, row.stable) for row in self.ledger.answers_after(0)]
         assert found == self.model.answers
         assert dict(self.ledger.keys()) == self.model.keys
-        for name in (RELEASE_SECRET, "ensemble", "classifier-draw", "abandoned"):
+        noises = [threshold_noise_name(count) for count in range(self.model.unstable + 2)]
+        for name in (RELEASE_SECRET, "ensemble", "classifier-draw", "abandoned", *noises):
             assert self.ledger.private(name) == self.model.private.get(name)
 
     def append(self, event: LedgerEvent, *, allowed: bool) -> bool:
@@ -273,20 +330,31 @@ class LedgerMachine(RuleBasedStateMachine):
 
         return self.commit(write, allowed=allowed, entry_count=1)
 
-    def append_private(self, name: str, body: bytes, *, allowed: bool) -> bool:
-        """Put a piece of private state, and the event that binds it."""
+    def append_private(self, pieces: dict[str, bytes], *, allowed: bool) -> bool:
+        """Put pieces of private state, and the event that binds them."""
 
         def write(transaction: Transaction) -> None:
-            bound = {name: transaction.put_private(name, body)}
-            if name == "ensemble":
+            bound = {name: transaction.put_private(name, body) for name, body in pieces.items()}
+            if "ensemble" in pieces:
                 transaction.append(EnsembleFitted(size=3, private_digests=bound))
             else:
                 transaction.append(ClassifierPublished(classifier="{}", private_digests=bound))
 
         committed = self.commit(write, allowed=allowed, entry_count=1)
         if committed:
-            self.model.private[name] = body
+            self.model.private |= pieces
         return committed
+
+    def put_threshold_noise(self, transaction: Transaction, noise_after: int) -> None:
+        """Put a threshold's noise, and the event that binds it."""
+        name = threshold_noise_name(noise_after)
+        bound = {name: transaction.put_private(name, b"noise %d" % noise_after)}
+        transaction.append(ThresholdRefreshed(private_digests=bound))
+
+    def adopt_threshold_noise(self, noise_after: int) -> None:
+        """Let the model hold a threshold's noise that was committed."""
+        self.model.ended_epoch, self.model.refreshed_at = None, noise_after
+        self.model.private[threshold_noise_name(noise_after)] = b"noise %d" % noise_after
 
     def commit(
         self, write: Callable[[Transaction], None], *, allowed: bool, entry_count: int
@@ -300,6 +368,8 @@ class LedgerMachine(RuleBasedStateMachine):
             return False
         assert allowed
         self.model.entry_count += entry_count
+        if entry_count:
+            self.model.ended_epoch = None
         return True
 
     def rows(self, outcomes: list[tuple[int | None, bool]]) -> list[RecordedAnswer]:
