@@ -67,6 +67,7 @@ class Settings(Section):
         rules.check_data(self.data)
         rules.check_privacy(self.privacy)
         rules.check_answers(self.answers, self.privacy)
+        rules.check_scores(self.answers, self.privacy, self.data)
         rules.check_learner("learner", self.learner)
         rules.check_learner("student", self.student)
         rules.check_tests("hypotheses", self.hypotheses, self.hypotheses.tests, self.data)

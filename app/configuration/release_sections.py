@@ -126,6 +126,18 @@ class AnswersSettings(Section):
     ] = "abstain"
     after: Annotated[Successor, Field(description="What follows query m.")] = "classifier"
     on_cutoff: Annotated[Successor, Field(description="What follows unstable answer T.")] = "halt"
+    output: Annotated[
+        Literal["label", "score"],
+        Field(
+            description="What a query gets: a label, or the bin of the probability of the second "
+            "of two classes, with its label."
+        ),
+    ] = "label"
+    precision: Annotated[
+        Whole,
+        Unit("bins"),
+        Field(ge=2, le=1000, description="Equal bins of a score; a query may ask for others."),
+    ] = 10
     alpha: Annotated[
         Number,
         Unit("error rate"),

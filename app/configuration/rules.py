@@ -178,6 +178,22 @@ def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
             )
 
 
+def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataSettings) -> None:
+    """Scores are of two classes, and an ensemble's tests of stability release them."""
+    if answers.output == "label":
+        if "precision" in answers.model_fields_set:
+            raise ConfigurationError("answers.precision", 'is for answers.output = "score"')
+        return
+    for holds, needed in (
+        (len(data.classes) == len(("no", "yes")), "two data.classes"),
+        (answers.mechanism == "stability", 'answers.mechanism = "stability"'),
+        (privacy.calibration != "paper", 'privacy.calibration = "profile" or "svt"'),
+        (privacy.shares.answers > 0, "privacy.shares.answers above 0"),
+    ):
+        if not holds:
+            raise ConfigurationError("answers.output", f'"score" needs {needed}')
+
+
 def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> None:
     """A chunk is given a rule or an estimator, and so is a student.
 

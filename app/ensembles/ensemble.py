@@ -35,6 +35,27 @@ class Ensemble(Protocol):
         """
         ...
 
+    @property
+    def is_scored(self) -> bool:
+        """Whether every vote has a score too."""
+        ...
+
+    def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return every model's score of every query: its share of the second class.
+
+        Args:
+            values: encoded queries, shape ``(B, d)``.
+
+        Returns:
+            ``private_scores`` of shape ``(B, k)``; what is not in [0, 1], a NaN
+            too, stands for 0.  A function of the models and of the queries.
+
+        Raises:
+            InvariantError: the ensemble was fitted for votes only.
+
+        """
+        ...
+
     def to_bytes(self) -> bytes:
         """Return the fitted models as private state."""
         ...

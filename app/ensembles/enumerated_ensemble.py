@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from app.errors import LedgerCorruptError, invariant
+from app.errors import InvariantError, LedgerCorruptError, invariant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from app.hypotheses.hypothesis_list import Encoded, HypothesisList
 
 _MAGIC = b"CEL1"
+# Scores of both sides follow the places.
+_MAGIC_SCORED = b"CEL2"
 _HEADER = struct.Struct("<4sHHII")
 _CELL = np.dtype("<u4")
+_SCORE = np.dtype("<f8")
+_SIDES = 2
 # Labels of models held at once, one or two bytes each.
 LABELS_PER_BLOCK = 1 << 22
 
@@ -33,11 +37,24 @@ class EnumeratedEnsemble:
         hypotheses: the public list, N of them.
         places: int, shape ``(k, g)``: for each vote its g hypotheses, whose
             plurality it is.  ``N + c`` stands for the constant of class c.
+        private_side_scores: by the class that each of them predicts, in [0, 1], shape
+            ``(k, g, 2)``; None where only votes are asked for.
 
     """
 
-    def __init__(self, hypotheses: HypothesisList, places: NDArray[np.integer]) -> None:
+    def __init__(
+        self,
+        hypotheses: HypothesisList,
+        places: NDArray[np.integer],
+        *,
+        private_side_scores: NDArray[np.float64] | None = None,
+    ) -> None:
         """Take the hypotheses out of the list, unless the list is the shorter one."""
+        self._side_scores = private_side_scores
+        invariant(
+            private_side_scores is None or private_side_scores.shape == (*places.shape, _SIDES),
+            "every hypothesis of a vote has a score on either side",
+        )
         self._class_count = hypotheses.class_count
         bound = len(hypotheses) + self._class_count
         invariant(bool(np.all((places >= 0) & (places < bound))), "a place lies in the list")
@@ -62,6 +79,28 @@ class EnumeratedEnsemble:
         """Number of labels, L."""
         return self._class_count
 
+    @property
+    def is_scored(self) -> bool:
+        """Whether every vote has a score too."""
+        return self._side_scores is not None
+
+    def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``private_scores`` of encoded queries ``(B, d)``, shape ``(B, k)``.
+
+        A vote's score is the mean over its hypotheses.
+        """
+        if self._side_scores is None:
+            raise InvariantError("these hypotheses were chosen for votes only")
+        encoded = self._list.encode(values)
+        scores = np.empty((len(values), self.size))
+        step = max(1, LABELS_PER_BLOCK // (len(self._evaluated) + len(self._rows)))
+        sides = self._side_scores.reshape(-1, _SIDES)
+        for start in range(0, len(values), step):
+            block = slice(start, start + step)
+            each = np.take_along_axis(sides, self._labels(encoded[block]).astype(np.intp), axis=1)
+            scores[block] = each.reshape(*self._places.shape, -1).mean(axis=1).T
+        return scores
+
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return ``private_vote_count`` of encoded queries ``(B, d)``, shape ``(B, L)``."""
         encoded = self._list.encode(values)
@@ -75,11 +114,13 @@ class EnumeratedEnsemble:
         return counts
 
     def to_bytes(self) -> bytes:
-        """Return a header and the places, little-endian."""
+        """Return a header, the places and the scores, if there are any; little-endian."""
+        scores = b"" if self._side_scores is None else self._side_scores.astype(_SCORE).tobytes()
+        magic = _MAGIC_SCORED if self.is_scored else _MAGIC
         header = _HEADER.pack(
-            _MAGIC, self._class_count, self._places.shape[1], self.size, self._list_size
+            magic, self._class_count, self._places.shape[1], self.size, self._list_size
         )
-        return header + self._places.tobytes()
+        return header + self._places.tobytes() + scores
 
     @classmethod
     def from_bytes(cls, hypotheses: HypothesisList, body: bytes) -> Self:
@@ -89,25 +130,34 @@ class EnumeratedEnsemble:
             LedgerCorruptError: the body is no ensemble over this list.
 
         """
-        if len(body) < _HEADER.size or not body.startswith(_MAGIC):
+        if len(body) < _HEADER.size or not body.startswith((_MAGIC, _MAGIC_SCORED)):
             raise LedgerCorruptError("stored places do not start as stored places do")
-        _, class_count, width, size, list_size = _HEADER.unpack_from(body)
+        magic, class_count, width, size, list_size = _HEADER.unpack_from(body)
         if (class_count, list_size) != (hypotheses.class_count, len(hypotheses)):
             raise LedgerCorruptError("stored places are those of another list")
-        if len(body) != _HEADER.size + size * width * _CELL.itemsize or width == 0:
+        scores_at = _HEADER.size + size * width * _CELL.itemsize
+        score_count = size * width * _SIDES if magic == _MAGIC_SCORED else 0
+        if len(body) != scores_at + score_count * _SCORE.itemsize or width == 0:
             raise LedgerCorruptError("stored places have another length than they say")
-        places = np.frombuffer(body, dtype=_CELL, offset=_HEADER.size).reshape(size, width)
+        places = np.frombuffer(body[_HEADER.size : scores_at], dtype=_CELL).reshape(size, width)
+        scores = np.frombuffer(body, dtype=_SCORE, offset=scores_at).astype(np.float64)
         if places.size and int(places.max()) >= list_size + class_count:
             raise LedgerCorruptError("stored places lie outside the list")
-        return cls(hypotheses, places)
+        side_scores = scores.reshape(size, width, _SIDES) if score_count else None
+        return cls(hypotheses, places, private_side_scores=side_scores)
 
-    def _votes(self, encoded: Encoded) -> NDArray[np.integer]:
-        """Return each vote's label on each query, ties to the smallest, shape ``(k, B)``."""
+    def _labels(self, encoded: Encoded) -> NDArray[np.integer]:
+        """Return each place's label on each query, shape ``(k * g, B)``."""
         listed = self._evaluated.predict(encoded)
         constants = np.repeat(
             np.arange(self._class_count, dtype=listed.dtype)[:, np.newaxis], len(encoded), axis=1
         )
         labels: NDArray[np.integer] = np.concatenate([listed, constants])[self._rows]
+        return labels
+
+    def _votes(self, encoded: Encoded) -> NDArray[np.integer]:
+        """Return each vote's label on each query, ties to the smallest, shape ``(k, B)``."""
+        labels = self._labels(encoded)
         vote_width = self._places.shape[1]
         if vote_width == 1:
             return labels

@@ -36,6 +36,7 @@ def fit_enumerated(
     offsets: NDArray[np.int64],
     hypothesis_class: EnumeratedClass,
     secret: bytes,
+    scored: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> EnumeratedEnsemble:
     """Fit one learner per chunk.
@@ -50,6 +51,8 @@ def fit_enumerated(
         offsets: where each chunk starts, shape ``(k + 1,)``.
         hypothesis_class: the public class that every learner searches.
         secret: the release's secret, from which chunk seeds derive.
+        scored: whether votes get scores, from the rows of their own chunk; a constant
+            scores its label.
         progress: told the chunks done and their number.
 
     Returns:
@@ -59,14 +62,49 @@ def fit_enumerated(
     chooser = _Chooser(rule, hypothesis_class.hypotheses)
     chunk_count = len(offsets) - 1
     places = np.empty((chunk_count, chooser.vote_width), dtype=np.int64)
+    scores = np.zeros((chunk_count, chooser.vote_width, 2)) if scored else None
     for index in range(chunk_count):
         rows = slice(int(offsets[index]), int(offsets[index + 1]))
         places[index] = _fit_or_constant(
             chooser, encoded[rows], labels[rows], chunk_seed(secret, index)
         )
+        if scores is not None:
+            scores[index] = side_scores(
+                hypothesis_class.hypotheses, places[index], encoded[rows], labels[rows]
+            )
         if progress is not None:
             progress(index + 1, chunk_count)
-    return EnumeratedEnsemble(hypothesis_class.hypotheses, places)
+    return EnumeratedEnsemble(hypothesis_class.hypotheses, places, private_side_scores=scores)
+
+
+def side_scores(
+    hypotheses: HypothesisList,
+    places: NDArray[np.int64],
+    encoded: Encoded,
+    labels: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return the share of class 1 among a chunk's rows on each side of its hypotheses.
+
+    Args:
+        hypotheses: the public list, N of them, of two classes.
+        places: shape ``(g,)``, all in the list or all the same constant.
+        encoded: the chunk's rows.
+        labels: of the rows, shape ``(m,)``.
+
+    Returns:
+        Shape ``(g, 2)``, by the class that a hypothesis predicts; a side without a
+        row, and both of a constant, have the class's own 0 or 1.
+
+    """
+    scores = np.tile([0.0, 1.0], (len(places), 1))
+    if places[0] >= len(hypotheses):
+        return scores
+    predicted = hypotheses.take(places).predict(encoded)
+    for side in (0, 1):
+        rows = np.count_nonzero(predicted == side, axis=1)
+        ones = np.count_nonzero((predicted == side) & (labels == 1), axis=1)
+        scores[:, side] = np.where(rows > 0, ones / np.maximum(rows, 1), side)
+    return scores
 
 
 def fit_hypothesis(

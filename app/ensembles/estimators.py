@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from app.hypotheses.public_columns import PublicColumn
 
 FALLBACK_LABEL = 0
+_SECOND_CLASS = 1
 # What the ledger takes as one private piece, less room for what is stored beside the
 # models.  Each chunk has its part, so that no chunk's rows decide whether all fit.
 ENSEMBLE_BYTES_MAX = 850_000_000
@@ -103,6 +104,16 @@ class EstimatorEnsemble:
         for model in self._models:
             counts[positions, _votes(model, rows, self._class_count, self._fallback)] += 1
         return counts
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether every vote has a score too: estimators are asked for probabilities."""
+        return self._class_count == len(("no", "yes"))
+
+    def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``private_scores`` of encoded queries ``(B, d)``, shape ``(B, k)``."""
+        rows = encode_columns(self._columns, values)
+        return np.stack([_scores(model, rows) for model in self._models], axis=1)
 
     def to_bytes(self) -> bytes:
         """Return the fitted models as private state, each on its own."""
@@ -296,6 +307,36 @@ def _predicted(
     invariant(predicted.shape == (len(rows),), "a classifier gives one label a row")
     known = np.isin(predicted, np.arange(class_count))
     return np.where(known, predicted, fallback).astype(np.int64)
+
+
+def _scores(model: Model, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return one model's scores, shape ``(B,)``; a failure moves its own query only."""
+    if isinstance(model, int):
+        return np.full(len(rows), float(model == _SECOND_CLASS))
+    together = fitted_or_none(partial(_probabilities, model, rows))
+    if together is not None:
+        return together
+    alone = [
+        fitted_or_none(partial(_probabilities, model, rows[index : index + 1]))
+        for index in range(len(rows))
+    ]
+    return np.array([0.0 if score is None else float(score[0]) for score in alone])
+
+
+def _probabilities(model: Classifier, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what a classifier gives the second class, by its value; 0 where it knows none.
+
+    One without probabilities scores 1 where it predicts the second class, and 0 elsewhere.
+    """
+    predict_proba = getattr(model, "predict_proba", None)
+    if predict_proba is None:
+        return (np.asarray(model.predict(rows)) == _SECOND_CLASS).astype(np.float64)
+    given = np.asarray(predict_proba(rows), dtype=np.float64)
+    known = np.asarray(getattr(model, "classes_", ()))
+    invariant(given.shape == (len(rows), len(known)), "a classifier gives a row of its classes")
+    column = np.flatnonzero(known == _SECOND_CLASS)
+    probabilities: NDArray[np.float64] = given[:, column].sum(axis=1)
+    return probabilities
 
 
 def _is_classifier_type(found: type) -> bool:

@@ -13,7 +13,7 @@ from app.ensembles.packed_trees import PACKED_TESTS_MAX
 from app.ensembles.rules import DEFAULT_RULE
 from app.ensembles.tree_ensemble import TreeEnsemble
 from app.ensembles.tree_learners import fit_trees
-from app.errors import ConfigurationError, invariant
+from app.errors import ConfigurationError, LedgerCorruptError, invariant
 from app.hypotheses.enumerated_class import EnumeratedClass
 from app.hypotheses.threshold_class import ThresholdClass
 from app.hypotheses.tree_class import TreeClass
@@ -40,6 +40,8 @@ class Learner:
         estimator: import path of a scikit-learn classifier, or None.
         params: keyword arguments of the estimator.
         columns: public encoding of the features for an estimator.
+        scored: whether every learner is asked for scores of the second of two
+            classes, beside its votes.
 
     """
 
@@ -48,6 +50,7 @@ class Learner:
     estimator: str | None = None
     params: Mapping[str, object] = field(default_factory=dict)
     columns: Sequence[PublicColumn] = ()
+    scored: bool = False
 
 
 def fit_ensemble(
@@ -112,6 +115,13 @@ def read_ensemble_bytes(learner: Learner, body: bytes) -> Ensemble:
         LedgerCorruptError: the bytes are not those of such an ensemble.
 
     """
+    found = _read(learner, body)
+    if learner.scored and not found.is_scored:
+        raise LedgerCorruptError("the stored ensemble has no scores")
+    return found
+
+
+def _read(learner: Learner, body: bytes) -> Ensemble:
     if learner.estimator is None:
         searched = learner.hypothesis_class
         if isinstance(searched, EnumeratedClass):
@@ -166,6 +176,7 @@ def _fit_rule(
             offsets=offsets,
             hypothesis_class=searched,
             secret=secret,
+            scored=learner.scored,
             progress=progress,
         )
     tree_class = searched_by_trees(searched)
@@ -176,6 +187,7 @@ def _fit_rule(
         offsets=offsets,
         hypothesis_class=tree_class,
         secret=secret,
+        scored=learner.scored,
         progress=progress,
     )
     return TreeEnsemble(tree_class.tests, packed)

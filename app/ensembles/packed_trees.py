@@ -13,14 +13,18 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from app.errors import LedgerCorruptError, invariant
+from app.ensembles.leaf_scores import PLACES_MAX, reached_leaves
+from app.errors import InvariantError, LedgerCorruptError, invariant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MAGIC = b"CPT1"
+# Leaves with scores follow the cells.
+_MAGIC_SCORED = b"CPT2"
 _HEADER = struct.Struct("<4sBHHI")
 _CELL = np.dtype("<u2")
+_SCORE = np.dtype("<f8")
 # Which tests a tree uses is private: more of them must be refused before it is fitted.
 PACKED_TESTS_MAX = 1 << 16
 BYTE_QUERIES = 8
@@ -38,6 +42,8 @@ class PackedTrees:
         depth: levels of tests.
         class_count: number of labels.
         trees_per_vote: trees whose plurality is one vote.
+        private_leaf_scores: of every leaf of every tree, in [0, 1], shape
+            ``(k * trees_per_vote, 2**depth)``; None where only votes are asked for.
 
     """
 
@@ -48,12 +54,19 @@ class PackedTrees:
         depth: int,
         class_count: int,
         trees_per_vote: int = 1,
+        private_leaf_scores: NDArray[np.float64] | None = None,
     ) -> None:
         """Lay the nodes out one array a node, and the leaves as masks of label bits."""
         node_count = (1 << depth) - 1
         invariant(trees.shape[1] == 2 * node_count + 1, "a packed tree has its nodes and leaves")
         invariant(len(trees) % trees_per_vote == 0, "every vote has its trees")
         invariant(trees_per_vote < 1 << 8, "the trees of a vote are counted in a byte")
+        scored = private_leaf_scores is None or private_leaf_scores.shape == (
+            len(trees),
+            node_count + 1,
+        )
+        invariant(scored, "every leaf has its score")
+        self._leaf_scores = private_leaf_scores
         self.depth = depth
         self.class_count = class_count
         self.trees_per_vote = trees_per_vote
@@ -91,12 +104,42 @@ class PackedTrees:
             counts[block] = self._block_votes(bits[block])
         return counts
 
+    @property
+    def is_scored(self) -> bool:
+        """Whether the leaves have scores."""
+        return self._leaf_scores is not None
+
+    def scores(self, bits: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """Return each vote's score on each query: the mean over its trees.
+
+        Args:
+            bits: outcomes of the tests, shape ``(B, t)``.
+
+        Returns:
+            Shape ``(B, k)``, in [0, 1].
+
+        """
+        if self._leaf_scores is None:
+            raise InvariantError("these trees were fitted for votes only")
+        scores = np.empty((len(bits), self.size))
+        step = max(1, PLACES_MAX // len(self._cells))
+        nodes = self._cells[:, : (1 << self.depth) - 1]
+        for start in range(0, len(bits), step):
+            block = slice(start, start + step)
+            leaves = reached_leaves(nodes, bits[block], depth=self.depth)
+            trees = np.take_along_axis(self._leaf_scores, leaves, axis=1)
+            grouped = trees.reshape(self.size, self.trees_per_vote, -1)
+            scores[block] = grouped.mean(axis=1).T
+        return scores
+
     def to_bytes(self) -> bytes:
-        """Return a header and the cells, little-endian."""
+        """Return a header, the cells and the scores, if there are any; little-endian."""
+        scores = b"" if self._leaf_scores is None else self._leaf_scores.astype(_SCORE).tobytes()
+        magic = _MAGIC_SCORED if self.is_scored else _MAGIC
         header = _HEADER.pack(
-            _MAGIC, self.depth, self.class_count, self.trees_per_vote, len(self._cells)
+            magic, self.depth, self.class_count, self.trees_per_vote, len(self._cells)
         )
-        return header + self._cells.tobytes()
+        return header + self._cells.tobytes() + scores
 
     @classmethod
     def from_bytes(cls, body: bytes) -> Self:
@@ -106,14 +149,23 @@ class PackedTrees:
             LedgerCorruptError: the body is not what :meth:`to_bytes` returns.
 
         """
-        if len(body) < _HEADER.size or not body.startswith(_MAGIC):
+        if len(body) < _HEADER.size or not body.startswith((_MAGIC, _MAGIC_SCORED)):
             raise LedgerCorruptError("stored trees do not start as stored trees do")
-        _, depth, class_count, trees_per_vote, tree_count = _HEADER.unpack_from(body)
-        width = (2 << depth) - 1
-        if len(body) != _HEADER.size + tree_count * width * _CELL.itemsize:
+        magic, depth, class_count, trees_per_vote, tree_count = _HEADER.unpack_from(body)
+        shape, leaves = (tree_count, (2 << depth) - 1), (tree_count, 1 << depth)
+        scores_at = _HEADER.size + shape[0] * shape[1] * _CELL.itemsize
+        score_count = leaves[0] * leaves[1] if magic == _MAGIC_SCORED else 0
+        if len(body) != scores_at + score_count * _SCORE.itemsize:
             raise LedgerCorruptError("stored trees have another length than they say")
-        cells = np.frombuffer(body, dtype=_CELL, offset=_HEADER.size).reshape(tree_count, width)
-        return cls(cells, depth=depth, class_count=class_count, trees_per_vote=trees_per_vote)
+        cells = np.frombuffer(body[_HEADER.size : scores_at], dtype=_CELL).reshape(shape)
+        scores = np.frombuffer(body, dtype=_SCORE, offset=scores_at).astype(np.float64)
+        return cls(
+            cells,
+            depth=depth,
+            class_count=class_count,
+            trees_per_vote=trees_per_vote,
+            private_leaf_scores=scores.reshape(leaves) if score_count else None,
+        )
 
     def _block_votes(self, bits: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Count the votes on at most 64 queries, shape ``(B, L)``."""

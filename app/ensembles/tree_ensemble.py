@@ -41,9 +41,18 @@ class TreeEnsemble:
         """Number of labels, L."""
         return self._packed.class_count
 
+    @property
+    def is_scored(self) -> bool:
+        """Whether every vote has a score too."""
+        return self._packed.is_scored
+
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return ``private_vote_count`` of encoded queries ``(B, d)``, shape ``(B, L)``."""
         return self._packed.vote_counts(self._tests.evaluate(values))
+
+    def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``private_scores`` of encoded queries ``(B, d)``, shape ``(B, k)``."""
+        return self._packed.scores(self._tests.evaluate(values))
 
     def to_bytes(self) -> bytes:
         """Return the trees as private state."""

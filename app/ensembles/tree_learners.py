@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from app.ensembles import canonical, halving
+from app.ensembles.leaf_scores import leaf_scores
 from app.ensembles.learner_seeds import chunk_seed, generator
 from app.ensembles.packed_trees import PackedTrees
 from app.ensembles.rules import (
@@ -46,6 +47,7 @@ def fit_trees(
     offsets: NDArray[np.int64],
     hypothesis_class: TreeClass | ThresholdClass,
     secret: bytes,
+    scored: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> PackedTrees:
     """Fit one learner per chunk.
@@ -60,6 +62,8 @@ def fit_trees(
         offsets: where each chunk starts, shape ``(k + 1,)``.
         hypothesis_class: the public class that every learner searches.
         secret: the release's secret, from which chunk seeds derive.
+        scored: whether leaves get scores, from the rows of their own chunk; a
+            failure scores 0.
         progress: told the chunks done and their number.
 
     Returns:
@@ -73,11 +77,14 @@ def fit_trees(
     depth, chunk_count = hypothesis_class.depth, len(offsets) - 1
     trees_per_vote = halving.TREES_PER_VOTE if rule == "halving" else 1
     trees = np.empty((chunk_count, trees_per_vote, (2 << depth) - 1), dtype=np.int64)
+    scores = np.zeros((chunk_count, trees_per_vote, 1 << depth)) if scored else None
     for index in range(chunk_count):
         rows = slice(int(offsets[index]), int(offsets[index + 1]))
-        trees[index] = _fit_or_constant(
+        trees[index], fitted = _fit_or_constant(
             fit_chunk, bits[rows], labels[rows], chunk_seed(secret, index), depth
         )
+        if scores is not None and fitted:
+            scores[index] = leaf_scores(trees[index], bits[rows], labels[rows], depth=depth)
         if progress is not None:
             progress(index + 1, chunk_count)
     return PackedTrees(
@@ -85,6 +92,7 @@ def fit_trees(
         depth=depth,
         class_count=hypothesis_class.class_count,
         trees_per_vote=trees_per_vote,
+        private_leaf_scores=None if scores is None else scores.reshape(-1, 1 << depth),
     )
 
 
@@ -112,13 +120,13 @@ def _fit_or_constant(
     labels: NDArray[np.int64],
     seed: bytes,
     depth: int,
-) -> NDArray[np.int64]:
-    """Fit one chunk; a single label, no row and a failure give constant trees."""
+) -> tuple[NDArray[np.int64], bool]:
+    """Fit one chunk; a single label, no row and a failure, the one False, give constant trees."""
     label = label_without_learning(labels)
     if label is not None:
-        return _constant(label, depth)
+        return _constant(label, depth), True
     trees = fitted_or_none(partial(fit_chunk, bits, labels, seed))
-    return _constant(FALLBACK_LABEL, depth) if trees is None else trees
+    return (_constant(FALLBACK_LABEL, depth), False) if trees is None else (trees, True)
 
 
 def _constant(label: int, depth: int) -> NDArray[np.int64]:

@@ -17,8 +17,9 @@ from app.errors import ContainedError, IntegrityError, LedgerCorruptError, Unava
 from app.ledger.events import ThresholdRefreshed
 from app.ledger.store import RecordedAnswer
 from app.mechanisms import universal
-from app.mechanisms.subsample_aggregate import tally
+from app.mechanisms.soft_labels import ScoreBin
 from app.service.batch import Batch, Ticket
+from app.service.evaluate import private_tallies
 from app.service.padding import wait_for_multiple
 from app.service.private_state import put_pieces, threshold_noise_piece
 from app.service.replay_index import Recorded, ReplayIndex
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.ledger.store import Transaction
+    from app.mechanisms.soft_labels import PrivateBins
     from app.mechanisms.subsample_aggregate import Tally
     from app.mechanisms.universal import Phase
     from app.noise.source import NoiseSource
@@ -113,14 +115,18 @@ class QueryAnswerer:
         """Attach the keyed digests by which a query is found again."""
         digests = self.release.digests
         key = query.idempotency_key
+        precision = self.release.precision
+        if precision is not None and query.precision is not None:
+            precision = query.precision
         return Ticket(
             query=query,
-            vector_digest=digests.of_vector(replay_key(query.vector)),
+            vector_digest=digests.of_question(replay_key(query.vector), precision),
             key_digest=None if key is None else digests.of_key(key),
+            precision=precision,
         )
 
     def _replay(self, transaction: Transaction, tickets: Sequence[Ticket]) -> dict[bytes, Ticket]:
-        """Return the distinct vectors that no committed answer covers."""
+        """Return the distinct vectors, or vectors with precisions, that no answer covers."""
         self.observe(Step.REPLAY, Edge.BEFORE)
         # A key on a recorded vector has no entry, so the head does not tell of it.
         keys = {ticket.key_digest for ticket in tickets if ticket.key_digest is not None}
@@ -132,15 +138,16 @@ class QueryAnswerer:
         self.observe(Step.REPLAY, Edge.AFTER)
         return unknown
 
-    def _vote(self, unknown: dict[bytes, Ticket]) -> dict[bytes, Tally]:
+    def _vote(self, unknown: dict[bytes, Ticket]) -> dict[bytes, Tally | PrivateBins]:
         """Evaluate every model on every unknown vector."""
         self.observe(Step.VOTE, Edge.BEFORE)
-        private_values: dict[bytes, Tally] = {}
+        private_values: dict[bytes, Tally | PrivateBins] = {}
         if unknown and self.phase is universal.Phase.ENSEMBLE:
             started = time.monotonic()
             vectors = [ticket.query.vector for ticket in unknown.values()]
             values = encode(self.release.schema, vectors)
-            tallies = tally(self.release.ensemble.vote_counts(values))
+            precisions = [ticket.precision for ticket in unknown.values()]
+            tallies = private_tallies(self.release.ensemble, values, precisions)
             private_values = dict(zip(unknown, tallies, strict=True))
             wait_for_multiple(self._padding_seconds, started=started)
         self.observe(Step.VOTE, Edge.AFTER)
@@ -149,7 +156,7 @@ class QueryAnswerer:
     def _step(
         self,
         tickets: Sequence[Ticket],
-        private_values: dict[bytes, Tally],
+        private_values: dict[bytes, Tally | PrivateBins],
     ) -> tuple[Batch, list[Decision]]:
         self.observe(Step.STEP, Edge.BEFORE)
         batch = Batch(
@@ -167,18 +174,7 @@ class QueryAnswerer:
     def _append(self, transaction: Transaction, batch: Batch) -> None:
         """Put the batch's entry, answers and keys into the open transaction."""
         if batch.fresh:
-            transaction.record_answers(
-                [
-                    RecordedAnswer(
-                        query_id=fresh.recorded.query_id,
-                        vector_digest=fresh.ticket.vector_digest,
-                        vector=replay_key(fresh.ticket.query.vector),
-                        label=fresh.recorded.label,
-                        stable=fresh.recorded.stable,
-                    )
-                    for fresh in batch.fresh
-                ]
-            )
+            transaction.record_answers([_row(fresh) for fresh in batch.fresh])
             self._append_threshold(transaction, batch)
         for key_digest, vector_digest in batch.new_keys.items():
             transaction.record_key(key_digest, vector_digest)
@@ -231,7 +227,36 @@ class QueryAnswerer:
         for answer in self.release.ledger.answers_after(answered_before):
             if answer.query_id != wanted_id:
                 break
-            self.replays.add(answer.vector_digest, Recorded(wanted_id, answer.label, answer.stable))
+            self.replays.add(answer.vector_digest, _recorded(answer))
             wanted_id += 1
         if wanted_id <= answered:
             raise LedgerCorruptError(f"answer {wanted_id} is missing from the answers table")
+
+
+def _row(fresh: Fresh) -> RecordedAnswer:
+    """Return a fresh answer as the ledger keeps it."""
+    recorded, released = fresh.recorded, fresh.recorded.released_bin
+    labelled = RecordedAnswer(
+        query_id=recorded.query_id,
+        vector_digest=fresh.ticket.vector_digest,
+        vector=replay_key(fresh.ticket.query.vector),
+        label=recorded.label,
+        stable=recorded.stable,
+    )
+    if recorded.precision is None:
+        return labelled
+    return labelled._replace(
+        precision=recorded.precision,
+        bin_index=None if released is None else released.index,
+        bin_shifted=released is not None and released.shifted,
+        units=fresh.hit_count,
+    )
+
+
+def _recorded(answer: RecordedAnswer) -> Recorded:
+    """Return an answer that the ledger keeps as it is given again."""
+    precision, index = answer.precision, answer.bin_index
+    released = None
+    if precision is not None and index is not None:
+        released = ScoreBin(precision, index, shifted=bool(answer.bin_shifted))
+    return Recorded(answer.query_id, answer.label, answer.stable, precision, released)

@@ -17,6 +17,7 @@ from app.service.replay_index import Recorded, ReplayIndex, check_same_vector
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from app.mechanisms.soft_labels import PrivateBins
     from app.mechanisms.subsample_aggregate import Tally
     from app.mechanisms.universal import Parameters
     from app.noise.source import NoiseSource
@@ -30,11 +31,21 @@ EXHAUSTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A query with its keyed digests."""
+    """A query with its keyed digests.
+
+    Attributes:
+        query: as it came.
+        vector_digest: by which it is found again: of the vector, with scores of the
+            vector and the precision.
+        key_digest: of its idempotency key; None without one.
+        precision: bins of the score that it asks for; None for a label.
+
+    """
 
     query: Query
     vector_digest: bytes
     key_digest: bytes | None
+    precision: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +64,11 @@ class Fresh:
     recorded: Recorded
     drawn_in: State
     following: State
+
+    @property
+    def hit_count(self) -> int:
+        """Units of the cutoff that it used."""
+        return self.following.unstable_count - self.drawn_in.unstable_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +89,10 @@ class Batch:
         parameters: Parameters,
         state: State,
         replays: ReplayIndex,
-        private_values: Mapping[bytes, Tally],
+        private_values: Mapping[bytes, Tally | PrivateBins],
         noise: NoiseSource,
     ) -> None:
-        """Start from the committed state; ``private_values`` are votes by vector."""
+        """Start from the committed state; ``private_values`` are votes, or bins, by vector."""
         self.state = state
         self.fresh: list[Fresh] = []
         self.new_keys: dict[bytes, bytes] = {}
@@ -107,16 +123,17 @@ class Batch:
                 self._restore(fresh)
 
     def _restore(self, fresh: Fresh) -> None:
-        label, stable = fresh.recorded.label, fresh.recorded.stable
-        before = self.state
+        recorded, before = fresh.recorded, self.state
         same = self._epoch(before) == self._epoch(fresh.drawn_in)
         invariant(same, "an answer is recorded in the epoch that it was drawn in")
-        self.state = State(
-            before.answered_count + 1,
-            before.unstable_count + (not stable),
-            private_threshold_noise=fresh.following.private_threshold_noise,
+        self.state, outcome = universal.redo(
+            self._parameters,
+            before,
+            Outcome(recorded.label, recorded.stable, recorded.released_bin),
+            drawn=(fresh.drawn_in, fresh.following),
+            noise=self._noise,
         )
-        self._record(fresh.ticket, Outcome(label, stable), drawn_in=before)
+        self._record(fresh.ticket, outcome, drawn_in=before)
 
     def _epoch(self, state: State) -> tuple[int | None, int | None]:
         """Return what a draw depends on beside its votes; an epoch ends with a hit."""
@@ -160,7 +177,13 @@ class Batch:
         return self._record(ticket, outcome, drawn_in=before)
 
     def _record(self, ticket: Ticket, outcome: Outcome, *, drawn_in: State) -> Fresh:
-        recorded = Recorded(self.state.answered_count, outcome.label, outcome.stable)
+        recorded = Recorded(
+            self.state.answered_count,
+            outcome.label,
+            outcome.stable,
+            ticket.precision,
+            outcome.released_bin,
+        )
         fresh = Fresh(ticket, recorded, drawn_in, self.state)
         self.fresh.append(fresh)
         self._fresh_by_vector[ticket.vector_digest] = recorded

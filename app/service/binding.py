@@ -37,6 +37,8 @@ LATER: Final[Mapping[str, str]] = {
     "hypotheses.grid": '"public"',
     "hypotheses.predictors": "[]",
     "classifier.predictors": "[]",
+    "answers.output": '"label"',
+    "answers.precision": "10",
 }
 BOUND_SECTIONS: Final = ("release", "data", "hypotheses", "learner", "privacy", "answers")
 DELTA_SHARES: Final[tuple[Literal["answers", "statistics"], ...]] = ("answers", "statistics")

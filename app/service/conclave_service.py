@@ -20,9 +20,9 @@ from app.mechanisms.universal import Phase
 from app.service.asked_hypotheses import parse_hypotheses
 from app.service.batch import DEFERRED, EXHAUSTED, Deferred, Fresh
 from app.service.budget import budget_view
-from app.service.models import Answer
 from app.service.published_classifier import read_document
 from app.service.released_statistics import released_statistics
+from app.service.models import Answer, Bin, ScoredAnswer
 from app.service.replay_index import Recorded
 from app.service.writer import Writer, decision_of
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from app.data.schema import Schema
     from app.errors import UnavailableError
+    from app.mechanisms.soft_labels import ScoreBin
     from app.service.answer_query import QueryAnswerer
     from app.service.models import Query
     from app.service.released_statistics import ReleasedStatistics, StatisticsAnswer
@@ -81,6 +82,11 @@ class ConclaveService:
     def release_name(self) -> str:
         """The release's name, which is also its model name."""
         return self._release.name
+
+    @property
+    def precision(self) -> int | None:
+        """Bins of a score where a query does not say; None where labels are answered."""
+        return self._release.precision
 
     def start(self) -> None:
         """Start the writer on the running event loop."""
@@ -179,13 +185,16 @@ class ConclaveService:
 
     def _recorded_answer(self, recorded: Recorded, *, replayed: bool) -> Answer:
         label = None if recorded.label is None else self.schema.classes[recorded.label]
-        return Answer(
+        answer = Answer(
             query_id=recorded.query_id,
             label=label,
             stable=recorded.stable,
             phase=Phase.ENSEMBLE.value,
             replayed=replayed,
         )
+        if recorded.precision is None:
+            return answer
+        return _with_score(answer, recorded.released_bin, recorded.precision)
 
     def _classify(self, queries: Sequence[Query]) -> list[Answer]:
         """Answer by the published classifier, which is called once for all."""
@@ -194,7 +203,7 @@ class ConclaveService:
         classifier = self._release.classifier
         if classifier is None:
             raise NotPublishedError(NOT_PUBLISHED)
-        return [
+        answers = [
             Answer(
                 query_id=None,
                 label=label,
@@ -204,6 +213,9 @@ class ConclaveService:
             )
             for label in classifier.predict_many([query.vector for query in queries])
         ]
+        if self.precision is None:
+            return answers
+        return [_with_score(answer, None, None) for answer in answers]
 
     # -- the public side -------------------------------------------------------
 
@@ -320,3 +332,17 @@ def _model(document: bytes) -> bytes:
     from app.service.onnx_export import to_onnx  # noqa: PLC0415 -- as above
 
     return to_onnx(read_document(document))
+
+
+def _with_score(answer: Answer, released: ScoreBin | None, precision: int | None) -> ScoredAnswer:
+    """Return an answer with the mid-point of its bin, where it has one."""
+    return ScoredAnswer(
+        query_id=answer.query_id,
+        label=answer.label,
+        stable=answer.stable,
+        phase=answer.phase,
+        replayed=answer.replayed,
+        score=None if released is None else float(released.midpoint),
+        bin=None if released is None else Bin(float(released.lower), float(released.upper)),
+        precision=precision,
+    )

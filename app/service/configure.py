@@ -6,7 +6,7 @@ touched or a private row is read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -81,7 +81,8 @@ def configure(settings: Settings) -> Configuration:
     """
     refuse_unserved(settings)
     schema, hypotheses = settings.data.public_schema(), public_class(settings)
-    learner = _learner(settings.learner, schema, hypotheses)
+    scored = settings.answers.output == "score"
+    learner = replace(_learner(settings.learner, schema, hypotheses), scored=scored)
     check_learner(learner)
     student = _learner(settings.taught, schema, hypotheses)
     if settings.student_may_follow:

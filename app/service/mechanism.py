@@ -93,6 +93,7 @@ def answering_parameters(
         after=_after(settings, answering),
         on_cutoff=Sequel(settings.answers.on_cutoff),
         unstable_gets_coin=settings.answers.unstable == "coin",
+        with_scores=settings.answers.output == "score",
     )
 
 

@@ -21,10 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A validated feature vector, with the caller's idempotency key if there is one."""
+    """A validated feature vector, with the caller's idempotency key if there is one.
+
+    Attributes:
+        vector: as posted, in schema order.
+        idempotency_key: the caller's; None without one.
+        precision: bins of the score that is asked for; None leaves it to the release.
+
+    """
 
     vector: Vector
     idempotency_key: str | None = None
+    precision: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,30 @@ class Answer:
     replayed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Scores from ``lower`` on and below ``upper``, or up to it where that is 1."""
+
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredAnswer(Answer):
+    """A released answer of a release with scores.
+
+    Attributes:
+        score: mid-point of the bin; None where unstable, and from the classifier.
+        bin: what holds the score; None with it.
+        precision: bins that were asked for; None from the classifier.
+
+    """
+
+    score: float | None
+    bin: Bin | None
+    precision: int | None
+
+
 class AnsweringService(Protocol):
     """One open release, as the layers above see it."""
 
@@ -58,6 +90,11 @@ class AnsweringService(Protocol):
     @property
     def release_name(self) -> str:
         """The release's public name."""
+        ...
+
+    @property
+    def precision(self) -> int | None:
+        """Bins of a score where a query does not say; None where labels are answered."""
         ...
 
     async def answer_many(

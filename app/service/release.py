@@ -80,6 +80,12 @@ class Release:
         return self.configuration.schema
 
     @property
+    def precision(self) -> int | None:
+        """Bins of a score where the query does not say; None where labels are answered."""
+        answers = self.configuration.settings.answers
+        return answers.precision if self.mechanism.with_scores else None
+
+    @property
     def answering_state(self) -> State:
         """What is committed, as the mechanism takes it."""
         return _answering_state(self.state, self.private_threshold_noise)

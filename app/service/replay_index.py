@@ -14,22 +14,33 @@ from app.errors import IdempotencyConflictError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from app.mechanisms.soft_labels import ScoreBin
+
 CONFLICT = (
-    "this Idempotency-Key was used with another feature vector; send a new key or the same vector"
+    "this Idempotency-Key was used with another feature vector or precision; send a new key, "
+    "or the same ones"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A committed answer of the ensemble: number, class index or none, stable flag."""
+    """A committed answer of the ensemble: number, class index or none, stable flag.
+
+    With scores also the precision that was asked for and, where stable, the bin.
+    """
 
     query_id: int
     label: int | None
     stable: bool
+    precision: int | None = None
+    released_bin: ScoreBin | None = None
 
 
 class ReplayIndex:
-    """Committed answers by vector digest, and vector digests by key digest."""
+    """Committed answers by vector digest, and vector digests by key digest.
+
+    With scores, a vector's digest is one of the vector and a precision throughout.
+    """
 
     def __init__(self) -> None:
         """Start empty."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.errors import ConfigurationError
 from app.mechanisms import universal
 from app.mechanisms.subsample_aggregate import tally
 from app.mechanisms.universal import Phase
@@ -50,8 +51,14 @@ def simulate(
         How often each outcome came: a class index, ``-`` for unstable or ``.``
         for not answered, one a query, joined by commas.
 
+    Raises:
+        ConfigurationError: the release would answer scores, which votes do not give.
+
     """
     refuse_unknown(settings)
+    if settings.answers.output != "label":
+        problem = '"score" has no votes to simulate; set it to "label"'
+        raise ConfigurationError("answers.output", problem)
     budget = release_budget(settings)
     calibration = calibrate_answers(settings, budget)
     parameters = answering_parameters(settings, budget, calibration, ensemble_size=sum(votes[0]))

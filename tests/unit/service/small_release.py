@@ -72,6 +72,7 @@ class VotesByMargin:
 
     size = VOTES
     class_count = 2
+    is_scored = True
 
     def __init__(self) -> None:
         """Start with nothing asked."""
@@ -82,6 +83,11 @@ class VotesByMargin:
         self.batch_sizes.append(len(values))
         for_yes = np.nan_to_num(values[:, 0]).astype(np.int64) + VOTES // 2
         return np.stack([VOTES - for_yes, for_yes], axis=1)
+
+    def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return 1 for each vote for "yes" and 0 for the others, shape (B, 100)."""
+        for_yes = self.vote_counts(values)[:, 1:]
+        return (np.arange(VOTES) < for_yes).astype(np.float64)
 
     def to_bytes(self) -> bytes:
         """Return nothing: it is not persisted."""

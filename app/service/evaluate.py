@@ -1,0 +1,42 @@
+"""VOTE: every model on every unknown vector, and what its votes or scores come to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from app.mechanisms.soft_labels import PrivateBins, bin_scores
+from app.mechanisms.subsample_aggregate import Tally, tally
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.ensembles.ensemble import Ensemble
+
+# Scores of models held at once, eight bytes each.
+SCORES_MAX: Final = 1 << 22
+
+
+def private_tallies(
+    private_ensemble: Ensemble, values: NDArray[np.float64], precisions: Sequence[int | None]
+) -> Sequence[Tally | PrivateBins]:
+    """Return what the models come to on every query; secret.
+
+    Args:
+        private_ensemble: k learners.
+        values: encoded queries, shape ``(B, d)``.
+        precisions: bins of the score that each asks for; None, of all of them or of
+            none, asks for a label.
+
+    """
+    bin_counts = [precision for precision in precisions if precision is not None]
+    if not bin_counts:
+        return tally(private_ensemble.vote_counts(values))
+    step = max(1, SCORES_MAX // private_ensemble.size)
+    bins: list[PrivateBins] = []
+    for start in range(0, len(values), step):
+        block = slice(start, start + step)
+        bins += bin_scores(private_ensemble.scores(values[block]), bin_counts[block])
+    return bins
