@@ -19,13 +19,21 @@ QUERY: Final[JsonSchema] = {
                 {"type": "array", "items": VALUE},
                 {"type": "object", "additionalProperties": VALUE},
             ],
-        }
+        },
+        "precision": {
+            "description": "bins of the score; only where the release answers scores, and "
+            "without it the precision of GET /schema",
+            "type": ["integer", "null"],
+            "minimum": 2,
+            "maximum": 1000,
+        },
     },
     "required": ["features"],
     "additionalProperties": False,
     "examples": [
         {"features": [39, "Private"]},
         {"features": {"age": 39, "workclass": "Private"}},
+        {"features": [39, "Private"], "precision": 20},
     ],
 }
 QUERY_LINE: Final[JsonSchema] = {
@@ -55,6 +63,25 @@ ANSWER: Final[JsonSchema] = {
         "stable": {"type": "boolean"},
         "phase": {"enum": ["ensemble", "classifier", "halted"]},
         "replayed": {"description": "a recorded answer given again", "type": "boolean"},
+        "score": {
+            "description": "mid-point of the bin, in a release that answers scores; null where "
+            "unstable, and from the classifier",
+            "type": ["number", "null"],
+            "minimum": 0,
+            "maximum": 1,
+        },
+        "bin": {
+            "description": "holds lower and what is below upper, 1 too where that is upper; "
+            "there and null as the score is",
+            "type": ["object", "null"],
+            "properties": {"lower": {"type": "number"}, "upper": {"type": "number"}},
+            "required": ["lower", "upper"],
+        },
+        "precision": {
+            "description": "bins that were asked for, there as the score is; null from the "
+            "classifier",
+            "type": ["integer", "null"],
+        },
     },
     "required": ["query_id", "label", "stable", "phase", "replayed"],
     "examples": [
@@ -64,7 +91,17 @@ ANSWER: Final[JsonSchema] = {
             "stable": True,
             "phase": "ensemble",
             "replayed": False,
-        }
+        },
+        {
+            "query_id": 18,
+            "label": ">50K",
+            "stable": True,
+            "phase": "ensemble",
+            "replayed": False,
+            "score": 0.65,
+            "bin": {"lower": 0.6, "upper": 0.7},
+            "precision": 10,
+        },
     ],
 }
 PROBLEM: Final[JsonSchema] = {
@@ -148,6 +185,7 @@ BUDGET: Final[JsonSchema] = {
             "required": ["answered", "limit", "left"],
         },
         "unstable": {
+            "description": "unstable answers; in a release that answers scores, units",
             "type": "object",
             "properties": {"count": COUNT, "cutoff": LIMIT, "left": LIMIT},
             "required": ["count", "cutoff", "left"],
@@ -205,6 +243,11 @@ SCHEMA: Final[JsonSchema] = {
             "description": "tokens that stand for a missing value",
             "type": "array",
             "items": {"type": "string"},
+        },
+        "precision": {
+            "description": "bins of a score where a query does not say; absent where labels "
+            "are answered",
+            "type": "integer",
         },
     },
     "required": ["release", "features", "label", "classes", "missing"],

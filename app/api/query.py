@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from app.api.bodies import JSON, JSON_TYPES, check_media_type, read_body
 from app.api.query_body import idempotency_key, parse_body
-from app.service.models import Answer, Query
+from app.service.models import Answer
 from app.service.steps import Edge, Step
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ async def answer_query(api: Api, request: Request) -> Response:
     key = idempotency_key(request.headers)
     body = await read_body(request, bytes_max=api.limits.body_bytes_max)
     api.observe(Step.VALIDATE, Edge.BEFORE)
-    query = Query(parse_body(service.schema, body), key)
+    query = parse_body(service.schema, body, key, with_scores=service.precision is not None)
     api.observe(Step.VALIDATE, Edge.AFTER)
     (outcome,) = await service.answer_many([query])
     if not isinstance(outcome, Answer):

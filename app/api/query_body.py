@@ -12,7 +12,7 @@ import msgspec
 from app.api.refusals import InvalidParameterError
 from app.errors import MalformedBodyError
 from app.service.models import Query
-from app.service.validate import Schema, Vector, parse_features
+from app.service.validate import BIN_COUNT_MAX, BIN_COUNT_MIN, Schema, Vector, parse_features
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,13 @@ SHAPE: Final = (
     '{"features": {...}} with each value by its feature\'s name; GET /schema lists them'
 )
 REPEATED: Final = "the body names a member twice, so its meaning is unclear; name each once"
+PRECISION_SHAPE: Final = (
+    f"precision is the number of bins of a score, a whole number from {BIN_COUNT_MIN} to "
+    f"{BIN_COUNT_MAX}; leave it out for the one that GET /schema tells"
+)
+NO_SCORES: Final = (
+    "precision is for a release that answers scores, and this one answers labels; leave it out"
+)
 KEY_SHAPE: Final = (
     "an idempotency key is 1 to 255 visible ASCII characters, plain or as one quoted string, "
     "and is sent once"
@@ -37,6 +44,7 @@ class QueryBody(msgspec.Struct, forbid_unknown_fields=True):
     """The body of ``POST /query``; the values are checked against the schema."""
 
     features: list[Any] | dict[str, Any]
+    precision: Any = None
 
 
 class QueryLine(QueryBody):
@@ -51,27 +59,36 @@ _BODY: Final = msgspec.json.Decoder(QueryBody)
 _LINE: Final = msgspec.json.Decoder(QueryLine)
 
 
-def parse_body(schema: Schema, body: bytes) -> Vector:
-    """Return the vector that a body of ``POST /query`` posts.
+def parse_body(schema: Schema, body: bytes, key: str | None, *, with_scores: bool) -> Query:
+    """Return the query that a body of ``POST /query`` posts.
+
+    Args:
+        schema: the public schema.
+        body: as it was posted.
+        key: the idempotency key of the header, if there is one.
+        with_scores: whether the release answers scores, so that a precision means something.
 
     Raises:
         MalformedBodyError: not one JSON object of the right shape.
         InvalidFeaturesError: a vector that does not fit the schema.
+        InvalidParameterError: a precision that is none, or has no meaning here.
 
     """
-    return _parse(_BODY, schema, body)[1]
+    decoded, vector = _parse(_BODY, schema, body)
+    return Query(vector, key, _checked_precision(decoded.precision, with_scores=with_scores))
 
 
-def parse_line(schema: Schema, line: bytes) -> Query:
+def parse_line(schema: Schema, line: bytes, *, with_scores: bool) -> Query:
     """Return the query of one line of a stream; raises as :func:`parse_body` does.
 
     Raises:
-        InvalidParameterError: an ``idempotency_key`` that no header could carry.
+        InvalidParameterError: an ``idempotency_key`` that no header could carry too.
 
     """
     decoded, vector = _parse(_LINE, schema, line)
     key = decoded.idempotency_key
-    return Query(vector, None if key is None else _checked_key(key))
+    precision = _checked_precision(decoded.precision, with_scores=with_scores)
+    return Query(vector, None if key is None else _checked_key(key), precision)
 
 
 def idempotency_key(headers: Headers) -> str | None:
@@ -87,6 +104,17 @@ def idempotency_key(headers: Headers) -> str | None:
     if len(sent) > 1:
         raise InvalidParameterError(KEY_SHAPE)
     return _checked_key(sent[0].strip())
+
+
+def _checked_precision(given: object, *, with_scores: bool) -> int | None:
+    """Return the number of bins that is asked for; None leaves it to the release."""
+    if given is None:
+        return None
+    if not with_scores:
+        raise InvalidParameterError(NO_SCORES)
+    if type(given) is int and BIN_COUNT_MIN <= given <= BIN_COUNT_MAX:  # a boolean is none
+        return given
+    raise InvalidParameterError(PRECISION_SHAPE)
 
 
 def _checked_key(text: str) -> str:
@@ -108,7 +136,8 @@ def _parse(
     vector = parse_features(schema, decoded.features)
     # The decoder keeps the last of two members with one name; a client that
     # sends both is mistaken about one of them.
-    if isinstance(decoded.features, dict) or body.count(b'"features"') > 1:
+    many = decoded.precision is not None or body.count(b'"precision"') > 1
+    if many or isinstance(decoded.features, dict) or body.count(b'"features"') > 1:
         _refuse_repeated_members(body)
     return decoded, vector
 

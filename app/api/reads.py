@@ -71,10 +71,11 @@ async def classifier(api: Api, request: Request) -> Response:
 
 
 async def schema(api: Api, request: Request) -> Response:
-    """Give what a client needs to ask: features in order, classes, missing tokens."""
+    """Give what a client needs to ask: features, classes, missing tokens, a score's precision."""
     del request
     service = api.slot.service
-    return _json({"release": service.release_name} | describe_schema(service.schema))
+    scores = {} if service.precision is None else {"precision": service.precision}
+    return _json({"release": service.release_name} | describe_schema(service.schema) | scores)
 
 
 async def alive(api: Api, request: Request) -> Response:

@@ -151,7 +151,8 @@ class QueryStream:
             limit = self._api.limits.line_bytes_max
             return TooLargeError(f"this line is longer than {limit} bytes; send shorter lines")
         try:
-            return parse_line(self._api.slot.service.schema, line)
+            service = self._api.slot.service
+            return parse_line(service.schema, line, with_scores=service.precision is not None)
         except (RequestError, UnavailableError, IntegrityError) as refusal:
             return refusal
 

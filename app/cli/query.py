@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
@@ -17,13 +18,14 @@ import typer
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from app.cli.query_client import QueryClient, Reply
     from app.cli.query_rows import Row, Table
 
 COLUMNS: Final = ("query_id", "label", "stable", "phase", "replayed")
+SCORE_COLUMNS: Final = ("score", "bin_lower", "bin_upper", "precision")
 ROWS_A_REQUEST: Final = 500
 STANDARD_INPUT: Final = "standard input"
 
@@ -44,13 +46,20 @@ def query(
     key: Annotated[
         str | None, typer.Option("--key", envvar="CONCLAVE_KEY", help="A key with the role query.")
     ] = None,
+    precision: Annotated[
+        int | None,
+        typer.Option(
+            "--precision", min=2, max=1000, help="Bins of a score. Default: the server's."
+        ),
+    ] = None,
 ) -> None:
     """Ask a server about every row of a CSV.
 
     Columns are found by their names in the header, others are passed through.
     Out come the input columns, then query_id, label, stable, phase, replayed;
-    these are empty where the server refused the row.  Asking again is safe: an
-    answered row gets its recorded answer.
+    these are empty where the server refused the row.  From a server that answers
+    scores there follow score, bin_lower, bin_upper and precision.  Asking again is
+    safe: an answered row gets its recorded answer.
     """
     from app.cli.query_client import QueryClient
 
@@ -58,10 +67,12 @@ def query(
     _refuse_to_overwrite(source, output)
     with QueryClient(url, key) as client:
         schema = client.schema()
+        if precision is not None and "precision" not in schema:
+            raise ConfigurationError("--precision", "is for scores, and this server has labels")
         # A file is read twice, so that a bad cell is found before anything is charged.
         count = None if source is None or not source.is_file() else _check(source, schema)
         with _open_input(source) as table, _open_output(output) as out:
-            refusals = _ask_all(client, schema, table, out, count=count)
+            refusals = _ask_all(client, schema, table, out, count=count, precision=precision)
     if refusals:
         _tell(refusals)
 
@@ -87,31 +98,35 @@ def _ask_all(
     out: TextIO,
     *,
     count: int | None,
+    precision: int | None,
 ) -> Counter[str]:
     """Copy ``table`` to ``out`` with its answers; return the refusals by their detail."""
     from app.cli.query_rows import LineWriter
 
-    writer = LineWriter(schema, table.header, table.source)
+    writer = LineWriter(schema, table.header, table.source, precision=precision)
+    columns = (*COLUMNS, *SCORE_COLUMNS) if "precision" in schema else COLUMNS
     copy = csv.writer(out, lineterminator="\n")
-    copy.writerow([*table.header, *COLUMNS])
+    copy.writerow([*table.header, *columns])
     refusals: Counter[str] = Counter()
     rows = table.rows()
     with _progress(count) as advance:
         while window := list(islice(rows, ROWS_A_REQUEST)):
             replies = client.ask([writer.line(row) for row in window])
-            copy.writerows(map(_row_out, window, replies))
+            copy.writerows(map(partial(_row_out, columns), window, replies))
             out.flush()
             refusals.update(reply["detail"] for reply in replies if "detail" in reply)
             advance(len(window))
     return refusals
 
 
-def _row_out(row: Row, reply: Reply) -> list[str]:
+def _row_out(columns: Sequence[str], row: Row, reply: Reply) -> list[str]:
     from app.cli.query_client import is_answer
 
     if not is_answer(reply):
-        return [*row.cells, *("" for _ in COLUMNS)]
-    return [*row.cells, *(_cell(reply.get(name)) for name in COLUMNS)]
+        return [*row.cells, *("" for _ in columns)]
+    known = reply.get("bin") or {}
+    flat = {**reply, "bin_lower": known.get("lower"), "bin_upper": known.get("upper")}
+    return [*row.cells, *(_cell(flat.get(name)) for name in columns)]
 
 
 def _cell(value: object) -> str:

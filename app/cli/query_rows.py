@@ -70,13 +70,27 @@ class Table:
 class LineWriter:
     """Writes a row as one query, its values in schema order."""
 
-    def __init__(self, schema: dict[str, object], header: Sequence[str], source: str) -> None:
+    def __init__(
+        self,
+        schema: dict[str, object],
+        header: Sequence[str],
+        source: str,
+        *,
+        precision: int | None = None,
+    ) -> None:
         """Find each feature's column by its name; other columns are passed by.
+
+        Args:
+            schema: the server's.
+            header: names of the columns.
+            source: names the file in errors.
+            precision: bins of a score to ask for; None leaves it to the server.
 
         Raises:
             ConfigurationError: a column that is missing, or there twice.
 
         """
+        self._asked = {} if precision is None else {"precision": precision}
         self._missing = frozenset((*_strings(schema["missing"]), ""))
         self._columns = [
             _column(feature, header, source) for feature in _tables(schema["features"])
@@ -90,7 +104,7 @@ class LineWriter:
 
         """
         features = [self._value(column, row) for column in self._columns]
-        return json.dumps({"features": features}).encode() + b"\n"
+        return json.dumps({"features": features, **self._asked}).encode() + b"\n"
 
     def _value(self, column: Column, row: Row) -> float | str | None:
         cell = row.cells[column.position]

@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING
 
 from app.data.schema import NumericFeature, Schema
 from app.data.vectors import Vector, parse_features
+from app.mechanisms.soft_labels import BIN_COUNT_MAX, BIN_COUNT_MIN
 
 if TYPE_CHECKING:
     from app.data.schema import Feature
 
-__all__ = ["Schema", "Vector", "describe_schema", "parse_features"]
+__all__ = [
+    "BIN_COUNT_MAX",
+    "BIN_COUNT_MIN",
+    "Schema",
+    "Vector",
+    "describe_schema",
+    "parse_features",
+]
 
 
 def describe_schema(schema: Schema) -> dict[str, object]:

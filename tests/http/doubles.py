@@ -25,8 +25,8 @@ from app.errors import (
 )
 from app.service.asked_hypotheses import parse_hypotheses
 from app.service.conclave_service import NO_STATISTICS, STATISTICS_NOT_OPEN
-from app.service.models import Answer, Query
 from app.service.released_statistics import StatisticsAnswer
+from app.service.models import Answer, Bin, Query, ScoredAnswer
 from app.service.slot import ServiceSlot
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class MemoryService:
     """Answers by age, replays by vector and key, halts after ``queries_max`` answers.
 
     Attributes:
+        precision: of scores that are not asked for in bins of their own; None answers
+            labels.
         failure: raised in place of the next answers, or returned for each.
         held: what all but the first query of a stream's window wait for.
         windows: the sizes of the batches that came.
@@ -71,6 +73,7 @@ class MemoryService:
     def __init__(self, *, queries_max: int = 1000) -> None:
         """Start with nothing answered."""
         self.queries_max = queries_max
+        self.precision: int | None = None
         self.failure: Exception | None = None
         self.held: asyncio.Event | None = None
         self.published: bytes | None = None
@@ -120,7 +123,25 @@ class MemoryService:
             self.vector_of_key[key] = query.vector
         age = query.vector[0]
         label = None if age is None else SCHEMA.classes[isinstance(age, float) and age >= 40]
-        return Answer(query_id, label, age is not None, "ensemble", replayed)
+        answer = Answer(query_id, label, age is not None, "ensemble", replayed)
+        if self.precision is None:
+            return answer
+        return self._scored(answer, query.precision or self.precision)
+
+    def _scored(self, answer: Answer, precision: int) -> ScoredAnswer:
+        """Put a stable answer into the first bin or the last."""
+        lower = (precision - 1) / precision if answer.label == SCHEMA.classes[1] else 0.0
+        known = Bin(lower, lower + 1 / precision) if answer.stable else None
+        return ScoredAnswer(
+            answer.query_id,
+            answer.label,
+            answer.stable,
+            answer.phase,
+            answer.replayed,
+            lower + 1 / (2 * precision) if answer.stable else None,
+            known,
+            precision,
+        )
 
     def budget(self) -> dict[str, object]:
         """Return what changes with every answer."""
