@@ -23,7 +23,7 @@ from app.noise.system import SystemNoise
 from app.service.answer_query import CONTAINED, QueryAnswerer
 from app.service.asked_hypotheses import parse_hypotheses
 from app.service.conclave_service import ConclaveService
-from app.service.configure import configure, warn_if_infeasible
+from app.service.configure import configure, warn_if_infeasible, warn_of_relabelled_scores
 from app.service.learn import check_learnable, learn
 from app.service.open_release import check_configuration, open_release
 from app.service.open_statistics import (
@@ -178,6 +178,7 @@ def open_from_settings(
         )
         if opened is None:
             warn_if_infeasible(settings, rows.count, warn)
+            warn_of_relabelled_scores(settings, warn)
     return release
 
 

@@ -330,7 +330,8 @@ def _probabilities(model: Classifier, rows: NDArray[np.float64]) -> NDArray[np.f
     """
     predict_proba = getattr(model, "predict_proba", None)
     if predict_proba is None:
-        return (np.asarray(model.predict(rows)) == _SECOND_CLASS).astype(np.float64)
+        chosen: NDArray[np.float64] = np.equal(model.predict(rows), _SECOND_CLASS) * 1.0
+        return chosen
     given = np.asarray(predict_proba(rows), dtype=np.float64)
     known = np.asarray(getattr(model, "classes_", ()))
     invariant(given.shape == (len(rows), len(known)), "a classifier gives a row of its classes")

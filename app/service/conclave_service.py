@@ -20,9 +20,9 @@ from app.mechanisms.universal import Phase
 from app.service.asked_hypotheses import parse_hypotheses
 from app.service.batch import DEFERRED, EXHAUSTED, Deferred, Fresh
 from app.service.budget import budget_view
+from app.service.models import Answer, Bin, ScoredAnswer
 from app.service.published_classifier import read_document
 from app.service.released_statistics import released_statistics
-from app.service.models import Answer, Bin, ScoredAnswer
 from app.service.replay_index import Recorded
 from app.service.writer import Writer, decision_of
 

@@ -115,6 +115,12 @@ def refuse_unserved(settings: Settings) -> None:
         raise ConfigurationError("privacy.shares.answers", problem)
 
 
+def warn_of_relabelled_scores(settings: Settings, warn: Callable[[str], None]) -> None:
+    """Tell of scores of rows whose labels one hypothesis gives: they are 0 or 1 in a leaf."""
+    if settings.answers.output == "score" and settings.privacy.shares.relabel > 0:
+        warn("relabelled rows have lost their shares of a class: set privacy.shares.relabel = 0")
+
+
 def warn_if_infeasible(settings: Settings, row_count: int, warn: Callable[[str], None]) -> None:
     """Tell of a release that will serve and that planning calls infeasible; n is public."""
     reasons = plan_answers(plan_request(settings, row_count)).reasons

@@ -25,8 +25,8 @@ from app.errors import (
 )
 from app.service.asked_hypotheses import parse_hypotheses
 from app.service.conclave_service import NO_STATISTICS, STATISTICS_NOT_OPEN
-from app.service.released_statistics import StatisticsAnswer
 from app.service.models import Answer, Bin, Query, ScoredAnswer
+from app.service.released_statistics import StatisticsAnswer
 from app.service.slot import ServiceSlot
 
 if TYPE_CHECKING:
