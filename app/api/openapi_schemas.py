@@ -162,8 +162,12 @@ BUDGET: Final[JsonSchema] = {
             "required": ["name"],
         },
         "phase": {"enum": ["ensemble", "classifier", "halted"]},
+        "student": {
+            "description": "the classifier that answers in this phase is a student of the answers",
+            "type": "boolean",
+        },
         "switching": {
-            "description": "the classifier that answers in this phase is being drawn",
+            "description": "the classifier that answers in this phase is being made",
             "type": "boolean",
         },
         "epsilon": {"type": "number"},

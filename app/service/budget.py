@@ -5,12 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from app.mechanisms.universal import Phase
+from app.ledger.events import StudentPublished
+from app.mechanisms.universal import Phase, Sequel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from app.ledger.events import ShareCharged, ShareReserved
+    from app.ledger.fold import LedgerState
     from app.service.release import Release
 
 
@@ -21,6 +23,7 @@ def budget_view(release: Release) -> dict[str, object]:
     return {
         "release": {"name": release.name},
         "phase": phase.value,
+        "student": _is_student(release, state),
         "switching": phase is Phase.CLASSIFIER and state.classifier is None,
         "epsilon": float(release.configuration.epsilon),
         "delta": float(release.configuration.delta),
@@ -31,6 +34,14 @@ def budget_view(release: Release) -> dict[str, object]:
         "ensemble": {"size": state.ensemble.size if state.ensemble else 0},
         "ledger": {"sequence": state.head.sequence, "head": state.head.hash},
     }
+
+
+def _is_student(release: Release, state: LedgerState) -> bool:
+    """Tell whether a student answers, or will once it is trained."""
+    if state.classifier is not None:
+        follows = isinstance(state.classifier, StudentPublished)
+        return follows and release.phase_at(state) is Phase.CLASSIFIER
+    return release.sequel_at(state) is Sequel.STUDENT
 
 
 def _counter(

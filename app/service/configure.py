@@ -107,11 +107,13 @@ def refuse_unserved(settings: Settings) -> None:
     """
     refuse_unknown(settings)
     shares = settings.privacy.shares
-    without_answers = shares.answers == 0 and shares.classifier > 0
-    if without_answers and settings.answers.after != "classifier":
+    if shares.answers > 0:
+        return
+    if settings.answers.after == "student":
+        problem = 'with 0 no answer would teach a student; set answers.after = "classifier"'
+        raise ConfigurationError("privacy.shares.answers", problem)
+    if shares.classifier > 0 and settings.answers.after != "classifier":
         problem = 'with 0 nothing would ever answer; set answers.after = "classifier"'
-        if settings.answers.after == "student":
-            problem = 'with 0 no answer would teach a student; set answers.after = "classifier"'
         raise ConfigurationError("privacy.shares.answers", problem)
 
 

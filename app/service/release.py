@@ -102,7 +102,11 @@ class Release:
     @property
     def sequel(self) -> Sequel | None:
         """What follows the ensemble, once it has given its last answer."""
-        return universal.sequel(self.mechanism, _answering_state(self.state, None))
+        return self.sequel_at(self.state)
+
+    def sequel_at(self, state: LedgerState) -> Sequel | None:
+        """Return what follows the ensemble where ``state`` has its last answer."""
+        return universal.sequel(self.mechanism, _answering_state(state, None))
 
     @property
     def is_switching(self) -> bool:

@@ -40,7 +40,7 @@ BATCH_QUERIES_MAX: Final = 1024
 SWITCH_WAIT_SECONDS: Final = 30.0
 SWITCH_RETRY_SECONDS: Final = 1.0
 
-SWITCHING: Final = "the published classifier is being drawn; try again in a moment"
+SWITCHING: Final = "the published classifier is being made; try again in a moment"
 QUEUE_FULL: Final = "too many queries are waiting; nothing was charged, try again"
 CLOSING: Final = "the server is shutting down; nothing was charged, try again"
 

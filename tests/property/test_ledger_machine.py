@@ -33,6 +33,7 @@ from app.ledger.events import (
     ReleaseHalted,
     ShareCharged,
     ShareReserved,
+    StudentPublished,
     ThresholdRefreshed,
     threshold_noise_name,
 )
@@ -93,6 +94,12 @@ class Model:
     def tenths_taken(self) -> int:
         """Tenths of epsilon that are spent or set aside."""
         return sum(self.charged.values()) + sum(self.reserved.values())
+
+    def may_teach(self) -> bool:
+        """Whether a student may be published: beside no classifier, at one of the limits."""
+        full = self.queries is not None and len(self.answers) == self.queries
+        cut = self.cutoff is not None and self.unstable == self.cutoff
+        return self.fitted and not self.published and (full or cut)
 
     def may_answer(self, outcomes: list[tuple[int | None, bool]]) -> bool:
         """Whether these answers may be given, one after another."""
@@ -191,6 +198,12 @@ class LedgerMachine(RuleBasedStateMachine):
         """Publish a classifier, with a piece of private state."""
         allowed = not self.model.published and "classifier" in self.model.charged
         if self.append_private({"classifier-draw": body}, allowed=allowed):
+            self.model.published = True
+
+    @rule(body=st.binary(max_size=20))
+    def publish_a_student(self, body: bytes) -> None:
+        """Publish a student, which needs no charge, after the ensemble's last answer."""
+        if self.append_private({"student": body}, allowed=self.model.may_teach()):
             self.model.published = True
 
     @precondition(lambda self: self.model.fitted)
@@ -319,7 +332,8 @@ class LedgerMachine(RuleBasedStateMachine):
         assert found == self.model.answers
         assert dict(self.ledger.keys()) == self.model.keys
         noises = [threshold_noise_name(count) for count in range(self.model.unstable + 2)]
-        for name in (RELEASE_SECRET, "ensemble", "classifier-draw", "abandoned", *noises):
+        names = (RELEASE_SECRET, "ensemble", "classifier-draw", "student", "abandoned")
+        for name in (*names, *noises):
             assert self.ledger.private(name) == self.model.private.get(name)
 
     def append(self, event: LedgerEvent, *, allowed: bool) -> bool:
@@ -337,6 +351,8 @@ class LedgerMachine(RuleBasedStateMachine):
             bound = {name: transaction.put_private(name, body) for name, body in pieces.items()}
             if "ensemble" in pieces:
                 transaction.append(EnsembleFitted(size=3, private_digests=bound))
+            elif "student" in pieces:
+                transaction.append(StudentPublished(classifier="{}", private_digests=bound))
             else:
                 transaction.append(ClassifierPublished(classifier="{}", private_digests=bound))
 

@@ -56,7 +56,7 @@ def test_a_student_follows_the_last_answer(
         budget = served.budget()
         document = served.get("/classifier").content
     assert budget["phase"] == "classifier"
-    assert budget["switching"] is False
+    assert (budget["student"], budget["switching"]) == (True, False)
     assert [share["mechanism"] for share in budget["charged"]] == ["relabel", "answers"]
     assert budget["reserved"] == []
     with Served(release.settings()) as served:

@@ -8,6 +8,7 @@ from app.mechanisms.universal import Phase
 from app.service.budget import budget_view
 from app.service.switch_phase import switch_phase
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, ask, seeded_noise
+from tests.unit.service.student_release import STUDENT
 from tests.unit.service.svt_release import NOISY_VOTE, changed
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def test_it_shows_what_is_charged_reserved_and_left(small_release: SmallRelease)
     assert budget_view(answerer.release) == {
         "release": {"name": "small"},
         "phase": "ensemble",
+        "student": False,
         "switching": False,
         "epsilon": 20.0,
         "delta": 0.01,
@@ -50,6 +52,24 @@ def test_it_shows_a_switch_under_way_and_its_end(small_release: SmallRelease) ->
     switch_phase(release.release, seeded_noise())
     done = budget_view(release.release)
     assert (done["phase"], done["switching"], done["reserved"]) == ("classifier", False, [])
+
+
+def test_it_shows_a_student_from_the_last_answer_on(small_release: SmallRelease) -> None:
+    """A student is told from a drawn classifier while it is trained and once it answers."""
+    answerer = changed(small_release, STUDENT).answerer([STABLE] * 4)
+    release = answerer.release
+    assert budget_view(release)["student"] is False
+    answerer.answer_batch([ask(margin) for margin in (1, 2, 3, -4)])
+    waiting, charged = budget_view(release), budget_view(release)["charged"]
+    assert (waiting["phase"], waiting["student"], waiting["switching"]) == (
+        "classifier",
+        True,
+        True,
+    )
+    switch_phase(release, seeded_noise())
+    done = budget_view(release)
+    assert (done["phase"], done["student"], done["switching"]) == ("classifier", True, False)
+    assert (done["charged"], done["reserved"]) == (charged, [])
 
 
 def test_it_shows_a_halt(small_release: SmallRelease) -> None:
