@@ -85,6 +85,19 @@ def test_a_cutoff_can_lead_to_a_student(opened: OpenedRelease) -> None:
     assert kinds.count("ShareCharged") == 2
 
 
+def test_scores_teach_the_class_that_they_stand_for(opened: OpenedRelease) -> None:
+    """A student of scores answers with labels: the second class where a score was 1/2 or more."""
+    answers = {**AFTER, "output": '"score"', "queries": "10"}
+    release = opened(answers=answers, shares={**SHARES, "relabel": "0"})
+    with Served(release.settings()) as served:
+        given = served.stream(agreed(number) for number in range(10))
+        assert [each["score"] >= 0.5 for each in given] == [number % 2 == 0 for number in range(10)]
+        for number in range(10, 14):
+            answer = served.answer(agreed(number))
+            assert (answer["label"], answer["phase"]) == (agreed_label(number), "classifier")
+        assert served.get("/classifier").json()["student"]["labelled_queries"] == 10
+
+
 @pytest.mark.parametrize(
     ("after", "on_cutoff", "query", "kind"),
     [

@@ -54,6 +54,14 @@ def taught_release(small_release: SmallRelease) -> SmallRelease:
                 'set answers.after = "classifier"'
             ),
         ),
+        (
+            {
+                "privacy__shares__answers": "0",
+                "privacy__shares__relabel": "0",
+                "privacy__shares__statistics": "0.9",
+            },
+            "privacy.shares.answers: with 0 no answer would teach a student",
+        ),
     ],
 )
 def test_a_student_that_cannot_be_had_is_refused(
