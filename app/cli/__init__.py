@@ -21,7 +21,19 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from app.cli import demo, export, keys, learn, plan, query, serve, simulate, statistics, verify
+from app.cli import (
+    audit,
+    demo,
+    export,
+    keys,
+    learn,
+    plan,
+    query,
+    serve,
+    simulate,
+    statistics,
+    verify,
+)
 from app.errors import ConclaveError, ConfigurationError
 
 # One thread a product: the products here are small, and a second thread that
@@ -29,7 +41,19 @@ from app.errors import ConclaveError, ConfigurationError
 # imported; the operator's own value wins.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-COMMANDS = (serve, demo, plan, simulate, learn, statistics, verify, query, export, keys)
+COMMANDS = (
+    serve,
+    demo,
+    plan,
+    simulate,
+    learn,
+    audit,
+    statistics,
+    verify,
+    query,
+    export,
+    keys,
+)
 EXIT_DONE = 0
 EXIT_DOES_NOT_HOLD = 1
 EXIT_BAD_USAGE = 2

@@ -1,0 +1,87 @@
+"""What is audited: an answering mechanism as the writer runs it, with its claim.
+
+The steps are held as functions, so that a test puts a faulty double in the place of
+one of them; what serves is the default of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from app.errors import invariant
+from app.mechanisms import subsample_aggregate, universal
+from app.mechanisms.universal import Outcome, Parameters, Phase, State
+from app.noise.source import NoiseSource
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from app.mechanisms.subsample_aggregate import Tally
+
+Start: TypeAlias = Callable[[Parameters, NoiseSource], State]
+Step: TypeAlias = "Callable[[Parameters, State, Tally, NoiseSource], tuple[State, Outcome]]"
+Tallies: TypeAlias = "Callable[[np.ndarray[tuple[int, ...], np.dtype[np.int64]]], list[Tally]]"
+
+LABEL: Final = 0
+"""The label whose lead in votes is varied; one other label has the other votes."""
+
+
+def restart(state: State) -> State:
+    """Return the state that a restart reads from the ledger: the same one."""
+    return state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """An answering mechanism, and what it claims.
+
+    Attributes:
+        parameters: public, as the writer has them; votes are their ensemble's.
+        epsilon: of the claim.
+        delta: of the claim.
+        ensemble_size: k, an even number; every query has so many votes.
+        votes_moved: votes that one record moves, one where it lies in one chunk.
+        start: opens a run.
+        step: answers a query.
+        phase: says whether another query may be answered.
+        tally: turns votes into what a step takes.
+        restart: what a state becomes where the process starts again.
+
+    """
+
+    parameters: Parameters
+    epsilon: Fraction
+    delta: Fraction
+    ensemble_size: int
+    votes_moved: int = 1
+    start: Start = universal.initial_state
+    step: Step = universal.step
+    phase: Callable[[Parameters, State], Phase] = universal.phase
+    tally: Tallies = subsample_aggregate.tally
+    restart: Callable[[State], State] = restart
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be run."""
+        invariant(self.parameters.answering is not None, "there is something that answers")
+        invariant(self.epsilon > 0 <= self.delta < 1, "there is a claim")
+        invariant(self.ensemble_size % 2 == 0, "votes divide into halves")
+
+    @property
+    def lead_max(self) -> int:
+        """The largest lead of the audited label, in votes beyond half."""
+        return self.ensemble_size // 2 - self.votes_moved
+
+    def tally_of(self, lead: int) -> Tally:
+        """Return what votes come to that have ``lead`` more than half for the label."""
+        half = self.ensemble_size // 2
+        others = [0] * (self.parameters.class_count - 2)
+        (value,) = self.tally(np.array([[half + lead, half - lead, *others]], dtype=np.int64))
+        return value
+
+    def answers(self, state: State) -> bool:
+        """Tell whether the run answers another query."""
+        return self.phase(self.parameters, state) is Phase.ENSEMBLE

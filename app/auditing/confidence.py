@@ -1,0 +1,81 @@
+"""Confidence bounds of proportions, and what a sample of some size can and cannot show."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy.special import betaincinv
+
+from app.auditing.asking import smallest_where
+from app.auditing.events import epsilon_shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Counts = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+EPSILON_GRID: Final = 1000
+EPSILON_SEEN_MAX: Final = 100
+HALF: Final = 0.5
+
+
+def at_least(counts: Counts, trials: int, miss: float) -> Floats:
+    """Return Clopper and Pearson's lower bounds of proportions.
+
+    Args:
+        counts: successes, any shape.
+        trials: of each.
+        miss: probability with which one bound is above the truth.
+
+    """
+    found = betaincinv(np.maximum(counts, 1), trials - counts + 1, miss)
+    return np.where(counts > 0, found, 0.0)
+
+
+def at_most(counts: Counts, trials: int, miss: float) -> Floats:
+    """Return Clopper and Pearson's upper bounds; arguments as in :func:`at_least`."""
+    found = betaincinv(counts + 1, np.maximum(trials - counts, 1), 1 - miss)
+    return np.where(counts < trials, found, 1.0)
+
+
+def bounds_shown(
+    likely: Counts, unlikely: Counts, *, trials: int, delta: float, miss: float
+) -> Floats:
+    """Return what counts of events show of epsilon, each but for twice ``miss``.
+
+    Args:
+        likely: how often the events came on one side, any shape.
+        unlikely: on the other side, of the same shape.
+        trials: runs on each side.
+        delta: of the claim.
+        miss: probability with which one proportion leaves its bound.
+
+    """
+    return epsilon_shown(at_least(likely, trials, miss), at_most(unlikely, trials, miss), delta)
+
+
+def largest_shown(*, trials: int, delta: float, miss: float) -> float:
+    """Return what an event shows that came always on one side and never on the other."""
+    counts = np.array([trials]), np.array([0])
+    return float(bounds_shown(*counts, trials=trials, delta=delta, miss=miss)[0])
+
+
+def detection_limit(claim: float, *, trials: int, delta: float, miss: float) -> float:
+    """Return the smallest epsilon that shows as more than the claim.
+
+    It is that of an event which comes in half of the runs on one side, and as seldom as
+    epsilon allows on the other, each as often as expected; infinite where there is none.
+    """
+    half = np.array([round(HALF * trials)])
+
+    def is_seen(thousandths: int) -> bool:
+        rest = np.array([round(HALF * trials * math.exp(-thousandths / EPSILON_GRID))])
+        shown = bounds_shown(half, rest, trials=trials, delta=delta, miss=miss)
+        return float(shown[0]) > claim
+
+    last = EPSILON_SEEN_MAX * EPSILON_GRID
+    found = smallest_where(is_seen, 0, last)
+    return math.inf if found == last else found / EPSILON_GRID

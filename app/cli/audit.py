@@ -1,0 +1,54 @@
+"""``conclave audit``: a lower bound on epsilon from the outside, against the claim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from app.service.audit import AuditReport
+
+EXIT_EXCEEDED: Final = 1
+
+
+def register(application: typer.Typer) -> None:
+    """Add ``conclave audit``."""
+    application.command("audit")(audit)
+
+
+def audit(
+    config: Annotated[Path, typer.Option(help="Configuration: classes, privacy, answers.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Under a minute, by fewer runs.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> None:
+    """Bound the epsilon of what would serve from below, and compare it with the claim.
+
+    No private record is read.
+    """
+    import os
+
+    from app.noise.system import SystemNoise
+    from app.service.audit import STEPS_LONG, STEPS_QUICK
+    from app.service.audit import audit as run
+    from app.settings import load_simulation_settings
+
+    settings = load_simulation_settings(config, dict(os.environ))
+    report = run(settings, steps=STEPS_QUICK if quick else STEPS_LONG, noise=SystemNoise())
+    _show(report, as_json=json)
+    if not report.holds:
+        raise typer.Exit(EXIT_EXCEEDED)
+
+
+def _show(report: AuditReport, *, as_json: bool) -> None:
+    import msgspec
+
+    from app.cli.audit_table import print_table
+    from app.service.audit import audit_document
+
+    document = audit_document(report)
+    if as_json:
+        typer.echo(msgspec.json.encode(document).decode())
+    else:
+        print_table(document)

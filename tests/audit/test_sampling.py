@@ -1,0 +1,111 @@
+"""Sampling sees what is grossly wrong with a run, and never exceeds the truth.
+
+The seed is fixed, so that a commit passes or fails for good; over seeds, a bound exceeds
+the truth with probability ``FALSE_ALARM`` at most.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from app.auditing.confidence import (
+    at_least,
+    at_most,
+    bounds_shown,
+    detection_limit,
+    largest_shown,
+)
+from app.auditing.sampling import sample
+from app.noise.scripted import ScriptedNoise, seeded_words
+from app.noise.system import SystemNoise
+from tests.audit import planted_systems as planted
+from tests.audit.planted_systems import system
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.auditing.audited import Audited
+
+pytestmark = pytest.mark.audit
+
+STEPS = 30_000
+EPSILONS = (
+    pytest.param(Fraction(1, 2), marks=pytest.mark.long),
+    Fraction(1),
+    Fraction(2),
+)
+
+
+@pytest.mark.parametrize("calibration", ["svt", "profile"])
+def test_the_claim_survives_sampling(calibration: str) -> None:
+    """On the operating system's noise no bound of a correct mechanism exceeds its claim."""
+    found = sample(system(calibration, 1, Fraction(2)), steps=2 * STEPS, noise=SystemNoise())
+    assert found.bound.epsilon <= 2
+    assert found.bound.epsilon == max(bound.epsilon for bound in found.bounds)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("cutoff", [1, 2, 3])
+@pytest.mark.parametrize("calibration", ["svt", "profile"])
+@pytest.mark.parametrize(
+    "fault",
+    [planted.without_noise, planted.with_noise_drawn_once, planted.with_label_of_votes],
+)
+def test_what_is_grossly_wrong_exceeds_the_claim(
+    fault: Callable[[Audited], Audited], calibration: str, cutoff: int, epsilon: Fraction
+) -> None:
+    """No noise, old noise and telling labels read above the claim in every cell."""
+    faulty = fault(system(calibration, cutoff, epsilon))
+    noise = ScriptedNoise(seeded_words(7))
+    assert sample(faulty, steps=STEPS, noise=noise).bound.epsilon > epsilon
+
+
+@pytest.mark.parametrize("trials", [1, 50, 4000])
+def test_a_proportions_bounds_miss_as_seldom_as_said(trials: int) -> None:
+    """Over all counts, weighed by their law, the interval misses with at most its probability."""
+    from scipy.special import comb
+
+    counts, miss = np.arange(min(trials, 60) + 1), 0.01
+    for chance in (0.0005, 0.01, 0.3):
+        weights = comb(trials, counts) * chance**counts * (1 - chance) ** (trials - counts)
+        assert weights[at_least(counts, trials, miss) > chance].sum() <= miss
+        assert weights[at_most(counts, trials, miss) < chance].sum() <= miss
+
+
+def test_the_ends_of_a_proportion_are_its_bounds() -> None:
+    """No success bounds from below by 0, and nothing but successes from above by 1."""
+    assert at_least(np.array([0]), 10, 1e-6)[0] == 0
+    assert at_most(np.array([10]), 10, 1e-6)[0] == 1
+
+
+def test_an_event_shows_less_than_it_is() -> None:
+    """Counts just as the ratio e says show less than 1, and more the more there are."""
+    shown = [
+        float(
+            bounds_shown(
+                np.array([trials // 2]),
+                np.array([round(trials / 2 / np.e)]),
+                trials=trials,
+                delta=1e-6,
+                miss=1e-6,
+            )[0]
+        )
+        for trials in (1000, 10_000, 1_000_000)
+    ]
+    assert 0 < shown[0] < shown[1] < shown[2] < 1
+
+
+def test_the_limits_of_sampling_are_where_they_are_said_to_be() -> None:
+    """An event of the detection limit shows as the claim, and none shows the largest."""
+    trials, miss = 20_000, 1e-7
+    limit = detection_limit(1.0, trials=trials, delta=1e-6, miss=miss)
+    counts = np.array([trials // 2]), np.array([round(trials / 2 * np.exp(-limit))])
+    shown = float(bounds_shown(*counts, trials=trials, delta=1e-6, miss=miss)[0])
+    assert 1 < shown < 1.01
+    assert 1 < limit < 1.3
+    assert limit < largest_shown(trials=trials, delta=1e-6, miss=miss)
+    assert detection_limit(50.0, trials=200, delta=1e-6, miss=miss) == np.inf

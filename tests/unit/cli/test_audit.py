@@ -1,0 +1,122 @@
+"""``conclave audit``: what it prints, how it ends, and that no record is read."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.auditing.events import Bound
+from app.cli import run
+from app.service import audit as auditing
+from tests.audit.planted_systems import with_printed_gap
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONFIGURATION = """
+[data]
+classes = ["no", "yes"]
+source = "nowhere/at-all.csv"
+[privacy]
+epsilon = 4
+delta = 1e-3
+{privacy}
+[answers]
+cutoff = 2
+queries = 40
+{answers}
+"""
+KINDS = {
+    "profile": ("", "stability test of calibration profile"),
+    "svt": ('calibration = "svt"', "sparse vector of one threshold"),
+    "noisy": ("", "noisy vote"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw so few answers that a test takes a second; what is exact stays whole."""
+    monkeypatch.setattr(auditing, "STEPS_QUICK", 20_000)
+    monkeypatch.setattr(auditing, "STEPS_LONG", 20_000)
+
+
+def audit(folder: Path, kind: str, *options: str) -> int:
+    """Run the command on a configuration whose records do not exist."""
+    config = folder / "conclave.toml"
+    answers = 'mechanism = "noisy-vote"' if kind == "noisy" else ""
+    config.write_text(CONFIGURATION.format(privacy=KINDS[kind][0], answers=answers), "utf-8")
+    return run(["audit", "--config", str(config), *options])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_document_has_claim_bounds_and_limits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    """Stdout is one document: the claim, both bounds, what sampling can see and how surely."""
+    assert audit(tmp_path, kind, "--quick", "--json") == 0
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    assert printed.err == ""
+    assert document["holds"] is True
+    assert document["mechanism"] == KINDS[kind][1]
+    assert document["claim"] == {"epsilon": 2.4, "delta": pytest.approx(0.001, rel=1e-5)}
+    assert 0 < document["exact"]["epsilon"] <= 2.4
+    assert 0 < document["exact"]["share_of_claim"] <= 1
+    sampled = document["sampled"]
+    assert 0 <= sampled["epsilon"] <= 2.4 < 2 * sampled["largest_shown"]
+    assert sampled["false_alarm_probability"] == 1e-6
+    assert sampled["runs"] >= 200
+    assert max(one["epsilon"] for one in sampled["adversaries"]) == sampled["epsilon"]
+    assert document["broken_conditions"] == []
+
+
+def test_people_get_a_table_and_a_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without ``--json`` each adversary is a row, and the last line is the verdict."""
+    assert audit(tmp_path, "profile") == 0
+    printed = capsys.readouterr().out
+    assert "stability test of calibration profile: epsilon 2.4, delta 0.001" in printed
+    assert "exactly: " in printed
+    assert "sampled: one vote decides" in printed
+    assert printed.endswith("The claim holds.\n")
+
+
+def test_a_fault_ends_with_exit_code_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mechanism with the printed gap exceeds the claim, is called so, and exit is 1."""
+    real = auditing.audited_answers
+    monkeypatch.setattr(auditing, "audited_answers", lambda given: with_printed_gap(real(given)))
+    assert audit(tmp_path, "profile", "--json") == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["holds"] is False
+    assert document["exact"]["epsilon"] > document["claim"]["epsilon"]
+    assert "one record moves a distance by 1 at most" in document["broken_conditions"]
+    assert audit(tmp_path, "profile") == 1
+    printed = capsys.readouterr().out
+    assert "Broken: one record moves a distance by 1 at most." in printed
+    assert printed.endswith("THE CLAIM IS EXCEEDED.\n")
+
+
+def test_what_leaves_without_noise_has_no_bound(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An infinite bound is null in the document and a word in the table."""
+    monkeypatch.setattr(auditing, "exact_bound", lambda _: Bound(float("inf"), "any"))
+    assert audit(tmp_path, "profile", "--json") == 1
+    exact = json.loads(capsys.readouterr().out)["exact"]
+    assert exact == {"epsilon": None, "share_of_claim": None, "adversary": "any"}
+    assert audit(tmp_path, "profile") == 1
+    assert "unbounded" in capsys.readouterr().out
+
+
+def test_nothing_to_audit_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a share for answers there is nothing to audit, and the key is named."""
+    config = tmp_path / "conclave.toml"
+    shares = "[privacy.shares]\nanswers = 0\nrelabel = 0\nclassifier = 1\n"
+    config.write_text(f'[data]\nclasses = ["a", "b"]\n{shares}', "utf-8")
+    assert run(["audit", "--config", str(config)]) == 2
+    assert capsys.readouterr().err.startswith("conclave: privacy.shares.answers: ")
