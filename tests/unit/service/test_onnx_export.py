@@ -19,6 +19,7 @@ from app.service.onnx_export import FITTED, OWN_CODE, TOO_LARGE, output_name, to
 from app.service.published_classifier import (
     FORMAT,
     ClassifierDocument,
+    Condition,
     FeatureDocument,
     HalfspaceDocument,
     LevelDocument,
@@ -106,6 +107,25 @@ def test_numbers_are_clipped_before_they_are_cut(cut: float, passes: list[bool])
         *("yes" if each else "no" for each in passes),
         "no",
     ]
+
+
+@pytest.mark.parametrize(
+    ("test", "passing"),
+    [
+        (Condition(category="a"), ["a"]),
+        (Condition(category="A"), []),
+        (Condition(other=True), ["A", "a ", "c", "é"]),
+        (Condition(missing=True), [None, "", "?"]),
+    ],
+)
+def test_strings_are_compared_exactly(test: Condition, passing: list[str | None]) -> None:
+    """A category is itself alone, a token or nothing is missing, and whatever is left is other."""
+    classifier = document(WORK, tree=NodeDocument(feature=0, true=YES, false=NO, **test))
+    rows: list[tuple[float | str | None, ...]]
+    rows = [(value,) for value in ("a", "b", "A", "a ", "c", "é", None, "", "?")]
+    expected = ["yes" if row[0] in passing else "no" for row in rows]
+    assert model_labels(classifier, rows) == expected
+    assert predicted(classifier, rows) == expected
 
 
 def test_halves_are_rounded_to_the_even_step() -> None:
