@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 TABLE_DIMENSIONS = 2
 LABEL_MAX = 1
+# Labels widened to integers at once.
+LABELS_PER_BLOCK = 1 << 22
 # Between two doubles of logits that are finite.
 SHARE_MIN = 1e-12
 
@@ -149,7 +151,7 @@ def draw(
     invariant(private_cell_count.shape == labels.shape[1:], "cells are the public ones")
     invariant(bool((private_cell_count >= 0).all()), "a count is not negative")
     invariant(int(private_cell_count.sum()) == parameters.row_count, "rows are the public n rows")
-    private_counts = (labels @ private_cell_count).tolist()
+    private_counts = _private_counts(labels, private_cell_count)
     release = _Release(parameters)
     state = sparse_vector.initial_state(parameters.test, noise)
     for threshold in parameters.thresholds:
@@ -163,6 +165,15 @@ def draw(
                 release.update(index, answer, threshold)
         release.pass_count += 1
     return release.table(state.hit_count)
+
+
+def _private_counts(labels: NDArray[np.uint8], private_cell_count: NDArray[np.int64]) -> list[int]:
+    """Count the rows that every query labels 1, few queries at a time."""
+    step = max(1, LABELS_PER_BLOCK // labels.shape[1])
+    counts: list[int] = []
+    for start in range(0, len(labels), step):
+        counts += (labels[start : start + step] @ private_cell_count).tolist()
+    return counts
 
 
 class _Release:

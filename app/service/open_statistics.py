@@ -62,7 +62,7 @@ def open_statistics(release: Release, noise: NoiseSource) -> None:
     if release.statistics is not None:
         return
     # Drawn once: that its publication fails may tell of its length, on a full disk.
-    drawn = release.private_statistics or _draw_after_answers(release, noise)
+    drawn = release.private_statistics or draw_after_answers(release, noise)
     release.private_statistics = drawn
     release.adopt(publish_statistics(release.ledger, drawn))
 
@@ -169,7 +169,7 @@ def publish_statistics(ledger: Ledger, drawn: DrawnStatistics) -> LedgerState:
     return transaction.state
 
 
-def _draw_after_answers(release: Release, noise: NoiseSource) -> DrawnStatistics:
+def draw_after_answers(release: Release, noise: NoiseSource) -> DrawnStatistics:
     """Draw from a class that the queries asked fix."""
     rows = release.rows_for_drawing()
     points = answered_points(release.ledger, release.schema)

@@ -7,7 +7,8 @@ Run by the crash tests::
 Points are ``STEP:EDGE:N``, the N-th time an edge of a step is passed;
 ``opening:STAGE:N``, the N-th progress of a stage of the opening; and
 ``switch:charged`` and ``switch:drawn``, around the draw of the classifier, or
-``switch:untrained`` and ``switch:trained``, around the training of a student.
+``switch:untrained`` and ``switch:trained``, around the training of a student, or
+``statistics:charged`` and ``statistics:drawn``, around the draw of the table.
 Steps count once FILE exists.  ``switch:held`` lets the draw last instead.
 """
 
@@ -24,13 +25,14 @@ from typing import TYPE_CHECKING
 
 from app.cli.web_server import WebServer, address_of, end_process, listen
 from app.main import Server
-from app.service import student, switch_phase
+from app.service import open_statistics, student, switch_phase
 from app.settings import load_settings
 
 if TYPE_CHECKING:
     from app.noise.source import NoiseSource
     from app.service.published_classifier import PublishedClassifier
     from app.service.release import Release
+    from app.service.released_statistics import DrawnStatistics
     from app.service.steps import Edge, Step
     from app.service.student import TrainedStudent
 
@@ -83,6 +85,15 @@ class Killer:
             die()
         return trained
 
+    def draw_statistics(self, release: Release, noise: NoiseSource) -> DrawnStatistics:
+        """Die before the draw of the table, or between draw and publication."""
+        if self.point == ["statistics", "charged"]:
+            die()
+        drawn = _draw_statistics(release, noise)
+        if self.point == ["statistics", "drawn"]:
+            die()
+        return drawn
+
     def _pass(self) -> None:
         self.passed += 1
         if self.passed == int(self.point[2]):
@@ -91,6 +102,7 @@ class Killer:
 
 _draw_classifier = switch_phase.draw_classifier
 _train_student = student.train_student
+_draw_statistics = open_statistics.draw_after_answers
 
 
 def die() -> None:
@@ -108,6 +120,7 @@ def main() -> None:
     killer = Killer(arguments.at.split(":"), arguments.armed)
     switch_phase.draw_classifier = killer.draw_classifier
     student.train_student = killer.train_student
+    open_statistics.draw_after_answers = killer.draw_statistics
     settings = load_settings(arguments.config, os.environ)
     server = Server(settings, progress=killer.progress, observe=killer.observe)
     application = server.application()

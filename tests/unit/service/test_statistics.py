@@ -158,8 +158,8 @@ def test_the_table_is_drawn_once(
         drawn.append(original(given, noise))
         return drawn[-1]
 
-    original = module._draw_after_answers
-    monkeypatch.setattr(module, "_draw_after_answers", draw)
+    original = module.draw_after_answers
+    monkeypatch.setattr(module, "draw_after_answers", draw)
     ledger.faults = list(faults)
     for _ in range(failures):
         assert drawing.must_open_statistics
