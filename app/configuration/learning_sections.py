@@ -39,7 +39,14 @@ class HypothesesSettings(Section):
         ),
     ]
     depth: Annotated[
-        Whole, Unit("tests on a path"), Field(ge=1, le=16, description="Depth of the trees.")
+        Whole,
+        Unit("tests on a path"),
+        Field(
+            ge=1,
+            le=16,
+            description="Depth of the trees; up to 8, and less where drawing or searching them "
+            "would take hours.",
+        ),
     ] = 2
     bins: Annotated[
         Whole,
@@ -74,7 +81,14 @@ class ClassifierSettings(Section):
         Field(alias="class", pattern=CLASS_PATTERN, description="Hypothesis class."),
     ] = None
     depth: Annotated[
-        Whole | None, Unit("tests on a path"), Field(ge=1, le=16, description="Depth of the trees.")
+        Whole | None,
+        Unit("tests on a path"),
+        Field(
+            ge=1,
+            le=16,
+            description="Depth of the trees; up to 8, and less where drawing them would take "
+            "longer than minutes.",
+        ),
     ] = None
     bins: Annotated[
         Whole | None,

@@ -55,6 +55,11 @@ class MergedRows:
         kept = np.flatnonzero(self.bits[:, test_index] == outcome)
         return MergedRows(self.bits[kept], self.multiplicities[:, kept])
 
+    def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
+        """Tell whether some row satisfies both literals of a pair, shape ``(2 t, 2 t)``."""
+        literals = np.stack([1 - self.bits, self.bits], axis=2).reshape(-1, 2 * self.test_count)
+        return bool(np.any((literals.T @ literals > 0) & pairs))
+
     def label_counts(self) -> NDArray[np.float64]:
         """Return rows of each label, shape ``(L,)``."""
         counts: NDArray[np.float64] = self.multiplicities.sum(axis=1, dtype=np.float64)

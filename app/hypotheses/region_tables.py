@@ -23,6 +23,7 @@ from app.hypotheses.region_statistics import (
     exact_outcomes,
     statistics_length,
 )
+from app.hypotheses.same_regions import first_descriptions
 from app.hypotheses.scaled_sums import ScaledSums
 from app.hypotheses.tree_terms import is_narrow, pair_terms
 
@@ -45,7 +46,9 @@ PAIRS_PER_BATCH = 1 << 18
 Tests = tuple[int, ...]
 
 
-def region_tables(rows: MergedRows, depth: int, decay: float) -> tuple[ScaledSums, ...]:
+def region_tables(
+    rows: MergedRows, depth: int, decay: float, excluded: NDArray[np.bool_] | None = None
+) -> tuple[ScaledSums, ...]:
     """Return ``Z(region, depth - k)`` by the rank of the region's k literals, k from 1.
 
     The literal of test a with outcome o is ``2 a + o``.
@@ -54,9 +57,12 @@ def region_tables(rows: MergedRows, depth: int, decay: float) -> tuple[ScaledSum
         rows: the private rows.
         depth: 3 or more; the last table is that of ``depth - 2`` literals.
         decay: epsilon / 2.
+        excluded: pairs of literals that no row can satisfy, publicly known,
+            shape ``(2 t, 2 t)``; regions that they make the same are weighed
+            once.  None where nothing is known of the tests.
 
     """
-    lowest = _PairTable.of(rows, depth - PAIR_DEPTH, decay)
+    lowest = _PairTable.of(rows, depth - PAIR_DEPTH, decay, excluded)
     lowest.fill()
     tables = [lowest.sums]
     for size in reversed(range(1, depth - PAIR_DEPTH)):
@@ -118,6 +124,7 @@ class _PairTable:
         decay: epsilon / 2.
         satisfied: statistics of the rows that satisfy fewer tests than
             ``size``, by their number and rank.
+        stand_ins: rank of the region whose sum each takes, by rank.
         sums: what is computed, by rank.
 
     """
@@ -126,10 +133,13 @@ class _PairTable:
     size: int
     decay: float
     satisfied: tuple[Counts, ...]
+    stand_ins: NDArray[np.int64]
     sums: ScaledSums
 
     @classmethod
-    def of(cls, rows: MergedRows, size: int, decay: float) -> _PairTable:
+    def of(
+        cls, rows: MergedRows, size: int, decay: float, excluded: NDArray[np.bool_] | None
+    ) -> _PairTable:
         """Set room aside; public numbers say how much."""
         length = statistics_length(rows.test_count, rows.class_count)
         satisfied = tuple(
@@ -137,7 +147,10 @@ class _PairTable:
             for below in range(size)
         )
         count = multiset_count(2 * rows.test_count, size)
-        return cls(rows, size, decay, satisfied, ScaledSums(np.empty(count), np.empty(count)))
+        sums = ScaledSums(np.empty(count), np.empty(count))
+        itself = np.arange(count)
+        stand_ins = itself if excluded is None else first_descriptions(excluded, size)
+        return cls(rows, size, decay, satisfied, stand_ins, sums)
 
     def fill(self) -> None:
         """Weigh every region; threads share the work, and no result depends on how."""
@@ -148,6 +161,8 @@ class _PairTable:
                     list(
                         pool.map(partial(self._descend, visit, (), self.rows), self._following(()))
                     )
+        self.sums.errors[:] = self.sums.errors[self.stand_ins]
+        self.sums.factors[:] = self.sums.factors[self.stand_ins]
 
     def _following(self, tests: Tests) -> range:
         """Return the tests that extend a sorted multiset."""
@@ -185,7 +200,8 @@ class _PairTable:
         ranks = multiset_ranks(literals, 2 * rows.test_count).ravel()
         flat = counts.reshape(len(ranks), -1)
         narrow = is_narrow(flat[:, -rows.class_count :], self.decay)
-        for kind in (np.flatnonzero(narrow), np.flatnonzero(~narrow)):
+        stands = self.stand_ins[ranks] == ranks
+        for kind in (np.flatnonzero(stands & narrow), np.flatnonzero(stands & ~narrow)):
             if len(kind):
                 sums = _pair_sums(flat[kind], rows, self.decay)
                 self.sums.errors[ranks[kind]] = sums.errors

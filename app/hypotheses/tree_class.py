@@ -10,6 +10,7 @@ import numpy as np
 
 from app.errors import ConfigurationError
 from app.hypotheses.binary_tests import distinct_cuts, evaluate
+from app.hypotheses.same_regions import excluded_literals
 from app.hypotheses.tree_size import DEPTH_MAX, MEMORY_BYTES_MAX, WEIGHT_COUNT_MAX, TreeSize
 from app.hypotheses.tree_weights import TreeWeights, draw_log_error
 from app.noise.choice import truncation_variation
@@ -137,6 +138,7 @@ class TreeClass:
             depth=self.depth,
             class_count=self.class_count,
             epsilon=epsilon,
+            excluded=excluded_literals(self.tests),
         )
 
     def restricted_to(self, public_points: Encoded) -> TreeClass:

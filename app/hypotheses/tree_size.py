@@ -91,8 +91,8 @@ class TreeSize:
         counts = sum(multiset_count(self.test_count, below) for below in range(size)) * length
         batch = max(PAIRS_PER_BATCH, length << size)
         working = (THREAD_COUNT_MAX if size > 1 else 1) * DOUBLES_PER_PAIR * batch
-        # Sums and errors of a region, and its literals while it is enumerated.
-        return 8 * (counts + working + (2 + 8 * size) * self._region_count(size))
+        # Sums, errors and stand-in of a region, and its literals while it is enumerated.
+        return 8 * (counts + working + (3 + 8 * size) * self._region_count(size))
 
     def is_within_reach(self) -> bool:
         """Tell whether exact weights take minutes and one or two gigabytes at most."""

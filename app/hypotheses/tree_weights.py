@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from app.errors import invariant
 from app.hypotheses.region_statistics import MergedRows, RegionStatistics
 from app.hypotheses.region_tables import PAIR_DEPTH, region_tables, table_terms
 from app.hypotheses.scaled_sums import UNIT_ROUNDOFF, choice_roundoffs, total_roundoffs
@@ -55,11 +56,30 @@ class TreeWeights:
         depth: int,
         class_count: int,
         epsilon: float,
+        excluded: NDArray[np.bool_] | None = None,
     ) -> Self:
-        """Weigh all trees on rows of ``bits`` (``(n, t)``) and ``labels`` (``(n,)``)."""
+        """Weigh all trees.
+
+        Args:
+            bits: outcomes of the tests, shape ``(n, t)``.
+            labels: class indices, shape ``(n,)``.
+            depth: levels of tests.
+            class_count: number of labels.
+            epsilon: parameter of the weights.
+            excluded: literals that exclude each other, by what the tests ask:
+                :func:`app.hypotheses.same_regions.excluded_literals`; None
+                where nothing is known of the tests.
+
+        """
         turned = (2 * bits.sum(axis=0, dtype=np.int64) > len(bits)).astype(np.uint8)
         rows = MergedRows.of(bits ^ turned, labels, class_count)
-        tables = region_tables(rows, depth, epsilon / 2) if depth > PAIR_DEPTH else ()
+        if depth <= PAIR_DEPTH:
+            return cls(rows, turned, depth, epsilon / 2, ())
+        if excluded is not None:
+            own = np.arange(len(excluded)) ^ np.repeat(turned, 2)
+            excluded = excluded[np.ix_(own, own)]
+            invariant(not rows.satisfies_any(excluded), "no row satisfies what tests exclude")
+        tables = region_tables(rows, depth, epsilon / 2, excluded)
         return cls(rows, turned, depth, epsilon / 2, tables)
 
     def log_normaliser(self) -> float:
