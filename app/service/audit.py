@@ -136,6 +136,9 @@ def audited_answers(settings: Settings) -> Audited:
 
     """
     refuse_unknown(settings)
+    if settings.answers.output != "label":
+        problem = '"score" is not audited; set it to "label"'
+        raise ConfigurationError("answers.output", problem)
     budget = release_budget(settings)
     calibration = calibrate_answers(settings, budget)
     if budget is None or calibration is None:

@@ -120,3 +120,13 @@ def test_nothing_to_audit_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixt
     config.write_text(f'[data]\nclasses = ["a", "b"]\n{shares}', "utf-8")
     assert run(["audit", "--config", str(config)]) == 2
     assert capsys.readouterr().err.startswith("conclave: privacy.shares.answers: ")
+
+
+def test_scores_are_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the auditor does not know is refused in one line, and nothing is said to hold."""
+    config = tmp_path / "conclave.toml"
+    config.write_text('[data]\nclasses = ["a", "b"]\n[answers]\noutput = "score"\n', "utf-8")
+    assert run(["audit", "--config", str(config)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("conclave: answers.output: ")
