@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from app.ensembles.leaf_scores import vote_means
 from app.errors import InvariantError, LedgerCorruptError, invariant
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class EnumeratedEnsemble:
         for start in range(0, len(values), step):
             block = slice(start, start + step)
             each = np.take_along_axis(sides, self._labels(encoded[block]).astype(np.intp), axis=1)
-            scores[block] = each.reshape(*self._places.shape, -1).mean(axis=1).T
+            scores[block] = vote_means(each.reshape(*self._places.shape, -1))
         return scores
 
     def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -111,7 +111,11 @@ class EstimatorEnsemble:
         return self._class_count == len(("no", "yes"))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``private_scores`` of encoded queries ``(B, d)``, shape ``(B, k)``."""
+        """Return ``private_scores`` of encoded queries ``(B, d)``, shape ``(B, k)``.
+
+        The last bits of what an estimator computes may depend on the batch, as its votes
+        may; the batch is made of queries, and a row still moves one model's scores only.
+        """
         rows = encode_columns(self._columns, values)
         return np.stack([_scores(model, rows) for model in self._models], axis=1)
 

@@ -67,3 +67,22 @@ def reached_leaves(
         tests = np.take_along_axis(nodes, places + (1 << level) - 1, axis=1)
         places = 2 * places + bits[rows, tests]
     return places
+
+
+def vote_means(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean over the members of each vote, added one by one in their order.
+
+    A sum over an axis adds in an order that the number of queries has a part in.
+
+    Args:
+        scores: shape ``(k, g, B)``.
+
+    Returns:
+        Shape ``(B, k)``.
+
+    """
+    total = np.zeros((scores.shape[0], scores.shape[2]))
+    for member in range(scores.shape[1]):
+        total += scores[:, member]
+    means: NDArray[np.float64] = (total / scores.shape[1]).T
+    return means

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from app.ensembles.leaf_scores import PLACES_MAX, reached_leaves
+from app.ensembles.leaf_scores import PLACES_MAX, reached_leaves, vote_means
 from app.errors import InvariantError, LedgerCorruptError, invariant
 
 if TYPE_CHECKING:
@@ -128,8 +128,7 @@ class PackedTrees:
             block = slice(start, start + step)
             leaves = reached_leaves(nodes, bits[block], depth=self.depth)
             trees = np.take_along_axis(self._leaf_scores, leaves, axis=1)
-            grouped = trees.reshape(self.size, self.trees_per_vote, -1)
-            scores[block] = grouped.mean(axis=1).T
+            scores[block] = vote_means(trees.reshape(self.size, self.trees_per_vote, -1))
         return scores
 
     def to_bytes(self) -> bytes:

@@ -229,6 +229,9 @@ def redo(
         hit_count = min(hit_count, cutoff - state.unstable_count)
         if hit_count and outcome.stable and state.unstable_count + hit_count == cutoff:
             outcome = _unstable(parameters, noise)
+        ends = state.unstable_count + hit_count == cutoff
+        whole = not parameters.with_scores or outcome.stable or hit_count > 1 or ends
+        invariant(whole, "only the last unit leaves a second test out")
     following = State(
         state.answered_count + 1,
         state.unstable_count + hit_count,
