@@ -47,6 +47,8 @@ class Server(httpx.BaseTransport):
         """Start healthy but for ``misfortunes``."""
         self.misfortunes = list(misfortunes)
         self.refused_ages: set[float] = set()
+        self.precision: int | None = None
+        self.precisions: list[int | None] = []
         self.asked: list[list[object]] = []
         self.keys: list[str | None] = []
 
@@ -54,7 +56,8 @@ class Server(httpx.BaseTransport):
         """Serve the two routes that the command uses."""
         self.keys.append(request.headers.get("authorization"))
         if request.url.path == "/schema":
-            return httpx.Response(200, json=SCHEMA)
+            told = {} if self.precision is None else {"precision": self.precision}
+            return httpx.Response(200, json=SCHEMA | told)
         assert request.url.path == "/query/stream"
         assert request.headers["content-type"] == "application/x-ndjson"
         misfortune = self.misfortunes.pop(0) if self.misfortunes else None
@@ -66,12 +69,16 @@ class Server(httpx.BaseTransport):
         for line in request.read().splitlines():
             features = json.loads(line)["features"]
             self.asked.append(features)
+            self.precisions.append(json.loads(line).get("precision"))
             yield json.dumps(self._reply(features)).encode() + b"\n"
 
     def _reply(self, features: list[object]) -> dict[str, object]:
         if features[0] in self.refused_ages:
             return EXHAUSTED
-        return {
+        bins = {"score": 0.25, "bin": {"lower": 0.0, "upper": 0.5}, "precision": 2}
+        if features[0] is None:
+            bins = {"score": None, "bin": None, "precision": 2}
+        return ({} if self.precision is None else bins) | {
             "query_id": len(self.asked),
             "label": None if features[0] is None else ">50K\u2028",
             "stable": features[0] is not None,
@@ -287,3 +294,25 @@ def test_says_what_the_server_said(reply: httpx.Response, told: str) -> None:
     transport = httpx.MockTransport(lambda _: reply)
     with pytest.raises(ConfigurationError, match=told):
         QueryClient(URL, None, transport=transport).schema()
+
+
+def test_scores_have_columns_of_their_own(
+    server: Server, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A server of scores adds four columns; the precision goes with every row that is asked."""
+    server.precision = 10
+    assert run(["query", "--url", URL, "--precision", "2", str(table)]) == 0
+    assert server.precisions == [2, 2, 2]
+    lines = capsys.readouterr().out.split("\n")
+    assert lines[0].endswith("replayed,score,bin_lower,bin_upper,precision")
+    assert lines[1].endswith("true,ensemble,false,0.25,0.0,0.5,2")
+    assert lines[3].endswith("false,ensemble,false,,,,2")
+
+
+def test_a_precision_needs_a_server_of_scores(
+    server: Server, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where labels are answered the option is refused before anything is asked."""
+    assert run(["query", "--url", URL, "--precision", "2", str(table)]) == 2
+    assert "--precision" in capsys.readouterr().err
+    assert server.asked == []

@@ -114,3 +114,16 @@ def test_says_how_many_steps_a_second_it_takes(
     taken = time.perf_counter() - opened - (opened - started)
     capsys.readouterr()
     record_property("steps_per_second", round(lines * trials / max(taken, 1e-9)))
+
+
+def test_scores_are_not_simulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Votes say nothing of scores: one line names the setting."""
+    text = CONFIGURATION.replace('"maybe", ', "") + 'output = "score"\n'
+    config, votes = tmp_path / "scores.toml", tmp_path / "votes.csv"
+    config.write_text(text, encoding="utf-8")
+    votes.write_text("3,4\n", encoding="utf-8")
+    arguments = ["--config", str(config), "--votes", str(votes), "--trials", "1"]
+    assert run(["simulate", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("conclave: answers.output: ")
+    assert error.count("\n") == 1
