@@ -11,7 +11,9 @@ from app.errors import ConfigurationError
 from app.hypotheses.binary_tests import BinaryTest
 from app.hypotheses.box_families import axes_of, box_class, box_count, box_dimension
 from app.hypotheses.boxes import Boxes, Side
+from app.hypotheses.enumerated_class import EnumeratedClass
 from app.hypotheses.hypothesis_list import count_errors, distinct_on
+from app.hypotheses.registry import hypothesis_class
 from tests.unit.hypotheses.labelings import labelings, shatters
 
 if TYPE_CHECKING:
@@ -63,6 +65,15 @@ def inside(boxes: Boxes, index: int, row: NDArray[np.float64]) -> int:
         if side.upper is not None and value >= side.upper:
             label = 0
     return label
+
+
+@pytest.mark.parametrize("kind", ["intervals", "rectangles"])
+def test_the_registry_lists_the_boxes_of_its_tests(kind: str) -> None:
+    """By its name a class has the boxes whose sides are the numeric tests' cuts."""
+    named, boxes = hypothesis_class(kind, TESTS, depth=1, class_count=2), boxes_of(kind)
+    assert isinstance(named, EnumeratedClass)
+    predicted = named.hypotheses.predict(named.encode(rows(40)))
+    assert predicted.tolist() == boxes.predict(boxes.encode(rows(40))).tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
