@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from app.settings import Settings
 
 CLOSE_SECONDS_MAX: Final = 8.0
+HALTED: Final = "this release has halted for good"
+HALTED_SERVES: Final = "recorded answers are given again, and new queries are refused"
 ResultT = TypeVar("ResultT")
 
 
@@ -179,6 +181,8 @@ def open_from_settings(
         if opened is None:
             warn_if_infeasible(settings, rows.count, warn)
             warn_of_relabelled_scores(settings, warn)
+        if release.state.halted is not None:
+            warn(f"{HALTED} ({release.state.halted.reason}): {HALTED_SERVES}")
     return release
 
 

@@ -14,7 +14,7 @@ import structlog
 
 from app.data.vectors import encode, replay_key
 from app.errors import ContainedError, IntegrityError, LedgerCorruptError, UnavailableError
-from app.ledger.events import ThresholdRefreshed
+from app.ledger.events import ReleaseHalted, ThresholdRefreshed
 from app.ledger.store import RecordedAnswer
 from app.mechanisms import universal
 from app.mechanisms.soft_labels import ScoreBin
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("conclave.service")
 
+FAILED_AFTER_VOTE: Final = "an internal failure after votes were cast"
 CONTAINED: Final = "the release has stopped after an internal failure; its operator must restart it"
 
 
@@ -67,6 +68,7 @@ class QueryAnswerer:
         self._noise = noise
         self._padding_seconds = padding_seconds
         self._is_uncertain = False
+        self._has_voted = False  # in the batch that is under way, or was last
         self._undelivered: Sequence[Fresh] = ()  # drawn, and not known to be committed
         self.observe = observe
         self._read_replays(answered_before=0, answered=release.state.answered)
@@ -94,9 +96,26 @@ class QueryAnswerer:
         except (UnavailableError, IntegrityError):
             raise
         except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
+            self._halt()
             raise ContainedError(CONTAINED) from None
 
+    def _halt(self) -> None:
+        """Halt the release for good where votes were touched: that they failed may tell of them.
+
+        Started anew it would fail again, and once more for every restart.  Where the
+        ledger takes no entry the process stops all the same.
+        """
+        if not self._has_voted:
+            return
+        try:
+            with self.release.ledger.transaction() as transaction:
+                if transaction.state.halted is None:
+                    transaction.append(ReleaseHalted(reason=FAILED_AFTER_VOTE))
+        except Exception as error:  # noqa: BLE001 -- containment: whatever it says may be private
+            log.error("halt_not_recorded", error=type(error).__name__)  # noqa: TRY400 -- nor its trace
+
     def _answer_batch(self, tickets: Sequence[Ticket]) -> list[Decision]:
+        self._has_voted = False
         with self.release.ledger.transaction() as transaction:
             self._catch_up(transaction)
             unknown = self._replay(transaction, tickets)
@@ -143,7 +162,7 @@ class QueryAnswerer:
         self.observe(Step.VOTE, Edge.BEFORE)
         private_values: dict[bytes, Tally | PrivateBins] = {}
         if unknown and self.phase is universal.Phase.ENSEMBLE:
-            started = time.monotonic()
+            started, self._has_voted = time.monotonic(), True
             vectors = [ticket.query.vector for ticket in unknown.values()]
             values = encode(self.release.schema, vectors)
             precisions = [ticket.precision for ticket in unknown.values()]

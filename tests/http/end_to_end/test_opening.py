@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.cli import run
 from app.errors import ConfigurationError, DataError, ReleaseMismatchError
+from app.ledger.events import ReleaseHalted
+from app.ledger.store import open_ledger
+from app.noise.scripted import ScriptedNoise
+from app.service.answer_query import FAILED_AFTER_VOTE
 from tests.http.end_to_end.serving import Served
 from tests.http.end_to_end.small_release import (
     SmallRelease,
@@ -131,6 +136,27 @@ def test_an_infeasible_release_is_served_with_one_warning(tmp_path: Path) -> Non
             assert served.query(agreed(0)).status_code == HTTPStatus.OK
     (warning,) = warnings
     assert warning.startswith("this release is infeasible as planned: even if all k = 40 votes")
+
+
+def test_a_release_that_halted_says_so_at_every_start(opened: OpenedRelease) -> None:
+    """A halt in the ledger outlives the process: one line says so, and no query is answered."""
+    release, warnings = opened(), list[str]()
+    with Served(release.settings()) as served:
+        given = served.query(agreed(0))
+    url = release.settings().ledger_url
+    ledger = open_ledger(url, create=True, noise=ScriptedNoise([]))
+    with ledger.transaction() as transaction:
+        transaction.append(ReleaseHalted(reason=FAILED_AFTER_VOTE))
+    ledger.close()
+    with Served(release.settings(), warn=warnings.append) as served:
+        assert served.query(agreed(0)).json() == {**given.json(), "replayed": True}
+        assert served.query(agreed(1)).status_code == HTTPStatus.GONE
+    (warning,) = warnings
+    assert warning == (
+        "this release has halted for good (an internal failure after votes were cast):"
+        " recorded answers are given again, and new queries are refused"
+    )
+    assert run(["verify", "--config", str(release.config)]) == 0
 
 
 def test_what_cannot_be_served_is_refused_without_a_warning(tmp_path: Path) -> None:
