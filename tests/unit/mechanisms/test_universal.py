@@ -14,7 +14,7 @@ from app.noise.scripted import ScriptedNoise
 from tests.unit.mechanisms.prescribed import NOTHING, PrescribedGaussian, PrescribedLaplace
 
 HIT, STABLE = 0, (1 << 64) - 1
-HALT, CLASSIFIER = Sequel.HALT, Sequel.CLASSIFIER
+HALT, CLASSIFIER, STUDENT = Sequel.HALT, Sequel.CLASSIFIER, Sequel.STUDENT
 
 
 def tally(plurality: int, distance: int) -> Tally:
@@ -95,6 +95,10 @@ def test_a_coin_of_three_labels_rejects_the_fourth() -> None:
         (State(5, 2), HALT, CLASSIFIER, Phase.CLASSIFIER),
         (State(4, 1, halted=True), CLASSIFIER, CLASSIFIER, Phase.HALTED),
         (State(5, 1, halted=True), CLASSIFIER, HALT, Phase.CLASSIFIER),
+        (State(4, 1), STUDENT, STUDENT, Phase.ENSEMBLE),
+        (State(5, 1), STUDENT, HALT, Phase.CLASSIFIER),
+        (State(3, 2), HALT, STUDENT, Phase.CLASSIFIER),
+        (State(5, 2), STUDENT, HALT, Phase.HALTED),
     ],
 )
 def test_the_phase_follows_from_the_counters(
@@ -102,6 +106,24 @@ def test_the_phase_follows_from_the_counters(
 ) -> None:
     """Answer m_o leads to ``after``, hit T to ``on_cutoff``, which decides where both fall."""
     assert phase(parameters(after=after, on_cutoff=on_cutoff), state) is expected
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (State(4, 1), None),
+        (State(4, 1, halted=True), None),
+        (State(5, 1), STUDENT),
+        (State(3, 2), CLASSIFIER),
+        (State(5, 2), CLASSIFIER),
+    ],
+)
+def test_what_follows_is_told_by_the_limit_that_was_met(
+    state: State, expected: Sequel | None
+) -> None:
+    """A student after answer m_o and a classifier after hit T are one phase, told apart here."""
+    given = parameters(after=STUDENT, on_cutoff=CLASSIFIER)
+    assert universal.sequel(given, state) is expected
 
 
 @pytest.mark.parametrize(
