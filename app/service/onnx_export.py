@@ -204,9 +204,11 @@ class _Table:
             raise InvariantError(message)
         if node.label is not None:
             return self.document.classes.index(node.label)
-        false, true = self.index(node.false), self.index(node.true)
         lower, upper = _between(self.document.features[node.feature or 0], node)
-        if false == true or lower > upper:
+        if lower > upper:
+            return self.index(node.false)
+        false, true = self.index(node.false), self.index(node.true)
+        if false == true:
             return false
         added = _Node(node.feature or 0, lower, upper, false, true)
         known = self.nodes.setdefault(added, len(self.heights))

@@ -134,12 +134,12 @@ def _value(cell: str, *, is_number: bool) -> float | str | None:
 
 @pytest.mark.data
 @pytest.mark.parametrize("depth", ["2", "4"])
-def test_adult(
+def test_mixed_features_are_labelled_alike(
     example: Callable[[str], tuple[Path, list[Vector]]],
     depth: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Numbers and strings, missing and unknown ones, in trees of 2 and 4 levels."""
+    """Adult: numbers and strings, missing and unknown ones, in trees of 2 and 4 levels."""
     config, rows = example("adult")
     monkeypatch.setenv("CONCLAVE_CLASSIFIER__DEPTH", depth)
     monkeypatch.setenv("CONCLAVE_CLASSIFIER__BINS", "4")
@@ -147,14 +147,16 @@ def test_adult(
 
 
 @pytest.mark.data
-def test_skin(example: Callable[[str], tuple[Path, list[Vector]]]) -> None:
-    """Three numbers, which a model takes as one matrix."""
+def test_numbers_alone_are_labelled_alike(
+    example: Callable[[str], tuple[Path, list[Vector]]],
+) -> None:
+    """Skin: three numbers, which a model takes as one matrix."""
     config, rows = example("skin")
     check_model(config, rows)
 
 
 @pytest.mark.parametrize("kind", ["intervals", "rectangles", "halfspaces"])
-def test_classes_of_numbers(tmp_path: Path, kind: str) -> None:
+def test_boxes_and_halfspaces_are_labelled_alike(tmp_path: Path, kind: str) -> None:
     """Boxes and halfspaces beside a string that they do not look at."""
     generator = np.random.default_rng(5)
     points: list[Any] = generator.random((3000, 2)).round(4).tolist()
