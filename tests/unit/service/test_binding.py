@@ -149,6 +149,19 @@ def test_every_section_is_bound_or_free_on_purpose(small_release: SmallRelease) 
         assert name in type(getattr(settings, section)).model_fields
 
 
+def test_statistics_are_bound_where_they_have_a_share(tmp_path: Path) -> None:
+    """Without one the section is free, as in ledgers of before; with one, what is in force is."""
+    free = bound(tmp_path, statistics__updates="3", statistics__class="stumps")
+    assert free == bound(tmp_path)
+    shares = {"privacy__shares__answers": "0.5", "privacy__shares__statistics": "0.1"}
+    with_share = bound(tmp_path, **shares)
+    assert with_share["statistics.class"] == '"trees"'
+    assert with_share["statistics.depth"] == "1"
+    assert bound(tmp_path, **shares, statistics__depth="1") == with_share
+    with pytest.raises(ReleaseMismatchError, match=r"^statistics\.updates: "):
+        check_bound(with_share, bound(tmp_path, **shares, statistics__updates="3"))
+
+
 def test_nothing_private_is_bound(tmp_path: Path) -> None:
     """The address of the rows, which may hold a password, is not among public parameters."""
     assert "elsewhere" not in str(bound(tmp_path, data__source="elsewhere.csv"))
