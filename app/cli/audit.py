@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from app.errors import ConfigurationError
+
 if TYPE_CHECKING:
     from app.service.audit import AuditReport
+    from app.settings import Settings
 
 EXIT_EXCEEDED: Final = 1
 
@@ -27,18 +31,31 @@ def audit(
 
     No private record is read.
     """
-    import os
-
     from app.noise.system import SystemNoise
     from app.service.audit import STEPS_LONG, STEPS_QUICK
     from app.service.audit import audit as run
-    from app.settings import load_simulation_settings
 
-    settings = load_simulation_settings(config, dict(os.environ))
-    report = run(settings, steps=STEPS_QUICK if quick else STEPS_LONG, noise=SystemNoise())
+    settings, is_whole = _settings(config)
+    report = run(
+        settings,
+        steps=STEPS_QUICK if quick else STEPS_LONG,
+        noise=SystemNoise(),
+        with_draws=is_whole,
+    )
     _show(report, as_json=json)
     if not report.holds:
         raise typer.Exit(EXIT_EXCEEDED)
+
+
+def _settings(config: Path) -> tuple[Settings, bool]:
+    """Read a whole configuration, or classes, privacy and answers alone, and say which."""
+    from app.settings import load_settings, load_simulation_settings
+
+    environ = dict(os.environ)
+    try:
+        return load_settings(config, environ), True
+    except ConfigurationError:
+        return load_simulation_settings(config, environ), False
 
 
 def _show(report: AuditReport, *, as_json: bool) -> None:

@@ -25,6 +25,8 @@ def print_table(document: Mapping[str, object]) -> None:
     _row(shown, exact, "exactly: ")
     for bound in sampled["adversaries"]:
         _row(shown, bound, "sampled: ")
+    for draw in cast("Sequence[Mapping[str, Any]]", document["draws"]):
+        _row(shown, draw["exact"], f"exactly, {draw['mechanism']}: ")
     console.print(shown)
     limit = sampled["detection_limit"]
     seen = "no epsilon" if limit is None else f"an epsilon from {limit:.4g} on"

@@ -7,7 +7,7 @@ uses; only the votes are chosen, as the worst neighbours that the auditor knows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from app.accounting.profile import ProfileTable
@@ -19,6 +19,7 @@ from app.auditing.exact import exact_bound
 from app.auditing.sampling import sample
 from app.errors import ConfigurationError
 from app.mechanisms import noisy_vote, sparse_vector, stability
+from app.service.audit_draws import audit_draws
 from app.service.mechanism import answering_parameters, calibrate_answers
 from app.service.pipeline import release_budget
 from app.service.public_choices import refuse_unknown
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from app.auditing.sampling import Sampled
     from app.mechanisms.universal import Answering
     from app.noise.source import NoiseSource
+    from app.service.audit_draws import DrawReport
     from app.settings import Settings
 
 STEPS_QUICK: Final = 1_500_000
@@ -47,6 +49,7 @@ class AuditReport:
         exact: the largest bound of adversaries whose outcomes have a known law.
         sampled: what running the mechanism shows.
         broken: conditions of the proofs that do not hold, in words.
+        draws: what each draw of a hypothesis shows.
 
     """
 
@@ -56,21 +59,24 @@ class AuditReport:
     exact: Bound
     sampled: Sampled
     broken: tuple[str, ...]
+    draws: tuple[DrawReport, ...] = ()
 
     @property
     def holds(self) -> bool:
         """Whether no lower bound exceeds the claim, and every condition holds."""
-        return (
-            not self.broken
-            and max(self.exact.epsilon, self.sampled.bound.epsilon) <= self.epsilon + ROUNDING
-        )
+        largest = max(self.exact.epsilon, self.sampled.bound.epsilon)
+        within = largest <= self.epsilon + ROUNDING and all(draw.holds for draw in self.draws)
+        return within and not self.broken
 
 
-def audit(settings: Settings, *, steps: int, noise: NoiseSource) -> AuditReport:
-    """Bound the epsilon of the answers from below.
+def audit(
+    settings: Settings, *, steps: int, noise: NoiseSource, with_draws: bool = True
+) -> AuditReport:
+    """Bound the epsilon of the answers from below, and of the draws beside them.
 
     Args:
-        settings: classes, privacy and answers are used.
+        settings: of the answers, classes, privacy and answers are used.
+        with_draws: whether the hypothesis classes are those that will serve.
         steps: answers to draw in the sampled part.
         noise: where every draw comes from.
 
@@ -78,7 +84,8 @@ def audit(settings: Settings, *, steps: int, noise: NoiseSource) -> AuditReport:
         ConfigurationError: there are no parameters for the budget, or answers have none.
 
     """
-    return report_on(audited_answers(settings), steps=steps, noise=noise)
+    report = report_on(audited_answers(settings), steps=steps, noise=noise)
+    return replace(report, draws=audit_draws(settings)) if with_draws else report
 
 
 def report_on(audited: Audited, *, steps: int, noise: NoiseSource) -> AuditReport:
@@ -105,6 +112,7 @@ def audit_document(report: AuditReport) -> dict[str, object]:
         "mechanism": report.mechanism,
         "claim": {"epsilon": report.epsilon, "delta": report.delta},
         "exact": _bound(report, report.exact),
+        "draws": [_draw(draw) for draw in report.draws],
         "sampled": {
             **_bound(report, sampled.bound),
             "runs": sampled.runs,
@@ -116,7 +124,15 @@ def audit_document(report: AuditReport) -> dict[str, object]:
     }
 
 
-def _bound(report: AuditReport, bound: Bound) -> dict[str, object]:
+def _draw(draw: DrawReport) -> dict[str, object]:
+    return {
+        "mechanism": draw.mechanism,
+        "claim": {"epsilon": draw.epsilon, "delta": draw.delta},
+        "exact": _bound(draw, draw.exact),
+    }
+
+
+def _bound(report: AuditReport | DrawReport, bound: Bound) -> dict[str, object]:
     return {
         "epsilon": _finite(bound.epsilon),
         "share_of_claim": _finite(bound.epsilon / report.epsilon),
