@@ -5,7 +5,7 @@ A new mechanism module is added here; ``test_completeness`` fails until it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -288,6 +288,35 @@ def _soft_labels_vector_case() -> AnsweringCase:
     )
 
 
+def _universal_with_scores(case: AnsweringCase) -> AnsweringCase:
+    """Soft labels inside: units count, and what goes out is a bin with its label."""
+
+    def parameters(inside: Any, *, class_count: int = 2) -> universal.Parameters:
+        return universal.Parameters(
+            inside,
+            class_count,
+            1000,
+            Sequel.CLASSIFIER,
+            Sequel.HALT,
+            unstable_gets_coin=False,
+            with_scores=True,
+        )
+
+    noisy = noisy_vote.Parameters(
+        vote_noise=DiscreteGaussian(Fraction(9)), class_count=2, ensemble_size=9, answer_limit=1000
+    )
+    return replace(
+        case,
+        name="universal",
+        mechanism=UNIVERSAL,
+        parameters=parameters(case.parameters),
+        bad_parameters=[
+            lambda: parameters(case.parameters, class_count=3),
+            lambda: parameters(noisy),
+        ],
+    )
+
+
 ANSWERING_CASES = [
     AnsweringCase(
         name="stability",
@@ -316,6 +345,8 @@ ANSWERING_CASES = [
     _universal_over_sparse_vector(refreshed=False, coin=True),
     _universal_over_sparse_vector(refreshed=True, coin=False),
     _universal_over_noisy_vote(),
+    _universal_with_scores(_soft_labels_case()),
+    _universal_with_scores(_soft_labels_vector_case()),
 ]
 
 ONE_SHOT_CASES = [

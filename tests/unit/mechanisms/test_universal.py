@@ -8,6 +8,7 @@ import pytest
 
 from app.errors import InvariantError
 from app.mechanisms import noisy_vote, sparse_vector, stability, universal
+from app.mechanisms.soft_labels import PrivateBins, ScoreBin
 from app.mechanisms.subsample_aggregate import Tally
 from app.mechanisms.universal import Outcome, Parameters, Phase, Sequel, State, phase, step
 from app.noise.scripted import ScriptedNoise
@@ -239,3 +240,89 @@ def test_without_answers_there_is_no_cutoff() -> None:
     """Nothing inside has neither a count of unstable answers nor epochs."""
     without = replace(parameters(), answering=None)
     assert (without.cutoff, without.is_refreshed) == (None, False)
+
+
+# -- scores ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "label", "released", "units"),
+    [
+        ((STABLE,), 0, ScoreBin(4, 1, shifted=False), 0),
+        ((HIT, STABLE), 1, ScoreBin(4, 2, shifted=True), 1),
+        ((HIT, HIT), None, None, 2),
+    ],
+)
+def test_a_score_goes_out_with_its_bins_label(
+    words: tuple[int, ...], label: int | None, released: ScoreBin | None, units: int
+) -> None:
+    """The label is the second class from a mid-point of 1/2 on, and hits are units."""
+    given = replace(parameters(cutoff=3), with_scores=True)
+    value = PrivateBins(4, plain=(1, 9), shifted=(2, 9))
+    following, outcome = step(given, State(), value, ScriptedNoise(words))
+    assert outcome == Outcome(label, stable=label is not None, released_bin=released)
+    assert following == State(1, units)
+
+
+def test_votes_are_not_taken_for_scores() -> None:
+    """A tally where scores are answered, and bins where labels are, raise."""
+    given = replace(parameters(), with_scores=True)
+    with pytest.raises(InvariantError, match="where scores are answered"):
+        step(given, State(), tally(1, 9), NOTHING)
+    with pytest.raises(InvariantError, match="where scores are answered"):
+        step(parameters(), State(), PrivateBins(4, plain=(1, 9), shifted=(2, 9)), NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("state", "hits", "stable", "expected"),
+    [
+        (State(5, 0), 0, True, (State(6, 0), True)),
+        (State(5, 1), 1, True, (State(6, 2), True)),
+        (State(5, 2), 1, True, (State(6, 3), False)),
+        (State(5, 1), 2, False, (State(6, 3), False)),
+        (State(5, 2), 2, False, (State(6, 3), False)),
+        (State(5, 2), 1, False, (State(6, 3), False)),
+    ],
+)
+def test_an_answer_is_redone_with_the_hits_that_it_had(
+    state: State,
+    hits: int,
+    stable: bool,
+    expected: tuple[State, bool],
+) -> None:
+    """The first hit that is the last unit ends the run; before it nothing changes."""
+    given = replace(parameters(cutoff=3), with_scores=True)
+    released = ScoreBin(4, 1, shifted=hits > 0)
+    drawn = (
+        Outcome(0, stable=True, released_bin=released) if stable else Outcome(None, stable=False)
+    )
+    following, outcome = universal.redo(
+        given, state, drawn, drawn=(State(0, 0), State(1, hits)), noise=NOTHING
+    )
+    assert (following, outcome.stable) == expected
+    assert outcome == (drawn if outcome.stable else Outcome(None, stable=False))
+
+
+def test_an_answer_that_turns_unstable_gets_its_coin() -> None:
+    """The coin is a fresh one, which no score has touched."""
+    given = replace(parameters(cutoff=1, coin=True), with_scores=True)
+    drawn = Outcome(0, stable=True, released_bin=ScoreBin(4, 1, shifted=True))
+    states = (State(0, 0), State(1, 1))
+    noise = ScriptedNoise([STABLE])
+    assert universal.redo(given, State(3, 0), drawn, drawn=states, noise=noise) == (
+        State(4, 1),
+        Outcome(1, stable=False),
+    )
+
+
+def test_a_noisy_vote_is_redone_without_a_cutoff() -> None:
+    """Where nothing counts hits the answer is recorded as it was."""
+    answering = noisy_vote.Parameters(
+        vote_noise=PrescribedGaussian([]), class_count=2, ensemble_size=9, answer_limit=5
+    )
+    given, drawn = replace(parameters(), answering=answering), Outcome(1, stable=True)
+    states = (State(0, 0), State(1, 0))
+    assert universal.redo(given, State(3, 0), drawn, drawn=states, noise=NOTHING) == (
+        State(4, 0),
+        drawn,
+    )
