@@ -287,6 +287,7 @@ def test_votes_are_not_taken_for_scores() -> None:
 def test_an_answer_is_redone_with_the_hits_that_it_had(
     state: State,
     hits: int,
+    *,
     stable: bool,
     expected: tuple[State, bool],
 ) -> None:
