@@ -15,14 +15,18 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import numpy as np
 import pytest
 
 from app.cli import run
+from app.service.onnx_export import FITTED
 from app.service.published_classifier import PublishedClassifier, read_document
 from app.settings import load_settings
 from tests.http.end_to_end.serving import Served
+from tests.http.end_to_end.small_release import agreed
 from tests.http.end_to_end.test_classes import TEMPLATE, is_inside
+from tests.http.end_to_end.test_student import AFTER, ESTIMATORS, LIMIT, SHARES
 from tests.unit.service.onnx_models import labels_of
 
 if TYPE_CHECKING:
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
     from app.data.vectors import Vector
     from app.service.published_classifier import ClassifierDocument, NodeDocument
+    from tests.http.end_to_end.conftest import OpenedRelease
 
 ROW_COUNT = 10_000
 PRIVATE_ROW_COUNT = 2000
@@ -169,3 +174,20 @@ def test_boxes_and_halfspaces_are_labelled_alike(tmp_path: Path, kind: str) -> N
     text = TEMPLATE.format(kind=kind, rule="canonical", limit=12, ensemble=10)
     config.write_text(text, encoding="utf-8")
     check_model(config, [(across, "a", up) for across, up in points])
+
+
+@pytest.mark.parametrize("kind", ["rule", "neighbors"])
+def test_a_student_has_a_model_where_a_rule_made_it(opened: OpenedRelease, kind: str) -> None:
+    """A rule's student is a tree and labels as its model; an estimator's is refused as one."""
+    release = opened(answers=AFTER, shares=SHARES, student=ESTIMATORS[kind])
+    vectors: list[Vector] = [(float(age), "common") for age in range(-5, 120, 5)]
+    with Served(release.settings()) as served:
+        served.stream(agreed(number) for number in range(LIMIT))
+        answers = [answer["label"] for answer in served.stream(vectors)]
+        document = read_document(served.get("/classifier").content)
+        reply = served.get("/classifier", headers={"Accept": "application/onnx"})
+    if kind == "rule":
+        assert labels_of(reply.content, document, vectors) == answers
+    else:
+        assert reply.status_code == httpx.codes.NOT_ACCEPTABLE
+        assert reply.json()["detail"] == FITTED

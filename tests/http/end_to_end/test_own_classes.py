@@ -7,6 +7,7 @@ nearly all learners agree on them.
 from __future__ import annotations
 
 import shutil
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from app.settings import load_settings
@@ -56,4 +57,7 @@ def test_the_worked_example_answers_restarts_and_publishes(tmp_path: Path) -> No
         classified = served.stream(iter(vectors))
         assert [each["label"] for each in classified] == [label for _, label in ASKED]
         document = served.get("/classifier").json()
+        model = served.get("/classifier", headers={"Accept": "application/onnx"})
     assert document["predictor"]["of"] == "examples.staircases:Staircases"
+    assert model.status_code == HTTPStatus.NOT_ACCEPTABLE
+    assert "predicts by code" in model.json()["detail"]

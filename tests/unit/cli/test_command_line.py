@@ -27,6 +27,7 @@ SLOW_LIBRARIES = (
     "alembic",
     "fastapi",
     "joblib",
+    "onnx",
     "scipy",
     "sklearn",
     "sqlalchemy",
