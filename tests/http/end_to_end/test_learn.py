@@ -193,6 +193,32 @@ def test_without_answers_it_serves_from_the_first_query(tmp_path: Path) -> None:
     assert json.loads(target.read_bytes())["release"] == "members"
 
 
+@pytest.mark.parametrize("learnt", ["before", "public points", "at the start"])
+def test_a_release_of_a_classifier_alone_answers_without_limit(tmp_path: Path, learnt: str) -> None:
+    """Learned, semi-privately or drawn by the server's start: the budget says what it is."""
+    shares = {"relabel": "0", "answers": "0", "classifier": "1"}
+    release = SmallRelease(tmp_path, {"shares": shares}).write()
+    if learnt != "at the start":
+        learned(release, *(("--public", public_points(release)) if "points" in learnt else ()))
+    with served(release) as client:
+        first = client.answer(split(0))
+        document, kinds, budget = client.classifier(), client.kinds(), client.budget()
+        assert (first["phase"], first["stable"], first["query_id"]) == ("classifier", True, None)
+        for number in range(3 * LIMIT):
+            answer = client.answer(agreed(number % 5))
+            assert answer == {**first, "label": agreed_label(number % 5)}
+        assert (client.kinds(), client.budget()) == (kinds, budget)
+    assert kinds[-2:] == ["ShareCharged", "ClassifierPublished"]
+    assert (budget["phase"], budget["ensemble"]["size"]) == ("classifier", 0)
+    assert [(share["mechanism"], share["epsilon"]) for share in budget["charged"]] == [
+        ("classifier", 6)
+    ]
+    assert budget["reserved"] == []
+    with served(release) as client:
+        assert (client.classifier(), client.kinds()) == (document, kinds)
+    assert run(["verify", "--config", str(release.config)]) == 0
+
+
 def _ask_until(done: Any, client: Client, parity: int) -> list[dict[str, Any]]:
     """Ask vectors that nobody else asks until something is done, and a few times more."""
     answers: list[dict[str, Any]] = []

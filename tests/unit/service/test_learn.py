@@ -247,7 +247,11 @@ def test_the_operator_is_told_what_the_draw_is_worth(small_release: SmallRelease
     (line,) = told
     assert "2 public points" in line
     assert "at epsilon 6 on 60 rows" in line
-    assert "; 0.1 would take " in line
+    # Every test parts the two points alike, so that one is kept, with four labellings of
+    # its leaves: 2 (ln 4 + ln 20) / (.1 * 6) = 14.6 rows, and on 60 of them an excess of
+    # 2 (ln 4 + ln 20) / (60 * 6) = .0243.
+    assert "from 4 hypotheses" in line
+    assert "within 0.0243 of their best; 0.1 would take 15 rows" in line
 
 
 def test_a_class_of_many_digits_is_told_by_its_power_of_ten() -> None:
