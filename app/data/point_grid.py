@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # A spiked feature may have this times ``bins`` cuts more than another, ...
-EXTRA_BINS_MAX: Final = 2
+EXTRA_BINS_MAX: Final = 5
 # ... a category held by less than 1 in this times ``bins`` points is rare, ...
 RARE_PARTS: Final = 2
 # ... and at most 1 in this many points hold a category that is left out.
