@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 # Twice that, and the logarithm of the number of tests, is the exponent of a double.
 EXPONENT_NARROW = 340.0
 DECAY_NARROW = 1.0
+# A weight that small beside 1 is far below what is rounded anyway.
+EXPONENT_KEPT = 700.0
 # So that the logarithm of a sum over decay is a double.
 DECAY_LEAST = 1e-100
 
@@ -159,12 +161,24 @@ def _wide_gains(
 def _side_gains(deltas: NDArray[np.float64], decay: float) -> Gains:
     """Return the sums over e, each against its largest term."""
     most, least = deltas.max(axis=1, keepdims=True), deltas.min(axis=1, keepdims=True)
-    ones = np.ones((1, deltas.shape[1]))
     weights = deltas - most
-    rising = ones @ np.exp(np.multiply(weights, decay, out=weights), out=weights)
+    rising = _sum_of_weights(weights, decay)
     np.subtract(least, deltas, out=weights)
-    falling = ones @ np.exp(np.multiply(weights, decay, out=weights), out=weights)
-    return ScaledSums(-most[:, 0], rising[:, 0]), ScaledSums(least[:, 0], falling[:, 0])
+    falling = _sum_of_weights(weights, decay)
+    return ScaledSums(-most[:, 0], rising), ScaledSums(least[:, 0], falling)
+
+
+def _sum_of_weights(gains: NDArray[np.float64], decay: float) -> NDArray[np.float64]:
+    """Return the sums over e of exp of ``decay gains``, of which the largest is 1; overwrites.
+
+    Exponents below -700 count as -700: ``2**-1000`` of the sum, while exp would
+    take ten times as long where it underflows, which would show in the time.
+    """
+    np.multiply(gains, decay, out=gains)
+    np.maximum(gains, -EXPONENT_KEPT, out=gains)
+    np.exp(gains, out=gains)
+    sums: NDArray[np.float64] = (np.ones((1, gains.shape[1])) @ gains)[:, 0]
+    return sums
 
 
 def _narrow_gains(
