@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,14 @@ from app.noise.scripted import ScriptedNoise
 from app.service import switch_phase as module
 from app.service.switch_phase import draw_classifier, public_points, switch_phase
 from tests.unit.service.faulty_ledger import FaultyLedger
-from tests.unit.service.small_release import STABLE, SmallRelease, ask, seeded_noise
+from tests.unit.service.opened_release import changed
+from tests.unit.service.small_release import (
+    STABLE,
+    SmallRelease,
+    ask,
+    private_rows,
+    seeded_noise,
+)
 
 if TYPE_CHECKING:
     from app.noise.source import NoiseSource
@@ -165,3 +173,19 @@ def test_without_answers_no_point_restricts_the_class(small_release: SmallReleas
     assert public_points(release).shape == (0, 2)
     switch_phase(release, seeded_noise())
     assert release.classifier is not None
+
+
+@pytest.mark.parametrize("rule", ["canonical", "halving"])
+def test_deep_trees_relabel_vote_and_are_published(small_release: SmallRelease, rule: str) -> None:
+    """Rows are relabelled at depth 4, learners that search it do learn, and depth 5 is drawn."""
+    deep = changed(small_release, hypotheses__depth="4", classifier__depth="5", learner__rule=rule)
+    votes = deep.open().ensemble.vote_counts(private_rows().values)
+    assert (votes[:, 1] > votes[:, 0]).tolist() == private_rows().labels.astype(bool).tolist()
+    release = answered(deep)
+    switch_phase(release, seeded_noise(5))
+    assert release.classifier is not None
+    node, depth = json.loads(release.classifier.json)["tree"], 0
+    while "true" in node:
+        node, depth = node["true"], depth + 1
+    assert depth == 5
+    verify(release.ledger, expect_head=None)
