@@ -41,6 +41,14 @@ def test_without_sampling_each_part_gets_its_charge() -> None:
     )
 
 
+def test_copies_of_a_record_mean_rows_drawn_with_replacement() -> None:
+    """A record that may fill three rows costs three times, and only then are rows drawn again."""
+    once = budget()
+    thrice = replace(once, copies=3)
+    assert (once.is_with_replacement, thrice.is_with_replacement) == (False, True)
+    assert thrice.inner_epsilon == Fraction(1, 10) + 3 * Fraction(6, 10)
+
+
 def test_without_a_share_nothing_is_divided() -> None:
     """A release without answers has no budget, and one without relabelling no part for it."""
     assert pipeline_budget(relabel=RELABEL, answers=None) is None

@@ -9,7 +9,13 @@ import pytest
 
 from app.ensembles.fit import Learner
 from app.ensembles.learner_seeds import student_seed
-from app.ensembles.student import ConstantStudent, EstimatorStudent, fit_student
+from app.ensembles.student import (
+    ConstantStudent,
+    EstimatorStudent,
+    check_student,
+    fit_student,
+)
+from app.errors import ConfigurationError
 from app.hypotheses.binary_tests import BinaryTest
 from app.hypotheses.enumerated_class import EnumeratedHypothesis
 from app.hypotheses.public_columns import PublicColumn
@@ -139,3 +145,17 @@ def test_the_seed_is_the_releases() -> None:
     """Each release has a seed of its own, and the same one each time."""
     assert student_seed("0f" * 16) == SEED
     assert student_seed("0e" * 16) != SEED
+
+
+def test_a_student_that_would_print_is_refused_under_its_own_name() -> None:
+    """A setting of the student that tells how its fit goes is named as the student's."""
+    loud = Learner(
+        hypothesis_class=learner().hypothesis_class,
+        estimator="sklearn.ensemble.RandomForestClassifier",
+        params={"verbose": 1},
+        columns=COLUMNS,
+    )
+    with pytest.raises(ConfigurationError) as refusal:
+        check_student(loud)
+    assert refusal.value.key == "student.params"
+    assert "what the queries give" in refusal.value.problem

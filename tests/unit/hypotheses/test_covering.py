@@ -74,6 +74,15 @@ def test_cuts_next_to_quantiles_are_kept() -> None:
     assert kept == pytest.approx([0.25, 0.5, 0.75], abs=0.01)
 
 
+def test_one_test_a_feature_is_kept_where_even_that_is_too_much() -> None:
+    """Of 25 features with three cuts each one cut stays; the table is then refused by name."""
+    tests = [test for feature in range(25) for test in cuts(feature, 3)]
+    chosen = chosen_tests("stumps", tests, points(25), depth=1)
+    assert [test.feature_index for test in chosen] == list(range(25))
+    with pytest.raises(ConfigurationError, match=r"^statistics\.tests: the grid of the tests has"):
+        refuse_table("stumps", chosen, depth=1)
+
+
 def test_the_commonest_categories_are_kept() -> None:
     """Of eight codes those that most points hold."""
     tests = [test for feature in range(7) for test in codes(feature, 8)]

@@ -57,6 +57,21 @@ def test_a_score_is_in_the_bin_that_begins_at_or_below_it(
     assert tuple(histogram(given, bin_count, shifted=True)) == shifted
 
 
+@pytest.mark.parametrize(
+    ("released", "label"),
+    [
+        (ScoreBin(5, 1, shifted=False), 0),  # [.2, .4)
+        (ScoreBin(5, 2, shifted=False), 1),  # [.4, .6), whose mid-point is 1/2
+        (ScoreBin(4, 2, shifted=True), 1),  # [.375, .625)
+        (ScoreBin(2, 0, shifted=True), 0),  # [0, .25)
+        (ScoreBin(2, 2, shifted=True), 1),  # [.75, 1)
+    ],
+)
+def test_a_bin_stands_for_the_second_class_from_one_half_on(released: ScoreBin, label: int) -> None:
+    """Its label is that of its mid-point."""
+    assert released.label == label
+
+
 @pytest.mark.parametrize("shifted", [False, True])
 @pytest.mark.parametrize("bin_count", [2, 3, 7, 10, 1000])
 def test_a_histogram_counts_a_score_where_its_bin_says(bin_count: int, *, shifted: bool) -> None:
