@@ -62,6 +62,7 @@ class ConclaveService:
         self._on_stop = on_stop
         self._closed = False
         self._model_of: tuple[bytes, bytes] | None = None
+        self._building_model = asyncio.Lock()
         self._subscribers: set[asyncio.Event] = set()
         self._statistics: ReleasedStatistics | None = None
         self._writer = Writer(
@@ -258,9 +259,10 @@ class ConclaveService:
 
         """
         document = await self.classifier()
-        if self._model_of is None or self._model_of[0] != document:
-            self._model_of = document, await asyncio.to_thread(_model, document)
-        return self._model_of[1]
+        async with self._building_model:
+            if self._model_of is None or self._model_of[0] != document:
+                self._model_of = document, await asyncio.to_thread(_model, document)
+            return self._model_of[1]
 
     async def statistics(self, raw: Sequence[object]) -> StatisticsAnswer:
         """Answer posted hypotheses from the released table; nothing private is read.
