@@ -311,7 +311,6 @@ STATISTICS_QUESTION: Final[JsonSchema] = {
             "description": "classifier documents with a tree, or trees alone: "
             "docs/statistics.md has their members",
             "type": "array",
-            "minItems": 1,
             "maxItems": 1000,
             "items": {"type": "object"},
         }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from app.api.endpoint import Api
 
 SHAPE: Final = (
-    'send one JSON object {"hypotheses": [...]} with at least one hypothesis, each a classifier '
+    'send one JSON object {"hypotheses": [...]}, each of them a classifier '
     'document as GET /classifier gives it, or {"tree": ...}'
 )
 
@@ -35,6 +35,7 @@ async def ask_statistics(api: Api, request: Request) -> Response:
     service = api.slot.service
     check_media_type(request.headers, JSON_TYPES)
     body = await read_body(request, bytes_max=api.limits.body_bytes_max)
+    await service.statistics_document()  # without a table nothing else matters
     answer = await service.statistics(_hypotheses(body))
     return Response(msgspec.json.encode(answer), media_type=JSON)
 
@@ -50,6 +51,4 @@ def _hypotheses(body: bytes) -> list[Any]:
         decoded = _BODY.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise MalformedBodyError(SHAPE) from None
-    if not decoded.hypotheses:
-        raise MalformedBodyError(SHAPE)
     return decoded.hypotheses

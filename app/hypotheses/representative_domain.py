@@ -83,9 +83,9 @@ class Projection:
 
     def __init__(self, hypotheses: HypothesisList, public_points: Encoded) -> None:
         """Remember the labels of every hypothesis on the points."""
-        rows = np.packbits(hypotheses.predict(public_points), axis=1)
+        self._rows = _packed_rows(hypotheses, public_points)
         self._point_count = len(public_points)
-        self._indices = {row.tobytes(): index for index, row in enumerate(rows)}
+        self._indices = {row.tobytes(): index for index, row in enumerate(self._rows)}
         invariant(len(self._indices) == len(hypotheses), "no two hypotheses agree on all points")
 
     def index_of(self, labels: NDArray[np.uint8]) -> int:
@@ -95,10 +95,23 @@ class Projection:
             InvariantError: no hypothesis labels the points so.
 
         """
-        invariant(labels.shape == (self._point_count,), "there is a label for each point")
-        index = self._indices.get(np.packbits(labels).tobytes(), -1)
-        invariant(index >= 0, "a hypothesis of the class has these labels")
+        index, apart = self.nearest(labels)
+        invariant(apart == 0, "a hypothesis of the class has these labels")
         return index
+
+    def nearest(self, labels: NDArray[np.uint8]) -> tuple[int, int]:
+        """Return the hypothesis of H~ with the nearest labels, and the points it labels otherwise.
+
+        Of several that are as near, the first.
+        """
+        invariant(labels.shape == (self._point_count,), "there is a label for each point")
+        packed = np.packbits(labels)
+        index = self._indices.get(packed.tobytes())
+        if index is not None:
+            return index, 0
+        apart = np.bitwise_count(self._rows ^ packed).sum(axis=1, dtype=np.int64)
+        nearest = int(apart.argmin())
+        return nearest, int(apart[nearest])
 
 
 def cover(hypotheses: HypothesisList, public_points: Encoded) -> HypothesisList:
@@ -191,6 +204,15 @@ def refuse_cells(cell_count: int, query_count: int) -> None:
             "use fewer features, tests or public points"
         )
         raise ConfigurationError("statistics.tests", problem)
+
+
+def _packed_rows(hypotheses: HypothesisList, encoded: Encoded) -> NDArray[np.uint8]:
+    """Return the labels of every hypothesis on the points, eight to a byte."""
+    rows = []
+    for block in _blocks(len(hypotheses), len(encoded)):
+        part = hypotheses.take(np.arange(block.start, block.stop))
+        rows.append(np.packbits(part.predict(encoded), axis=1))
+    return np.concatenate(rows)
 
 
 def _columns(labels: NDArray[np.unsignedinteger]) -> list[bytes]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.rows import PrivateRows
+    from app.data.schema import Schema
     from app.ledger.fold import LedgerState
     from app.ledger.store import Ledger
     from app.noise.source import NoiseSource
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 DRAWING: Final = "drawing the statistics table"
 SHARE: Final = "privacy.shares.statistics"
 OPTION: Final = "--public"
+# Every hypothesis of the table keeps a bit for each; of more queries the first count.
+POINTS_MAX: Final = 1 << 16
+TOO_MANY_POINTS: Final = f"has more than {POINTS_MAX} rows, and no table takes more: give fewer"
 NEEDS_POINTS: Final = "the statistics table is not open: give public points, which open it"
 AFTER_ANSWERS: Final = (
     "is for a release that has not answered; this one has given its last answer, and its "
@@ -121,7 +125,9 @@ def open_at_once(
         LedgerUnavailableError: the ledger took no commit; nothing is published.
 
     """
-    points = public_values if len(public_values) else answered_points(ledger, configuration.schema)
+    if len(public_values) > POINTS_MAX:
+        raise ConfigurationError(OPTION, TOO_MANY_POINTS)
+    points = public_values if len(public_values) else _queries(ledger, configuration.schema)
     draw = statistics_draw(configuration, points, row_count=rows.count)
     begin_release(configuration, ledger=ledger, rows=rows, noise=noise, progress=progress)
     for name in ledger.read_state().private_digests:
@@ -172,9 +178,14 @@ def publish_statistics(ledger: Ledger, drawn: DrawnStatistics) -> LedgerState:
 def draw_after_answers(release: Release, noise: NoiseSource) -> DrawnStatistics:
     """Draw from a class that the queries asked fix."""
     rows = release.rows_for_drawing()
-    points = answered_points(release.ledger, release.schema)
+    points = _queries(release.ledger, release.schema)
     draw = statistics_draw(release.configuration, points, row_count=rows.count)
     return drawn_statistics(release.configuration, draw, draw.draw(rows, noise), points)
+
+
+def _queries(ledger: Ledger, schema: Schema) -> NDArray[np.float64]:
+    """Return the first of the queries answered, as many as a table takes."""
+    return answered_points(ledger, schema)[:POINTS_MAX]
 
 
 def _worth(draw: StatisticsDraw, *, point_count: int) -> str:

@@ -19,7 +19,7 @@ from app.hypotheses.binary_tests import BinaryTest
 from app.hypotheses.box_families import axes_of
 from app.hypotheses.boxes import Boxes
 from app.hypotheses.covering import TREE_KINDS
-from app.hypotheses.hypothesis_list import PREDICTIONS_PER_BLOCK
+from app.hypotheses.representative_domain import Projection
 from app.hypotheses.tree_list import TreeList
 from app.mechanisms.query_release import Table
 from app.service.asked_hypotheses import labels_on
@@ -147,8 +147,7 @@ class ReleasedStatistics:
         self.json = json
         self._schema = schema
         self._public_values = public_values
-        self._rows = _packed_labels(hypotheses, public_values)
-        self._indices = {row.tobytes(): index for index, row in enumerate(self._rows)}
+        self._projection = Projection(hypotheses, hypotheses.encode(public_values))
         self._table = Table(
             document.row_count, document.counts, document.update_count, document.pass_count
         )
@@ -173,16 +172,12 @@ class ReleasedStatistics:
 
     def _index_of(self, number: int, tree: AskedNode) -> int:
         """Return the hypothesis of the table that agrees with a tree on the points, or nearly."""
-        labels = np.packbits(labels_on(self._schema, tree, self._public_values))
-        index = self._indices.get(labels.tobytes())
-        if index is not None:
-            return index
-        apart = np.bitwise_count(self._rows ^ labels).sum(axis=1, dtype=np.int64)
-        nearest = int(apart.argmin())
+        labels = labels_on(self._schema, tree, self._public_values)
+        index, apart = self._projection.nearest(labels)
         allowed = self.document.alpha / DISAGREEMENT_PARTS * self.document.point_count
-        if apart[nearest] > allowed:
-            raise InvalidHypothesisError(number=number, problem=self._outside(int(apart[nearest])))
-        return nearest
+        if apart > allowed:
+            raise InvalidHypothesisError(number=number, problem=self._outside(apart))
+        return index
 
     def _outside(self, apart: int) -> str:
         document = self.document
@@ -261,22 +256,6 @@ def _promised(draw: StatisticsDraw, table: Table) -> float:
     threshold = draw.calibration.thresholds[table.pass_count - 1]
     error_count = threshold + draw.calibration.test_deviation
     return min(ALPHA_MAX, DISAGREEMENT_PARTS * error_count / table.row_count)
-
-
-def _packed_labels(
-    hypotheses: HypothesisList, public_values: NDArray[np.float64]
-) -> NDArray[np.uint8]:
-    """Return the labels of every hypothesis on the points, eight to a byte."""
-    encoded = hypotheses.encode(public_values)
-    step = max(1, PREDICTIONS_PER_BLOCK // max(1, len(public_values)))
-    blocks = [
-        np.packbits(
-            hypotheses.take(np.arange(start, min(start + step, len(hypotheses)))).predict(encoded),
-            axis=1,
-        )
-        for start in range(0, len(hypotheses), step)
-    ]
-    return np.concatenate(blocks)
 
 
 def _integers(hypotheses: HypothesisList) -> NDArray[np.int64]:

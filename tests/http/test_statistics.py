@@ -50,6 +50,7 @@ def test_gives_a_value_a_hypothesis() -> None:
                 "beta": 0.05,
             }
         assert http.get("/statistics/table").content == TABLE
+        assert post(http, {"hypotheses": []}).json()["values"] == []
         assert http.get("/budget").json()["queries"]["answered"] == 0
 
 
@@ -63,16 +64,18 @@ def test_without_a_table_it_says_why(share: int, status: int) -> None:
     )
     with Http() as http:
         http.service.statistics_share = share
-        for reply in (post(http, {"hypotheses": [STUMP]}), http.get("/statistics/table")):
+        bodies: tuple[dict[str, object], ...] = ({"hypotheses": [STUMP]}, {"hypotheses": [7]}, {})
+        replies = [post(http, body) for body in bodies]
+        for reply in (*replies, http.get("/statistics/table")):
             assert_problem(reply, problem(slug, title, status, detail))
 
 
 @pytest.mark.parametrize(
     "body",
-    [[], {}, {"hypotheses": []}, {"hypotheses": STUMP}, {"hypotheses": [STUMP], "more": 1}, 7],
+    [[], {}, {"hypotheses": STUMP}, {"hypotheses": [STUMP], "more": 1}, 7],
 )
 def test_another_body_is_malformed(body: object) -> None:
-    """One object with one member, a list that is not empty."""
+    """One object with one member, a list."""
     with Http() as http:
         http.service.table = TABLE
         assert_problem(post(http, body), problem("malformed-body", "Malformed body", 400, SHAPE))

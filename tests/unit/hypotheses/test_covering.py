@@ -114,6 +114,15 @@ def test_without_points_one_test_a_feature_is_taken() -> None:
     assert [test.feature_index for test in chosen] == [0, 1]
 
 
+def test_more_features_than_a_table_takes_keep_one_test_each() -> None:
+    """Even that is too much, and the refusal of its size says so."""
+    tests = [test for feature in range(22) for test in cuts(feature, 3)]
+    chosen = chosen_tests("stumps", tests, points(22), depth=1)
+    assert len(chosen) == 22
+    with pytest.raises(ConfigurationError, match="the grid of the tests has 4194304 points"):
+        refuse_table("stumps", chosen, depth=1)
+
+
 def test_too_large_a_table_is_refused_with_its_size() -> None:
     """One line names the key, the size and what to lower."""
     listed = [test for feature in range(3) for test in cuts(feature, 60)]

@@ -139,6 +139,18 @@ def test_a_hypothesis_is_projected_to_the_one_that_agrees_on_the_points() -> Non
         assert np.array_equal(covered.predict(encoded)[index], each)
 
 
+def test_the_nearest_hypothesis_is_the_first_with_the_fewest_other_labels() -> None:
+    """Labels outside the class lie one point off; whoever asks is told how far."""
+    hypotheses = boxes("intervals")
+    points = hypotheses.encode(np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]))
+    covered = cover(hypotheses, points)
+    projection = Projection(covered, points)
+    for labels in product((0, 1), repeat=3):
+        given = np.array(labels, dtype=np.uint8)
+        apart = (covered.predict(points) != given).sum(axis=1)
+        assert projection.nearest(given) == (int(apart.argmin()), int(apart.min()))
+
+
 @pytest.mark.parametrize("labels", [[1, 0, 1], [0, 0]])
 def test_labels_that_no_hypothesis_has_are_refused(labels: Sequence[int]) -> None:
     """A labelling outside the class, or of other points, has no projection."""

@@ -325,6 +325,20 @@ def test_a_hypothesis_is_projected_on_the_public_points(tmp_path: Path) -> None:
     assert len(set(same)) == 1
 
 
+def test_a_table_takes_so_many_points(
+    release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More rows of a file are refused before anything is charged; of the queries the first count."""
+    monkeypatch.setattr(module, "POINTS_MAX", 3)
+    with pytest.raises(ConfigurationError, match=r"^--public: has more than"):
+        opened_at_once(release)
+    assert release.ledger().read_state().release is None
+    first = answered(release)
+    open_statistics(first, seeded_noise(5))
+    assert first.statistics is not None
+    assert first.statistics.document.point_count == 3
+
+
 def test_a_hypothesis_outside_the_table_is_refused(tmp_path: Path) -> None:
     """What no hypothesis of the table is near is named, with how far off it is."""
     release = SmallRelease(tmp_path, ALONE | {"privacy__epsilon": "500"})
