@@ -328,7 +328,7 @@ def test_a_hypothesis_is_projected_on_the_public_points(tmp_path: Path) -> None:
 def test_a_table_takes_so_many_points(
     release: SmallRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More rows of a file are refused before anything is charged; of the queries the first count."""
+    """A longer file is refused before anything is charged; of more queries the first count."""
     monkeypatch.setattr(module, "POINTS_MAX", 3)
     with pytest.raises(ConfigurationError, match=r"^--public: has more than"):
         opened_at_once(release)
