@@ -383,24 +383,3 @@ def test_the_document_holds_no_query_and_no_row(release: SmallRelease) -> None:
     assert list(first.state.statistics.private_digests) == [POINTS_PIECE]
     assert first.statistics is not None
     assert first.statistics.json.decode() == first.state.statistics.statistics
-
-
-def test_one_table_for_any_rows_where_every_test_passes(tmp_path: Path) -> None:
-    """Cells come from the tests alone: rows elsewhere change neither their number nor the class."""
-    documents = []
-    for folder, seed in (("one", 7), ("other", 8)):
-        (tmp_path / folder).mkdir()
-        release = SmallRelease(tmp_path / folder, ALONE)
-        state = open_at_once(
-            release.configuration(),
-            ledger=release.ledger(),
-            rows=private_rows(seed=seed),
-            public_values=POINTS,
-            noise=seeded_noise(3),
-            progress=no_progress,
-            tell=lambda _: None,
-        )
-        assert state.statistics is not None
-        documents.append(json.loads(state.statistics.statistics))
-    for key in ("tests", "hypotheses", "cell_count", "calibration", "point_count"):
-        assert documents[0][key] == documents[1][key]

@@ -156,3 +156,15 @@ def test_a_table_is_there_or_is_not(tmp_path: Path) -> None:
     opened = release.open()
     with pytest.raises(InvariantError, match="a table is open"):
         released_table(opened.state, opened.ledger, opened.schema)
+
+
+def test_the_class_is_the_same_for_any_rows(tmp_path: Path) -> None:
+    """Tests, hypotheses, cells and noise come from public things: other rows change none."""
+    given = configuration(tmp_path, ALONE)
+    documents = []
+    for seed in (7, 8):
+        rows = PrivateRows(values=encoded(60, seed=seed), labels=np.zeros(60, dtype=np.int64))
+        documents.append(released(given, rows).document)
+    one, other = documents
+    for name in ("tests", "hypotheses", "cell_count", "calibration", "point_count"):
+        assert getattr(one, name) == getattr(other, name)
