@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -145,6 +146,25 @@ def test_the_help_is_cheap(repository: Path) -> None:
         [sys.executable, "-c", program], cwd=repository, capture_output=True, text=True, check=True
     )
     assert not set(SLOW_LIBRARIES) & set(json.loads(loaded.stdout))
+
+
+@pytest.mark.parametrize(("given", "kept"), [(None, "1"), ("2", "2")])
+def test_a_product_takes_one_thread(repository: Path, given: str | None, kept: str) -> None:
+    """Draws share their work among threads themselves; the operator's own value wins."""
+    program = (
+        "import os, sys; from app import cli; cli.application();"
+        "print('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    others = {name: text for name, text in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=repository,
+        env=others | ({} if given is None else {"OPENBLAS_NUM_THREADS": given}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.split() == ["False", kept]
 
 
 def test_a_reader_that_leaves_ends_the_command_quietly(repository: Path) -> None:

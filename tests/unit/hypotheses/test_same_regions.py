@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,12 @@ def test_pairs_are_excluded_that_no_row_satisfies() -> None:
     for pair in combinations_with_replacement(range(len(excluded)), 2):
         assert excluded[pair] == (not _satisfying(np.array(pair)).any())
         assert excluded[pair] == excluded[pair[::-1]]
+
+
+def test_only_tests_of_a_kind_are_compared() -> None:
+    """Of a cut and a category of one feature nothing is known."""
+    excluded = excluded_literals([TESTS[0], replace(TESTS[4], feature_index=0)])
+    assert excluded.astype(int).tolist() == np.kron(np.eye(2), 1 - np.eye(2)).tolist()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
