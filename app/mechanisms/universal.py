@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from app.errors import InvariantError, invariant
 from app.mechanisms import noisy_vote, soft_labels, sparse_vector, stability
@@ -250,11 +250,9 @@ def _decide_bin(
     answering: Answering, state: State, private_value: PrivateBins, noise: NoiseSource
 ) -> tuple[State, ScoreBin | None]:
     """Take one step of soft labels around the mechanism; at an unstable answer there is no bin."""
-    if isinstance(answering, noisy_vote.Parameters):
-        message = "scores are tested for stability"
-        raise InvariantError(message)
+    inside = cast("soft_labels.Parameters", answering)  # parameters refuse the noisy vote
     before = soft_labels.State(state.unstable_count, state.private_threshold_noise)
-    after, outcome = soft_labels.step(answering, before, private_value, noise)
+    after, outcome = soft_labels.step(inside, before, private_value, noise)
     following = State(
         state.answered_count + 1,
         after.hit_count,

@@ -321,3 +321,22 @@ def test_words_are_drawn_as_the_mechanism_draws_them(scored: SmallRelease) -> No
         answerer.answer_batch([ask(margin)])
         drawn.append(noise.drawn_count)
     assert drawn == [1, 3, 4]
+
+
+def test_an_estimator_answers_the_share_that_it_computes(small_release: SmallRelease) -> None:
+    """An estimator's probabilities go through the same bins, and replay after a restart."""
+    release = changed(
+        small_release,
+        {
+            **SCORES,
+            "learner__estimator": "sklearn.tree.DecisionTreeClassifier",
+            "learner__params": '{"max_depth": 1}',
+            "privacy__shares__relabel": "0",
+        },
+    )
+    answerer = QueryAnswerer(release.open(), ScriptedNoise([STABLE] * 2))
+    low, high = recorded(answerer.answer_batch([ask(-40), ask(40)]))
+    assert low.released_bin == ScoreBin(10, 0, shifted=False)
+    assert high.released_bin == LAST
+    again = QueryAnswerer(release.open(noise=NoNoise()), NoNoise())
+    assert recorded(again.answer_batch([ask(40)])) == [high]
