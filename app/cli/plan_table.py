@@ -16,6 +16,7 @@ MEANINGS: Final = {
     "feasible": "can work at this n",
     "calibration": "constants of the answers",
     "mechanism": "what answers",
+    "output": "what an answer is",
     "best_mechanism": "needs the fewest votes at this budget",
     "best_calibration": "with these constants",
     "epsilon": "of the release",

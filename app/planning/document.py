@@ -109,6 +109,7 @@ def _verdict_document(plan: Plan) -> Document:
         "notes": plan.notes,
         "calibration": plan.request.calibration,
         "mechanism": plan.request.mechanism,
+        "output": "score" if plan.request.with_scores else "label",
         "best_mechanism": best if best in {None, NOISY_VOTE} else "stability",
         "best_calibration": None if best == NOISY_VOTE else best,
         "votes_needed": plan.votes_needed,

@@ -15,6 +15,7 @@ from app.accounting.composition import Mechanism
 from app.accounting.paper import public_query_count
 from app.hypotheses.enumerated_class import SIZE_MAX
 from app.planning.comparison import NOISY_VOTE, best_mechanism, votes_needed
+from app.planning.ensemble_size import size_wanted
 from app.planning.noisy_vote_plan import plan_noisy_vote
 from app.planning.paper_plan import plan_paper
 from app.planning.sample_size import excess_error
@@ -95,6 +96,8 @@ def plan_release(request: PlanRequest) -> Plan:
         reasons=answers.reasons + listing_reasons,
         advice=answers.advice + listing_advice,
         notes=answers.notes
+        + _score_notes(request, answers)
+        + _student_notes(request)
         + _excess_notes(request, excess_errors)
         + _public_query_notes(request, public_queries)
         + _comparison_notes(request, needed),
@@ -175,6 +178,26 @@ def _listing(request: PlanRequest) -> tuple[tuple[str, ...], tuple[str, ...]]:
         " empty list of its tests"
     )
     return (reason,), (advice,)
+
+
+def _score_notes(request: PlanRequest, answers: Verdict) -> tuple[str, ...]:
+    """Say what the distance and the cutoff are of, where answers are scores."""
+    stability = answers.stability
+    if not request.with_scores or stability is None:
+        return ()
+    size = size_wanted(table=stability.calibration, query_count=request.query_count)
+    note = (
+        f"a bin worth releasing is at distance {stability.wanted_distance}: k = {size} learners"
+        f" with two thirds of the scores in it; an unstable score takes two of the"
+        f" {stability.calibration.cutoff} units, a bin of the shifted histogram one"
+    )
+    return (note,)
+
+
+def _student_notes(request: PlanRequest) -> tuple[str, ...]:
+    if not request.with_student:
+        return ()
+    return ("a student is trained on the answers alone: it is charged nothing",)
 
 
 def _excess_notes(request: PlanRequest, excess_errors: dict[Mechanism, float]) -> tuple[str, ...]:

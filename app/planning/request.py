@@ -43,6 +43,8 @@ class PlanRequest:
         dimension: VC dimension of the class that relabels, or a bound of it.
         classifier_dimension: of the classifier's class.
         universal: whether the classifier follows query m, so that m is m_o.
+        with_student: whether a student of the answers follows them.
+        with_scores: whether answers are scores, whose bins are tested in place of labels.
 
     """
 
@@ -63,6 +65,8 @@ class PlanRequest:
     dimension: int
     classifier_dimension: int
     universal: bool
+    with_student: bool = False
+    with_scores: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what the settings never let through."""

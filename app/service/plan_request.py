@@ -87,6 +87,8 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         dimension=searched.dimension,
         classifier_dimension=published.dimension,
         universal=answers.after == "classifier",
+        with_student="student" in (answers.after, answers.on_cutoff),
+        with_scores=answers.output == "score",
     )
 
 

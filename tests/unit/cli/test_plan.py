@@ -156,6 +156,26 @@ def test_configuration_is_planned_without_its_data(
     assert not list(configuration.parent.glob("absent*"))
 
 
+def test_statistics_student_and_scores_are_planned(
+    configuration: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statistics' share is a charge of its own, a student is none, and bins need a distance."""
+    shares = '{"relabel": 0, "answers": 0.6, "classifier": 0, "statistics": 0.4}'
+    monkeypatch.setenv("CONCLAVE_PRIVACY__SHARES", shares)
+    monkeypatch.setenv("CONCLAVE_ANSWERS__AFTER", "student")
+    monkeypatch.setenv("CONCLAVE_ANSWERS__OUTPUT", "score")
+    assert run(plan("--config", str(configuration), "--json")) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["output"] == "score"
+    assert document["charges"] == [
+        {"mechanism": "answers", "epsilon": 4.8, "delta": pytest.approx(9e-7)},
+        {"mechanism": "statistics", "epsilon": 3.2, "delta": pytest.approx(1e-7)},
+    ]
+    notes = " ".join(document["notes"])
+    assert f"a bin worth releasing is at distance {document['distance']['needed']}:" in notes
+    assert "it is charged nothing" in notes
+
+
 def test_rows_replace_those_of_the_configuration(
     configuration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

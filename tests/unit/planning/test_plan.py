@@ -184,6 +184,36 @@ def test_a_mechanism_without_parameters_is_left_out() -> None:
     assert best_mechanism({}) is None
 
 
+# -- what follows, and scores --------------------------------------------------------------
+
+
+def test_a_student_is_charged_nothing() -> None:
+    """A plan with a student has the charges of one without, and says that it costs nothing."""
+    plain, taught = plan_release(request()), plan_release(request(with_student=True))
+    assert taught.request.charges == plain.request.charges
+    assert set(taught.notes) - set(plain.notes) == {
+        "a student is trained on the answers alone: it is charged nothing"
+    }
+
+
+def test_a_bin_needs_the_distance_of_a_label() -> None:
+    """With two thirds of k = 3 (2 d + 1) scores in one bin it is at distance d or farther."""
+    plan = plan_release(request(with_scores=True))
+    assert plan.answers.stability is not None
+    distance = plan.answers.stability.wanted_distance
+    size = 3 * (2 * distance + 1)
+    assert -(-size // 6) - 1 >= distance
+    (note,) = set(plan.notes) - set(plan_release(request()).notes)
+    assert note.startswith(f"a bin worth releasing is at distance {distance}: k = {size} learners")
+    assert "an unstable score takes two of the 5 units" in note
+
+
+def test_scores_without_answers_have_no_distance() -> None:
+    """Where the ensemble has no share nothing is said of bins."""
+    shares = Shares(classifier=Fraction(1))
+    assert "bin" not in " ".join(plan_release(request(shares, with_scores=True)).notes)
+
+
 # -- calibration paper -------------------------------------------------------------------
 
 
