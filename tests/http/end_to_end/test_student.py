@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.cli import run
+from app.errors import ConfigurationError
 from tests.http.end_to_end.serving import Served
 from tests.http.end_to_end.small_release import agreed, agreed_label, split
 
@@ -141,20 +142,17 @@ def test_the_two_limits_may_lead_to_different_classifiers(
     ],
 )
 def test_a_student_that_cannot_be_had_is_one_line(
-    opened: OpenedRelease,
-    capsys: pytest.CaptureFixture[str],
-    changes: dict[str, dict[str, str]],
-    line: str,
+    opened: OpenedRelease, changes: dict[str, dict[str, str]], line: str
 ) -> None:
     """Nothing is opened, and the line names the key."""
     release = opened()
     release.ledger.unlink()
     changed = type(release)(release.folder, {"answers": AFTER, **changes})
     changed.config.write_text(changed.text(), encoding="utf-8")
-    assert run(["serve", "--config", str(changed.config)]) == 2
-    said = capsys.readouterr().err.strip()
-    assert f"{line}:" in said
-    assert "\n" not in said
+    with pytest.raises(ConfigurationError) as refused, Served(changed.settings()):
+        pytest.fail("it serves")
+    assert str(refused.value).startswith(f"{line}: ")
+    assert "\n" not in str(refused.value)
     assert not release.ledger.exists()
 
 
