@@ -7,7 +7,7 @@ import pytest
 
 from app.errors import InvariantError
 from app.hypotheses import binary_tests
-from app.hypotheses.binary_tests import BinaryTest, evaluate
+from app.hypotheses.binary_tests import BinaryTest, distinct_cuts, evaluate
 
 
 def _cut(feature_index: int, cut: float) -> BinaryTest:
@@ -53,3 +53,17 @@ def test_a_test_has_one_kind_and_a_share(
     """A test that is neither or both kinds, or has no share, is refused."""
     with pytest.raises(InvariantError):
         BinaryTest(feature_index=0, cut=cut, category_code=code, public_frequency=frequency)
+
+
+@pytest.mark.parametrize(
+    ("complements", "kept"), [(False, (0, 1, 3)), (True, (0, 3))], ids=["as they are", "either way"]
+)
+def test_distinct_cuts_keep_the_first_of_each(*, complements: bool, kept: tuple[int, ...]) -> None:
+    """The second test is the first's complement, the third the first again."""
+    bits = np.array([[0, 1, 0, 0], [1, 0, 1, 0], [1, 0, 1, 1]], dtype=np.uint8)
+    assert distinct_cuts(bits, complements=complements) == kept
+
+
+def test_without_points_every_cut_is_distinct() -> None:
+    """Nothing tells tests apart, so that all of them stay."""
+    assert distinct_cuts(np.empty((0, 3), dtype=np.uint8), complements=True) == (0, 1, 2)

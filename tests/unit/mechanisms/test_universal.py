@@ -265,14 +265,12 @@ def test_a_score_goes_out_with_its_bins_label(
 
 
 def test_a_noisy_vote_tests_no_bins() -> None:
-    """Parameters that pair it with scores cannot be made, and no step would take them."""
+    """Parameters that pair it with scores cannot be made."""
     noisy = noisy_vote.Parameters(
         vote_noise=PrescribedGaussian(), class_count=2, ensemble_size=9, answer_limit=5
     )
     with pytest.raises(InvariantError, match="tested for stability"):
         replace(parameters(), answering=noisy, with_scores=True)
-    with pytest.raises(InvariantError, match="scores are tested for stability"):
-        universal._decide_bin(noisy, State(), PrivateBins(2, plain=(1, 9), shifted=(1, 9)), NOTHING)
 
 
 def test_votes_are_not_taken_for_scores() -> None:
