@@ -10,7 +10,7 @@ has neither finer cuts at spikes nor fewer categories: half a point less at dept
 The data set is the one that CONCLAVE_TEST_DATA names.
 
     python benchmarks/learn_adult.py [--epsilons .1 .5 1 2] [--depth 5] [--bins 5]
-        [--sets 3] [--runs 5] [--points 1000] [--plain] [--whole]
+        [--sets 3] [--seed 0] [--runs 5] [--points 1000] [--plain] [--whole]
 """
 
 from __future__ import annotations
@@ -71,14 +71,15 @@ def main() -> None:
     """Print a line for each epsilon."""
     arguments = _arguments()
     rows = read_rows(DATA / "test.csv", _settings(arguments, 1.0, "unused.db").data.public_schema())
+    seeds = range(arguments.seed, arguments.seed + arguments.sets)
     print(circumstances())
     print(
         f"depth {arguments.depth}, bins {arguments.bins}: {arguments.sets} sets of "
-        f"{arguments.points} points (seeds 0 to {arguments.sets - 1}), {arguments.runs} runs each"
+        f"{arguments.points} points (seeds {seeds[0]} to {seeds[-1]}), {arguments.runs} runs each"
     )
     print(HEADING)
     for epsilon in arguments.epsilons:
-        measured = [_measured(arguments, epsilon, seed, rows) for seed in range(arguments.sets)]
+        measured = [_measured(arguments, epsilon, seed, rows) for seed in seeds]
         print(_line(epsilon, measured), flush=True)
 
 
@@ -175,6 +176,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--depth", type=int, default=5)
     parser.add_argument("--bins", type=int, default=5)
     parser.add_argument("--sets", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0, help="of the first set of points")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--points", type=int, default=1000)
     parser.add_argument("--plain", action="store_true", help="quantiles alone, all categories")
