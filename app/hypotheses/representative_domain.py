@@ -83,9 +83,9 @@ class Projection:
 
     def __init__(self, hypotheses: HypothesisList, public_points: Encoded) -> None:
         """Remember the labels of every hypothesis on the points."""
-        self._rows = _packed_rows(hypotheses, public_points)
+        self._words = _words(_packed_rows(hypotheses, public_points))
         self._point_count = len(public_points)
-        self._indices = {row.tobytes(): index for index, row in enumerate(self._rows)}
+        self._indices = {row.tobytes(): index for index, row in enumerate(self._words)}
         invariant(len(self._indices) == len(hypotheses), "no two hypotheses agree on all points")
 
     def index_of(self, labels: NDArray[np.uint8]) -> int:
@@ -104,14 +104,23 @@ class Projection:
 
         Of several that are as near, the first.
         """
-        invariant(labels.shape == (self._point_count,), "there is a label for each point")
-        packed = np.packbits(labels)
+        packed = self._packed(labels)
         index = self._indices.get(packed.tobytes())
         if index is not None:
             return index, 0
-        apart = np.bitwise_count(self._rows ^ packed).sum(axis=1, dtype=np.int64)
+        apart = np.bitwise_count(self._words ^ packed).sum(axis=1, dtype=np.int64)
         nearest = int(apart.argmin())
         return nearest, int(apart[nearest])
+
+    def search_word_count(self, labels: NDArray[np.uint8]) -> int:
+        """Return how many words of labels :meth:`nearest` compares; 0 where one agrees."""
+        known = self._packed(labels).tobytes() in self._indices
+        return 0 if known else int(self._words.size)
+
+    def _packed(self, labels: NDArray[np.uint8]) -> NDArray[np.uint64]:
+        invariant(labels.shape == (self._point_count,), "there is a label for each point")
+        packed: NDArray[np.uint64] = _words(np.packbits(labels)[np.newaxis])[0]
+        return packed
 
 
 def cover(hypotheses: HypothesisList, public_points: Encoded) -> HypothesisList:
@@ -213,6 +222,12 @@ def _packed_rows(hypotheses: HypothesisList, encoded: Encoded) -> NDArray[np.uin
         part = hypotheses.take(np.arange(block.start, block.stop))
         rows.append(np.packbits(part.predict(encoded), axis=1))
     return np.concatenate(rows)
+
+
+def _words(packed_rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return bytes of labels as words, filled up with zeros."""
+    missing = -packed_rows.shape[1] % np.dtype(np.uint64).itemsize
+    return np.ascontiguousarray(np.pad(packed_rows, ((0, 0), (0, missing)))).view(np.uint64)
 
 
 def _columns(labels: NDArray[np.unsignedinteger]) -> list[bytes]:

@@ -65,6 +65,7 @@ class ConclaveService:
         self._building_model = asyncio.Lock()
         self._subscribers: set[asyncio.Event] = set()
         self._statistics: ReleasedStatistics | None = None
+        self._answering_statistics = asyncio.Lock()
         self._writer = Writer(
             answerer=answerer,
             switch=switch,
@@ -278,7 +279,9 @@ class ConclaveService:
         self._require_statistics()
         asked = parse_hypotheses(self.schema, raw)
         table = await self._statistics_table()
-        return await asyncio.to_thread(table.answer, asked)
+        # One at a time, so that however many ask, other requests find a thread and a core.
+        async with self._answering_statistics:
+            return await asyncio.to_thread(table.answer, asked)
 
     async def statistics_document(self) -> bytes:
         """Return the released table's JSON; raises as :meth:`statistics` does."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from app.errors import InvalidHypothesisError, InvariantError, invariant
+from app.errors import InvalidHypothesisError, InvariantError, TooLargeError, invariant
 from app.hypotheses.binary_tests import BinaryTest
 from app.hypotheses.box_families import axes_of
 from app.hypotheses.boxes import Boxes
@@ -45,6 +45,12 @@ POINTS_PIECE: Final = "statistics-points"
 ALPHA_MAX: Final = 2.0
 # Half of alpha is the points' own, and a value moves by two where a label changes.
 DISAGREEMENT_PARTS: Final = 4
+MANY_OUTSIDE: Final = (
+    "{count} of the hypotheses label the public points as none of the table does, and at most "
+    "{most} such are answered at once"
+)
+# What one request may compare with the whole table: seconds, and not hours, of a core.
+SEARCH_WORDS_MAX: Final = 1 << 28
 
 
 class DocumentTest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -157,9 +163,12 @@ class ReleasedStatistics:
 
         Raises:
             InvalidHypothesisError: no hypothesis of the table is near one of them.
+            TooLargeError: too many of them agree with none on all public points.
 
         """
-        indices = [self._index_of(number, tree) for number, tree in enumerate(asked)]
+        labels = [labels_on(self._schema, tree, self._public_values) for tree in asked]
+        self._refuse_long_search(labels)
+        indices = [self._index_of(number, each) for number, each in enumerate(labels)]
         fractions = [
             Fraction(self.document.counts[index], self.document.row_count) for index in indices
         ]
@@ -170,9 +179,15 @@ class ReleasedStatistics:
             beta=self.document.beta,
         )
 
-    def _index_of(self, number: int, tree: AskedNode) -> int:
-        """Return the hypothesis of the table that agrees with a tree on the points, or nearly."""
-        labels = labels_on(self._schema, tree, self._public_values)
+    def _refuse_long_search(self, asked: Sequence[NDArray[np.uint8]]) -> None:
+        """Refuse what a search of the whole table for every one of them takes too long for."""
+        words = [each for each in map(self._projection.search_word_count, asked) if each]
+        if len(words) > 1 and sum(words) > SEARCH_WORDS_MAX:
+            most = max(1, SEARCH_WORDS_MAX // words[0])
+            raise TooLargeError(MANY_OUTSIDE.format(count=len(words), most=most))
+
+    def _index_of(self, number: int, labels: NDArray[np.uint8]) -> int:
+        """Return the hypothesis of the table that has these labels of the points, or nearly."""
         index, apart = self._projection.nearest(labels)
         allowed = self.document.alpha / DISAGREEMENT_PARTS * self.document.point_count
         if apart > allowed:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from app.data.rows import PrivateRows
-from app.errors import ConfigurationError, InvariantError
+from app.errors import ConfigurationError, InvalidHypothesisError, InvariantError, TooLargeError
+from app.service import released_statistics as module
 from app.service.asked_hypotheses import parse_hypotheses
 from app.service.configure import Configuration, configure
 from app.service.released_statistics import (
@@ -118,6 +119,27 @@ def test_points_that_are_all_alike_leave_the_constants(tmp_path: Path) -> None:
     table = read_statistics(drawn.document, drawn.points, given.schema)
     asked = parse_hypotheses(given.schema, [{"tree": YES}, {"tree": NO}])
     assert table.answer(asked).values == [1.0, -1.0]
+
+
+def test_a_search_of_the_table_is_not_asked_for_too_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What labels the points as the table does needs no search; of others one is searched for."""
+    given = configuration(tmp_path, EXACT)
+    rows = PrivateRows(values=encoded(50, seed=3), labels=np.zeros(50, dtype=np.int64))
+    points = encoded(40, seed=1)
+    draw = statistics_draw(given, points, row_count=50)
+    drawn = drawn_statistics(given, draw, draw.draw(rows, seeded_noise(2)), points)
+    table = read_statistics(drawn.document, drawn.points, given.schema)
+    below = {"feature": 0, "at_least": -35.0, "true": YES, "false": NO}
+    outside = {"feature": 0, "at_least": 47.0, "true": NO, "false": below}
+    known, other = parse_hypotheses(given.schema, [{"tree": YES}, {"tree": outside}])
+    monkeypatch.setattr(module, "SEARCH_WORDS_MAX", 1)
+    assert table.answer([known] * 3).values == [1.0] * 3
+    with pytest.raises(InvalidHypothesisError, match=r"^hypotheses\[1\] lies outside"):
+        table.answer([known, other])
+    with pytest.raises(TooLargeError, match=r"^2 of the hypotheses label .* at most 1 such are"):
+        table.answer([known, other, other])
 
 
 def test_an_accuracy_is_promised(tmp_path: Path) -> None:
