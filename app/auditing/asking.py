@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 NOISE_MAX: Final = 1 << 40
 HITS_PLAYED_MAX: Final = 64
+COIN: Final = 1 << 62
+"""A word that no coin of an unstable answer rejects, whatever the number of classes."""
+ZEROS: Final = 7
+"""As many zeros as other digits of a query's noise may take."""
 
 
 def smallest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
@@ -50,7 +54,7 @@ def hit_words(audited: Audited, lead: int) -> int:
     state = audited.start(audited.parameters, ScriptedNoise(repeat(0)))
 
     def is_released(word: int) -> bool:
-        noise = ScriptedNoise(chain([word], repeat(0)))
+        noise = ScriptedNoise(chain([word], repeat(COIN)))
         return audited.step(audited.parameters, state, value, noise)[1].stable
 
     expected = _expected_words(audited.parameters.answering, value)
@@ -76,17 +80,33 @@ def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -
         threshold_noise: values that the opening draws, shape (R,), ascending.
 
     Returns:
-        Shape (R,), one for each value.
+        Shape (R,), one for each value.  Between two values of the threshold's noise that
+        move it just as far, it moves as far at each: not all of them are asked.
 
     """
     value = audited.tally_of(lead)
     parameters, query = _prescribed(audited)
-    found: list[int] = []
-    for drawn in threshold_noise.tolist():
-        state = _opened(audited, parameters, drawn)
-        turn = _turn(audited, parameters, query, state, value, near=found[-1] if found else 0)
-        found.append(turn - 1)
-    return np.array(found, dtype=np.int64)
+    found: dict[int, int] = {}
+
+    def ask(index: int, near: int) -> int:
+        state = _opened(audited, parameters, int(threshold_noise[index]))
+        found[index] = _turn(audited, parameters, query, state, value, near=near) - 1
+        return found[index]
+
+    tops = np.empty(len(threshold_noise), dtype=np.int64)
+    pending = [(0, len(threshold_noise) - 1)]
+    near = ask(0, 0)
+    ask(pending[0][1], near)
+    while pending:
+        low, high = pending.pop()
+        steps = threshold_noise[low : high + 1] - threshold_noise[low]
+        if high - low <= 1 or found[high] - found[low] == steps[-1]:
+            tops[low : high + 1] = np.minimum(found[low] + steps, found[high])
+            continue
+        middle = (low + high) // 2
+        ask(middle, found[low])
+        pending += [(low, middle), (middle, high)]
+    return tops
 
 
 def released_from(audited: Audited, lead: int) -> tuple[int, int]:
@@ -102,7 +122,7 @@ def released_from(audited: Audited, lead: int) -> tuple[int, int]:
     state = _opened(audited, audited.parameters, 0)
 
     def is_released(word: int) -> bool:
-        noise = ScriptedNoise(chain([word], repeat(0)))
+        noise = ScriptedNoise(chain([word], repeat(0, ZEROS), repeat(COIN)))
         return audited.step(audited.parameters, state, value, noise)[1].stable
 
     def is_above(word: int) -> bool:
@@ -164,14 +184,16 @@ def _at_hit(audited: Audited, hit_count: int) -> State:
     return replace(opened, answered_count=hit_count, unstable_count=hit_count)
 
 
-def _hit(audited: Audited, state: State, *, lead: int = 0, coin: int = 0) -> tuple[State, Outcome]:
+def _hit(
+    audited: Audited, state: State, *, lead: int = 0, coin: int = COIN
+) -> tuple[State, Outcome]:
     """Answer a query that is a hit, whatever its votes."""
     parameters, words = audited.parameters, [0]
     if isinstance(parameters.answering, sparse_vector.Parameters):
         parameters, query = _prescribed(audited)
         query.prescribe([-NOISE_MAX])
         words = []
-    noise = ScriptedNoise(chain(words, repeat(coin)))
+    noise = ScriptedNoise(chain(words, [coin], repeat(COIN)))
     return audited.step(parameters, state, audited.tally_of(lead), noise)
 
 
@@ -188,7 +210,7 @@ def _turn(
 
     def is_released(noise: int) -> bool:
         query.prescribe([noise])
-        return audited.step(parameters, state, value, ScriptedNoise(repeat(0)))[1].stable
+        return audited.step(parameters, state, value, ScriptedNoise(repeat(COIN)))[1].stable
 
     for low, high in ((near - 4, near + 4), (-NOISE_MAX, NOISE_MAX)):
         if not is_released(low) and is_released(high):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 THRESHOLD_NOISE: Final = np.arange(-3, 4)
 LEADS_ASKED: Final = 40
+LEADS_NEAR: Final = 500
 EVERY_BIT: Final = "a word decides with all of its bits"
 COINS_ASKED: Final = 8
 QUERIES_PLAYED: Final = 3
@@ -68,18 +69,22 @@ def _ends_in_time(audited: Audited) -> bool:
 def _pairs(audited: Audited) -> Iterator[tuple[int, int]]:
     """Yield neighbouring leads, the label's defeat included."""
     moved = audited.votes_moved
-    for lead in range(-audited.lead_max, audited.lead_max + 1 - moved):
+    for lead in _leads(audited):
         yield lead, lead + moved
 
 
+def _leads(audited: Audited) -> list[int]:
+    """Return all leads, or those around the tie and some of the others where they are many."""
+    last = audited.lead_max - audited.votes_moved
+    near = range(-min(last, LEADS_NEAR), min(last, LEADS_NEAR) + 1)
+    return sorted({*near, *(round(lead) for lead in np.linspace(-last, last, LEADS_NEAR).tolist())})
+
+
 def _moves_by_one(audited: Audited) -> bool:
-    away = _distances(audited)
-    return all(abs(away[one] - away[other]) <= 1 for one, other in _pairs(audited))
-
-
-def _distances(audited: Audited) -> dict[int, int]:
-    leads = range(-audited.lead_max, audited.lead_max + 1)
-    return {lead: audited.tally_of(lead).distance for lead in leads}
+    return all(
+        abs(audited.tally_of(one).distance - audited.tally_of(other).distance) <= 1
+        for one, other in _pairs(audited)
+    )
 
 
 def _is_zero_at_a_flip(audited: Audited) -> bool:
@@ -114,6 +119,8 @@ def _draws_afresh(audited: Audited) -> bool:
     noise = ScriptedNoise(seeded_words(0))
     state, value = audited.start(audited.parameters, noise), audited.tally_of(audited.lead_max)
     for _ in range(QUERIES_PLAYED):
+        if not audited.answers(state):
+            break
         drawn = noise.drawn_count
         state, _ = audited.step(audited.parameters, state, value, noise)
         if noise.drawn_count == drawn:

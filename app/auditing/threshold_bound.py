@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 # What lies beyond has less than 1e-14 of the probability, and is left out: the
 # events only become rarer by it, on both sides alike.
 SCALES_SUMMED: Final = 32
-THRESHOLD_VALUES_MAX: Final = 1500
 RELEASE_COUNTS: Final = 60
 RELEASES_MAX: Final = 1e9
 

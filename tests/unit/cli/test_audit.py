@@ -113,6 +113,19 @@ def test_what_leaves_without_noise_has_no_bound(
     assert "unbounded" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("calibration", ["profile", "svt"])
+def test_coins_among_three_classes_are_audited(tmp_path: Path, calibration: str) -> None:
+    """An unstable answer's coin, and a limit of one answer, break no audit."""
+    config = tmp_path / "conclave.toml"
+    text = f"""
+    data.classes = ["a", "b", "c"]
+    privacy = {{epsilon = 4, delta = 1e-3, calibration = "{calibration}"}}
+    answers = {{queries = 1, cutoff = 1, unstable = "coin"}}
+    """
+    config.write_text(text, "utf-8")
+    assert run(["audit", "--config", str(config), "--quick", "--json"]) == 0
+
+
 def test_nothing_to_audit_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a share for answers there is nothing to audit, and the key is named."""
     config = tmp_path / "conclave.toml"
