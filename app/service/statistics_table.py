@@ -117,7 +117,8 @@ def check_statistics_draw(configuration: Configuration, *, row_count: int) -> No
         query_count=query_count_bound(covered.kind, tests, depth=covered.depth),
         cell_count=point_count(tests),
     )
-    _asked_for(settings, budget)
+    if _asked_for(settings, budget) is None:
+        accounting.calibrate(budget, update_count=1)  # the least that a share must afford
 
 
 def _tests(settings: Settings, public_values: NDArray[np.float64]) -> tuple[BinaryTest, ...]:

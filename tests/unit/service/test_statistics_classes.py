@@ -161,6 +161,15 @@ def test_an_accuracy_that_the_points_put_out_of_reach_ends_no_server(tmp_path: P
     assert statistics_draw(given, encoded(30, seed=1), row_count=60).calibration.update_count == 3
 
 
+def test_a_share_too_small_for_one_update_is_refused_when_the_release_opens(
+    tmp_path: Path,
+) -> None:
+    """No server comes to its last answer and finds that it cannot draw."""
+    given = configuration(tmp_path, EXACT | {"privacy__epsilon": "1e-10"})
+    with pytest.raises(ConfigurationError, match=r"^privacy\.epsilon: over the updates"):
+        check_statistics_draw(given, row_count=50)
+
+
 def test_listed_tests_too_many_for_a_table_are_refused_when_the_release_opens(
     tmp_path: Path,
 ) -> None:
