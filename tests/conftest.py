@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+
+# As the command line sets it before numpy loads: draws have threads of their own.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from pathlib import Path
 from typing import TYPE_CHECKING
 
