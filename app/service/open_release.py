@@ -101,7 +101,7 @@ def begin_release(
         parameters = ensemble_parameters(configuration, row_count=rows.count, progress=progress)
     if found.release is None:
         check_classifier_draw(configuration, row_count=rows.count)
-        check_statistics_draw(configuration, row_count=rows.count)
+        check_statistics_draw(configuration.settings, row_count=rows.count)
         cutoff = None if parameters is None else parameters.calibration.cutoff
         _begin(configuration, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)
     _check_same(configuration, ledger=ledger, rows=rows)

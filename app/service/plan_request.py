@@ -18,6 +18,7 @@ from app.service.public_choices import (
     published_class,
     refuse_unknown,
 )
+from app.service.statistics_table import check_statistics_draw
 from app.service.work import PUBLISHED, SEARCHED, refuse_long_draw, refuse_long_fit
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
 
     Raises:
         ConfigurationError: names a setting that this version does not know to plan,
-            or a budget that is not covered.
+            a budget that is not covered, or a draw that could not be made.
 
     """
     refuse_unknown(settings)
@@ -69,6 +70,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         refuse_long_draw(SEARCHED, searched, row_count=sampled)
     if Mechanism.CLASSIFIER in charged:
         refuse_long_draw(PUBLISHED, published, row_count=row_count)
+    check_statistics_draw(settings, row_count=row_count)
     return PlanRequest(
         calibration=privacy.calibration,
         mechanism=answers.mechanism,

@@ -26,10 +26,12 @@ from app.hypotheses.covering import (
 from app.hypotheses.cut_grid import CutGrid
 from app.hypotheses.representative_domain import product_domain
 from app.mechanisms import query_release
+from app.service.public_choices import charges_by_mechanism
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.accounting.composition import Charge
     from app.accounting.query_release import QueryReleaseBudget, QueryReleaseCalibration
     from app.data.rows import PrivateRows
     from app.hypotheses.binary_tests import BinaryTest
@@ -85,7 +87,8 @@ def statistics_draw(
     grid = CutGrid.of(tests, len(configuration.schema.features))
     domain = product_domain(hypotheses, grid.axes)
     budget = _budget(
-        configuration,
+        settings,
+        configuration.charges[Mechanism.STATISTICS],
         row_count=row_count,
         query_count=len(hypotheses),
         cell_count=domain.cell_count,
@@ -95,24 +98,30 @@ def statistics_draw(
     return StatisticsDraw(tests=tests, grid=grid, domain=domain, calibration=calibration)
 
 
-def check_statistics_draw(configuration: Configuration, *, row_count: int) -> None:
+def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
     """Refuse a table that could not be drawn when its turn comes.
 
     Whatever the points, it is no larger than with one test of each feature without a
     list, or than the limit up to which tests are chosen.
 
+    Args:
+        settings: the whole configuration.
+        row_count: the public n; where it is unknown, only sizes are refused.
+
     Raises:
         ConfigurationError: names what to change.
 
     """
-    if not configuration.has(Mechanism.STATISTICS):
+    charge, covered = charges_by_mechanism(settings).get(Mechanism.STATISTICS), settings.covered
+    if charge is None:
         return
-    settings, covered = configuration.settings, configuration.settings.covered
-    no_points = np.empty((0, len(configuration.schema.features)))
-    tests = _tests(settings, no_points)
+    tests = _tests(settings, np.empty((0, len(settings.data.features))))
     refuse_table(covered.kind, tests, depth=covered.depth)
+    if row_count is None:
+        return
     budget = _budget(
-        configuration,
+        settings,
+        charge,
         row_count=row_count,
         query_count=query_count_bound(covered.kind, tests, depth=covered.depth),
         cell_count=point_count(tests),
@@ -130,16 +139,15 @@ def _tests(settings: Settings, public_values: NDArray[np.float64]) -> tuple[Bina
 
 
 def _budget(
-    configuration: Configuration, *, row_count: int, query_count: int, cell_count: int
+    settings: Settings, charge: Charge, *, row_count: int, query_count: int, cell_count: int
 ) -> QueryReleaseBudget:
-    charge = configuration.charges[Mechanism.STATISTICS]
     return accounting.QueryReleaseBudget(
         epsilon=charge.epsilon,
         delta=charge.delta,
         row_count=row_count,
         query_count=query_count,
         cell_count=cell_count,
-        failure=Fraction(repr(configuration.settings.answers.beta)),
+        failure=Fraction(repr(settings.answers.beta)),
     )
 
 

@@ -339,3 +339,30 @@ def test_work_of_hours_is_refused_in_one_line(
     section = "classifier" if "CLASSIFIER__CLASS" in environment else "hypotheses"
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"conclave: {section}.depth: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "problem"),
+    [
+        ("ACCURACY", "0.000001", "accuracy: 1e-06 is out of reach"),
+        ("TESTS", json.dumps({"x": [cut / 200 for cut in range(1, 200)]}), "tests: 199 tests make"),
+    ],
+)
+def test_a_statistics_table_that_cannot_be_drawn_is_refused_in_one_line(
+    configuration: Path,
+    setting: str,
+    value: str,
+    problem: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What a server would refuse to open is not planned."""
+    shares = '{"relabel": 0, "answers": 0.6, "classifier": 0, "statistics": 0.4}'
+    monkeypatch.setenv("CONCLAVE_PRIVACY__SHARES", shares)
+    monkeypatch.setenv("CONCLAVE_ANSWERS__AFTER", "halt")
+    monkeypatch.setenv(f"CONCLAVE_STATISTICS__{setting}", value)
+    monkeypatch.setenv("CONCLAVE_STATISTICS__CLASS", "trees")
+    monkeypatch.setenv("CONCLAVE_STATISTICS__DEPTH", "2")
+    assert run(plan("--config", str(configuration))) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"conclave: statistics.{problem}")

@@ -149,7 +149,7 @@ def test_an_accuracy_is_promised(tmp_path: Path) -> None:
     rows = PrivateRows(values=encoded(3000, seed=3), labels=np.zeros(3000, dtype=np.int64))
     assert released(given, rows).document.alpha <= 0.5
     with pytest.raises(ConfigurationError, match=r"statistics\.accuracy: 0\.5 is out of reach"):
-        check_statistics_draw(given, row_count=30)
+        check_statistics_draw(given.settings, row_count=30)
 
 
 def test_an_accuracy_that_the_points_put_out_of_reach_ends_no_server(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_share_too_small_for_one_update_is_refused_when_the_release_opens(
     """No server comes to its last answer and finds that it cannot draw."""
     given = configuration(tmp_path, EXACT | {"privacy__epsilon": "1e-10"})
     with pytest.raises(ConfigurationError, match=r"^privacy\.epsilon: over the updates"):
-        check_statistics_draw(given, row_count=50)
+        check_statistics_draw(given.settings, row_count=50)
 
 
 def test_listed_tests_too_many_for_a_table_are_refused_when_the_release_opens(
@@ -178,7 +178,7 @@ def test_listed_tests_too_many_for_a_table_are_refused_when_the_release_opens(
     changes = ALONE | {"statistics__tests": f'{{"width": [{cuts}]}}', "statistics__depth": "3"}
     given = configuration(tmp_path, changes)
     with pytest.raises(ConfigurationError, match=r"^statistics\.tests: .* tests make up to"):
-        check_statistics_draw(given, row_count=1000)
+        check_statistics_draw(given.settings, row_count=1000)
 
 
 def test_a_table_is_there_or_is_not(tmp_path: Path) -> None:
