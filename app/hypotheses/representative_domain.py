@@ -227,7 +227,8 @@ def _packed_rows(hypotheses: HypothesisList, encoded: Encoded) -> NDArray[np.uin
 def _words(packed_rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """Return bytes of labels as words, filled up with zeros."""
     missing = -packed_rows.shape[1] % np.dtype(np.uint64).itemsize
-    return np.ascontiguousarray(np.pad(packed_rows, ((0, 0), (0, missing)))).view(np.uint64)
+    whole = np.pad(packed_rows, ((0, 0), (0, missing))) if missing else packed_rows
+    return np.ascontiguousarray(whole).view(np.uint64)
 
 
 def _columns(labels: NDArray[np.unsignedinteger]) -> list[bytes]:
