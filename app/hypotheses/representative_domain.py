@@ -216,11 +216,16 @@ def refuse_cells(cell_count: int, query_count: int) -> None:
 
 
 def _packed_rows(hypotheses: HypothesisList, encoded: Encoded) -> NDArray[np.uint8]:
-    """Return the labels of every hypothesis on the points, eight to a byte."""
+    """Return the labels of every hypothesis on the points, eight to a byte.
+
+    Points that all tests read alike are labelled once.
+    """
+    distinct, place = np.unique(encoded, axis=0, return_inverse=True)
+    place = place.reshape(len(encoded))
     rows = []
     for block in _blocks(len(hypotheses), len(encoded)):
         part = hypotheses.take(np.arange(block.start, block.stop))
-        rows.append(np.packbits(part.predict(encoded), axis=1))
+        rows.append(np.packbits(part.predict(distinct)[:, place], axis=1))
     return np.concatenate(rows)
 
 
