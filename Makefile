@@ -56,7 +56,7 @@ serve: install
 	@$(BIN)/conclave serve $(if $(CONFIG),--config "$(CONFIG)")
 
 test: install-test
-	@$(BIN)/python -m pytest -m "not long" $(ARGS)
+	@$(BIN)/python -m pytest -m "not long" --numprocesses auto --dist loadfile $(ARGS)
 
 lint: install-test
 	@$(BIN)/ruff check .
