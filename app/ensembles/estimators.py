@@ -34,6 +34,8 @@ _SECOND_CLASS = 1
 # models.  Each chunk has its part, so that no chunk's rows decide whether all fit.
 ENSEMBLE_BYTES_MAX = 850_000_000
 _SEED_PARAMETER = "random_state"
+# Public: every model predicts from the same start, whatever the one before it drew.
+_PREDICTION_SEED = b"conclave prediction"
 _PRINTING_PARAMETERS = ("verbose", "verbosity")
 
 
@@ -293,6 +295,7 @@ def _votes(
     """Return one model's votes, shape ``(B,)``; a failure moves its own query only."""
     if isinstance(model, int):
         return np.full(len(rows), model, dtype=np.int64)
+    seed_shared_generator(_PREDICTION_SEED)
     together = fitted_or_none(partial(_predicted, model, rows, class_count, fallback))
     if together is not None:
         return together
@@ -317,6 +320,7 @@ def _scores(model: Model, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return one model's scores, shape ``(B,)``; a failure moves its own query only."""
     if isinstance(model, int):
         return np.full(len(rows), float(model == _SECOND_CLASS))
+    seed_shared_generator(_PREDICTION_SEED)
     together = fitted_or_none(partial(_probabilities, model, rows))
     if together is not None:
         return together

@@ -38,8 +38,8 @@ def generator(seed: bytes) -> LearnerGenerator:
 def seed_shared_generator(seed: bytes) -> None:
     """Give one learner numpy's global generator in a state of its own.
 
-    Some estimators draw from it and take no seed; what one chunk drew would
-    otherwise move what the next one draws.
+    Some estimators draw from it and take no seed, in fitting or in predicting; what
+    one chunk's drew would otherwise move what the next one draws.
     """
     np.random.seed(random_state(seed))  # noqa: NPY002 -- the one that such estimators use
 

@@ -48,6 +48,21 @@ class Remembers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # it shi
         return np.ones(len(rows), dtype=np.int64)
 
 
+class DrawsToPredict(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # it ships no types
+    """Votes by numpy's global generator, from which it takes what its chunk's labels tell it to."""
+
+    def fit(self, rows: NDArray[np.float64], labels: NDArray[np.int64]) -> DrawsToPredict:
+        """Keep how many numbers to draw."""
+        del rows
+        self.count_ = 1 + int(labels.sum())
+        return self
+
+    def predict(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Draw so many, and answer by the last."""
+        drawn = np.random.random(self.count_)  # noqa: NPY002 -- the point
+        return np.full(len(rows), int(drawn[-1] < 0.5))
+
+
 class CarriesOn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # it ships no types
     """At fault: votes by the labels of every chunk so far, which its class counts."""
 

@@ -94,6 +94,7 @@ CASES = [
     estimator("sklearn.discriminant_analysis.LinearDiscriminantAnalysis"),
     estimator("sklearn.ensemble.RandomForestClassifier", '{"n_estimators": 3}'),
     estimator(f"{DOUBLES}.FailsOnOddChunks"),
+    estimator(f"{DOUBLES}.DrawsToPredict"),
 ]
 CALIBRATIONS = [
     Case.of("svt", {"privacy__calibration": "svt"}, relabels=True),
