@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,7 +108,11 @@ def test_a_failing_estimator_changes_its_own_vote_only(pair: Neighbors) -> None:
     assert np.array_equal(before[~fails], after[~fails])
 
 
-@pytest.mark.parametrize("case", [rule("canonical"), rule("halving")], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [rule("canonical"), rule("halving"), rule("canonical", "intervals")],
+    ids=lambda case: case.name,
+)
 @EXAMPLES
 @given(pair=neighbors(rows_min=8, chunks_min=3), data=st.data())
 def test_a_failing_rule_changes_its_own_vote_only(
@@ -138,17 +143,25 @@ def is_odd_and_mixed(labels: NDArray[np.int64]) -> bool:
 
 @contextmanager
 def failing_chunk(failed: int) -> Iterator[None]:
-    """Let the fit of one chunk raise."""
-    genuine = tree_learners._fit_or_constant
-    number = itertools.count()
-
-    def raising(fit_chunk: Any, *given: Any) -> Any:
-        def fail(*_: object) -> None:
-            raise ArithmeticError
-
-        chosen: Any = fail if next(number) == failed else fit_chunk
-        return genuine(chosen, *given)
-
+    """Let the search of one chunk raise, of trees or of a list."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree_learners, "_fit_or_constant", raising)
+        for module in (tree_learners, enumerated_learners):
+            patch.setattr(module, "_fit_or_constant", failing_once(module, failed))
         yield
+
+
+def failing_once(module: Any, failed: int) -> Any:
+    """Return the fit of a chunk, which raises where it comes to the one that fails."""
+    genuine, number = module._fit_or_constant, itertools.count()
+
+    def fail(*_: object) -> None:
+        raise ArithmeticError
+
+    def fitted(searcher: Any, *given: Any) -> Any:
+        if next(number) != failed:
+            return genuine(searcher, *given)
+        if module is tree_learners:
+            return genuine(fail, *given)
+        return genuine(SimpleNamespace(choose=fail, constant=searcher.constant), *given)
+
+    return fitted
