@@ -1,0 +1,175 @@
+"""The command line with test doubles in it: failures that quote private values, and leaks.
+
+Run by the canary tests::
+
+    python -m tests.canary.doubled DOUBLES.json serve --config conclave.toml
+
+DOUBLES.json has ``faults``, a list, and ``leaks``, a text for each place that is to leak
+it.  Logs are at debug level, and an audit makes fewer runs.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import structlog
+
+from app import main as composition
+from app.api import application, problems, reads
+from app.api.openapi import build_document
+from app.cli import logs, run
+from app.dashboard.page import page_response
+from app.service import answer_query, conclave_service, draw_ensemble
+from app.service.budget import budget_view
+from app.service.evaluate import private_tallies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+# Whatever could trace, measure or dump is asked to, on the console.
+LOUD: Final = {
+    "PYTHONFAULTHANDLER": "1",
+    "PYTHONWARNINGS": "default",
+    **{f"OTEL_{each}_EXPORTER": "console" for each in ("TRACES", "METRICS", "LOGS")},
+}
+AUDIT_STEPS = 20_000
+
+
+def replace(owner: object, name: str, double: object) -> None:
+    """Put a double in the place of a function."""
+    setattr(owner, name, double)
+
+
+def fail_with_rows(*arguments: Any, **named: Any) -> NoReturn:
+    """Fail as a library does that quotes what it was given."""
+    given = [*arguments, *named.values()]
+    quoted = [getattr(each, "values", each) for each in given]
+    raise ValueError([each.tolist() if hasattr(each, "tolist") else each for each in quoted])
+
+
+def fail_with_votes(*arguments: Any) -> NoReturn:
+    """Fail after the votes, and quote them."""
+    raise ValueError(private_tallies(*arguments), arguments)
+
+
+def log_it(text: str) -> None:
+    """Log a text with every batch of votes."""
+
+    def tallies(*arguments: Any) -> object:
+        structlog.get_logger("conclave.service").debug(f"voted {text}")
+        return private_tallies(*arguments)
+
+    replace(answer_query, "private_tallies", tallies)
+
+
+def reply_it(text: str) -> None:
+    """Add a member to the budget."""
+    replace(conclave_service, "budget_view", lambda release: budget_view(release) | {"more": text})
+
+
+def head_it(text: str) -> None:
+    """Add a header to the reads."""
+
+    def with_header(document: object) -> Any:
+        reply = _json_reply(document)
+        reply.headers["x-more"] = text
+        return reply
+
+    replace(reads, "_json", with_header)
+
+
+def refuse_with_it(text: str) -> None:
+    """Add a text to every refusal."""
+    replace(problems, "_public_text", lambda detail: f"{detail}: {text}")
+
+
+def show_it(text: str) -> None:
+    """Add a text to the page."""
+
+    def page() -> Any:
+        reply = page_response()
+        reply.body = bytes(reply.body) + text.encode()
+        reply.headers["content-length"] = str(len(reply.body))
+        return reply
+
+    replace(composition, "page_response", page)
+
+
+def describe_it(text: str) -> None:
+    """Add a text to the OpenAPI document."""
+
+    def document(*, with_keys: bool) -> dict[str, Any]:
+        return build_document(with_keys=with_keys) | {"x-more": text}
+
+    replace(application, "build_document", document)
+
+
+def export_it(text: str) -> None:
+    """Add a text to the metadata of a model."""
+    exporter = import_module("app.service.onnx_export")
+    metadata = exporter._metadata
+    replace(exporter, "_metadata", lambda document: metadata(document) | {"more": text})
+
+
+def print_it(text: str) -> None:
+    """Print a text on stderr."""
+    sys.stderr.write(f"{text}\n")
+
+
+_json_reply = reads._json
+FAULTS: Final = {
+    "vote": (answer_query, "private_tallies", fail_with_votes),
+    "opening": (draw_ensemble, "fit_ensemble", fail_with_rows),
+    "learn": (composition, "learn", fail_with_rows),
+    "statistics": (composition, "open_at_once", fail_with_rows),
+}
+LEAKS: Final[dict[str, Callable[[str], None]]] = {
+    "log": log_it,
+    "reply": reply_it,
+    "header": head_it,
+    "problem": refuse_with_it,
+    "page": show_it,
+    "openapi": describe_it,
+    "onnx": export_it,
+    "stderr": print_it,
+}
+
+
+def put_doubles(file: Path, commands: Sequence[str]) -> None:
+    """Put the doubles that a file wants in place of what they double."""
+    wanted = json.loads(file.read_text("utf-8"))
+    replace(logs, "configure_logs", partial(logs.configure_logs, level=logging.DEBUG))
+    logging.getLogger().setLevel(logging.DEBUG)
+    if "audit" in commands:
+        replace(import_module("app.service.audit"), "STEPS_QUICK", AUDIT_STEPS)
+    for fault in wanted.get("faults", ()):
+        replace(*FAULTS[fault])
+    for place, text in wanted.get("leaks", {}).items():
+        LEAKS[place](text)
+
+
+def run_into(output: Path, file: Path, runs: Sequence[Sequence[str]]) -> None:
+    """Run commands in this process, which is theirs, and write both streams to a file."""
+    for name in [name for name in os.environ if name.startswith("CONCLAVE_")]:
+        del os.environ[name]
+    os.environ |= LOUD
+    descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (sys.stdout.fileno(), sys.stderr.fileno()):
+        os.dup2(descriptor, stream)
+    put_doubles(file, runs[0])
+    for arguments in runs:
+        run(list(arguments))
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    put_doubles(Path(sys.argv[1]), sys.argv[2:])
+    sys.exit(run(sys.argv[2:]))

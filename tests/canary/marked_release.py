@@ -1,0 +1,122 @@
+"""A small release whose private values are all unlike anything public, and their marks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from app.data.vectors import encode, parse_features
+from app.hypotheses.trees import Tree
+from app.ledger.store import open_ledger
+from app.mechanisms.subsample_aggregate import tally
+from app.service.configure import configure
+from app.service.draw_ensemble import read_ensemble
+from app.service.private_state import HYPOTHESIS, read_piece
+from app.service.published_classifier import publish_drawn, read_published
+from tests.canary.marks import Mark, encodings, number_mark, text_mark
+from tests.http.end_to_end.asking_statistics import SHARES
+from tests.http.end_to_end.small_release import SmallRelease, agreed, private_rows, split
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.ledger.store import Ledger
+    from app.service.configure import Configuration
+    from app.service.published_classifier import PublishedClassifier
+
+# A category that no schema names, and a number that no other row and no query has.
+MARKED_GROUP = "canary-group-51ab"
+MARKED_AGE = 73.918273
+MARKED_ROWS = (text_mark("a private category", MARKED_GROUP), number_mark("a number", MARKED_AGE))
+# A query's own values belong to its client: in no log and in nobody else's reply.
+MARKED_QUERY = (73.102938, "canary-query-88cd")
+MARKED_KEY = "canary-key-77ef"
+MARKED_REQUEST = (
+    text_mark("a query's category", MARKED_QUERY[1]),
+    number_mark("a query's number", MARKED_QUERY[0]),
+    text_mark("an idempotency key", MARKED_KEY),
+)
+QUERIES = (MARKED_QUERY, *(each(n) for n in range(1, 6) for each in (agreed, split)))
+# So many learners of two rows each that votes, gaps and distances have three digits
+# and more; so many rows that a count of those labelled rightly is no round share.
+ENSEMBLE_SIZE = 5003
+ROW_COUNT = 11_519
+FLIPPED_SHARE = 0.07
+NUMBER_MIN = 200
+
+
+def marked_release(folder: Path) -> SmallRelease:
+    """Write rows, a marked one among them, and a configuration with every share."""
+    answers = {"ensemble": str(ENSEMBLE_SIZE), "queries": str(len(QUERIES))}
+    release = SmallRelease(folder, {"shares": SHARES, "answers": answers})
+    folder.mkdir()
+    generator = np.random.default_rng(3)
+    rows = (private_rows() + private_rows(8))[: ROW_COUNT - 1]
+    flips = generator.random(len(rows)) < FLIPPED_SHARE
+    other = {"yes": "no", "no": "yes"}
+    noisy = [
+        (age, group, other[label] if flip else label)
+        for (age, group, label), flip in zip(rows, flips.tolist(), strict=True)
+    ]
+    release.write([(str(MARKED_AGE), MARKED_GROUP, "yes"), *noisy])
+    # Of another depth than what relabels, so that the one is never the other.
+    with release.config.open("a", encoding="utf-8") as config:
+        config.write("\n[classifier]\ndepth = 1\n")
+    return release
+
+
+def secret_marks(release: SmallRelease) -> tuple[Mark, ...]:
+    """Return the marks of everything that the release came to know of its rows."""
+    configuration = configure(release.settings())
+    ledger = open_ledger(release.settings().ledger_url, create=False)
+    try:
+        published = ledger.read_state().classifier
+        accuracy = () if published is None else _accuracy(release, read_published(published))
+        return (*_hypothesis(configuration, ledger), *_votes(configuration, ledger), *accuracy)
+    finally:
+        ledger.close()
+
+
+def _votes(configuration: Configuration, ledger: Ledger) -> list[Mark]:
+    """Mark the votes, the gap and the distance of every query."""
+    ensemble = read_ensemble(configuration, ledger).private_ensemble
+    assert ensemble is not None
+    vectors = [parse_features(configuration.schema, list(query)) for query in QUERIES]
+    values = encode(configuration.schema, vectors)
+    marks = []
+    for query, each in enumerate(tally(ensemble.vote_counts(values))):
+        counts = each.counts
+        numbers = {"votes": counts, "gap": (abs(counts[0] - counts[1]),), "d": (each.distance,)}
+        marks += [
+            Mark(f"{name} of query {query}", numbers=tuple(n for n in of if n >= NUMBER_MIN))
+            for name, of in numbers.items()
+        ]
+    return marks
+
+
+def _hypothesis(configuration: Configuration, ledger: Ledger) -> list[Mark]:
+    """Mark the hypothesis that relabels: as it is stored, and as a document's tree."""
+    stored = read_piece(ledger, HYPOTHESIS)
+    body = msgspec.json.decode(stored)
+    document = publish_drawn(
+        release=configuration.name,
+        schema=configuration.schema,
+        hypotheses=configuration.hypotheses,
+        drawn=Tree.from_dict(body),
+    )
+    tree = msgspec.json.encode(document.document.tree)
+    forms = (*encodings(stored), *encodings(tree), repr(body).encode(), b"test_indices")
+    return [Mark("h-hat", forms)]
+
+
+def _accuracy(release: SmallRelease, published: PublishedClassifier) -> list[Mark]:
+    """Mark how many rows the published classifier labels rightly, and their share."""
+    lines = release.source.read_text(encoding="utf-8").splitlines()[1:]
+    rows = [line.split(",") for line in lines]
+    labels = published.predict_many([(float(age), group) for age, group, _ in rows])
+    right = sum(label == row[2] for label, row in zip(labels, rows, strict=True))
+    wrong = len(rows) - right
+    shares = [number_mark("private accuracy", count / len(rows)) for count in (right, wrong)]
+    return [*shares, Mark("rows labelled rightly", numbers=(right, wrong))]

@@ -1,0 +1,267 @@
+"""Everything that the project emits, as one list: whatever adds a surface adds itself here.
+
+A surface drives a real server or a real command, well and badly, and returns all the
+bytes that came out of it.  ``tests/tidy/test_surfaces.py`` holds the list against the
+routes and the commands; the canary tests look for private values in all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import httpx
+
+from tests.canary.doubled import run_into
+from tests.canary.marked_release import MARKED_AGE, MARKED_GROUP, MARKED_KEY, QUERIES
+from tests.http.end_to_end.asking_statistics import QUESTION, question
+from tests.http.end_to_end.learning import public_points
+from tests.http.end_to_end.test_errors_of_neighbours import BAD_REQUESTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from tests.http.end_to_end.server_process import ServerProcess
+    from tests.http.end_to_end.small_release import SmallRelease
+
+Options: TypeAlias = "Sequence[str | Path]"
+
+SECONDS_MAX = 120
+JSON = {"Content-Type": "application/json"}
+NDJSON = {"Content-Type": "application/x-ndjson"}
+ONNX = {"Accept": "application/onnx"}
+# A length is a function of the body, which is searched, and a whole number of its own.
+UNSEARCHED_HEADERS = frozenset({b"content-length"})
+# A process of its own for every run of commands, which need not import everything anew.
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["__main__", "app.service.audit", "tests.canary.doubled"])
+PAIRS = (MARKED_AGE, MARKED_GROUP)
+REFUSED = (
+    {"features": [MARKED_AGE]},
+    {"features": {"age": str(MARKED_AGE), "group": MARKED_GROUP}},
+    {"features": [MARKED_GROUP, MARKED_AGE]},
+    {"rows": [PAIRS]},
+)
+UNFINISHED = f'{{"features": [{MARKED_AGE}, "{MARKED_GROUP}"'
+
+
+@dataclass
+class Scene:
+    """What a surface is driven in.
+
+    Attributes:
+        release: whose configuration and rows they are.
+        doubles: the file that tells ``tests.canary.doubled`` what to double.
+        process: the server; None where a scene has commands alone.
+
+    """
+
+    release: SmallRelease
+    doubles: Path
+    process: ServerProcess | None = None
+
+    @property
+    def server(self) -> ServerProcess:
+        """The server, which must be there."""
+        assert self.process is not None
+        return self.process
+
+    def send(self, method: str, path: str, **options: object) -> bytes:
+        """Send one request, and return status, headers and body."""
+        with httpx.Client(base_url=self.server.address, timeout=SECONDS_MAX) as client:
+            return whole(client.request(method, path, **options))  # type: ignore[arg-type]  # httpx's own
+
+    def run(self, command: str, *runs: Options, bare: bool = False) -> bytes:
+        """Run a command on the release, once for each list of options; return both streams."""
+        config = () if bare else ("--config", self.release.config)
+        arguments = [[*command.split(), *map(str, (*config, *options))] for options in runs]
+        output = self.release.folder / "output"
+        process = CONTEXT.Process(target=run_into, args=(output, self.doubles, arguments))
+        process.start()
+        process.join(SECONDS_MAX)
+        assert process.exitcode == 0
+        return output.read_bytes()
+
+
+@dataclass(frozen=True)
+class Surface:
+    """One way out.
+
+    Attributes:
+        name: its own.
+        covers: routes as ``GET /path``, commands as ``conclave name``.
+        emit: drives it and returns what it emitted.
+
+    """
+
+    name: str
+    covers: tuple[str, ...]
+    emit: Callable[[Scene], bytes]
+
+    @property
+    def is_command(self) -> bool:
+        """Whether it needs no server."""
+        return self.covers[:1] not in {(), ("conclave serve",), ("conclave query",)} and (
+            self.covers[0].startswith("conclave ")
+        )
+
+
+def whole(reply: httpx.Response) -> bytes:
+    """Return status, headers and body of a reply."""
+    headers = [
+        b"%s: %s" % (name.lower(), text)
+        for name, text in reply.headers.raw
+        if name.lower() not in UNSEARCHED_HEADERS
+    ]
+    return b"\n".join([b"%d" % reply.status_code, *headers, b"", reply.content, b""])
+
+
+def _read(path: str, *more: str, **options: object) -> Surface:
+    """Return the surface of a route that is read."""
+
+    def emit(scene: Scene) -> bytes:
+        return b"".join(scene.send("GET", path + query, **options) for query in ("", *more))
+
+    return Surface(path, (f"GET {path}",), emit)
+
+
+def _query(scene: Scene) -> bytes:
+    said = [
+        scene.send(
+            "POST",
+            "/query",
+            json={"features": features},
+            headers={"Idempotency-Key": MARKED_KEY} if features is QUERIES[0] else {},
+        )
+        for features in QUERIES[:4]
+    ]
+    said += [scene.send("POST", "/query", json=body) for body in REFUSED]
+    return b"".join([*said, scene.send("POST", "/query", content=UNFINISHED, headers=JSON)])
+
+
+def _stream(scene: Scene) -> bytes:
+    bodies = [{"features": features} for features in QUERIES[4:6]]
+    lines = [*map(json.dumps, (*bodies, *REFUSED)), UNFINISHED]
+    return scene.send("POST", "/query/stream", content="\n".join(lines), headers=NDJSON)
+
+
+def _events(scene: Scene) -> bytes:
+    """Return the event stream as far as its first event."""
+    with (
+        httpx.Client(base_url=scene.server.address, timeout=SECONDS_MAX) as client,
+        client.stream("GET", "/budget/events") as events,
+    ):
+        first = next(events.iter_bytes(), b"")
+        return whole(httpx.Response(events.status_code, headers=events.headers, content=first))
+
+
+def _statistics(scene: Scene) -> bytes:
+    tree = {"feature": 0, "at_least": MARKED_AGE, "true": {"label": MARKED_GROUP}}
+    bodies = (QUESTION, {"hypotheses": [{"tree": tree}]}, {"rows": [PAIRS]})
+    return b"".join(scene.send("POST", "/statistics", json=body) for body in bodies)
+
+
+def _problems(scene: Scene) -> bytes:
+    """Return every refusal that neighbours are compared on, and those of hostile headers."""
+    said = [scene.send(method, path, **more) for method, path, more in BAD_REQUESTS.values()]
+    for headers in ({"Host": "elsewhere.example"}, {"Origin": "http://elsewhere.example"}):
+        said += [scene.send("GET", "/schema", headers=headers)]
+        said += [scene.send("POST", "/query", json=REFUSED[0], headers=headers)]
+    return b"".join(said)
+
+
+def _unserved(scene: Scene) -> bytes:
+    """Return what is said where other servers have metrics, traces, docs and dumps."""
+    paths = ("/metrics", "/trace", "/docs", "/redoc", "/debug", "/favicon.ico", "/conclave.db")
+    return b"".join(scene.send("GET", path) for path in paths)
+
+
+def _log(scene: Scene) -> bytes:
+    """Return what the server has written by now, at debug level."""
+    return scene.server.errors().encode("utf-8", "surrogateescape")
+
+
+def _ask(scene: Scene) -> bytes:
+    """Ask about a table by the command line; what comes back has the table's own columns."""
+    table = scene.release.folder / "queries.csv"
+    table.write_text("age,group\n20,common\n80,rare\n", encoding="utf-8")
+    options = ("--url", scene.server.address)
+    return scene.run("query", [table, *options], bare=True)
+
+
+def _on_points(command: str) -> Callable[[Scene], bytes]:
+    def emit(scene: Scene) -> bytes:
+        asked: Options = [question(scene.release)] if command == "statistics" else []
+        points: Options = ["--public", public_points(scene.release)]
+        runs: tuple[Options, ...] = (
+            [*points, *asked],
+            asked,
+            ["--public", scene.release.source, *asked],
+        )
+        return scene.run(command, *runs)
+
+    return emit
+
+
+def _export(scene: Scene) -> bytes:
+    return scene.run("export", *(["--format", form] for form in ("json", "onnx", "csv")))
+
+
+def _verify(scene: Scene) -> bytes:
+    return scene.run("verify", [], ["--expect-head", "ab" * 32])
+
+
+def _simulate(scene: Scene) -> bytes:
+    votes = scene.release.folder / "votes.csv"
+    votes.write_text("5000,3\n2,5001\n", encoding="utf-8")
+    return scene.run("simulate", ["--votes", votes, "--trials", "10"])
+
+
+def _keys(scene: Scene) -> bytes:
+    file: Options = ["--keys-file", scene.release.folder / "keys.toml"]
+    names = (["add", "--role", "read", "--name", "one"], ["list"])
+    return scene.run("keys", *([*name, *file] for name in names), bare=True)
+
+
+SURFACES: Final = (
+    Surface("/query", ("POST /query",), _query),
+    Surface("/query/stream", ("POST /query/stream",), _stream),
+    _read("/budget"),
+    Surface("/budget/events", ("GET /budget/events",), _events),
+    _read("/ledger", "?limit=1000", "?after=3&limit=2", "?limit=none"),
+    _read("/ledger/head"),
+    _read("/classifier"),
+    Surface(
+        "the model", ("GET /classifier",), lambda at: at.send("GET", "/classifier", headers=ONNX)
+    ),
+    Surface("/statistics", ("POST /statistics",), _statistics),
+    _read("/statistics/table"),
+    _read("/schema"),
+    _read("/openapi.json"),
+    _read("/"),
+    _read("/healthz"),
+    _read("/readyz"),
+    Surface("problems", (), _problems),
+    Surface("nothing served", (), _unserved),
+    Surface("conclave query", ("conclave query",), _ask),
+    Surface("conclave serve", ("conclave serve",), _log),
+    Surface("conclave statistics", ("conclave statistics",), _on_points("statistics")),
+    Surface("conclave learn", ("conclave learn",), _on_points("learn")),
+    Surface("conclave export", ("conclave export",), _export),
+    Surface("conclave verify", ("conclave verify",), _verify),
+    Surface(
+        "conclave audit", ("conclave audit",), lambda at: at.run("audit", ["--quick", "--json"])
+    ),
+    Surface("conclave plan", ("conclave plan",), lambda at: at.run("plan", ["--json"])),
+    Surface("conclave simulate", ("conclave simulate",), _simulate),
+    Surface("conclave keys", ("conclave keys add", "conclave keys list"), _keys),
+)
+COMMANDS: Final = tuple(surface for surface in SURFACES if surface.is_command)
+SERVED: Final = tuple(surface for surface in SURFACES if not surface.is_command)
+# What cannot emit a private value, and why.
+WITHOUT_PRIVATE_ROWS: Final = {
+    "conclave demo": "serves the embedded public rows alone, by the server of `conclave serve`",
+}
