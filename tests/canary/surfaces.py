@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -35,6 +36,8 @@ NDJSON = {"Content-Type": "application/x-ndjson"}
 ONNX = {"Accept": "application/onnx"}
 # A length is a function of the body, which is searched, and a whole number of its own.
 UNSEARCHED_HEADERS = frozenset({b"content-length"})
+# None is used: it spares every client the reading of the certificates.
+TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 # A process of its own for every run of commands, which need not import everything anew.
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["__main__", "app.service.audit", "tests.canary.doubled"])
@@ -71,7 +74,7 @@ class Scene:
 
     def send(self, method: str, path: str, **options: object) -> bytes:
         """Send one request, and return status, headers and body."""
-        with httpx.Client(base_url=self.server.address, timeout=SECONDS_MAX) as client:
+        with httpx.Client(base_url=self.server.address, timeout=SECONDS_MAX, verify=TLS) as client:
             return whole(client.request(method, path, **options))  # type: ignore[arg-type]  # httpx's own
 
     def run(self, command: str, *runs: Options, bare: bool = False) -> bytes:
@@ -151,7 +154,7 @@ def _stream(scene: Scene) -> bytes:
 def _events(scene: Scene) -> bytes:
     """Return the event stream as far as its first event."""
     with (
-        httpx.Client(base_url=scene.server.address, timeout=SECONDS_MAX) as client,
+        httpx.Client(base_url=scene.server.address, timeout=SECONDS_MAX, verify=TLS) as client,
         client.stream("GET", "/budget/events") as events,
     ):
         first = next(events.iter_bytes(), b"")
