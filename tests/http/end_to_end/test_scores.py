@@ -9,11 +9,11 @@ precision 4, as Theorem 5.14 asks (``docs/proofs/soft_labels.md``).
 
 At precision 4 every share is in the middle of a bin.  At precision 8 it is an edge
 of the plain histogram, and in the middle of a bin of the shifted one, which costs a
-unit.  Of 720 learners 99 % are in the middle bin, at distance 350; of those at an edge
-of the outer quarters 94 % are in the shifted bin, at distance 327, and the plain bins
-have half each, at distance 13 or less with probability 2/3.  With 1.4 of epsilon and
-delta 1e-12 the first two are a hit with probability 3e-5 at most and the third is
-released with probability 5e-5: a run of this file fails by chance once in 500 times.
+unit.  Of 1,200 learners 99 % are in the middle bin, at distance 587; of those at an edge
+of the outer quarters 94 % are in the shifted bin, at distance 527, and the plain bins
+have half each, at distance 16 or less with probability 2/3.  With 1.4 of epsilon and
+delta 1e-16 the first two are a hit with probability 2e-6 at most and the third is
+released with probability 1e-5: a run of this file fails by chance once in 8,000 times.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SHARES = (0.125, 0.625, 0.375, 0.875)
 QUARTER = 25.0
-CHUNK_ROWS, ENSEMBLE_SIZE = 400, 720
+CHUNK_ROWS, ENSEMBLE_SIZE = 400, 1200
 RADIUS = 1 / 16
 PRECISION, DOUBTFUL_PRECISION = 4, 8
 CUTOFF = 4
@@ -59,7 +59,7 @@ class = "trees"
 depth = 2
 [privacy]
 epsilon = 1.75
-delta = 1e-12
+delta = 1e-16
 [privacy.shares]
 relabel = 0.0
 answers = 0.8
@@ -69,7 +69,7 @@ output = "score"
 precision = 4
 queries = 100
 cutoff = 4
-ensemble = 720
+ensemble = 1200
 on_cutoff = "classifier"
 [server]
 port = 0
