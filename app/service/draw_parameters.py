@@ -26,6 +26,8 @@ from app.service.work import PUBLISHED, SEARCHED, refuse_long_draw, refuse_long_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
     from app.accounting.calibration import Calibration
     from app.accounting.pipeline import PipelineBudget
     from app.hypotheses.hypothesis_class import HypothesisClass
@@ -86,10 +88,19 @@ def ensemble_parameters(
     )
 
 
-def check_classifier_draw(configuration: Configuration, *, row_count: int) -> None:
+def check_classifier_draw(
+    configuration: Configuration,
+    *,
+    row_count: int,
+    public_values: NDArray[np.float64] | None = None,
+) -> None:
     """Refuse a classifier that could not be drawn when its turn comes.
 
-    Without public points its class is at its largest.
+    Args:
+        configuration: the release's.
+        row_count: the public n.
+        public_values: encoded public points, shape (m, d), where they are known;
+            without any its class is at its largest.
 
     Raises:
         ConfigurationError: names what to change.
@@ -97,7 +108,8 @@ def check_classifier_draw(configuration: Configuration, *, row_count: int) -> No
     """
     if configuration.has(Mechanism.CLASSIFIER):
         no_points = np.empty((0, len(configuration.schema.features)))
-        largest = published_class(configuration.settings, no_points)
+        points = no_points if public_values is None else public_values
+        largest = published_class(configuration.settings, points)
         refuse_long_draw(PUBLISHED, largest, row_count=row_count)
         tree_draw(configuration, Mechanism.CLASSIFIER, largest, row_count=row_count)
 

@@ -96,7 +96,14 @@ def learn(
 
     """
     parameters = classifier_parameters(configuration, public_values, row_count=rows.count)
-    begin_release(configuration, ledger=ledger, rows=rows, noise=noise, progress=progress)
+    begin_release(
+        configuration,
+        ledger=ledger,
+        rows=rows,
+        noise=noise,
+        progress=progress,
+        public_values=public_values,
+    )
     _check_pieces(ledger)
     tell(_worth(configuration, parameters, point_count=len(public_values)))
     _refuse_published(charge_classifier(configuration, ledger))

@@ -27,6 +27,9 @@ from app.service.statistics_table import check_statistics_draw
 from app.service.student import read_classifier
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from app.accounting.composition import Charge
     from app.data.rows import PrivateRows
     from app.ledger.store import Ledger, Transaction
@@ -85,8 +88,18 @@ def begin_release(
     rows: PrivateRows,
     noise: NoiseSource,
     progress: Progress,
+    public_values: NDArray[np.float64] | None = None,
 ) -> EnsembleParameters | None:
     """Charge what an opening charges, or compare with the release that is open; draw nothing.
+
+    Args:
+        configuration: the release's.
+        ledger: a release's, or an empty one.
+        rows: the private rows.
+        noise: where every draw comes from.
+        progress: shows stages.
+        public_values: encoded public points, shape (m, d), where the classifier is
+            drawn on them at once; what is asked fixes its class otherwise.
 
     Returns:
         What is needed to draw the ensemble; None where it stands, or has no share.
@@ -99,8 +112,11 @@ def begin_release(
     parameters = None
     if found.ensemble is None:
         parameters = ensemble_parameters(configuration, row_count=rows.count, progress=progress)
+    serves_at_once = found.classifier is None and not configuration.has(Mechanism.ANSWERS)
+    if found.release is None or serves_at_once:
+        points = public_values if serves_at_once else None
+        check_classifier_draw(configuration, row_count=rows.count, public_values=points)
     if found.release is None:
-        check_classifier_draw(configuration, row_count=rows.count)
         check_statistics_draw(configuration.settings, row_count=rows.count)
         cutoff = None if parameters is None else parameters.calibration.cutoff
         _begin(configuration, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from app.data.rows import PrivateRows
-from app.data.vectors import encode
 from app.errors import (
     ConfigurationError,
     LedgerCorruptError,
@@ -22,11 +21,11 @@ from app.errors import (
 from app.ledger.verify import verify
 from app.mechanisms.universal import Phase
 from app.service import learn as module
-from app.service.learn import check_learnable, learn
-from app.service.progress import no_progress
+from app.service.learn import check_learnable
 from app.service.switch_phase import draw_published, switch_phase
 from tests.unit.ledger.releases import tamper
 from tests.unit.service.faulty_ledger import FaultyLedger
+from tests.unit.service.learning import LEARNED, OPENING, POINTS, crash_after_the_charge, learned
 from tests.unit.service.opened_release import NoNoise, changed, kinds, shares, statement_of
 from tests.unit.service.small_release import (
     STABLE,
@@ -40,49 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.data.vectors import Vector
-    from app.ledger.store import Ledger
-    from app.noise.source import NoiseSource
-    from app.service.progress import Progress
     from app.service.published_classifier import PublishedClassifier
-
-OPENING = ["ReleaseOpened", "ShareCharged", "ShareCharged", "ShareReserved"]
-LEARNED = ["ShareCharged", "ClassifierPublished"]
-POINTS: tuple[Vector, ...] = ((-30.0, "a"), (30.0, "b"))
-
-
-def learned(
-    release: SmallRelease,
-    points: Sequence[Vector] = (),
-    *,
-    rows: PrivateRows | None = None,
-    noise: NoiseSource | None = None,
-    ledger: Ledger | None = None,
-    progress: Progress = no_progress,
-    told: list[str] | None = None,
-) -> PublishedClassifier:
-    """Learn for real, on the release's own rows and ledger unless others are given."""
-    configuration = release.configuration()
-    return learn(
-        configuration,
-        ledger=ledger or release.ledger(),
-        rows=private_rows() if rows is None else rows,
-        public_values=encode(configuration.schema, points),
-        noise=noise or seeded_noise(4),
-        progress=progress,
-        tell=([] if told is None else told).append,
-    )
-
-
-def crash_after_the_charge(release: SmallRelease, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a process learn until its share is charged, and end there."""
-
-    def crash(*_: object) -> object:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(module, "draw_published", crash)
-        with pytest.raises(KeyboardInterrupt):
-            learned(release)
 
 
 @pytest.mark.parametrize("points", [(), POINTS], ids=["private", "semi-private"])
