@@ -1,6 +1,7 @@
 """What is read from the tables, a page at a time, on a connection of the caller.
 
-Rows are only ever added, so that pages read one after another fit together.
+Rows are only ever added, so that pages read one after another fit together.  All but the
+database's secret belong to one release, which the caller names by its number.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from sqlalchemy import bindparam, select
 
 from app.ledger.chain import GENESIS, Entry, Head
 from app.ledger.tables import (
-    RELEASE_NUMBER,
     answers,
     database_secret,
     entries,
@@ -72,18 +72,20 @@ class PrivateRow(NamedTuple):
 
 _HEAD = (
     select(entries.c.sequence, entries.c.hash)
-    .where(entries.c.release_number == RELEASE_NUMBER)
+    .where(entries.c.release_number == bindparam("release"))
     .order_by(entries.c.sequence.desc())
     .limit(1)
 )
 _ENTRIES = (
     select(entries.c.sequence, entries.c.kind, entries.c.version, entries.c.body, entries.c.hash)
-    .where(entries.c.release_number == RELEASE_NUMBER, entries.c.sequence > bindparam("after"))
+    .where(
+        entries.c.release_number == bindparam("release"), entries.c.sequence > bindparam("after")
+    )
     .order_by(entries.c.sequence)
     .limit(bindparam("count"))
 )
 _ENTRY_HASH = select(entries.c.hash).where(
-    entries.c.release_number == RELEASE_NUMBER, entries.c.sequence == bindparam("at")
+    entries.c.release_number == bindparam("release"), entries.c.sequence == bindparam("at")
 )
 _ANSWERS = (
     select(
@@ -98,92 +100,107 @@ _ANSWERS = (
         answers.c.bin_shifted,
         answers.c.units,
     )
-    .where(answers.c.release_number == RELEASE_NUMBER, answers.c.query_id > bindparam("after"))
+    .where(
+        answers.c.release_number == bindparam("release"), answers.c.query_id > bindparam("after")
+    )
     .order_by(answers.c.query_id)
     .limit(bindparam("count"))
 )
 _KEYS = (
     select(idempotency_keys.c.key_digest, idempotency_keys.c.vector_digest)
     .where(
-        idempotency_keys.c.release_number == RELEASE_NUMBER,
+        idempotency_keys.c.release_number == bindparam("release"),
         idempotency_keys.c.key_digest > bindparam("after"),
     )
     .order_by(idempotency_keys.c.key_digest)
     .limit(bindparam("count"))
 )
 _KEYS_AMONG = select(idempotency_keys.c.key_digest, idempotency_keys.c.vector_digest).where(
-    idempotency_keys.c.release_number == RELEASE_NUMBER,
+    idempotency_keys.c.release_number == bindparam("release"),
     idempotency_keys.c.key_digest.in_(bindparam("among", expanding=True)),
 )
 _PRIVATE_NAMES = (
     select(private_state.c.name)
-    .where(private_state.c.release_number == RELEASE_NUMBER)
+    .where(private_state.c.release_number == bindparam("release"))
     .order_by(private_state.c.name)
 )
 _PRIVATE = select(private_state.c.name, private_state.c.digest, private_state.c.body).where(
-    private_state.c.release_number == RELEASE_NUMBER, private_state.c.name == bindparam("name")
+    private_state.c.release_number == bindparam("release"),
+    private_state.c.name == bindparam("name"),
 )
 _SECRET = select(database_secret.c.secret)
 
 
-def read_head(connection: Connection) -> Head:
+def read_head(connection: Connection, release_number: int) -> Head:
     """Return number and hash of the newest entry."""
-    row = connection.execute(_HEAD).first()
+    row = connection.execute(_HEAD, {"release": release_number}).first()
     return GENESIS if row is None else Head(row.sequence, row.hash)
 
 
-def read_entry_hash(connection: Connection, sequence: int) -> str | None:
+def read_entry_hash(connection: Connection, release_number: int, sequence: int) -> str | None:
     """Return the hash of an entry, or None where there is no such entry."""
     if sequence == GENESIS.sequence:
         return GENESIS.hash
-    found: str | None = connection.execute(_ENTRY_HASH, {"at": sequence}).scalar()
+    found: str | None = connection.execute(
+        _ENTRY_HASH, {"release": release_number, "at": sequence}
+    ).scalar()
     return found
 
 
-def read_entries(connection: Connection, after: Head, count: int) -> list[Entry]:
+def read_entries(
+    connection: Connection, release_number: int, after: Head, count: int
+) -> list[Entry]:
     """Return up to ``count`` entries that follow the one at ``after``."""
     found: list[Entry] = []
     previous_hash = after.hash
-    rows = connection.execute(_ENTRIES, {"after": after.sequence, "count": count})
+    at = {"release": release_number, "after": after.sequence, "count": count}
+    rows = connection.execute(_ENTRIES, at)
     for sequence, kind, version, body, hash_ in rows:
         found.append(Entry(sequence, kind, version, body, previous_hash, hash_))
         previous_hash = hash_
     return found
 
 
-def each_entry(connection: Connection, after: Head) -> Iterator[Entry]:
+def each_entry(connection: Connection, release_number: int, after: Head) -> Iterator[Entry]:
     """Yield every entry that follows the one at ``after``, in order."""
-    while page := read_entries(connection, after, PAGE_ROWS):
+    while page := read_entries(connection, release_number, after, PAGE_ROWS):
         yield from page
         after = page[-1].head
 
 
-def read_answers(connection: Connection, after: int) -> list[AnswerRow]:
+def read_answers(connection: Connection, release_number: int, after: int) -> list[AnswerRow]:
     """Return a page of the answers that follow number ``after``."""
-    rows = connection.execute(_ANSWERS, {"after": after, "count": PAGE_ROWS})
+    at = {"release": release_number, "after": after, "count": PAGE_ROWS}
+    rows = connection.execute(_ANSWERS, at)
     return [AnswerRow(row[0], _checked_answer(RecordedAnswer._make(row[1:]))) for row in rows]
 
 
-def read_keys(connection: Connection, after: bytes) -> list[tuple[bytes, bytes]]:
+def read_keys(
+    connection: Connection, release_number: int, after: bytes
+) -> list[tuple[bytes, bytes]]:
     """Return a page of (key digest, vector digest) pairs, ordered, that follow ``after``."""
-    rows = connection.execute(_KEYS, {"after": after, "count": PAGE_ROWS})
+    at = {"release": release_number, "after": after, "count": PAGE_ROWS}
+    rows = connection.execute(_KEYS, at)
     return [(_checked_bytes(row[0]), _checked_bytes(row[1])) for row in rows]
 
 
-def read_keys_among(connection: Connection, among: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+def read_keys_among(
+    connection: Connection, release_number: int, among: Sequence[bytes]
+) -> list[tuple[bytes, bytes]]:
     """Return those of the keys ``among`` that are there: (key digest, vector digest)."""
-    rows = connection.execute(_KEYS_AMONG, {"among": among})
+    rows = connection.execute(_KEYS_AMONG, {"release": release_number, "among": among})
     return [(_checked_bytes(row[0]), _checked_bytes(row[1])) for row in rows]
 
 
-def read_private_names(connection: Connection) -> list[str]:
+def read_private_names(connection: Connection, release_number: int) -> list[str]:
     """Return the name of every piece of private state, ordered."""
-    return [row[0] for row in connection.execute(_PRIVATE_NAMES)]
+    rows = connection.execute(_PRIVATE_NAMES, {"release": release_number})
+    return [row[0] for row in rows]
 
 
-def read_private(connection: Connection, name: str) -> PrivateRow | None:
+def read_private(connection: Connection, release_number: int, name: str) -> PrivateRow | None:
     """Return a piece of private state as it is stored, or None."""
-    row = connection.execute(_PRIVATE, {"name": name}).first()
+    row = connection.execute(_PRIVATE, {"release": release_number, "name": name}).first()
     return None if row is None else PrivateRow(row.name, row.digest, _checked_bytes(row.body))
 
 

@@ -30,6 +30,7 @@ from app.ledger.reads import (
     read_keys,
     read_private,
 )
+from app.ledger.tables import FIRST_RELEASE
 from app.ledger.transaction import RELEASE_SECRET, Transaction
 from app.noise.system import SystemNoise
 
@@ -66,12 +67,18 @@ def open_ledger(url: str, *, create: bool, noise: NoiseSource | None = None) -> 
 class Ledger:
     """An open ledger; reads are safe from any thread, transactions one at a time."""
 
-    def __init__(self, database: OpenDatabase) -> None:
-        """Take over an open database."""
+    def __init__(self, database: OpenDatabase, release_number: int = FIRST_RELEASE) -> None:
+        """Take over an open database, for the release of that number."""
         self._database = database
+        self._release_number = release_number
         self._writing = Lock()
         self._known = EMPTY
         self.digests: Final = Digests(database.secret)
+
+    @property
+    def release_number(self) -> int:
+        """The release's number in its database, counted from 1; every key begins with it."""
+        return self._release_number
 
     def close(self) -> None:
         """Close every connection."""
@@ -92,7 +99,7 @@ class Ledger:
         """
         known = self._known
         with self.snapshot() as connection, database_errors():
-            state = _catch_up(connection, known)
+            state = _catch_up(connection, known, self._release_number)
         self._known = state
         return state
 
@@ -119,11 +126,13 @@ class Ledger:
 
         """
         with self.snapshot() as connection, database_errors():
-            previous_hash = read_entry_hash(connection, after)
+            previous_hash = read_entry_hash(connection, self._release_number, after)
             if previous_hash is None:
                 return []
             count = max(0, min(limit, PUBLIC_ENTRIES_MAX))
-            found = read_entries(connection, Head(after, previous_hash), count)
+            found = read_entries(
+                connection, self._release_number, Head(after, previous_hash), count
+            )
         return [public_entry(entry) for entry in found]
 
     def private(self, name: str) -> bytes | None:
@@ -137,8 +146,8 @@ class Ledger:
         if bound is None:
             return None
         with self.snapshot() as connection, database_errors():
-            secret = read_private(connection, RELEASE_SECRET)
-            piece = read_private(connection, name)
+            secret = read_private(connection, self._release_number, RELEASE_SECRET)
+            piece = read_private(connection, self._release_number, name)
         if secret is None or piece is None:
             raise LedgerCorruptError(f"the private state is missing a piece: {name}")
         computed = private_digest(secret.body, name=name, body=piece.body)
@@ -181,8 +190,8 @@ class Ledger:
             try:
                 with database_errors():
                     connection.begin()
-                    state = _catch_up(connection, self._known)
-                transaction = Transaction(connection, state)
+                    state = _catch_up(connection, self._known, self._release_number)
+                transaction = Transaction(connection, state, release_number=self._release_number)
                 yield transaction
                 transaction.finish()
                 with database_errors():
@@ -193,22 +202,22 @@ class Ledger:
 
     def _read_answers(self, after: int) -> list[RecordedAnswer]:
         with self.snapshot() as connection, database_errors():
-            return [row.answer for row in read_answers(connection, after)]
+            return [row.answer for row in read_answers(connection, self._release_number, after)]
 
     def _read_keys(self, after: bytes) -> list[tuple[bytes, bytes]]:
         with self.snapshot() as connection, database_errors():
-            return read_keys(connection, after)
+            return read_keys(connection, self._release_number, after)
 
 
-def _catch_up(connection: Connection, known: LedgerState) -> LedgerState:
+def _catch_up(connection: Connection, known: LedgerState, release_number: int) -> LedgerState:
     """Fold the entries that follow what is known already."""
-    head = read_head(connection)
+    head = read_head(connection, release_number)
     if head.sequence < known.head.sequence:
         raise LedgerCorruptError(
             f"the ledger ends at entry {head.sequence} and had entry {known.head.sequence} before"
         )
     state = known
-    for entry in each_entry(connection, known.head):
+    for entry in each_entry(connection, release_number, known.head):
         state = fold(state, entry)
     if state.head != head:
         raise LedgerCorruptError(f"entry {head.sequence} was exchanged for another")

@@ -1,8 +1,7 @@
 """The tables, as the newest revision in ``migrations/`` leaves them.
 
 Every table is insert-only; triggers refuse UPDATE and DELETE.  The number of
-the release is part of every key, so that one database can hold a second
-release later; this version writes one.
+the release is part of every key, so that one database can hold several.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from sqlalchemy import (
 REVISION: Final = "0003"
 """The newest revision in ``migrations/``."""
 
-RELEASE_NUMBER: Final = 1
-"""The one release that this version writes into a database."""
+FIRST_RELEASE: Final = 1
+"""Number of the release that was opened first in a database."""
 
 INSERT_ONLY: Final = (
     "entries",

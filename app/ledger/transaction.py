@@ -22,7 +22,7 @@ from app.ledger.digests import private_digest, public_digest
 from app.ledger.events import AnswersReleased, ScoresReleased
 from app.ledger.fold import fold
 from app.ledger.reads import read_head, read_keys_among, read_private
-from app.ledger.tables import RELEASE_NUMBER, answers, entries, idempotency_keys, private_state
+from app.ledger.tables import answers, entries, idempotency_keys, private_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,9 +50,10 @@ _INSERT_PRIVATE = insert(private_state)
 class Transaction:
     """An open transaction that holds the write lock; made by ``Ledger.transaction``."""
 
-    def __init__(self, connection: Connection, state: LedgerState) -> None:
-        """Start from the state that the database holds under the lock."""
+    def __init__(self, connection: Connection, state: LedgerState, *, release_number: int) -> None:
+        """Start from the state that the database holds of a release under the lock."""
         self._connection = connection
+        self._release_number = release_number
         self._state = state
         self._failed = False
         self._key_rows: list[dict[str, object]] = []
@@ -67,7 +68,7 @@ class Transaction:
     def head(self) -> Head:
         """Return the newest entry's number and hash, read from the database."""
         with self._writing():
-            return read_head(self._connection)
+            return read_head(self._connection, self._release_number)
 
     def append(self, event: LedgerEvent) -> Head:
         """Append an entry.
@@ -87,7 +88,7 @@ class Transaction:
             raise InvariantError(str(illegal)) from None
         self._bind(following)
         row = {
-            "release_number": RELEASE_NUMBER,
+            "release_number": self._release_number,
             "sequence": entry.sequence,
             "kind": entry.kind,
             "version": entry.version,
@@ -117,7 +118,7 @@ class Transaction:
             numbers == list(range(first, first + len(rows))), "answers are numbered without gaps"
         )
         head = self.append(_released(rows))
-        common = {"release_number": RELEASE_NUMBER, "sequence": head.sequence}
+        common = {"release_number": self._release_number, "sequence": head.sequence}
         with self._writing():
             self._connection.execute(_INSERT_ANSWERS, [common | row._asdict() for row in rows])
         return head
@@ -132,7 +133,7 @@ class Transaction:
         if not key_digests:
             return []
         with self._writing():
-            return read_keys_among(self._connection, key_digests)
+            return read_keys_among(self._connection, self._release_number, key_digests)
 
     def record_key(self, key_digest: bytes, vector_digest: bytes) -> None:
         """Keep an idempotency key beside the answer of its vector, without an entry.
@@ -144,7 +145,7 @@ class Transaction:
         """
         self._key_rows.append(
             {
-                "release_number": RELEASE_NUMBER,
+                "release_number": self._release_number,
                 "key_digest": key_digest,
                 "vector_digest": vector_digest,
             }
@@ -168,7 +169,7 @@ class Transaction:
         invariant(_NAME.fullmatch(name) is not None, "private state has a name of plain letters")
         invariant(len(body) <= PRIVATE_BODY_BYTES_MAX, "a piece of private state is too large")
         digest = private_digest(self._secret_for(name, body), name=name, body=body)
-        row = {"release_number": RELEASE_NUMBER, "name": name, "digest": digest, "body": body}
+        row = {"release_number": self._release_number, "name": name, "digest": digest, "body": body}
         with self._writing():
             self._connection.execute(_INSERT_PRIVATE, row)
         self._unbound[name] = digest
@@ -213,7 +214,7 @@ class Transaction:
             self._release_secret = body
         if self._release_secret is None:
             with self._writing():
-                row = read_private(self._connection, RELEASE_SECRET)
+                row = read_private(self._connection, self._release_number, RELEASE_SECRET)
             invariant(row is not None, "the release's secret is put before other private state")
             self._release_secret = None if row is None else row.body
         return self._release_secret or b""

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
 from app.ledger.chain import GENESIS, Head, event_body, read_event
 from app.ledger.database_errors import is_damage
-from app.ledger.digests import Digests, private_digest, public_digest
+from app.ledger.digests import private_digest, public_digest
 from app.ledger.events import AnswersReleased, ScoresReleased
 from app.ledger.fold import EMPTY, LedgerState, fold
 from app.ledger.reads import (
@@ -78,7 +78,7 @@ def verify(ledger: Ledger, expect_head: str | None = None) -> VerificationReport
     """
     try:
         with ledger.snapshot() as connection:
-            state = _Verification(connection, ledger.digests, expect_head).run()
+            state = _Verification(connection, ledger, expect_head).run()
     except (LedgerCorruptError, LedgerUnavailableError) as error:
         raise VerificationError(str(error)) from None
     except SQLAlchemyError as error:
@@ -99,12 +99,13 @@ def verify(ledger: Ledger, expect_head: str | None = None) -> VerificationReport
 class _Verification:
     """One pass over one snapshot."""
 
-    def __init__(self, connection: Connection, digests: Digests, expect_head: str | None) -> None:
+    def __init__(self, connection: Connection, ledger: Ledger, expect_head: str | None) -> None:
         self._connection = connection
-        self._digests = digests
+        self._digests = ledger.digests
+        self._release_number = ledger.release_number
         self._expect_head = None if expect_head is None else expect_head.strip().lower()
         self._head_found = self._expect_head is None
-        self._answers = _each_answer(connection)
+        self._answers = _each_answer(connection, ledger.release_number)
         self._query_by_digest: dict[bytes, int] = {}
 
     def run(self) -> LedgerState:
@@ -112,7 +113,7 @@ class _Verification:
         fault = structural_fault(self._connection)
         _hold(fault is None, f"the database finds its own file damaged: {fault}")
         state = EMPTY
-        for entry in each_entry(self._connection, GENESIS):
+        for entry in each_entry(self._connection, self._release_number, GENESIS):
             state = self._check_entry(state, entry)
         self._check_no_more_answers(state)
         self._check_keys()
@@ -182,7 +183,7 @@ class _Verification:
 
     def _check_keys(self) -> None:
         page_after = b""
-        while page := read_keys(self._connection, page_after):
+        while page := read_keys(self._connection, self._release_number, page_after):
             for key_digest, vector_digest in page:
                 _hold(
                     len(key_digest) == _DIGEST_BYTES and vector_digest in self._query_by_digest,
@@ -191,7 +192,7 @@ class _Verification:
             page_after = page[-1][0]
 
     def _check_private(self, state: LedgerState) -> None:
-        names = read_private_names(self._connection)
+        names = read_private_names(self._connection, self._release_number)
         for name in names:
             _hold(
                 name in state.private_digests,
@@ -201,10 +202,10 @@ class _Verification:
             _hold(name in names, f"the private state is missing a piece: {name}")
         if not names:
             return
-        secret = read_private(self._connection, RELEASE_SECRET)
+        secret = read_private(self._connection, self._release_number, RELEASE_SECRET)
         _hold(secret is not None, "the private state is missing the release's secret")
         for name, bound in state.private_digests.items():
-            piece = read_private(self._connection, name)
+            piece = read_private(self._connection, self._release_number, name)
             if piece is None or secret is None:
                 continue
             computed = private_digest(secret.body, name=name, body=piece.body)
@@ -231,9 +232,9 @@ def _told(event: AnswersReleased | ScoresReleased) -> Iterator[Told]:
     )
 
 
-def _each_answer(connection: Connection) -> Iterator[AnswerRow]:
+def _each_answer(connection: Connection, release_number: int) -> Iterator[AnswerRow]:
     page_after = 0
-    while page := read_answers(connection, page_after):
+    while page := read_answers(connection, release_number, page_after):
         yield from page
         page_after = page[-1].answer.query_id
 
