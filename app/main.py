@@ -22,6 +22,7 @@ from app.ledger.store import open_ledger
 from app.noise.system import SystemNoise
 from app.service.answer_query import CONTAINED, QueryAnswerer
 from app.service.asked_hypotheses import parse_hypotheses
+from app.service.closed_release import warn_if_closed
 from app.service.conclave_service import ConclaveService
 from app.service.configure import configure, warn_if_infeasible, warn_of_relabelled_scores
 from app.service.learn import check_learnable, learn
@@ -183,6 +184,7 @@ def open_from_settings(
             warn_of_relabelled_scores(settings, warn)
         if release.state.halted is not None:
             warn(f"{HALTED} ({release.state.halted.reason}): {HALTED_SERVES}")
+        warn_if_closed(release, warn)
     return release
 
 

@@ -8,7 +8,7 @@ strings.  Private pieces enter only as an HMAC with the release's secret.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Final, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -231,6 +231,37 @@ class ReleaseHalted(Event, frozen=True):
     reason: str
 
 
+class ReleaseClosed(Event, frozen=True):
+    """Nothing follows but :class:`ReleaseReopened`: no answer, no charge, no publication.
+
+    Attributes:
+        reason: ``backup`` ends every copy that is made of a ledger, and
+            ``retired`` a ledger that its operator ended.
+        transfer: keyed digest of the code that reopens a copy of a retired ledger;
+            None where nothing does.
+
+    """
+
+    KIND = "ReleaseClosed"
+
+    reason: Literal["backup", "retired"]
+    transfer: PrivateDigest | None = None
+
+
+class ReleaseReopened(Event, frozen=True):
+    """A closed copy goes on, in the place of the ledger that it is a copy of.
+
+    Attributes:
+        reason: ``moved`` where the other ledger was retired and its code was given;
+            ``newest`` where the operator gave the newest head that anybody noted.
+
+    """
+
+    KIND = "ReleaseReopened"
+
+    reason: Literal["moved", "newest"]
+
+
 LedgerEvent: TypeAlias = (
     ReleaseOpened
     | ShareReserved
@@ -243,6 +274,8 @@ LedgerEvent: TypeAlias = (
     | StudentPublished
     | ReleaseHalted
     | StatisticsReleased
+    | ReleaseClosed
+    | ReleaseReopened
 )
 
 EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
@@ -257,5 +290,7 @@ EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
     ScoresReleased,
     StudentPublished,
     StatisticsReleased,
+    ReleaseClosed,
+    ReleaseReopened,
 )
 """Every kind and version that was ever written, newest last."""

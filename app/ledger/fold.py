@@ -20,8 +20,10 @@ from app.ledger.events import (
     ClassifierPublished,
     EnsembleFitted,
     LedgerEvent,
+    ReleaseClosed,
     ReleaseHalted,
     ReleaseOpened,
+    ReleaseReopened,
     ScoresReleased,
     ShareCharged,
     ShareReserved,
@@ -51,6 +53,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
         ensemble: the fitted ensemble, once it stands.
         classifier: the published classifier, once there is one; a student is one.
         halted: the event that ended the release early, if one did.
+        closed: the event that closed the ledger, while it is closed.
         statistics: the released table of expected labels, once there is one.
         private_digests: keyed digest of every piece of private state.
 
@@ -67,6 +70,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     ensemble: EnsembleFitted | None = None
     classifier: ClassifierPublished | StudentPublished | None = None
     halted: ReleaseHalted | None = None
+    closed: ReleaseClosed | None = None
     statistics: StatisticsReleased | None = None
     private_digests: dict[str, str] = {}
 
@@ -98,6 +102,10 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
 EMPTY: Final = LedgerState()
 STATISTICS: Final = "statistics"
+BACKUP: Final = "backup"
+RETIRED: Final = "retired"
+NEWEST: Final = "newest"
+MOVED: Final = "moved"
 BETWEEN_ANSWERS: Final = "after the ensemble's first answer and before its last"
 
 
@@ -152,6 +160,9 @@ def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: C901
         return _open(state, event)
     if state.release is None:
         raise _IllegalError("stands where ReleaseOpened should")
+    if isinstance(event, ReleaseReopened):
+        return _reopen(state, event)
+    _allow(state.closed is None, "comes after ReleaseClosed")
     if isinstance(event, AnswersReleased | ScoresReleased):
         return _answer(state, state.release, event)
     match event:
@@ -169,9 +180,26 @@ def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: C901
             return _publish_student(state, state.release, event)
         case StatisticsReleased():
             return _release_statistics(state, event)
-        case ReleaseHalted():
-            _allow(state.halted is None, "halts a release that had halted")
-            return replace(state, halted=event)
+        case ReleaseHalted() | ReleaseClosed():
+            return _end(state, event)
+
+
+def _end(state: LedgerState, event: ReleaseHalted | ReleaseClosed) -> LedgerState:
+    if isinstance(event, ReleaseHalted):
+        _allow(state.halted is None, "halts a release that had halted")
+        return replace(state, halted=event)
+    may_transfer = event.transfer is None or event.reason == RETIRED
+    _allow(may_transfer, "lets a code reopen what was not retired")
+    return replace(state, closed=event)
+
+
+def _reopen(state: LedgerState, event: ReleaseReopened) -> LedgerState:
+    closed = state.closed
+    if closed is None:
+        raise _IllegalError("reopens a release that is not closed")
+    may_go_on = closed.reason == BACKUP if event.reason == NEWEST else closed.transfer is not None
+    _allow(may_go_on, "reopens a release that was closed for good")
+    return replace(state, closed=None)
 
 
 def _open(state: LedgerState, event: ReleaseOpened) -> LedgerState:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from app.accounting.composition import Mechanism
 from app.errors import ConfigurationError, VerificationError
 from app.planning.sample_size import excess_error, rows_for_excess_error
+from app.service.closed_release import refuse_closed
 from app.service.open_release import begin_release, check_configuration
 from app.service.private_state import read_piece
 from app.service.switch_phase import (
@@ -53,7 +54,7 @@ def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
     Raises:
         ConfigurationError: the classifier has no share.
         ReleaseMismatchError: the ledger's release was opened with other settings.
-        VerificationError: a classifier is published.
+        VerificationError: a classifier is published, or the ledger is closed.
 
     """
     if not configuration.has(Mechanism.CLASSIFIER):
@@ -63,6 +64,7 @@ def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
     if found.release is not None:
         check_configuration(configuration, found.release)
     _refuse_published(found)
+    refuse_closed(found)
 
 
 def learn(

@@ -19,6 +19,7 @@ from app.errors import ReleaseMismatchError, invariant
 from app.ledger.events import EnsembleFitted, ReleaseOpened, ShareCharged, ShareReserved
 from app.ledger.store import RELEASE_SECRET
 from app.service.binding import check_bound
+from app.service.closed_release import refuse_closed
 from app.service.draw_ensemble import draw_ensemble, read_ensemble
 from app.service.draw_parameters import check_classifier_draw, ensemble_parameters
 from app.service.private_state import put_pieces, read_piece
@@ -106,10 +107,13 @@ def begin_release(
 
     Raises:
         ConfigurationError, ReleaseMismatchError, LedgerUnavailableError: as ``open_release``.
+        VerificationError: the ledger was closed before it could answer.
 
     """
     found = ledger.read_state()
     parameters = None
+    if found.ensemble is None and configuration.has(Mechanism.ANSWERS):
+        refuse_closed(found)
     if found.ensemble is None:
         parameters = ensemble_parameters(configuration, row_count=rows.count, progress=progress)
     serves_at_once = found.classifier is None and not configuration.has(Mechanism.ANSWERS)

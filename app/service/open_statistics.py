@@ -15,6 +15,7 @@ from app.accounting.composition import Mechanism
 from app.errors import ConfigurationError, VerificationError
 from app.ledger.events import ShareCharged, StatisticsReleased
 from app.service.answered_points import answered_points
+from app.service.closed_release import refuse_closed
 from app.service.open_release import begin_release, check_configuration, share_event
 from app.service.private_state import put_pieces, read_piece
 from app.service.released_statistics import ALPHA_MAX, POINTS_PIECE, drawn_statistics
@@ -77,7 +78,8 @@ def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: 
     Raises:
         ConfigurationError: statistics have no share, or points are missing or not wanted.
         ReleaseMismatchError: the ledger's release was opened with other settings.
-        VerificationError: the ensemble is between its first answer and its last.
+        VerificationError: the ensemble is between its first answer and its last, or
+            the ledger is closed.
 
     """
     if not configuration.has(Mechanism.STATISTICS):
@@ -88,6 +90,7 @@ def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: 
         check_configuration(configuration, found.release)
     if found.statistics is not None:
         return
+    refuse_closed(found)
     _refuse_between(found)
     if found.answered and has_points:
         raise ConfigurationError(OPTION, AFTER_ANSWERS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from app.accounting.composition import Mechanism
@@ -65,6 +65,7 @@ class Release:
 
     def __post_init__(self) -> None:
         """Keep of the private state only what is still needed."""
+        self._end_where_closed(self.state)
         self._read_threshold_noise(self.state)
         self.statistics = released_statistics(self.state, self.ledger, self.schema)
         self._forget()
@@ -124,7 +125,8 @@ class Release:
     @property
     def must_open_statistics(self) -> bool:
         """Whether the statistics table is to be drawn now, on the queries answered."""
-        return self._awaits_statistics and self.state.answered > 0 and self.state.has_last_answer
+        may_draw = self._awaits_statistics and self.state.closed is None
+        return may_draw and self.state.answered > 0 and self.state.has_last_answer
 
     @property
     def _awaits_statistics(self) -> bool:
@@ -151,6 +153,7 @@ class Release:
 
     def adopt(self, state: LedgerState) -> None:
         """Take over committed state, the published classifier included."""
+        self._end_where_closed(state)
         if state.classifier is not None and self.classifier is None:
             published = read_classifier(self.configuration, self.ledger, state.classifier)
             self.classifier = published
@@ -161,6 +164,11 @@ class Release:
             self._read_threshold_noise(state)
         self.state = state
         self._forget()
+
+    def _end_where_closed(self, state: LedgerState) -> None:
+        """Let a halt follow the answers of a closed ledger, which takes no publication."""
+        if state.closed is not None and state.classifier is None:
+            self.mechanism = replace(self.mechanism, after=Sequel.HALT, on_cutoff=Sequel.HALT)
 
     def _read_threshold_noise(self, state: LedgerState) -> None:
         """Take over the threshold's noise as it is committed, the draw of this process included."""
@@ -183,5 +191,5 @@ class Release:
 
 
 def _answering_state(state: LedgerState, private_threshold_noise: int | None) -> State:
-    halted = state.halted is not None
+    halted = state.halted is not None or state.closed is not None
     return universal.State(state.answered, state.unstable, halted, private_threshold_noise)

@@ -23,6 +23,7 @@ class Model:
         self.keys: dict[bytes, bytes] = {}
         self.private: dict[str, bytes] = {}
         self.fitted = self.published = self.halted = False
+        self.closed: str | None = None
         self.ended_epoch: int | None = None
         self.refreshed_at: int | None = None
         self.entry_count = 1
@@ -48,6 +49,10 @@ class Model:
     def tenths_taken(self) -> int:
         """Tenths of epsilon that are spent or set aside."""
         return sum(self.charged.values()) + sum(self.reserved.values())
+
+    def may_reopen(self, reason: str) -> bool:
+        """Whether a closed ledger may go on: a backup as the newest, one with a code as moved."""
+        return (self.closed, reason) in {("backup", "newest"), ("moving", "moved")}
 
     def may_teach(self) -> bool:
         """Whether a student may be published: beside no classifier, at one of the limits."""

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from hypothesis import settings
@@ -30,7 +30,9 @@ from app.ledger.events import (
     ClassifierPublished,
     EnsembleFitted,
     LedgerEvent,
+    ReleaseClosed,
     ReleaseHalted,
+    ReleaseReopened,
     ShareCharged,
     ShareReserved,
     StudentPublished,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
     from app.ledger.store import Transaction
 
+CLOSINGS = ["backup", "backup", "moving", "retired"]
 MECHANISMS = st.sampled_from(["relabel", "answers", "classifier"])
 TENTHS = st.integers(0, 6)
 OUTCOMES = st.sampled_from([(0, True), (1, True), (None, False), (1, False)])
@@ -210,6 +213,24 @@ class LedgerMachine(RuleBasedStateMachine):
         if self.append(ReleaseHalted(reason="stopped"), allowed=not self.model.halted):
             self.model.halted = True
 
+    @precondition(lambda self: len(self.model.answers) > 2)
+    @rule(how=st.sampled_from(CLOSINGS))
+    def close_ledger(self, how: str) -> None:
+        """Close the ledger as a backup, for good, or to be moved."""
+        event = ReleaseClosed(
+            reason="backup" if how == "backup" else "retired",
+            transfer="cd" * 32 if how == "moving" else None,
+        )
+        if self.append(event, allowed=True):
+            self.model.closed = how
+
+    @rule(reason=st.sampled_from(["moved", "newest"]))
+    def reopen(self, reason: Literal["moved", "newest"]) -> None:
+        """Go on after a closing."""
+        closed, allowed = self.model.closed, self.model.may_reopen(reason)
+        self.model.closed = None if allowed else closed
+        self.append(ReleaseReopened(reason=reason), allowed=allowed)
+
     @rule(outcomes=st.lists(OUTCOMES, min_size=1, max_size=3))
     def abandon(self, outcomes: list[tuple[int | None, bool]]) -> None:
         """Raise inside a transaction that has written."""
@@ -217,7 +238,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
         def write(transaction: Transaction) -> None:
             transaction.put_private("abandoned", b"1")
-            if self.model.may_answer(outcomes):
+            if self.model.may_answer(outcomes) and self.model.closed is None:
                 transaction.record_answers(rows)
             raise AbandonedError
 
@@ -253,6 +274,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert (state.ensemble is not None) == model.fitted
         assert (state.classifier is not None) == model.published
         assert (state.halted is not None) == model.halted
+        assert (state.closed is not None) == (model.closed is not None)
         assert (state.ended_epoch, state.refreshed_at) == (model.ended_epoch, model.refreshed_at)
         self.reads_what_the_model_holds()
 
@@ -306,6 +328,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self, write: Callable[[Transaction], None], *, allowed: bool, entry_count: int
     ) -> bool:
         """Write in a transaction; return whether it was committed, which must be as allowed."""
+        allowed = allowed and (self.model.closed is None or entry_count == 0)
         try:
             with self.ledger.transaction() as transaction:
                 write(transaction)

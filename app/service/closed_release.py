@@ -1,0 +1,42 @@
+"""A closed ledger: what it still gives, and the refusal of what it never does again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from app.errors import VerificationError
+from app.ledger.fold import BACKUP, RETIRED
+from app.mechanisms.universal import Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.ledger.fold import LedgerState
+    from app.service.release import Release
+
+CLOSED: Final = {
+    BACKUP: "this ledger is a backup, and the one that it was made of may have gone on",
+    RETIRED: "this ledger is retired",
+}
+DRAWS_NOTHING: Final = "it casts no vote and draws nothing any more"
+REPLAYS: Final = "recorded answers are given again, and new queries are refused"
+CLASSIFIER_SERVES: Final = "the published classifier goes on answering"
+
+
+def refuse_closed(state: LedgerState) -> None:
+    """Refuse to draw for a release whose ledger is closed.
+
+    Raises:
+        VerificationError: it is.
+
+    """
+    if state.closed is not None:
+        raise VerificationError(f"{CLOSED[state.closed.reason]}: {DRAWS_NOTHING}")
+
+
+def warn_if_closed(release: Release, warn: Callable[[str], None]) -> None:
+    """Tell the operator in one line what a closed ledger still serves."""
+    closed = release.state.closed
+    if closed is not None:
+        serves = CLASSIFIER_SERVES if release.phase is Phase.CLASSIFIER else REPLAYS
+        warn(f"{CLOSED[closed.reason]}: {serves}")
