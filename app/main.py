@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -18,6 +18,7 @@ from app.api.limits import limits_of
 from app.dashboard.page import page_response
 from app.data.public_points import no_points, read_public_points
 from app.errors import ConclaveError, ContainedError
+from app.ledger.server_lock import take_server_lock
 from app.ledger.store import open_ledger
 from app.noise.system import SystemNoise
 from app.service.answer_query import CONTAINED, QueryAnswerer
@@ -86,6 +87,7 @@ class Server:
     on_failure: Callable[[], None] = lambda: None
     slot: ServiceSlot = field(default_factory=ServiceSlot)
     failure: ConclaveError | None = None
+    _held: ExitStack = field(default_factory=ExitStack)
 
     def application(self) -> FastAPI:
         """Return the application; serving it opens the release.
@@ -119,6 +121,7 @@ class Server:
             self.slot.drain()
             await _close(opening)
             draining.cancel()
+            self._held.close()
 
     async def _drain(self, opening: asyncio.Task[ConclaveService | None]) -> None:
         """Take no more queries as soon as the process is asked to end."""
@@ -148,11 +151,16 @@ class Server:
         return service
 
     def _open(self, noise: NoiseSource) -> QueryAnswerer:
-        release = open_from_settings(
-            self.settings, noise=noise, progress=self.progress, warn=self.warn
-        )
-        constant = padding_seconds(self.settings, release.ensemble_size)
-        return QueryAnswerer(release, noise, self.observe, padding_seconds=constant)
+        """Open the release as its only server, which this stays until it is closed."""
+        with ExitStack() as held:
+            held.callback(take_server_lock(self.settings.ledger_url).release)
+            release = open_from_settings(
+                self.settings, noise=noise, progress=self.progress, warn=self.warn
+            )
+            constant = padding_seconds(self.settings, release.ensemble_size)
+            answerer = QueryAnswerer(release, noise, self.observe, padding_seconds=constant)
+            self._held.push(held.pop_all())
+        return answerer
 
 
 def open_from_settings(

@@ -32,7 +32,7 @@ BUSY_TIMEOUT_SECONDS: Final = 3.0
 READERS_MAX: Final = 8
 """Connections that read at once; a further one waits."""
 
-_OWNER_ONLY: Final = 0o600
+OWNER_ONLY: Final = 0o600
 _DRIVERS: Final = ("sqlite", "sqlite+pysqlite")
 
 
@@ -70,14 +70,14 @@ def create_owner_only(path: Path) -> None:
         OSError: it cannot be created or closed to others.
 
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
     try:
-        os.fchmod(descriptor, _OWNER_ONLY)
+        os.fchmod(descriptor, OWNER_ONLY)
     finally:
         os.close(descriptor)
     for suffix in ("-wal", "-shm"):
         with suppress(FileNotFoundError):
-            Path(f"{path}{suffix}").chmod(_OWNER_ONLY)
+            Path(f"{path}{suffix}").chmod(OWNER_ONLY)
 
 
 def writing_engine(path: Path) -> Engine:

@@ -37,17 +37,18 @@ class ServerProcess:
         *,
         script: Sequence[str] = ("-m", "app", "serve"),
         environ: Mapping[str, str] | None = None,
+        log: Path | None = None,
     ) -> None:
-        """Start ``python SCRIPT --config CONFIG``; its stderr goes beside the configuration."""
-        self.log = config.with_name("stderr.log")
-        with self.log.open("wb") as log:
+        """Start ``python SCRIPT --config CONFIG``; what it says goes beside that, or to ``log``."""
+        self.log = log or config.with_name("stderr.log")
+        with self.log.open("wb") as said:
             self._process = subprocess.Popen(
                 [sys.executable, *script, "--config", str(config)],
                 cwd=ROOT,
                 env={**_environment(), **(environ or {})},
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=said,
+                stderr=said,
             )
         self.address = ""
 
