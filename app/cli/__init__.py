@@ -27,6 +27,7 @@ from app.cli import (
     export,
     keys,
     learn,
+    ledger,
     plan,
     query,
     serve,
@@ -52,6 +53,7 @@ COMMANDS = (
     verify,
     query,
     export,
+    ledger,
     keys,
 )
 EXIT_DONE = 0

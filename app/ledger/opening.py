@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,6 +25,8 @@ from app.ledger.sqlite import (
 from app.ledger.tables import INSERT_ONLY, REVISION, database_secret
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from app.noise.source import NoiseSource
 
 MIGRATIONS: Final = Path(app.__file__).parent.parent / "migrations"
@@ -116,6 +119,38 @@ def _open_to_read(path: Path) -> OpenDatabase:
     except ConclaveError:
         readers.dispose()
         raise
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Connection]:
+    """Yield a connection that reads a ledger of whatever revision.
+
+    Raises:
+        ConfigurationError: there is no ledger, or it cannot be opened.
+        LedgerCorruptError: it cannot be read as a database.
+
+    """
+    if not path.is_file():
+        raise ConfigurationError(URL_KEY, f"there is no ledger at {path}")
+    readers = reading_engine(path)
+    try:
+        with _connected(path, readers) as connection:
+            yield connection
+    finally:
+        readers.dispose()
+
+
+def _connected(path: Path, readers: Engine) -> Connection:
+    try:
+        connection = readers.connect()
+        with ExitStack() as stack:
+            stack.callback(connection.close)
+            if _revision(path, connection) is None:
+                raise ConfigurationError(URL_KEY, f"there is no ledger at {path} yet")
+            stack.pop_all()
+    except (SQLAlchemyError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    return connection
 
 
 def _migrated(path: Path, connection: Connection, noise: NoiseSource) -> bytes:

@@ -128,7 +128,13 @@ _PRIVATE = select(private_state.c.name, private_state.c.digest, private_state.c.
     private_state.c.release_number == bindparam("release"),
     private_state.c.name == bindparam("name"),
 )
+_RELEASES = select(entries.c.release_number).distinct().order_by(entries.c.release_number)
 _SECRET = select(database_secret.c.secret)
+
+
+def read_release_numbers(connection: Connection) -> list[int]:
+    """Return the number of every release in the database, in order."""
+    return list(connection.execute(_RELEASES).scalars())
 
 
 def read_head(connection: Connection, release_number: int) -> Head:

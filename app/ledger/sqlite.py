@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +19,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import QueuePool
 
-from app.errors import ConfigurationError
+from app.errors import ConfigurationError, InvariantError
 from app.ledger.tables import INSERT_ONLY
 
 if TYPE_CHECKING:
@@ -129,11 +129,11 @@ def _connect(uri: str, *options: str) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
     )
-    with ExitStack() as closing:
-        closing.callback(connection.close)
+    with ExitStack() as stack:
+        stack.callback(connection.close)
         for option in ("foreign_keys=ON", "recursive_triggers=ON", *options):
             connection.execute(f"PRAGMA {option}")
-        closing.pop_all()
+        stack.pop_all()
     return connection
 
 
@@ -170,3 +170,22 @@ def missing_protections(connection: Connection) -> list[str]:
         for table in INSERT_ONLY
         if not {f"{table}_refuse_update", f"{table}_refuse_delete"} <= names
     ]
+
+
+def copy_into(source: Connection, path: Path) -> None:
+    """Copy a database as it is at one moment into an empty file, while others may write.
+
+    Raises:
+        sqlite3.Error: it cannot be read, or the file takes no more.
+
+    """
+    driver = source.connection.driver_connection
+    if not isinstance(driver, sqlite3.Connection):
+        raise InvariantError("a ledger in SQLite is read by its own driver")
+    with closing(sqlite3.connect(path)) as target:
+        driver.backup(target)
+
+
+def companions(path: Path) -> list[Path]:
+    """Return the files that SQLite keeps beside a database, whether they are there or not."""
+    return [Path(f"{path}{suffix}") for suffix in ("-wal", "-shm", "-journal")]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import shutil
 import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -229,6 +230,23 @@ def _keys(scene: Scene) -> bytes:
     return scene.run("keys", *([*name, *file] for name in names), bare=True)
 
 
+def _ledger(scene: Scene) -> bytes:
+    """Copy the ledger, put the copy elsewhere, and retire it; each again where it is refused."""
+    elsewhere = scene.release.folder / "elsewhere"
+    elsewhere.mkdir()
+    config = shutil.copy(scene.release.config, elsewhere)
+    copy = elsewhere / "copy.db"
+    options: dict[str, tuple[Options, ...]] = {
+        "backup": (["--output", copy],),
+        "restore": (["--config", config, copy], ["--config", config, copy, "--code", "ab" * 32]),
+        "retire": (["--move"],),
+    }
+    return b"".join(
+        scene.run(f"ledger {name}", *runs, *runs, bare=name == "restore")
+        for name, runs in options.items()
+    )
+
+
 SURFACES: Final = (
     Surface("/query", ("POST /query",), _query),
     Surface("/query/stream", ("POST /query/stream",), _stream),
@@ -260,6 +278,11 @@ SURFACES: Final = (
     ),
     Surface("conclave plan", ("conclave plan",), lambda at: at.run("plan", ["--json"])),
     Surface("conclave simulate", ("conclave simulate",), _simulate),
+    Surface(
+        "conclave ledger",
+        ("conclave ledger backup", "conclave ledger restore", "conclave ledger retire"),
+        _ledger,
+    ),
     Surface("conclave keys", ("conclave keys add", "conclave keys list"), _keys),
 )
 COMMANDS: Final = tuple(surface for surface in SURFACES if surface.is_command)

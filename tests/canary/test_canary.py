@@ -65,6 +65,7 @@ EXPECTED = {
     (RUN, "conclave audit"): b'"holds":true',
     (RUN, "conclave plan"): b'"feasible"',
     (RUN, "conclave simulate"): b"outcome",
+    (RUN, "conclave ledger"): b"retired: sequence",
     (RUN, "conclave keys"): b"one\tread",
     (FAILED, "conclave learn"): b"internal failure",
     (FAILED, "conclave statistics"): b"internal failure",

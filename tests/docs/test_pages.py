@@ -102,7 +102,7 @@ def test_every_option_in_an_example_exists(page: Path, capsys: pytest.CaptureFix
     """The options of ``conclave`` in an example are options of that command."""
     for line in _command_lines(page):
         words = line.split()
-        command = words[1 : 3 if words[1] == "keys" else 2]
+        command = words[1 : 3 if words[1] in {"keys", "ledger"} else 2]
         assert cli.run([*command, "--help"]) == 0, line
         known = capsys.readouterr().out
         for option in re.findall(r" (--[a-z-]+)", line):

@@ -1,0 +1,130 @@
+"""``conclave ledger``: copies of a ledger that cannot forget, and the end of one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from app.errors import ConfigurationError, VerificationError
+
+if TYPE_CHECKING:
+    from app.settings import Settings
+
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", help="conclave.toml. Default: the embedded demo."),
+]
+STAYS_CLOSED: Final = (
+    "closed: recorded answers are given again, and new queries are refused; only a code of "
+    "`conclave ledger retire --move`, or --expect-head, lets a copy go on"
+)
+GOES_ON: Final = "open: it goes on where the copy ended"
+
+
+def register(application: typer.Typer) -> None:
+    """Add ``conclave ledger`` and its subcommands."""
+    ledger = typer.Typer(help="Back up, restore and retire a ledger.", no_args_is_help=True)
+    ledger.command("backup")(backup)
+    ledger.command("restore")(restore)
+    ledger.command("retire")(retire)
+    application.add_typer(ledger, name="ledger")
+
+
+def backup(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="COPY", help="A file that is not there.")
+    ],
+    config: Config = None,
+) -> None:
+    """Copy the ledger as it is at one moment, also while it is served.
+
+    The copy is verified, for its owner's eyes only, and closed: whoever serves it, it
+    never answers afresh.
+    """
+    from app.ledger import copies
+
+    head = copies.back_up(_settings(config).ledger_url, output).head
+    typer.echo(f"copied: sequence {head.sequence}, head {head.hash}")
+
+
+def restore(
+    copy: Annotated[Path, typer.Argument(metavar="COPY", help="What `backup` wrote.")],
+    config: Config = None,
+    code: Annotated[
+        str | None,
+        typer.Option("--code", help="What `conclave ledger retire --move` told of its ledger."),
+    ] = None,
+    expect_head: Annotated[
+        str | None,
+        typer.Option(
+            "--expect-head",
+            metavar="HASH",
+            help="The newest head that anybody noted of the lost ledger; it must be the copy's.",
+        ),
+    ] = None,
+) -> None:
+    """Put a copy where the ledger of the configuration is to be, and nothing is.
+
+    It stays closed, unless one of the options shows that it lacks no charge.
+    """
+    from app.ledger import copies
+
+    if code is not None and expect_head is not None:
+        raise ConfigurationError("--code", "and --expect-head exclude each other")
+    url = _settings(config).ledger_url
+    copied = copies.restore(copy, url, expect_head=expect_head, code=code)
+    head = copied.head
+    typer.echo(
+        f"restored: sequence {head.sequence}, head {head.hash}, "
+        f"{GOES_ON if copied.reopened else STAYS_CLOSED}"
+    )
+
+
+def retire(
+    config: Config = None,
+    move: Annotated[
+        bool, typer.Option("--move", help="Tell a code by which a copy goes on elsewhere.")
+    ] = False,
+) -> None:
+    """End the release for good: its ledger casts no vote and draws nothing any more.
+
+    Recorded answers and what was published are served on. Nothing takes this back. The
+    server must be stopped.
+    """
+    from app.ledger import copies
+    from app.ledger.server_lock import take_server_lock
+    from app.ledger.store import open_ledger
+    from app.noise.system import SystemNoise
+
+    settings = _settings(config)
+    open_ledger(settings.ledger_url, create=False).close()  # one that is not there is not made
+    _confirm(settings.release.name)
+    with ExitStack() as held:
+        held.callback(take_server_lock(settings.ledger_url).release)
+        ledger = open_ledger(settings.ledger_url, create=True)
+        held.callback(ledger.close)
+        retired = copies.retire(ledger, moves=move, noise=SystemNoise())
+    typer.echo(f"retired: sequence {retired.head.sequence}, head {retired.head.hash}")
+    if retired.code is not None:
+        typer.echo(f"code: {retired.code}")
+
+
+def _confirm(name: str) -> None:
+    """Ask whoever sits at a terminal; a script knows what it does."""
+    try:
+        agreed = not sys.stdin.isatty() or typer.confirm(f"Retire {name} for good?", err=True)
+    except typer.Abort:
+        agreed = False
+    if not agreed:
+        raise VerificationError("nothing was retired")
+
+
+def _settings(config: Path | None) -> Settings:
+    from app.settings import load_settings
+
+    return load_settings(config, os.environ)
