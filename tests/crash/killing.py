@@ -7,29 +7,34 @@ from typing import TYPE_CHECKING
 
 from app.cli import run
 from tests.crash.clients import check_ledger
-from tests.http.end_to_end.server_process import ServerProcess
+from tests.crash.marks import Marks
+from tests.crash.nursery import ForkedServer
 from tests.http.end_to_end.small_release import agreed, split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.crash.clients import Clients, Vectors
+    from tests.http.end_to_end.server_process import ServerProcess
     from tests.http.end_to_end.small_release import SmallRelease
 
-SCRIPT = ("-m", "tests.crash.killing_server")
 THREE_CLIENTS = (agreed, agreed, split)
 
 
-def start_to_kill_at(release: SmallRelease, point: str) -> ServerProcess:
+def marks_of(release: SmallRelease) -> Marks:
+    """Return the marks that the servers of a release share with their killers."""
+    return Marks(release.folder / "marks")
+
+
+def start_to_kill_at(release: SmallRelease, point: str, *, plant: str = "") -> ServerProcess:
     """Start a server that dies at ``point``; its steps count once ``arm`` was called."""
-    armed = release.folder / "armed"
-    armed.unlink(missing_ok=True)
-    return ServerProcess(release.config, script=(*SCRIPT, "--at", point, "--armed", str(armed)))
+    marks_of(release).clear()
+    return ForkedServer(release.config, at=point, marks=release.folder / "marks", plant=plant)
 
 
 def arm(release: SmallRelease) -> None:
     """Let the steps of a server to be killed count from now on."""
-    (release.folder / "armed").touch()
+    marks_of(release).arm()
 
 
 def kill_at(

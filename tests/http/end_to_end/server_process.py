@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +21,19 @@ ROOT = Path(__file__).parents[3]
 ADDRESS = re.compile(r"^conclave: serving .* on (http://\S+)$", re.MULTILINE)
 START_SECONDS_MAX = 120.0
 POLL_SECONDS = 0.02
+
+
+class RunningProcess(Protocol):
+    """As much of a ``Popen`` as is used here."""
+
+    def poll(self) -> int | None:
+        """Return the exit code, or None while it runs."""
+
+    def send_signal(self, sig: int, /) -> None:
+        """Send a signal."""
+
+    def wait(self, timeout: float = ..., /) -> int:
+        """Wait for the end, and return the exit code."""
 
 
 class ServerProcess:
@@ -42,10 +55,10 @@ class ServerProcess:
         """Start ``python SCRIPT --config CONFIG``; what it says goes beside that, or to ``log``."""
         self.log = log or config.with_name("stderr.log")
         with self.log.open("wb") as said:
-            self._process = subprocess.Popen(
+            self._process: RunningProcess = subprocess.Popen(
                 [sys.executable, *script, "--config", str(config)],
                 cwd=ROOT,
-                env={**_environment(), **(environ or {})},
+                env={**environment(), **(environ or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,
@@ -118,6 +131,6 @@ def serving(config: Path, **options: object) -> Iterator[ServerProcess]:
             process.kill()
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Return this process's environment without a configuration of its own."""
     return {name: value for name, value in os.environ.items() if not name.startswith("CONCLAVE_")}

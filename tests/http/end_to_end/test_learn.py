@@ -144,7 +144,8 @@ def test_learning_under_load_loses_no_answer(opened: OpenedRelease) -> None:
 def test_a_server_that_was_drawing_serves_what_was_learned(opened: OpenedRelease) -> None:
     """A switch under way shares its charge with a process that publishes first."""
     release = opened(answers={"queries": "1"})
-    script = ("-m", "tests.crash.killing_server", "--at", "switch:held", "--armed", "unused")
+    marks = str(release.folder / "marks")
+    script = ("-m", "tests.crash.killing_server", "--at", "switch:held", "--marks", marks)
     with served(release, script=script) as client:
         client.answer(agreed(0))
         document = learned(release)

@@ -1,0 +1,177 @@
+"""A process that has imported everything and forks one server after another.
+
+What a start costs is its imports; a server forked here is a process of its own
+that reads configuration, rows and ledger as every other does, opens its own
+connections, and is there in a tenth of a second.  Run by the crash tests::
+
+    python -m tests.crash.nursery
+
+It reads one JSON order a line, and answers each by one line::
+
+    {"serve": CONFIG, "at": POINT, "marks": FILE, "log": FILE, "plant": FAULT}
+        -> its process number
+    {"ended": PROCESS}
+        -> its exit code, or null
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.http.end_to_end.server_process import (
+    ROOT,
+    START_SECONDS_MAX,
+    ServerProcess,
+    environment,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+POLL_SECONDS = 0.005
+
+
+class Nursery:
+    """The forking process, seen from a test."""
+
+    def __init__(self) -> None:
+        """Start it; it ends when its orders do, which is when this process ends."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.nursery"],
+            cwd=ROOT,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._ordering = threading.Lock()
+
+    def order(self, order: Mapping[str, object]) -> Any:
+        """Send an order, and return its answer."""
+        orders, answers = self._process.stdin, self._process.stdout
+        assert orders is not None
+        assert answers is not None
+        with self._ordering:
+            orders.write(json.dumps(order) + "\n")
+            orders.flush()
+            return json.loads(answers.readline())
+
+    def close(self) -> None:
+        """Give no order any more; it kills what it left running, and ends."""
+        with self._process as process:
+            assert process.stdin is not None
+            process.stdin.close()
+
+
+@cache
+def nursery() -> Nursery:
+    """Return the one nursery of this process."""
+    opened = Nursery()
+    atexit.register(opened.close)
+    return opened
+
+
+class _Forked:
+    """A forked server, with as much of a ``Popen`` as a test of servers uses."""
+
+    def __init__(self, process: int) -> None:
+        self._process = process
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        """Return the exit code, negative for a signal; None while it runs."""
+        if self._code is None:
+            self._code = nursery().order({"ended": self._process})
+        return self._code
+
+    def send_signal(self, wish: int) -> None:
+        """Send a signal to a process that runs; its parent alone can let go of its number."""
+        if self.poll() is None:
+            os.kill(self._process, wish)
+
+    def wait(self, timeout: float = START_SECONDS_MAX) -> int:
+        """Wait for the end, and return the exit code."""
+        deadline = time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            assert time.monotonic() < deadline, "the server does not end"
+            time.sleep(POLL_SECONDS)
+        return code
+
+
+class ForkedServer(ServerProcess):
+    """A server out of the nursery, which dies at a point of ``tests.crash.killing_server``."""
+
+    def __init__(self, config: Path, *, at: str, marks: Path, plant: str = "") -> None:
+        """Fork it, with a fault of ``tests.crash.planted``; its stderr goes beside ``config``."""
+        self.log = config.with_name("stderr.log")
+        self.log.write_bytes(b"")
+        files = {"serve": str(config), "marks": str(marks), "log": str(self.log)}
+        self._process = _Forked(nursery().order(files | {"at": at, "plant": plant}))
+        self.address = ""
+
+
+def main() -> None:
+    """Carry out orders until there are no more, and leave no server behind."""
+    from tests.crash import killing_server  # noqa: F401 -- everything a server imports
+
+    children: set[int] = set()
+    for line in sys.stdin:
+        order = json.loads(line)
+        if "serve" in order:
+            answer: int | None = _fork(order)
+            children.add(answer or 0)
+        else:
+            answer = _ended(order["ended"])
+            if answer is not None:
+                children.discard(order["ended"])
+        print(answer if answer is not None else "null", flush=True)  # noqa: T201 -- the answer
+    for child in children:
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+
+
+def _fork(order: dict[str, str]) -> int:
+    """Fork a server, and return its process number."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        _serve(order)
+    finally:
+        os._exit(70)
+
+
+def _serve(order: dict[str, str]) -> None:
+    """Serve in the forked process, with files of its own."""
+    from tests.crash.killing_server import Killer, serve
+    from tests.crash.marks import Marks
+    from tests.crash.planted import plant
+
+    log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    plant(order["plant"])
+    serve(Path(order["serve"]), Killer(order["at"].split(":"), Marks(Path(order["marks"]))))
+
+
+def _ended(process: int) -> int | None:
+    """Return the exit code of a server, negative for a signal; None while it runs."""
+    ended, status = os.waitpid(process, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if ended else None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""A server killed at every step and at random under 64 clients loses nothing and repeats itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.service.steps import Step
+from tests.crash.campaign import Campaign, Counts, Kill, campaign
+from tests.crash.planted import EARLY_REPLIES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.crash
+
+SEED = 20240229
+CLOSING_KILLS = 5
+
+
+@pytest.mark.parametrize(
+    ("random_count", "each_edge"),
+    [
+        pytest.param(20, 1, id="some"),
+        pytest.param(200, 5, marks=pytest.mark.long, id="many"),
+    ],
+)
+@pytest.mark.timeout(2400)
+def test_no_kill_loses_an_answer_or_passes_a_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], random_count: int, each_edge: int
+) -> None:
+    """After each kill all that was seen is recorded and repeated; T and m_o are met exactly."""
+    counts = campaign(tmp_path, random_count=random_count, each_edge=each_edge, seed=SEED)
+    with capsys.disabled():
+        print(f"\nseed {SEED}", *counts.table(), sep="\n")  # noqa: T201 -- what an audit is for
+    assert counts.total == random_count + 14 * each_edge + CLOSING_KILLS
+    assert 2 * counts.in_flight >= counts.total
+    assert min(map(counts.of_step, Step)) >= 2 * each_edge
+
+
+def test_an_answer_given_before_its_commit_is_found_out(tmp_path: Path) -> None:
+    """A planted server that replies before it commits fails the very check that follows a kill."""
+    kills = [Kill("commit:before:3")]
+    planted = Campaign(tmp_path, "cutoff", kills, SEED, Counts(), plant=EARLY_REPLIES)
+    with pytest.raises(AssertionError, match="recorded"):
+        planted.run()
