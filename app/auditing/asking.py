@@ -9,11 +9,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain, repeat
+from itertools import count as count_from
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.auditing.prescribed import NOTHING, PrescribedGaussian, PrescribedLaplace
+from app.auditing.prescribed import (
+    ListeningGaussian,
+    ListeningLaplace,
+    PrescribedGaussian,
+    PrescribedLaplace,
+)
 from app.errors import InvariantError
 from app.mechanisms import noisy_vote, sparse_vector, stability
 from app.mechanisms.universal import State
@@ -21,13 +27,14 @@ from app.noise.scripted import ScriptedNoise
 from app.noise.source import WORD_BOUND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from app.auditing.audited import Audited
     from app.mechanisms.subsample_aggregate import Tally
     from app.mechanisms.universal import Answering, Outcome, Parameters
+    from app.noise.source import NoiseSource
 
 NOISE_MAX: Final = 1 << 40
 HITS_PLAYED_MAX: Final = 64
@@ -81,7 +88,7 @@ def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -
 
     Returns:
         Shape (R,), one for each value.  Between two values of the threshold's noise that
-        move it just as far, it moves as far at each: not all of them are asked.
+        move it just as far, or not at all, it moves so at each: not all of them are asked.
 
     """
     value = audited.tally_of(lead)
@@ -100,7 +107,7 @@ def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -
     while pending:
         low, high = pending.pop()
         steps = threshold_noise[low : high + 1] - threshold_noise[low]
-        if high - low <= 1 or found[high] - found[low] == steps[-1]:
+        if high - low <= 1 or found[high] - found[low] in (0, steps[-1]):
             tops[low : high + 1] = np.minimum(found[low] + steps, found[high])
             continue
         middle = (low + high) // 2
@@ -143,9 +150,87 @@ def label_noise(audited: Audited, lead: int) -> int:
 
     def is_second(noise: int) -> bool:
         drawn.prescribe([noise])
-        return audited.step(parameters, State(), value, NOTHING)[1].label == 1
+        return audited.step(parameters, State(), value, _quiet())[1].label == 1
 
     return smallest_where(is_second, -NOISE_MAX, NOISE_MAX)
+
+
+def labels_with(audited: Audited, lead: int, noises: Sequence[Sequence[int]]) -> list[int | None]:
+    """Return the label of the noisy vote for each vector of noise, one a count that gets some."""
+    value, drawn = audited.tally_of(lead), PrescribedGaussian()
+    parameters = _with_vote_noise(audited.parameters, drawn)
+    labels = []
+    for noise in noises:
+        drawn.prescribe(noise)
+        labels.append(audited.step(parameters, State(), value, _quiet())[1].label)
+    return labels
+
+
+def words_heard(audited: Audited, source: NoiseSource, *, queries: int) -> list[list[int]]:
+    """Return the words that the laws of noise are handed, at the opening and at each query.
+
+    The laws listen, and draw such values that no query is a hit.
+    """
+    heard: list[int] = []
+    parameters = _with_ears(audited.parameters, heard)
+    value = audited.tally_of(audited.lead_max)
+    state = audited.start(parameters, source)
+    found = [heard[:]]
+    for _ in range(queries):
+        if not audited.answers(state):
+            break
+        heard.clear()
+        state, _ = audited.step(parameters, state, value, source)
+        found.append(heard[:])
+    return found
+
+
+def hits_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[bool]:
+    """Return which of some queries in a row are hits, each with a first word of its own.
+
+    Fewer where the run ends before.
+    """
+    state, value = _opened_plainly(audited), audited.tally_of(lead)
+    hits: list[bool] = []
+    for word in words:
+        if not audited.answers(state):
+            break
+        noise = ScriptedNoise(chain([word], repeat(COIN)))
+        state, outcome = audited.step(audited.parameters, state, value, noise)
+        hits.append(not outcome.stable)
+    return hits
+
+
+def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | None]:
+    """Return the threshold's noise at the opening and after each query, restarts in between.
+
+    The law draws 1, 2, 3 and so on.
+
+    Args:
+        audited: what answers, in ``svt``.
+        queries: whether each query is a hit; those after the end of the run are not asked.
+
+    """
+    parameters, query = _prescribed(audited)
+    drawn = PrescribedLaplace(count_from(1))
+    answering = replace(_sparse_vector(parameters.answering), threshold_noise=drawn)
+    parameters = replace(parameters, answering=answering)
+    state = audited.restart(audited.start(parameters, _quiet()))
+    found = [state.private_threshold_noise]
+    for is_hit in queries:
+        if not audited.answers(state):
+            break
+        query.prescribe([-NOISE_MAX if is_hit else NOISE_MAX])
+        state = audited.restart(audited.step(parameters, state, audited.tally_of(0), _quiet())[0])
+        found.append(state.private_threshold_noise)
+    return found
+
+
+def answers_allowed(audited: Audited) -> int:
+    """Return how many answers the noisy vote gives before it ends, as :func:`hits_allowed`."""
+    paid = audited.parameters.answer_limit
+    state = audited.restart(replace(_opened_plainly(audited), answered_count=paid - 1))
+    return _count_allowed(audited, state, paid, lambda state: _vote(audited, state))
 
 
 def hits_allowed(audited: Audited) -> int:
@@ -156,10 +241,17 @@ def hits_allowed(audited: Audited) -> int:
     """
     paid = hits_paid(audited)
     state = audited.restart(_at_hit(audited, paid - 1))
+    return _count_allowed(audited, state, paid, lambda state: _hit(audited, state)[0])
+
+
+def _count_allowed(
+    audited: Audited, state: State, paid: int, following: Callable[[State], State]
+) -> int:
+    """Play on from the last one that is paid for, restarting after each."""
     played = 0
     while played < HITS_PLAYED_MAX and audited.answers(state):
         try:
-            state = audited.restart(_hit(audited, state)[0])
+            state = audited.restart(following(state))
         except InvariantError:
             break
         played += 1
@@ -180,8 +272,22 @@ def outcome_of_a_hit(audited: Audited, lead: int, coin: int) -> Outcome:
 
 def _at_hit(audited: Audited, hit_count: int) -> State:
     """Return the state of a run that has answered hits only."""
-    opened = audited.start(audited.parameters, ScriptedNoise(repeat(1 << 62)))
-    return replace(opened, answered_count=hit_count, unstable_count=hit_count)
+    return replace(_opened_plainly(audited), answered_count=hit_count, unstable_count=hit_count)
+
+
+def _quiet() -> ScriptedNoise:
+    """Return a source for steps whose laws are prescribed; what they draw of it does not matter."""
+    return ScriptedNoise(repeat(COIN))
+
+
+def _opened_plainly(audited: Audited) -> State:
+    return audited.start(audited.parameters, _quiet())
+
+
+def _vote(audited: Audited, state: State) -> State:
+    """Answer a query of the noisy vote without noise."""
+    parameters = _with_vote_noise(audited.parameters, PrescribedGaussian(repeat(0)))
+    return audited.step(parameters, state, audited.tally_of(0), _quiet())[0]
 
 
 def _hit(
@@ -210,7 +316,7 @@ def _turn(
 
     def is_released(noise: int) -> bool:
         query.prescribe([noise])
-        return audited.step(parameters, state, value, ScriptedNoise(repeat(COIN)))[1].stable
+        return audited.step(parameters, state, value, _quiet())[1].stable
 
     for low, high in ((near - 4, near + 4), (-NOISE_MAX, NOISE_MAX)):
         if not is_released(low) and is_released(high):
@@ -240,6 +346,19 @@ def _sparse_vector(answering: Answering | None) -> sparse_vector.Parameters:
         message = "a sparse vector answers"
         raise InvariantError(message)
     return answering
+
+
+def _with_ears(parameters: Parameters, heard: list[int]) -> Parameters:
+    """Put listening laws in the place of all noise."""
+    answering = parameters.answering
+    if isinstance(answering, noisy_vote.Parameters):
+        return _with_vote_noise(parameters, ListeningGaussian(heard))
+    inside = replace(
+        _sparse_vector(answering),
+        query_noise=ListeningLaplace(NOISE_MAX, heard),
+        threshold_noise=ListeningLaplace(0, heard),
+    )
+    return replace(parameters, answering=inside)
 
 
 def _with_vote_noise(parameters: Parameters, drawn: PrescribedGaussian) -> Parameters:

@@ -6,7 +6,7 @@ one of them; what serves is the default of each.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -26,6 +26,7 @@ Start: TypeAlias = Callable[[Parameters, NoiseSource], State]
 Step: TypeAlias = "Callable[[Parameters, State, Tally, NoiseSource], tuple[State, Outcome]]"
 Tallies: TypeAlias = "Callable[[np.ndarray[tuple[int, ...], np.dtype[np.int64]]], list[Tally]]"
 
+BINARY: Final = 2
 LABEL: Final = 0
 """The label whose lead in votes is varied; one other label has the other votes."""
 
@@ -77,10 +78,16 @@ class Audited:
 
     def tally_of(self, lead: int) -> Tally:
         """Return what votes come to that have ``lead`` more than half for the label."""
-        half = self.ensemble_size // 2
-        others = [0] * (self.parameters.class_count - 2)
-        (value,) = self.tally(np.array([[half + lead, half - lead, *others]], dtype=np.int64))
+        (value,) = self.tallies_of([lead])
         return value
+
+    def tallies_of(self, leads: Sequence[int]) -> list[Tally]:
+        """Return what the votes of each lead come to; arguments as :meth:`tally_of`."""
+        votes = np.zeros((len(leads), self.parameters.class_count), dtype=np.int64)
+        votes[:, :BINARY] = self.ensemble_size // 2
+        votes[:, LABEL] += leads
+        votes[:, 1 - LABEL] -= leads
+        return self.tally(votes)
 
     def answers(self, state: State) -> bool:
         """Tell whether the run answers another query."""

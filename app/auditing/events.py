@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 ROUNDING: Final = 1e-6
 """More than the doubles of the incomplete beta functions and of sums move a bound by."""
 
+TRIALS_LISTED: Final = 4096
+"""So many are few enough for every count of successes to be a limit."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Bound:
@@ -67,18 +70,23 @@ def fewer_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floa
         hits: at least 1 and at most the trials.
 
     """
-    rest = trials - hits + 1
-    return np.asarray(
-        np.where(hit < stable, betaincc(hits, rest, hit), betainc(rest, hits, stable))
-    )
+    return _binomial(betaincc, betainc, hit, stable, trials=trials, hits=hits)
 
 
 def at_least_hits(hit: Floats, stable: Floats, *, trials: float, hits: int) -> Floats:
     """Return the probability of so many hits or more; arguments as in :func:`fewer_hits`."""
-    rest = trials - hits + 1
-    return np.asarray(
-        np.where(hit < stable, betainc(hits, rest, hit), betaincc(rest, hits, stable))
-    )
+    return _binomial(betainc, betaincc, hit, stable, trials=trials, hits=hits)
+
+
+def _binomial(
+    of_hit: np.ufunc, of_stable: np.ufunc, hit: Floats, stable: Floats, *, trials: float, hits: int
+) -> Floats:
+    """Return a tail by whichever of both probabilities has the digits."""
+    rest, rare = trials - hits + 1, hit < stable
+    found = np.empty(np.shape(rare))
+    found[rare] = of_hit(hits, rest, hit[rare])
+    found[~rare] = of_stable(rest, hits, stable[~rare])
+    return found
 
 
 def counting_bound(one: float, other: float, *, trials: int, delta: float) -> float:
@@ -88,17 +96,32 @@ def counting_bound(one: float, other: float, *, trials: int, delta: float) -> fl
     that it is at least, or at most, some limit.
     """
     limits = _limits(trials, max(one, other), min(one, other))
+    return float(_counting(limits, np.array([one]), np.array([other]), trials, delta)[0])
+
+
+def counting_bounds(one: Floats, other: Floats, *, trials: int, delta: float) -> Floats:
+    """Return :func:`counting_bound` for many pairs of probabilities, shape (pairs,)."""
+    if trials > TRIALS_LISTED:
+        pairs = zip(one.tolist(), other.tolist(), strict=True)
+        return np.array([counting_bound(*pair, trials=trials, delta=delta) for pair in pairs])
+    return _counting(_limits(trials), one, other, trials, delta)
+
+
+def _counting(limits: Floats, one: Floats, other: Floats, trials: int, delta: float) -> Floats:
+    """Return the most that any limit shows, for each pair."""
     shown = [
-        epsilon_shown(tail(limits, trials, first), tail(limits, trials, second), delta)
+        epsilon_shown(
+            tail(limits[:, None], trials, first), tail(limits[:, None], trials, second), delta
+        )
         for tail in (bdtr, bdtrc)
         for first, second in ((one, other), (other, one))
     ]
-    return max(0.0, float(np.nanmax(np.stack(shown))))
+    return np.asarray(np.maximum(0.0, np.nanmax(np.concatenate(shown), axis=0)))
 
 
 def _limits(trials: int, *chances: float) -> Floats:
     """Return counts from 0 on among which the best limit lies: all, or those near the mean."""
-    if trials <= 4096:  # noqa: PLR2004 -- all of them are quick enough
+    if trials <= TRIALS_LISTED:
         return np.arange(trials + 1, dtype=np.float64)
     reach = 40 * math.sqrt(trials) + 40
     parts = [

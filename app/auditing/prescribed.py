@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
 from app.noise.discrete_gaussian import DiscreteGaussian
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 NOTHING: Final = ScriptedNoise([])
 """A source that draws nothing: prescribed laws need none."""
+WORDS_HEARD: Final = 2
 
 
 class PrescribedLaplace(DiscreteLaplace):
@@ -54,3 +56,31 @@ class PrescribedGaussian(DiscreteGaussian):
         del noise
         value: int = next(self.__dict__["_values"])
         return value
+
+
+class ListeningLaplace(PrescribedLaplace):
+    """A law that draws one given value, and keeps the words of every source it is handed."""
+
+    def __init__(self, value: int, heard: list[int]) -> None:
+        """Draw this value always; words are added to ``heard``."""
+        super().__init__(repeat(value))
+        object.__setattr__(self, "_heard", heard)
+
+    def draw(self, noise: NoiseSource) -> int:
+        """Return the value."""
+        self.__dict__["_heard"].extend(noise.words(WORDS_HEARD))
+        return super().draw(noise)
+
+
+class ListeningGaussian(PrescribedGaussian):
+    """As :class:`ListeningLaplace`, in place of the noisy vote's law; it draws zeros."""
+
+    def __init__(self, heard: list[int]) -> None:
+        """Draw zero always; words are added to ``heard``."""
+        super().__init__(repeat(0))
+        object.__setattr__(self, "_heard", heard)
+
+    def draw(self, noise: NoiseSource) -> int:
+        """Return zero."""
+        self.__dict__["_heard"].extend(noise.words(WORDS_HEARD))
+        return super().draw(noise)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.auditing.asking import hit_noise, hits_allowed
-from app.auditing.events import Bound, counting_bound, epsilon_shown, strongest
+from app.auditing.events import Bound, counting_bounds, epsilon_shown, strongest
 from app.errors import InvariantError
 from app.mechanisms import sparse_vector
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# What lies beyond has less than 1e-14 of the probability, and is left out: the
-# events only become rarer by it, on both sides alike.
-SCALES_SUMMED: Final = 32
+# Values of the threshold's noise that are rarer than this together are left out: events
+# only become rarer by it, on both sides alike.
+LEFT_OUT: Final = 1e-14
 RELEASE_COUNTS: Final = 60
 RELEASES_MAX: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class _Law:
+class HitLaw:
     """The threshold's noise on a grid, and the chance of a hit and of none at each value."""
 
     weights: Floats
@@ -55,7 +55,8 @@ def threshold_bound(audited: Audited) -> Bound:
     leads = _leads(audited, answering)
     moved = audited.votes_moved
     laws = {
-        lead: _law(audited, answering, lead) for lead in {x + y for x in leads for y in (0, moved)}
+        lead: hit_law(audited, answering, lead)
+        for lead in {x + y for x in leads for y in (0, moved)}
     }
     hits = hits_allowed(audited)
     bounds = [
@@ -72,17 +73,27 @@ def _leads(audited: Audited, answering: sparse_vector.Parameters) -> list[int]:
     return sorted(min(max(1, lead), audited.lead_max) for lead in wanted)
 
 
-def _law(audited: Audited, answering: sparse_vector.Parameters, lead: int) -> _Law:
-    """Ask what queries of one lead do at each value of the threshold's noise."""
-    noise, weights = _threshold_noise(answering.threshold_noise.scale)
+def hit_law(
+    audited: Audited, answering: sparse_vector.Parameters, lead: int, *, left_out: float = LEFT_OUT
+) -> HitLaw:
+    """Ask what queries of one lead do at each value of the threshold's noise.
+
+    Args:
+        audited: what answers.
+        answering: its parameters.
+        lead: of the queries, in votes beyond half.
+        left_out: a probability; rarer values of the noise are left out.
+
+    """
+    noise, weights = _threshold_noise(answering.threshold_noise.scale, left_out)
     top = hit_noise(audited, lead, noise)
     hit, stable = _tails(top, float(answering.query_noise.scale))
-    return _Law(weights, hit, stable)
+    return HitLaw(weights, hit, stable)
 
 
-def _threshold_noise(scale: Fraction) -> tuple[NDArray[np.int64], Floats]:
+def _threshold_noise(scale: Fraction, left_out: float) -> tuple[NDArray[np.int64], Floats]:
     """Return the values that are summed over, and their probabilities."""
-    reach = math.ceil(SCALES_SUMMED * scale)
+    reach = math.ceil(-math.log(left_out) * scale)
     values = np.arange(-reach, reach + 1)
     base = math.exp(-1 / scale)
     return values, (1 - base) / (1 + base) * np.exp(-np.abs(values) / float(scale))
@@ -97,7 +108,7 @@ def _tails(top: NDArray[np.int64], scale: float) -> tuple[Floats, Floats]:
 
 
 def _pair_bound(
-    audited: Audited, laws: dict[int, _Law], *, released: int, hit: int, hits: int
+    audited: Audited, laws: dict[int, HitLaw], *, released: int, hit: int, hits: int
 ) -> Bound:
     """Return the most that one choice of leads shows, over the number of releases."""
     moved, limit = audited.votes_moved, audited.parameters.answer_limit - hits
@@ -111,8 +122,7 @@ def _pair_bound(
     delta, found = float(audited.delta), []
     for likely, unlikely in ((one, other), (other, one)):
         if refreshed:
-            pairs = zip(likely.tolist(), unlikely.tolist(), strict=True)
-            shown = np.array([counting_bound(*pair, trials=hits, delta=delta) for pair in pairs])
+            shown = counting_bounds(likely, unlikely, trials=hits, delta=delta)
         else:
             shown = epsilon_shown(likely, unlikely, delta)
         best = int(np.argmax(shown))
@@ -124,7 +134,7 @@ def _pair_bound(
     return max(found)
 
 
-def _event(released: _Law, hit: _Law, counts: Floats, hits: int) -> Floats:
+def _event(released: HitLaw, hit: HitLaw, counts: Floats, hits: int) -> Floats:
     """Return the probability of so many releases and then hits, for each count, shape (counts,)."""
     ends = hit.weights * hit.hit**hits
     with np.errstate(divide="ignore"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.auditing.asking import label_noise
+from app.auditing.asking import answers_allowed, label_noise
 from app.auditing.events import Bound, counting_bound, strongest
 from app.errors import InvariantError
 from app.mechanisms import noisy_vote
@@ -37,13 +37,11 @@ def vote_bound(audited: Audited) -> Bound:
         message = "a noisy vote answers"
         raise InvariantError(message)
     law = _law(float(answering.vote_noise.variance))
-    moved, found = audited.votes_moved, []
+    moved, found, answers = audited.votes_moved, [], answers_allowed(audited)
     for lead in _leads(audited, answering):
         one, other = (_second_label(audited, law, at) for at in (lead, lead + moved))
-        shown = counting_bound(
-            one, other, trials=answering.answer_limit, delta=float(audited.delta)
-        )
-        text = f"{answering.answer_limit} queries that lead by {2 * lead} votes or {moved} moved"
+        shown = counting_bound(one, other, trials=answers, delta=float(audited.delta))
+        text = f"{answers} queries that lead by {2 * lead} votes or {moved} moved"
         found.append(Bound(shown, f"{text}: how often a label comes"))
     return strongest(found)
 

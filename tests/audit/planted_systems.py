@@ -5,19 +5,22 @@ Each fault is a double of one of the functions that an audited mechanism is made
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import repeat
 from typing import TYPE_CHECKING
 
+from app.accounting import noisy_vote as noisy_vote_accounting
 from app.accounting import profile
 from app.accounting.svt import Variant, calibrate_variant
 from app.auditing.audited import Audited
-from app.auditing.prescribed import PrescribedLaplace
-from app.mechanisms import sparse_vector, stability, universal
+from app.auditing.prescribed import PrescribedGaussian, PrescribedLaplace
+from app.mechanisms import noisy_vote, sparse_vector, stability, universal
 from app.mechanisms.subsample_aggregate import Tally, tally
 from app.mechanisms.universal import Outcome, Parameters, Phase, Sequel, State
+from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.noise.scripted import ScriptedNoise
 
@@ -25,37 +28,61 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from app.mechanisms.universal import Answering
     from app.noise.source import NoiseSource
 
 DELTA = Fraction(1, 10**6)
 QUERIES_MAX = 10**12
 
 
+PROFILE, ONE_THRESHOLD, REFRESHED, NOISY_VOTE = "profile", "svt", "refreshed", "noisy-vote"
+
+
 @cache
 def system(calibration: str, cutoff: int, epsilon: Fraction, *, paid: int | None = None) -> Audited:
-    """Return a correct mechanism; with ``paid`` its noise is that of so many hits only."""
-    answering: stability.Parameters | sparse_vector.Parameters
-    if calibration == "profile":
-        table = profile.calibrate(epsilon=epsilon, delta=DELTA, cutoff=paid or cutoff)
-        answering, lead = stability.Parameters(table.thresholds, cutoff), len(table.thresholds)
-    else:
-        made = calibrate_variant(
-            Variant.ONE_THRESHOLD, epsilon=epsilon, delta=DELTA, cutoff=paid or cutoff
-        )
-        answering = sparse_vector.Parameters(
-            threshold=made.threshold,
-            threshold_noise=DiscreteLaplace(made.threshold_scale),
-            query_noise=DiscreteLaplace(made.query_scale),
-            cutoff=cutoff,
-            refreshed=False,
-        )
-        lead = made.threshold + 8
-    parameters = Parameters(
-        answering, 2, QUERIES_MAX, Sequel.HALT, Sequel.HALT, unstable_gets_coin=False
-    )
+    """Return a correct mechanism; with ``paid`` its noise is that of so many hits only.
+
+    Args:
+        calibration: one of the four names above.
+        cutoff: hits T of a run; for the noisy vote, answers m.
+        epsilon: claimed.
+        paid: hits, or answers, that the noise is made for; as many as there are by default.
+
+    """
+    answering, lead = _answering(calibration, cutoff, epsilon, paid or cutoff)
+    limit = cutoff if calibration == NOISY_VOTE else QUERIES_MAX
+    parameters = Parameters(answering, 2, limit, Sequel.HALT, Sequel.HALT, unstable_gets_coin=False)
     return Audited(
         parameters=parameters, epsilon=epsilon, delta=DELTA, ensemble_size=2 * (lead + 2)
     )
+
+
+def _answering(
+    calibration: str, cutoff: int, epsilon: Fraction, paid: int
+) -> tuple[Answering, int]:
+    """Return the mechanism, and the lead past which no vote makes a difference."""
+    if calibration == PROFILE:
+        table = profile.calibrate(epsilon=epsilon, delta=DELTA, cutoff=paid)
+        return stability.Parameters(table.thresholds, cutoff), len(table.thresholds)
+    if calibration == NOISY_VOTE:
+        noise = noisy_vote_accounting.calibrate(
+            epsilon=epsilon, delta=DELTA, answer_limit=paid, class_count=2
+        )
+        lead = math.ceil(8 * math.sqrt(noise.variance))
+        law = DiscreteGaussian(noise.variance)
+        size = 2 * (lead + 2)
+        return noisy_vote.Parameters(
+            vote_noise=law, class_count=2, ensemble_size=size, answer_limit=cutoff
+        ), lead
+    variant = Variant.REFRESHED if calibration == REFRESHED else Variant.ONE_THRESHOLD
+    made = calibrate_variant(variant, epsilon=epsilon, delta=DELTA, cutoff=paid)
+    return sparse_vector.Parameters(
+        threshold=made.threshold,
+        threshold_noise=DiscreteLaplace(made.threshold_scale),
+        query_noise=DiscreteLaplace(made.query_scale),
+        cutoff=cutoff,
+        refreshed=calibration == REFRESHED,
+    ), made.threshold + 8
 
 
 def with_printed_gap(audited: Audited) -> Audited:
@@ -80,12 +107,16 @@ def with_half_gap(audited: Audited) -> Audited:
 
 def _one_more(parameters: Parameters) -> Parameters:
     answering = parameters.answering
+    if isinstance(answering, noisy_vote.Parameters):
+        limit = answering.answer_limit + 1
+        more = replace(answering, answer_limit=limit)
+        return replace(parameters, answering=more, answer_limit=limit)
     assert isinstance(answering, stability.Parameters | sparse_vector.Parameters)
     return replace(parameters, answering=replace(answering, cutoff=answering.cutoff + 1))
 
 
 def with_one_hit_more(audited: Audited) -> Audited:
-    """Loop while c <= T."""
+    """Loop while c <= T; the noisy vote gives an answer more."""
     more = _one_more(audited.parameters)
 
     def late(parameters: Parameters) -> Parameters:
@@ -111,6 +142,8 @@ def _silent(parameters: Parameters) -> Parameters:
     answering, none = parameters.answering, PrescribedLaplace(repeat(0))
     if isinstance(answering, sparse_vector.Parameters):
         answering = replace(answering, query_noise=none, threshold_noise=none)
+    if isinstance(answering, noisy_vote.Parameters):
+        answering = replace(answering, vote_noise=PrescribedGaussian(repeat(0)))
     return replace(parameters, answering=answering)
 
 
@@ -138,7 +171,7 @@ def with_noise_drawn_once(audited: Audited) -> Audited:
     words: list[int] = []
 
     def start(parameters: Parameters, noise: NoiseSource) -> State:
-        words[:] = noise.words(16)
+        words[:] = noise.words(64)
         return universal.initial_state(parameters, noise)
 
     def step(
@@ -150,9 +183,33 @@ def with_noise_drawn_once(audited: Audited) -> Audited:
     return replace(audited, start=start, step=step)
 
 
+def with_noise_kept_behind_a_draw(audited: Audited) -> Audited:
+    """Draw for every query, and use what the first query drew."""
+    words: list[int] = []
+
+    def start(parameters: Parameters, noise: NoiseSource) -> State:
+        words.clear()
+        return universal.initial_state(parameters, noise)
+
+    def step(
+        parameters: Parameters, state: State, value: Tally, noise: NoiseSource
+    ) -> tuple[State, Outcome]:
+        drawn = noise.words(64)
+        words[:] = words or drawn
+        return universal.step(parameters, state, value, ScriptedNoise(words))
+
+    return replace(audited, start=start, step=step)
+
+
 def with_counter_lost(audited: Audited) -> Audited:
-    """Start counting hits again at every restart."""
-    return replace(audited, restart=lambda state: replace(state, unstable_count=0))
+    """Start counting hits again at every restart, or answers where there are no hits."""
+
+    def restart(state: State) -> State:
+        if audited.parameters.cutoff is None:
+            return replace(state, answered_count=0)
+        return replace(state, unstable_count=0)
+
+    return replace(audited, restart=restart)
 
 
 def with_record_in_two_chunks(audited: Audited) -> Audited:
@@ -182,6 +239,68 @@ def with_label_of_votes(audited: Audited) -> Audited:
         return following, Outcome(value.plurality, outcome.stable)
 
     return replace(audited, step=step)
+
+
+def with_threshold_drawn_anew(audited: Audited) -> Audited:
+    """Draw the threshold's noise again at every restart."""
+
+    def restart(state: State) -> State:
+        return replace(state, private_threshold_noise=17)
+
+    return replace(audited, restart=restart)
+
+
+def with_threshold_never_drawn_anew(audited: Audited) -> Audited:
+    """Keep the threshold's noise at a hit, where it is paid for once an epoch."""
+    answering = audited.parameters.answering
+    assert isinstance(answering, sparse_vector.Parameters)
+
+    def step(
+        parameters: Parameters, state: State, value: Tally, noise: NoiseSource
+    ) -> tuple[State, Outcome]:
+        following, outcome = universal.step(parameters, state, value, noise)
+        kept = state.private_threshold_noise
+        return replace(following, private_threshold_noise=kept), outcome
+
+    return replace(audited, step=step)
+
+
+def with_silent_threshold(audited: Audited) -> Audited:
+    """Give the threshold no noise."""
+    answering = audited.parameters.answering
+    assert isinstance(answering, sparse_vector.Parameters)
+
+    def start(parameters: Parameters, noise: NoiseSource) -> State:
+        return replace(universal.initial_state(parameters, noise), private_threshold_noise=0)
+
+    return replace(audited, start=start)
+
+
+def with_low_threshold(audited: Audited) -> Audited:
+    """Let labels out a little more often than delta pays for."""
+    answering = audited.parameters.answering
+    assert isinstance(answering, sparse_vector.Parameters)
+    low = replace(answering, threshold=answering.threshold - 1)
+    return replace(audited, parameters=replace(audited.parameters, answering=low))
+
+
+def with_low_first_word(audited: Audited) -> Audited:
+    """Let labels out a little more often than delta pays for, by the table's first entry."""
+    answering = audited.parameters.answering
+    assert isinstance(answering, stability.Parameters)
+    first, *others = answering.thresholds
+    low = replace(answering, thresholds=(first - (1 << 20), *others))
+    return replace(audited, parameters=replace(audited.parameters, answering=low))
+
+
+def with_one_word_off(audited: Audited) -> Audited:
+    """Round one entry of the table down by one word in 2^64."""
+    answering = audited.parameters.answering
+    assert isinstance(answering, stability.Parameters)
+    table = answering.thresholds
+    place = len(table) // 2
+    off = replace(answering, thresholds=(*table[:place], table[place] - 1, *table[place + 1 :]))
+    return replace(audited, parameters=replace(audited.parameters, answering=off))
 
 
 def real(audited: Audited) -> Audited:

@@ -113,15 +113,28 @@ def test_what_leaves_without_noise_has_no_bound(
     assert "unbounded" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("calibration", ["profile", "svt"])
-def test_coins_among_three_classes_are_audited(tmp_path: Path, calibration: str) -> None:
-    """An unstable answer's coin, and a limit of one answer, break no audit."""
+@pytest.mark.parametrize(
+    ("privacy", "answers"),
+    [
+        ('calibration = "profile"', 'queries = 1, cutoff = 1, unstable = "coin"'),
+        ('calibration = "profile"', "queries = 2, cutoff = 3"),
+        ('calibration = "svt"', 'queries = 1, cutoff = 1, unstable = "coin"'),
+        ('calibration = "svt"', "queries = 2, cutoff = 2"),
+        ('calibration = "svt"', "queries = 200, cutoff = 120"),
+        ("", 'mechanism = "noisy-vote", queries = 1'),
+        ("", 'mechanism = "noisy-vote", queries = 3'),
+    ],
+)
+def test_limits_coins_and_three_classes_are_audited(
+    tmp_path: Path, privacy: str, answers: str
+) -> None:
+    """An unstable answer's coin, a limit below the cutoff and many hits break no audit."""
     config = tmp_path / "conclave.toml"
     text = f"""
     data.classes = ["a", "b", "c"]
-    privacy = {{epsilon = 4, delta = 1e-3, calibration = "{calibration}"}}
-    answers = {{queries = 1, cutoff = 1, unstable = "coin"}}
-    """
+    privacy = {{epsilon = 4, delta = 1e-3, {privacy}}}
+    answers = {{{answers}}}
+    """.replace(", }", "}")
     config.write_text(text, "utf-8")
     assert run(["audit", "--config", str(config), "--quick", "--json"]) == 0
 
