@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from app.settings import Settings
 
 ESTIMATOR_MILLISECONDS_PER_MODEL: Final = 0.5
+NAP_SECONDS: Final = 2e-4
+NAPS_MIN: Final = 10
 
 
 def padding_seconds(settings: Settings, ensemble_size: int) -> float:
@@ -33,10 +35,18 @@ def wait_for_multiple(padding_seconds: float, *, started: float) -> None:
     An evaluation that overruns the constant is held until the next multiple, so
     that its time is seen in coarse steps only.
 
+    The wait is made of naps, and of several at least.  After one long sleep a busy
+    machine lets a process wait for its turn longer or shorter by how much it computed
+    before, milliseconds in all: that would tell of what the padding is to hide.
+
     Args:
         padding_seconds: the constant; 0 waits for nothing.
         started: of :func:`time.monotonic`, in seconds.
 
     """
-    if padding_seconds > 0:
-        time.sleep((started - time.monotonic()) % padding_seconds)
+    if padding_seconds <= 0:
+        return
+    earliest = time.monotonic() + NAPS_MIN * NAP_SECONDS
+    end = earliest + (started - earliest) % padding_seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, NAP_SECONDS))

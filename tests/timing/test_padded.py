@@ -1,0 +1,145 @@
+"""An estimator's own time tells its votes; padding takes that away, batch by batch.
+
+Unpadded, the evaluation of unanimous votes for the second class takes 28 models times
+0.2 ms longer than that of votes against it.  Padded, the medians of samples of the same
+size are not proven to differ by a twentieth of that (false-alarm probability 1e-9 each).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Final
+
+import pytest
+import structlog
+
+from app.service.models import Query
+from app.service.padding import NAP_SECONDS, NAPS_MIN, wait_for_multiple
+from benchmarks.measuring.comparisons import AMONG_STABLE
+from benchmarks.measuring.margins import Kind
+from benchmarks.measuring.medians import certain_difference
+from benchmarks.measuring.stopwatch import Stopwatch, shuffled
+from tests.timing.measured_release import Measured, open_measured
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SLOW_SECONDS: Final = 2e-4
+CUTOFF: Final = 10
+PADDING_MILLISECONDS: Final = 30
+EACH: Final = 50
+BATCH_QUERIES: Final = 5
+LIMIT_SECONDS: Final = 2.8e-4
+FALSE_ALARM: Final = 1e-9
+ALL_NO_ALL_YES: Final = AMONG_STABLE[1]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quiet() -> Iterator[None]:
+    """Print no line for each commit."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    yield
+    structlog.reset_defaults()
+
+
+def open_slow(folder: Path, *, padding_milliseconds: int) -> Measured:
+    """Open a release whose estimators take longer where they vote for the second class."""
+    changes = {
+        "CONCLAVE_LEARNER__ESTIMATOR": "benchmarks.measuring.slow_estimator:SlowWhereYes",
+        "CONCLAVE_LEARNER__PARAMS": f'{{"seconds": {SLOW_SECONDS}}}',
+        "CONCLAVE_ANSWERS__REPLY_PADDING_MILLISECONDS": str(padding_milliseconds),
+    }
+    return open_measured(folder, cutoff=CUTOFF, changes=changes)
+
+
+def proven(first: list[float], second: list[float]) -> bool:
+    """Whether the medians certainly lie further apart than the limit."""
+    low, high = certain_difference(first, second, false_alarm=FALSE_ALARM)
+    return low > LIMIT_SECONDS or high < -LIMIT_SECONDS
+
+
+def time_batches(measured: Measured, *, each: int) -> dict[Kind, list[float]]:
+    """Return the evaluation times of batches in which all votes are of one kind."""
+    kinds = [Kind.UNANIMOUS_NO, Kind.UNANIMOUS_YES]
+    stopwatch = Stopwatch()
+    measured.answerer.observe = stopwatch
+    seconds: dict[Kind, list[float]] = {kind: [] for kind in kinds}
+    for kind in shuffled(kinds, each):
+        numbers = [next(measured.numbers) for _ in range(BATCH_QUERIES)]
+        queries = [Query(measured.margins.vector(kind, number)) for number in numbers]
+        measured.answerer.answer_batch(queries)
+        moments = stopwatch.moments
+        seconds[kind].append((moments["voted"] - moments["started"]) / 1e9)
+    return seconds
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_padding_hides_what_an_estimator_takes(tmp_path: Path, *, padded: bool) -> None:
+    """Single queries: the difference is proven without padding and is none with it."""
+    measured = open_slow(tmp_path, padding_milliseconds=PADDING_MILLISECONDS * padded)
+    timed = measured.time([Kind.UNANIMOUS_NO, Kind.UNANIMOUS_YES], EACH)
+    for moment in ("voted", "decided", "committed"):
+        assert proven(*ALL_NO_ALL_YES.samples(timed, moment)) is not padded
+    if padded:
+        assert all(one.voted >= PADDING_MILLISECONDS / 1000 for one in timed)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_padding_hides_what_a_batch_takes(tmp_path: Path, *, padded: bool) -> None:
+    """Batches, as a stream makes them: one evaluation and one wait for all of their queries."""
+    measured = open_slow(tmp_path, padding_milliseconds=PADDING_MILLISECONDS * padded)
+    seconds = time_batches(measured, each=EACH)
+    assert proven(seconds[Kind.UNANIMOUS_NO], seconds[Kind.UNANIMOUS_YES]) is not padded
+
+
+def test_one_long_sleep_is_no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting is done in naps, however long it takes, and in ten of them at least."""
+    naps: list[float] = []
+    clock = [100.0]
+
+    def sleep(seconds: float) -> None:
+        naps.append(seconds)
+        clock[0] += seconds
+
+    monkeypatch.setattr("app.service.padding.time.sleep", sleep)
+    monkeypatch.setattr("app.service.padding.time.monotonic", lambda: clock[0])
+    for evaluation, multiple in ((0.001, 1), (0.0179, 1), (0.0181, 2), (0.0199, 2), (0.03, 2)):
+        naps.clear()
+        clock[0] = 100.0 + evaluation
+        wait_for_multiple(0.02, started=100.0)
+        assert clock[0] == pytest.approx(100.0 + multiple * 0.02, abs=1e-9)
+        assert max(naps) <= NAP_SECONDS
+        assert len(naps) >= NAPS_MIN
+
+
+@pytest.mark.parametrize("padding_seconds", [0.003, 0.01])
+def test_a_wait_ends_at_a_multiple(padding_seconds: float) -> None:
+    """By the real clock a wait ends after a whole multiple, and hardly later."""
+    overshoots = []
+    for _ in range(20):
+        started = time.monotonic()
+        wait_for_multiple(padding_seconds, started=started)
+        overshoots.append((time.monotonic() - started) % padding_seconds)
+    # Other processes may hold one back; half of all is far more than they do.
+    assert sorted(overshoots)[10] < padding_seconds / 2
+
+
+def test_without_padding_nothing_waits() -> None:
+    """A constant of zero costs no sleep."""
+    started = time.perf_counter()
+    for _ in range(1000):
+        wait_for_multiple(0.0, started=time.monotonic())
+    assert time.perf_counter() - started < 0.5
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_padded_medians_differ_by_microseconds_at_most(tmp_path: Path) -> None:
+    """Of 2,000 queries each, the bootstrap's interval lies within a hundredth of the leak."""
+    measured = open_slow(tmp_path, padding_milliseconds=PADDING_MILLISECONDS)
+    timed = measured.time([Kind.UNANIMOUS_NO, Kind.UNANIMOUS_YES], 2_000)
+    for moment in ("voted", "decided", "committed"):
+        difference = ALL_NO_ALL_YES.difference(timed, moment)
+        assert difference.is_within(5e-5), f"{moment} {difference}"
