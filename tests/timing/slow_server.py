@@ -1,4 +1,4 @@
-"""``conclave serve`` whose step takes twenty milliseconds longer where an answer is unstable.
+"""``conclave serve`` whose step takes fifty milliseconds longer where an answer is unstable.
 
 Run by the timing tests::
 
@@ -13,7 +13,7 @@ from app.cli import main
 from app.mechanisms import universal
 from tests.timing.planted_times import slow_step
 
-SLOW_SECONDS = 2e-2
+SLOW_SECONDS = 5e-2
 
 if __name__ == "__main__":
     universal.step = slow_step(lambda _, outcome: SLOW_SECONDS * (not outcome.stable))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 LIMIT_SECONDS = 5e-5
 FALSE_ALARM = 1e-9
-EACH = 80
+EACH = 60
 LONG_EACH = 10_000
 SERVE = ("-m", "app", "serve")
 SLOW = ("-m", "tests.timing.slow_server")
@@ -66,7 +66,7 @@ def test_no_difference_is_proven_over_http(tmp_path: Path) -> None:
 
 
 def test_a_slow_step_is_caught_over_http(tmp_path: Path) -> None:
-    """Twenty milliseconds more where an answer is unstable are proven by as few queries."""
+    """Fifty milliseconds more where an answer is unstable are proven by as few queries."""
     timed = time_server(tmp_path, [Kind.SPLIT_NO, Kind.CLEAR], EACH, script=SLOW)
     assert proven_beyond(STABLE_UNSTABLE, timed)
 
