@@ -16,10 +16,6 @@ from tests.tidy.sources import (
 )
 
 WITHOUT_EFFECT = frozenset({"breakpoint", "eval", "exec", "input", "open", "print"})
-GENERATORS = frozenset({"numpy.random", "os.getrandom", "os.urandom", "random", "secrets"})
-GENERATOR_FILES = frozenset(
-    {"app/noise/system.py", "app/ensembles/learner_seeds.py", "app/data/embedded_demo.py"}
-)
 # The rows that meet a foreign library's untyped edge.
 ROWS_WITH_ANY = ("api", "cli", "dashboard", "estimator.py", "main.py")
 
@@ -49,16 +45,6 @@ def test_a_pure_row_has_no_effect(row: str) -> None:
     assert not called, "\n".join(called)
 
 
-def test_only_the_named_files_make_randomness() -> None:
-    """The operating system's generator has one caller, and numpy's has two named files."""
-    found = {
-        str(path.relative_to(ROOT))
-        for path in python_files("app")
-        if imported_modules(path) & GENERATORS or _generator_attributes(syntax_tree(path))
-    }
-    assert found <= GENERATOR_FILES
-
-
 def test_no_type_below_the_edge_is_any() -> None:
     """Below the API nothing is typed ``Any``."""
     named = [
@@ -68,13 +54,3 @@ def test_no_type_below_the_edge_is_any() -> None:
         and "typing.Any" in imported_modules(path)
     ]
     assert not named, "\n".join(named)
-
-
-def _generator_attributes(tree: ast.Module) -> list[str]:
-    """Return the uses of a generator by its dotted name."""
-    return [
-        ast.unparse(node)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute)
-        and ast.unparse(node).replace("np.", "numpy.") in GENERATORS
-    ]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import permutations
+from itertools import permutations, product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from app.errors import InvariantError
 from app.noise.derivation import permutation_from_keys
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.source import WORD_BOUND
-from app.noise.system import SystemNoise
+from app.noise.system import SystemNoise, _keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def test_scripted_words_come_in_order() -> None:
@@ -53,6 +58,36 @@ def test_below_spans_several_words() -> None:
 def test_below_one_needs_no_randomness() -> None:
     """The only integer below one is zero."""
     assert ScriptedNoise([]).below(1) == 0
+
+
+@pytest.mark.parametrize("bound", [2, 3, 5, 8, 11, 16, 100, 255, 257])
+def test_below_is_exactly_uniform(bound: int) -> None:
+    """Over all values of the bits that it reads, every integer comes once, the rest is redrawn."""
+    bit_count = (bound - 1).bit_length()
+    given: Counter[int] = Counter()
+    for candidate in range(1 << bit_count):
+        # The bits that are not read are ones; zero follows, which is never rejected.
+        word = (candidate << (64 - bit_count)) | ((1 << (64 - bit_count)) - 1)
+        noise = ScriptedNoise([word, 0])
+        value = noise.below(bound)
+        if noise.drawn_count == 1:
+            given[value] += 1
+        else:
+            assert candidate >= bound
+    assert given == Counter(range(bound))
+
+
+def test_permutations_are_exactly_uniform() -> None:
+    """Over all keys out of five, every order of three comes from ten, the rest is redrawn."""
+    orders: Counter[tuple[int, ...]] = Counter()
+    for keys in product(range(5), repeat=3):
+        noise = ScriptedNoise([*keys, 0, 1, 2])
+        order = tuple(noise.permutation(3).tolist())
+        if noise.drawn_count == 3:
+            orders[order] += 1
+        else:
+            assert len(set(keys)) < 3
+    assert orders == Counter(dict.fromkeys(permutations(range(3)), 10))
 
 
 def test_below_refuses_an_empty_range() -> None:
@@ -102,6 +137,26 @@ def test_system_words_are_fresh_and_in_range() -> None:
     assert len(set(words)) == 1000
     assert all(0 <= word < WORD_BOUND for word in words)
     assert 0 <= SystemNoise().word() < WORD_BOUND
+
+
+@pytest.mark.parametrize("draw", ["word", "words", "secret", "keys"])
+def test_every_byte_of_system_draws_is_uniform(draw: str) -> None:
+    """Each of the eight bytes of a word takes its 256 values equally often, however it is drawn."""
+    # Pearson's statistic of each byte has 255 degrees of freedom; the limit has probability
+    # 1e-10, 8e-10 over the eight bytes, since the draws are the operating system's.
+    count, noise = 20_000, SystemNoise()
+    sources: dict[str, Callable[[], object]] = {
+        "word": lambda: [noise.word() for _ in range(count)],
+        "words": lambda: noise.words(count),
+        "secret": lambda: np.frombuffer(noise.secret(8 * count), dtype=np.uint64),
+        "keys": lambda: _keys(count),
+    }
+    values = np.asarray(sources[draw](), dtype=np.uint64)[:, np.newaxis].view(np.uint8)
+    assert values.shape == (count, 8)
+    for place in range(8):
+        seen = np.bincount(values[:, place], minlength=256)
+        statistic = float(((seen - count / 256) ** 2).sum() * 256 / count)
+        assert statistic < chi2.isf(1e-10, 255)
 
 
 def test_system_secret_has_its_length() -> None:
