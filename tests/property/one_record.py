@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -28,6 +28,7 @@ from app.ensembles.packed_trees import PackedTrees
 from app.ensembles.tree_ensemble import TreeEnsemble
 from app.mechanisms import relabel
 from app.noise.scripted import ScriptedNoise, seeded_words
+from app.service import draw_ensemble as drawing
 from app.service.configure import Configuration, configure
 from app.service.draw_ensemble import draw_ensemble
 from app.service.draw_parameters import EnsembleParameters, ensemble_parameters
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from app.data.rows import PrivateRows
     from app.ensembles.ensemble import Ensemble
-    from app.hypotheses.hypothesis_class import Hypothesis
+    from app.hypotheses.hypothesis_class import Hypothesis, HypothesisClass
 
     Record = tuple[float | None, float | None, str | None, str]
 
@@ -321,18 +322,19 @@ def _hypothesis(case: Case) -> Hypothesis:
 
 
 @contextmanager
-def _patched_draw(hypothesis: Hypothesis) -> Iterator[None]:
-    """Let every relabelling take one hypothesis."""
+def _patched_draw(searched: HypothesisClass, hypothesis: Hypothesis) -> Iterator[None]:
+    """Let every relabelling take one hypothesis, also one among the rows' own dichotomies."""
 
-    def fixed(
-        _parameters: object, private_value: tuple[NDArray[np.generic], object], _noise: object
-    ) -> relabel.Relabelled:
-        return relabel.Relabelled(hypothesis, hypothesis.predict(private_value[0]))
+    def fixed(_parameters: object, *given: object) -> relabel.Relabelled:
+        (encoded, _), _noise = cast("tuple[tuple[NDArray[np.generic], object], object]", given[-2:])
+        return relabel.Relabelled(hypothesis, hypothesis.predict(encoded))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(relabel, "draw", fixed)
+        patch.setattr(relabel, "draw_from_dichotomies", fixed)
+        patch.setattr(drawing, "private_dichotomies", lambda *_: searched)
         yield
 
 
 def _fixed_hypothesis(case: Case) -> AbstractContextManager[None]:
-    return _patched_draw(_hypothesis(case))
+    return _patched_draw(configured(case)[0].hypotheses, _hypothesis(case))

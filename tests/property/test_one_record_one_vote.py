@@ -6,6 +6,7 @@ copy.  Each planted fault at the end breaks the same property, which must notice
 
 from __future__ import annotations
 
+import json
 import tempfile
 from dataclasses import replace
 from functools import cache
@@ -76,6 +77,21 @@ if TYPE_CHECKING:
 EXAMPLES = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 TREE = estimator("sklearn.tree.DecisionTreeClassifier", '{"max_depth": 2}')
 BAYES = estimator("sklearn.naive_bayes.GaussianNB")
+FINITE = Case.of(
+    "finite",
+    {
+        "hypotheses__class": "finite",
+        "hypotheses__predictors": json.dumps(
+            [f"tests.property.row_predictors:{name}" for name in ("large", "of_group_a", "never")]
+        ),
+    },
+)
+# What the private grid draws is the rows' own labelling; a fixed one takes its place.
+PRIVATE_GRID = Case.of(
+    "private grid, relabelled",
+    {"hypotheses__class": "thresholds", "hypotheses__grid": "private"},
+    relabels=True,
+)
 CASES = [
     rule("canonical"),
     rule("halving"),
@@ -86,6 +102,12 @@ CASES = [
     rule("halving", "intervals", relabels=True),
     rule("canonical", "halfspaces"),
     rule("halving", "halfspaces"),
+    rule("canonical", "stumps"),
+    rule("halving", "stumps", relabels=True),
+    rule("canonical", "rectangles", relabels=True),
+    rule("halving", "rectangles"),
+    FINITE,
+    PRIVATE_GRID,
     TREE,
     estimator("sklearn.tree.DecisionTreeClassifier", '{"max_depth": 2}', relabels=True),
     BAYES,
