@@ -9,6 +9,7 @@ only, and name a column and a row number, never a value.
     ConclaveError
     ├── ConfigurationError          operator: bad configuration or data, exit 2
     │   ├── DataError               a private source that does not fit the schema
+    │   ├── HeadFileError           the ledger is older than its head file, or that is none
     │   └── ReleaseMismatchError    the ledger's release is another one
     ├── VerificationError           the thing asked for does not hold, exit 1
     │   └── NotExportableError      a classifier that the format cannot hold
@@ -62,6 +63,14 @@ class ConfigurationError(ConclaveError):
 
 class DataError(ConfigurationError):
     """A private source that cannot be read or does not fit the public schema."""
+
+
+class HeadFileError(ConfigurationError):
+    """A ledger that is not the newest by its head file, or a file that cannot tell."""
+
+    def __init__(self, problem: str) -> None:
+        """Name the setting, whatever the problem."""
+        super().__init__("ledger.head_file", problem)
 
 
 class ReleaseMismatchError(ConfigurationError):

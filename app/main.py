@@ -18,6 +18,8 @@ from app.api.limits import limits_of
 from app.dashboard.page import page_response
 from app.data.public_points import no_points, read_public_points
 from app.errors import ConclaveError, ContainedError
+from app.ledger.head_file import head_file_of
+from app.ledger.rollback import check_expected_head, check_no_ledger, keep_newest
 from app.ledger.server_lock import take_server_lock
 from app.ledger.store import open_ledger
 from app.noise.system import SystemNoise
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
+    from app.ledger.head_file import HeadFile
     from app.ledger.store import Ledger
     from app.noise.source import NoiseSource
     from app.service.published_classifier import PublishedClassifier
@@ -74,6 +77,7 @@ class Server:
         progress: shows how far the opening has come.
         warn: told, once, what an operator should know of a release that opens.
         observe: called around every step of a query; crash tests kill in it.
+        expect_head: a hash that must occur in the ledger's chain, noted elsewhere before.
         on_failure: called on the event loop when the release cannot open.
         slot: where the service is once it is open.
         failure: why the release could not open.
@@ -85,6 +89,7 @@ class Server:
     warn: Callable[[str], None] = _ignore
     observe: Observer = observe_nothing
     on_failure: Callable[[], None] = lambda: None
+    expect_head: str | None = None
     slot: ServiceSlot = field(default_factory=ServiceSlot)
     failure: ConclaveError | None = None
     _held: ExitStack = field(default_factory=ExitStack)
@@ -121,7 +126,7 @@ class Server:
             self.slot.drain()
             await _close(opening)
             draining.cancel()
-            self._held.close()
+            await asyncio.to_thread(self._held.close)
 
     async def _drain(self, opening: asyncio.Task[ConclaveService | None]) -> None:
         """Take no more queries as soon as the process is asked to end."""
@@ -155,8 +160,13 @@ class Server:
         with ExitStack() as held:
             held.callback(take_server_lock(self.settings.ledger_url).release)
             release = open_from_settings(
-                self.settings, noise=noise, progress=self.progress, warn=self.warn
+                self.settings,
+                noise=noise,
+                progress=self.progress,
+                warn=self.warn,
+                expect_head=self.expect_head,
             )
+            held.callback(release.ledger.close)
             constant = padding_seconds(self.settings, release.ensemble_size)
             answerer = QueryAnswerer(release, noise, self.observe, padding_seconds=constant)
             self._held.push(held.pop_all())
@@ -169,8 +179,16 @@ def open_from_settings(
     noise: NoiseSource,
     progress: Progress = no_progress,
     warn: Callable[[str], None] = _ignore,
+    expect_head: str | None = None,
 ) -> Release:
     """Open or continue the release that ``settings`` describe, without a server.
+
+    Args:
+        settings: the whole configuration.
+        noise: where every draw comes from.
+        progress: shows how far it has come.
+        warn: told what an operator should know.
+        expect_head: a hash that must occur in the ledger's chain.
 
     Raises:
         ConfigurationError: bad configuration or data, or another release's ledger.
@@ -179,7 +197,7 @@ def open_from_settings(
 
     """
     configuration = configure(settings)
-    with _opened_ledger(settings, noise) as ledger:
+    with _opened_ledger(settings, noise, warn, expect_head) as ledger:
         opened = ledger.read_state().release
         if opened is not None:
             check_configuration(configuration, opened)
@@ -223,7 +241,7 @@ def learn_from_settings(
     configuration = configure(settings)
     schema = configuration.schema
     public_values = no_points(schema) if public is None else read_public_points(public, schema)
-    with _opened_ledger(settings, noise) as ledger:
+    with _opened_ledger(settings, noise, tell) as ledger:
         check_learnable(configuration, ledger)
         published = learn(
             configuration,
@@ -269,7 +287,7 @@ def statistics_from_settings(
     schema = configuration.schema
     asked = parse_hypotheses(schema, raw)
     public_values = no_points(schema) if public is None else read_public_points(public, schema)
-    with _opened_ledger(settings, noise) as ledger:
+    with _opened_ledger(settings, noise, tell) as ledger:
         check_openable(configuration, ledger, has_points=public is not None)
         state = ledger.read_state()
         if state.statistics is None:
@@ -290,10 +308,19 @@ def statistics_from_settings(
 
 
 @contextmanager
-def _opened_ledger(settings: Settings, noise: NoiseSource) -> Iterator[Ledger]:
+def _opened_ledger(
+    settings: Settings,
+    noise: NoiseSource,
+    warn: Callable[[str], None],
+    expect_head: str | None = None,
+) -> Iterator[Ledger]:
     """Open the ledger to be written, and close it where what is done with it fails."""
+    head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
+    if head_file is not None:
+        check_no_ledger(settings.ledger_url, head_file)
     ledger = open_ledger(settings.ledger_url, create=True, noise=noise)
     try:
+        _require_newest(ledger, head_file, warn, expect_head)
         yield ledger
     except ConclaveError:
         ledger.close()
@@ -301,6 +328,20 @@ def _opened_ledger(settings: Settings, noise: NoiseSource) -> Iterator[Ledger]:
     except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
         ledger.close()
         raise ContainedError(CONTAINED) from None
+
+
+def _require_newest(
+    ledger: Ledger,
+    head_file: HeadFile | None,
+    warn: Callable[[str], None],
+    expect_head: str | None,
+) -> None:
+    """Refuse a ledger that is older than what was noted of it, and note it from now on."""
+    if expect_head is not None:
+        check_expected_head(ledger, expect_head)
+    if head_file is not None:
+        for line in keep_newest(ledger, head_file):
+            warn(line)
 
 
 async def _in_daemon_thread(function: Callable[[], ResultT]) -> ResultT:

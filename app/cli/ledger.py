@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from app.errors import ConfigurationError, VerificationError
+from app.errors import ConfigurationError, HeadFileError, VerificationError
 
 if TYPE_CHECKING:
+    from app.ledger.store import Ledger
     from app.settings import Settings
 
 Config = Annotated[
@@ -108,10 +109,25 @@ def retire(
         held.callback(take_server_lock(settings.ledger_url).release)
         ledger = open_ledger(settings.ledger_url, create=True)
         held.callback(ledger.close)
+        _note_head(settings, ledger)
         retired = copies.retire(ledger, moves=move, noise=SystemNoise())
     typer.echo(f"retired: sequence {retired.head.sequence}, head {retired.head.hash}")
     if retired.code is not None:
         typer.echo(f"code: {retired.code}")
+
+
+def _note_head(settings: Settings, ledger: Ledger) -> None:
+    """Note in the head file that the ledger ends; one that is behind may end as well."""
+    from app.ledger.head_file import head_file_of
+    from app.ledger.rollback import keep_newest
+
+    head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
+    if head_file is None:
+        return
+    try:
+        keep_newest(ledger, head_file)
+    except HeadFileError as error:
+        typer.echo(f"conclave: warning: {error}", err=True)
 
 
 def _confirm(name: str) -> None:

@@ -18,6 +18,14 @@ def serve(
         Path | None,
         typer.Option(help="Configuration file; without one, the embedded public demo."),
     ] = None,
+    expect_head: Annotated[
+        str | None,
+        typer.Option(
+            "--expect-head",
+            metavar="HASH",
+            help="A hash noted before, from GET /ledger/head; without it in the chain, refuse.",
+        ),
+    ] = None,
 ) -> None:
     """Serve a release: open it on first start, continue it afterwards."""
     import os
@@ -32,7 +40,7 @@ def serve(
     environment = dict(os.environ)
     settings = demo_settings(environment) if config is None else load_settings(config, environment)
     with OpeningProgress() as progress:
-        server = Server(settings, progress=progress, warn=_warn)
+        server = Server(settings, progress=progress, warn=_warn, expect_head=expect_head)
         application = server.application()
         listening = listen(settings.server.host, settings.server.port)
         # On stdout: a start that is refused says one line on stderr, and why.

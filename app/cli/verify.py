@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.errors import HeadFileError, VerificationError
+
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from app.ledger.store import Ledger
     from app.ledger.verify import VerificationReport
+    from app.settings import Settings
 
 
 def register(application: typer.Typer) -> None:
@@ -42,11 +46,35 @@ def verify(
     from app.settings import load_settings
 
     settings = load_settings(config, os.environ)
-    ledger = open_ledger(settings.ledger.url.get_secret_value(), create=False)
+    ledger = open_ledger(settings.ledger_url, create=False)
     try:
-        typer.echo(_line(ledger_verify.verify(ledger, expect_head)))
+        report = ledger_verify.verify(ledger, expect_head)
+        _compare_with_head_file(settings, ledger)
     finally:
         ledger.close()
+    typer.echo(_line(report))
+
+
+def _compare_with_head_file(settings: Settings, ledger: Ledger) -> None:
+    """Raise what the head file says against a ledger that is sound by itself.
+
+    Raises:
+        VerificationError: entries that were noted are missing or others, or the file
+            is no head file; not where none was kept yet.
+
+    """
+    from app.ledger.head_file import head_file_of
+    from app.ledger.rollback import check_head_file
+
+    head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
+    if head_file is None:
+        return
+    try:
+        behind = check_head_file(ledger, head_file).behind
+    except HeadFileError as error:
+        raise VerificationError(str(error)) from None
+    for line in behind:
+        typer.echo(f"conclave: warning: {line}", err=True)
 
 
 def _line(report: VerificationReport) -> str:

@@ -109,6 +109,11 @@ def _filled(value: object) -> object:
     return value
 
 
+def _path_or_false(value: object) -> object:
+    """Accept a path that is not empty, or ``false``."""
+    return value if value is False else _filled(value)
+
+
 def _auto_or_count(value: object) -> object:
     """Accept ``auto`` or a whole number of at least one."""
     is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
@@ -128,6 +133,9 @@ Address = Annotated[SecretStr, BeforeValidator(_filled)]
 
 FilePath = Annotated[Path, BeforeValidator(_filled)]
 """A path that is not empty."""
+
+OptionalFile = Annotated[Literal[False] | Path, BeforeValidator(_path_or_false)]
+"""A path that is not empty, or ``false`` for none."""
 
 Whole = Annotated[int, Strict()]
 """A whole number: no boolean, no 1.0, no string."""

@@ -25,7 +25,12 @@ PREFIX = "CONCLAVE_"
 DELIMITER = "__"
 FILE_BYTES_MAX = 16 * 2**20
 SECTION_LIKENESS = 0.75
-PATH_KEYS = (("data", "source"), ("ledger", "url"), ("server", "keys_file"))
+PATH_KEYS = (
+    ("data", "source"),
+    ("ledger", "url"),
+    ("ledger", "head_file"),
+    ("server", "keys_file"),
+)
 SQLITE_FILE = re.compile(r"^(sqlite(?:\+\w+)?:///)([^?]+)(.*)$", re.DOTALL)
 
 

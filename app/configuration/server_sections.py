@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.configuration.fields import Address, FilePath, Text, Unit, Whole
+from app.configuration.fields import Address, FilePath, OptionalFile, Text, Unit, Whole
 from app.configuration.section import Section
 
 
@@ -17,6 +17,13 @@ class LedgerSettings(Section):
         Address,
         Field(description="SQLAlchemy URL; unset, conclave.db beside the configuration."),
     ]
+    head_file: Annotated[
+        OptionalFile | None,
+        Field(
+            description="File that notes the newest entry outside the database, best on another "
+            "disk; unset, the database's path with .head after it; false keeps none."
+        ),
+    ] = None
 
 
 class ServerSettings(Section):

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from app.ledger.head_keeper import HeadKeeper
     from app.noise.source import NoiseSource
 
 __all__ = ["RELEASE_SECRET", "Ledger", "RecordedAnswer", "Transaction", "open_ledger"]
@@ -73,6 +74,7 @@ class Ledger:
         self._release_number = release_number
         self._writing = Lock()
         self._known = EMPTY
+        self._keeper: HeadKeeper | None = None
         self.digests: Final = Digests(database.secret)
 
     @property
@@ -80,8 +82,20 @@ class Ledger:
         """The release's number in its database, counted from 1; every key begins with it."""
         return self._release_number
 
+    def keep_head(self, keeper: HeadKeeper) -> None:
+        """Tell a keeper of every commit from now on; it ends with the ledger."""
+        self._keeper = keeper
+        keeper.committed(self.read_state())
+
+    @property
+    def noted_sequence(self) -> int | None:
+        """Number of the entry that the head file notes; None where none is kept."""
+        return None if self._keeper is None else self._keeper.noted_sequence
+
     def close(self) -> None:
-        """Close every connection."""
+        """Note the head, and close every connection."""
+        if self._keeper is not None:
+            self._keeper.close()
         self._database.close()
 
     # -- reading ---------------------------------------------------------------
@@ -199,6 +213,8 @@ class Ledger:
             finally:
                 _release(connection)
             self._known = transaction.state
+            if self._keeper is not None:
+                self._keeper.committed(transaction.state)
 
     def _read_answers(self, after: int) -> list[RecordedAnswer]:
         with self.snapshot() as connection, database_errors():

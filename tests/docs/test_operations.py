@@ -18,6 +18,7 @@ from tests.http.end_to_end.serving import Served
 from tests.http.end_to_end.small_release import SmallRelease, agreed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 PAGE = ROOT / "docs" / "operations.md"
@@ -70,7 +71,7 @@ class Operator:
         words = shlex.split(command)
         assert words[0] == "conclave"
         if words[1] == "serve":
-            self._serve(words[-1])
+            self._serve(words[-1], words[2:-2])
             return
         self._capsys.readouterr()
         assert cli.run(words[1:]) == 0, self._capsys.readouterr()
@@ -83,10 +84,10 @@ class Operator:
                 reply = served.query(agreed(number))
                 self.given.append({"status": reply.status_code, **reply.json()})
 
-    def _serve(self, config: str) -> None:
+    def _serve(self, config: str, options: Sequence[str]) -> None:
         """Start a server as the page says, ask what is recorded and what is not, and end it."""
         path = self.release.folder / config
-        with serving(path) as server:
+        with serving(path, script=("-m", "app", "serve", *options)) as server:
             for number in (1, 2):
                 body = {"features": agreed(number)}
                 reply = httpx.post(f"{server.address}/query", json=body, timeout=60)
@@ -140,6 +141,16 @@ def test_a_release_is_retired_as_the_page_says(operator: Operator) -> None:
     assert refused["status"] == 410
 
 
+def test_a_noted_head_is_checked_as_the_page_says(operator: Operator) -> None:
+    """A ledger that has the head verifies and goes on."""
+    with Served(operator.release.settings()) as served:
+        operator.said.append("head " + served.get("/ledger/head").json()["hash"])
+    for command in commands("The head, and who watches it"):
+        operator.follow(command)
+    assert operator.said[-1].startswith("verified: ")
+    assert [given["status"] for given in operator.given] == [200, 200]
+
+
 def test_every_command_of_the_page_is_run() -> None:
     """No section but those above has commands of these, so that none goes unrun."""
     run = {
@@ -147,5 +158,6 @@ def test_every_command_of_the_page_is_run() -> None:
         "Restoring",
         "Moving a release to another machine",
         "Retiring a release",
+        "The head, and who watches it",
     }
     assert {section for section in SECTIONS if commands(section)} == run

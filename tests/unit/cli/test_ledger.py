@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -175,3 +176,29 @@ def test_bad_usage_is_one_line(
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert key in said
+
+
+@pytest.mark.usefixtures("head")
+def test_a_retirement_is_noted_outside_the_ledger() -> None:
+    """A copy made by hand before it is behind the head file, although nothing was answered."""
+    here = Path("here")
+    body = (here / "life.db").read_bytes()
+    assert run(["ledger", "retire", "--config", "here/conclave.toml"]) == 0
+    (noted,) = json.loads((here / "life.db.head").read_text(encoding="utf-8"))["releases"]
+    assert (noted["sequence"], noted["hash"]) == (10, state_of("here").head.hash)
+    (here / "life.db").write_bytes(body)
+    assert run(["verify", "--config", "here/conclave.toml"]) == 1
+
+
+@pytest.mark.usefixtures("head")
+def test_a_ledger_that_is_behind_may_be_retired(capsys: pytest.CaptureFixture[str]) -> None:
+    """An older copy that was brought back is ended with a warning, and its file is left alone."""
+    here = Path("here")
+    older = (here / "life.db").read_bytes()
+    assert run(["ledger", "retire", "--config", "here/conclave.toml"]) == 0
+    noted = (here / "life.db.head").read_bytes()
+    (here / "life.db").write_bytes(older)
+    capsys.readouterr()
+    assert run(["ledger", "retire", "--move", "--config", "here/conclave.toml"]) == 0
+    assert "conclave: warning: ledger.head_file: " in capsys.readouterr().err
+    assert (here / "life.db.head").read_bytes() == noted
