@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -12,6 +14,7 @@ import structlog
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
+STDERR: Final = 2
 FIELDS_ALLOWED: Final = frozenset(
     {
         "timestamp",
@@ -51,9 +54,31 @@ def configure_logs(*, level: int = logging.INFO) -> None:
             _allow_fields,
             structlog.processors.JSONRenderer(sort_keys=True),
         ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: _LineLogger(),
         cache_logger_on_first_use=True,
     )
+
+
+class _LineLogger:
+    """Writes one line an event to stderr; a line that cannot be written is lost, and no more.
+
+    A full disk under the log, or a pipe that nobody reads any more, must not
+    stop a release: an answer is told of after its commit, by whoever gave it.
+    """
+
+    def write(self, line: str) -> None:
+        """Write a line whole, or give it up."""
+        with _WRITING, suppress(OSError, ValueError):
+            if sys.stderr is not sys.__stderr__:
+                sys.stderr.write(f"{line}\n")
+                return
+            # Past the stream's buffer, which would fail again with every later line.
+            os.write(STDERR, f"{line}\n".encode())
+
+    debug = info = warning = error = critical = write
+
+
+_WRITING: Final = threading.Lock()
 
 
 class _LibraryLog(logging.Handler):

@@ -33,7 +33,7 @@ from tests.crash.killing import marks_of, start_to_kill_at
 from tests.crash.killing_server import NOWHERE
 from tests.crash.load import Allowance, Crowd
 from tests.crash.marks import POINTS
-from tests.crash.testimony import Question, Testimony
+from tests.crash.witnessed import Question, Witnessed
 from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.small_release import SmallRelease
 
@@ -125,7 +125,7 @@ class Campaign:
         kills: how its lives end, but for the last ones.
         seed: of what its clients ask.
         counts: where its servers died.
-        plant: a fault that its servers have.
+        plant: faults that its servers have.
 
     """
 
@@ -134,13 +134,13 @@ class Campaign:
     kills: list[Kill]
     seed: int
     counts: Counts
-    plant: str = ""
+    plant: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Write the release, and ask one vector that everybody knows."""
-        self.testimony = Testimony()
-        self.crowd = Crowd(self.testimony, self.seed)
-        self.testimony.ask(self.crowd.new_vector(is_split=False), with_key=True)
+        self.witnessed = Witnessed()
+        self.crowd = Crowd(self.witnessed, self.seed)
+        self.witnessed.ask(self.crowd.new_vector(is_split=False), with_key=True)
         self.state: LedgerState | None = None
 
     @cached_property
@@ -209,10 +209,10 @@ class Campaign:
 
     def _wait_for(self, kill: Kill, process: ServerProcess) -> None:
         """Wait for the first reply, or for the first refusal by a limit, and a while more."""
-        testimony = self.testimony
-        heard, refused = testimony.heard, testimony.refused.total()
+        witnessed = self.witnessed
+        heard, refused = witnessed.heard, witnessed.refused.total()
         deadline = time.monotonic() + WAIT_SECONDS_MAX
-        while testimony.heard == heard or (kill.unlimited and testimony.refused.total() == refused):
+        while witnessed.heard == heard or (kill.unlimited and witnessed.refused.total() == refused):
             assert process.is_running(), process.errors()
             assert time.monotonic() < deadline, f"the limit was not met: {kill}"
             time.sleep(0.001)
@@ -229,12 +229,12 @@ class Campaign:
         """Ask again what was answered, which must be replayed, and what a kill left unanswered."""
         is_over = self.state is not None and self.state.has_last_answer
         switches = is_over and self.limit == "queries"
-        questions = self.testimony.answered_questions(with_key_only=switches)
+        questions = self.witnessed.answered_questions(with_key_only=switches)
         replies = self.crowd.repeat(address, questions)
         for question, reply in zip(questions, replies, strict=True):
-            seen = self.testimony.seen[question.vector]._asdict()
+            seen = self.witnessed.seen[question.vector]._asdict()
             assert reply == seen | {"phase": "ensemble", "replayed": True}
-        self.crowd.repeat(address, sorted(self.testimony.unanswered, key=str))
+        self.crowd.repeat(address, sorted(self.witnessed.unanswered, key=str))
 
     def _count(self, kill: Kill) -> None:
         marks = marks_of(self.release)
@@ -251,7 +251,7 @@ class Campaign:
             self.counts.at_random[standing[0].value, standing[1].value] += 1
 
     def _check(self) -> None:
-        before, self.state = self.state, self.testimony.check(self.release)
+        before, self.state = self.state, self.witnessed.check(self.release)
         if before is not None:
             assert before.answered <= self.state.answered
             assert before.head.sequence <= self.state.head.sequence
@@ -269,7 +269,7 @@ class Campaign:
         if self.limit == "cutoff":
             assert reply["status"] == HTTPStatus.GONE
             assert self.state.unstable == self.limit_count
-            assert self.state.answered == len(self.testimony.seen)
+            assert self.state.answered == len(self.witnessed.seen)
         else:
             assert (reply["phase"], reply["query_id"]) == ("classifier", None)
             assert self.state.answered == self.limit_count

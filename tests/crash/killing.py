@@ -26,7 +26,9 @@ def marks_of(release: SmallRelease) -> Marks:
     return Marks(release.folder / "marks")
 
 
-def start_to_kill_at(release: SmallRelease, point: str, *, plant: str = "") -> ServerProcess:
+def start_to_kill_at(
+    release: SmallRelease, point: str, *, plant: Sequence[str] = ()
+) -> ServerProcess:
     """Start a server that dies at ``point``; its steps count once ``arm`` was called."""
     marks_of(release).clear()
     return ForkedServer(release.config, at=point, marks=release.folder / "marks", plant=plant)

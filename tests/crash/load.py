@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from app.data.vectors import Vector
-    from tests.crash.testimony import Question, Reply, Testimony
+    from tests.crash.witnessed import Question, Reply, Witnessed
 
 CLIENT_COUNT = 64
 # Every eighth client sends streams; the others, one query at a time.
@@ -65,12 +65,12 @@ class Crowd:
     """The clients of one release, who remember everything over every life of its server.
 
     Attributes:
-        testimony: what they asked and saw.
+        witnessed: what they asked and saw.
         seed: of what they choose to ask.
 
     """
 
-    testimony: Testimony
+    witnessed: Witnessed
     seed: int
     _numbers: Iterator[int] = field(default_factory=count)
     _lives: Iterator[int] = field(default_factory=count)
@@ -96,7 +96,7 @@ class Crowd:
             connection.request("POST", "/query/stream", _lines(questions), NDJSON)
             replies = [json.loads(line) for line in connection.getresponse().read().splitlines()]
         for question, reply in zip(questions, replies, strict=True):
-            self.testimony.hear(question, reply)
+            self.witnessed.hear(question, reply)
         return replies
 
     def watch_budget(self, address: str) -> None:
@@ -105,7 +105,7 @@ class Crowd:
             connection.request("GET", "/budget/events")
             for line in connection.getresponse():
                 if line.startswith(b"data: ") and line.endswith(b"\n"):
-                    self.testimony.hear_head(json.loads(line[6:])["ledger"])
+                    self.witnessed.hear_head(json.loads(line[6:])["ledger"])
 
     def new_vector(self, *, is_split: bool) -> Vector:
         """Return a vector that nobody asked before."""
@@ -135,7 +135,7 @@ class _Client:
         body = json.dumps({"features": question.vector})
         self.connection.request("POST", "/query", body, headers)
         reply = self.connection.getresponse().read()
-        self.crowd.testimony.hear(question, json.loads(reply))
+        self.crowd.witnessed.hear(question, json.loads(reply))
 
     def _stream(self) -> None:
         """Hear every line that came whole, whatever becomes of the rest."""
@@ -147,20 +147,20 @@ class _Client:
             line = response.readline()
             if not line.endswith(b"\n"):
                 raise HTTPException
-            self.crowd.testimony.hear(question, json.loads(line))
+            self.crowd.witnessed.hear(question, json.loads(line))
         response.read()
 
     def _question(self) -> Question:
-        testimony, generator = self.crowd.testimony, self.generator
+        witnessed, generator = self.crowd.witnessed, self.generator
         chance = generator.random()
         if chance < NEW_BELOW:
             is_split = self.allowance.take(wants_split=generator.random() < SPLIT_SHARE)
             if is_split is not None:
                 vector = self.crowd.new_vector(is_split=is_split)
-                return testimony.ask(vector, with_key=bool(generator.integers(2)))
-        known = testimony.draw(generator, recent=chance < RECENT_BELOW)
+                return witnessed.ask(vector, with_key=bool(generator.integers(2)))
+        known = witnessed.draw(generator, recent=chance < RECENT_BELOW)
         if RECENT_BELOW <= chance < REKEYED_BELOW:
-            return testimony.ask(known.vector, with_key=True)
+            return witnessed.ask(known.vector, with_key=True)
         return known
 
 

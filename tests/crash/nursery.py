@@ -8,7 +8,7 @@ connections, and is there in a tenth of a second.  Run by the crash tests::
 
 It reads one JSON order a line, and answers each by one line::
 
-    {"serve": CONFIG, "at": POINT, "marks": FILE, "log": FILE, "plant": FAULT}
+    {"serve": CONFIG, "at": POINT, "marks": FILE, "log": FILE, "plant": FAULTS}
         -> its process number
     {"ended": PROCESS}
         -> its exit code, or null
@@ -24,6 +24,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -37,7 +38,7 @@ from tests.http.end_to_end.server_process import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 POLL_SECONDS = 0.005
 
@@ -85,20 +86,20 @@ def nursery() -> Nursery:
 class _Forked:
     """A forked server, with as much of a ``Popen`` as a test of servers uses."""
 
-    def __init__(self, process: int) -> None:
-        self._process = process
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
         self._code: int | None = None
 
     def poll(self) -> int | None:
         """Return the exit code, negative for a signal; None while it runs."""
         if self._code is None:
-            self._code = nursery().order({"ended": self._process})
+            self._code = nursery().order({"ended": self.pid})
         return self._code
 
     def send_signal(self, wish: int) -> None:
         """Send a signal to a process that runs; its parent alone can let go of its number."""
         if self.poll() is None:
-            os.kill(self._process, wish)
+            os.kill(self.pid, wish)
 
     def wait(self, timeout: float = START_SECONDS_MAX) -> int:
         """Wait for the end, and return the exit code."""
@@ -112,12 +113,12 @@ class _Forked:
 class ForkedServer(ServerProcess):
     """A server out of the nursery, which dies at a point of ``tests.crash.killing_server``."""
 
-    def __init__(self, config: Path, *, at: str, marks: Path, plant: str = "") -> None:
-        """Fork it, with a fault of ``tests.crash.planted``; its stderr goes beside ``config``."""
+    def __init__(self, config: Path, *, at: str, marks: Path, plant: Sequence[str] = ()) -> None:
+        """Fork it, with faults of ``tests.crash.planted``; its stderr goes beside ``config``."""
         self.log = config.with_name("stderr.log")
         self.log.write_bytes(b"")
         files = {"serve": str(config), "marks": str(marks), "log": str(self.log)}
-        self._process = _Forked(nursery().order(files | {"at": at, "plant": plant}))
+        self._process = _Forked(nursery().order({**files, "at": at, "plant": list(plant)}))
         self.address = ""
 
 
@@ -141,18 +142,23 @@ def main() -> None:
             os.kill(child, signal.SIGKILL)
 
 
-def _fork(order: dict[str, str]) -> int:
+def _fork(order: dict[str, Any]) -> int:
     """Fork a server, and return its process number."""
     child = os.fork()
     if child:
         return child
+    code: object = 70
     try:
         _serve(order)
-    finally:
-        os._exit(70)
+    except SystemExit as ended:
+        code = ended.code
+    except BaseException:  # noqa: BLE001 -- it may not return into the nursery
+        traceback.print_exc()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else 0)
 
 
-def _serve(order: dict[str, str]) -> None:
+def _serve(order: dict[str, Any]) -> None:
     """Serve in the forked process, with files of its own."""
     from tests.crash.killing_server import Killer, serve
     from tests.crash.marks import Marks
@@ -163,8 +169,9 @@ def _serve(order: dict[str, str]) -> None:
     os.dup2(nothing, 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    plant(order["plant"])
-    serve(Path(order["serve"]), Killer(order["at"].split(":"), Marks(Path(order["marks"]))))
+    config, marks = Path(order["serve"]), Marks(Path(order["marks"]))
+    plant(order["plant"], marks, config.parent)
+    serve(config, Killer(order["at"].split(":"), marks))
 
 
 def _ended(process: int) -> int | None:

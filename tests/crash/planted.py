@@ -1,28 +1,71 @@
-"""Faults that the campaign of kills must find, planted in a server before it starts."""
+"""Faults that are planted in a server of the nursery before it starts, by their names.
+
+``early replies`` is what the campaign of kills must find; the others are what a disk
+or a log does to a server, and a record of what it draws meanwhile.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import resource
+import sqlite3
 import time
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
+
+from app.ledger import opening, sqlite
 from app.service.answer_query import QueryAnswerer
+from app.service.batch import Batch
 from app.service.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from sqlalchemy import Connection, Engine
 
     from app.ledger.store import Transaction
-    from app.service.batch import Batch
+    from app.service.batch import Fresh, Ticket
+    from tests.crash.marks import Marks
 
 EARLY_REPLIES = "early replies"
-# Long enough that the reply is on its way before the commit begins.
+DATABASE_FAULTS = "database faults"
+FAULT_AT_START = "a fault from the start"
+FULL_LOG = "full log"
+DRAWS = "draws"
+FILE_BYTES = "file bytes"
+
+# Faults of the database, by the number in the marks.
+NONE, FULL, READ_ONLY, FAILED_COMMIT, LOST_COMMIT = range(5)
+PAGES_MAX = 2**30
+# A locked database is refused after this long, not after three seconds.
+BUSY_SECONDS = 0.2
+# Long enough that a reply is on its way before the commit begins.
 REPLY_SECONDS = 0.1
 
 
-def plant(fault: str) -> None:
-    """Plant a fault by its name; none for an empty one."""
-    if fault == EARLY_REPLIES:
-        _reply_before_commit()
+def plant(faults: Sequence[str], marks: Marks, folder: Path) -> None:
+    """Plant faults by their names; ``folder`` is where a record of draws goes."""
+    planting: dict[str, Callable[[int], None]] = {
+        EARLY_REPLIES: lambda _: _reply_before_commit(),
+        DATABASE_FAULTS: lambda _: _let_the_database_fail(marks),
+        FAULT_AT_START: lambda number: _fail_from_the_start(marks, number),
+        FULL_LOG: lambda _: _fill_the_log(),
+        DRAWS: lambda _: _record_draws(folder / DRAWS),
+        FILE_BYTES: _limit_files,
+    }
+    for fault in faults:
+        name, _, number = fault.partition(":")
+        planting[name](int(number or 0))
+
+
+def draws(folder: Path) -> list[tuple[bytes, int | None, bool]]:
+    """Return every draw of a server: digest of the vector, label and stable flag."""
+    lines = (folder / DRAWS).read_text(encoding="utf-8").splitlines()
+    return [(bytes.fromhex(digest), *rest) for digest, *rest in map(json.loads, lines)]
 
 
 def _reply_before_commit() -> None:
@@ -43,3 +86,75 @@ def _reply_before_commit() -> None:
 
     Writer._take_in = take_in_and_remember  # type: ignore[method-assign]  # the fault
     QueryAnswerer._append = reply_and_append  # type: ignore[method-assign]  # as above
+
+
+def _let_the_database_fail(marks: Marks) -> None:
+    """Let the connection that writes fail as the marks say, transaction by transaction.
+
+    A full disk is SQLite's own error at a page beyond the last one, and a file that
+    may not be written its own refusal: both are what the system's errors become.
+    """
+    sqlite.BUSY_TIMEOUT_SECONDS = BUSY_SECONDS  # type: ignore[misc]  # a constant elsewhere
+    writing_engine = sqlite.writing_engine
+
+    def before(connection: Connection, cursor: sqlite3.Cursor, statement: str, *_: object) -> None:
+        del connection
+        if statement == "BEGIN IMMEDIATE":
+            cursor.execute(f"PRAGMA max_page_count={1 if marks.fault == FULL else PAGES_MAX}")
+            cursor.execute(f"PRAGMA query_only={int(marks.fault == READ_ONLY)}")
+        if statement == "COMMIT" and marks.fault == FAILED_COMMIT:
+            raise OperationalError(statement, {}, sqlite3.OperationalError("disk I/O error"))
+
+    def after(connection: Connection, cursor: sqlite3.Cursor, statement: str, *_: object) -> None:
+        del connection, cursor
+        if statement == "COMMIT" and marks.fault == LOST_COMMIT:
+            raise OperationalError(statement, {}, sqlite3.OperationalError("disk I/O error"))
+
+    def failing_engine(path: Path) -> Engine:
+        engine = writing_engine(path)
+        event.listen(engine, "before_cursor_execute", before)
+        event.listen(engine, "after_cursor_execute", after)
+        return engine
+
+    opening.writing_engine = failing_engine  # type: ignore[attr-defined]  # the fault
+
+
+def _fail_from_the_start(marks: Marks, fault: int) -> None:
+    """Have a fault of the database from the moment on that the release is open."""
+    start = Writer.start
+
+    def failing_start(self: Writer) -> None:
+        marks.fault = fault
+        start(self)
+
+    Writer.start = failing_start  # type: ignore[method-assign]  # the fault
+
+
+def _fill_the_log() -> None:
+    """Put the log on a full disk once the release is open."""
+    start = Writer.start
+
+    def full_start(self: Writer) -> None:
+        os.dup2(os.open("/dev/full", os.O_WRONLY), 2)
+        start(self)
+
+    Writer.start = full_start  # type: ignore[method-assign]  # the fault
+
+
+def _record_draws(path: Path) -> None:
+    """Write down every answer that is drawn, whatever becomes of it."""
+    answer = Batch._answer
+
+    def recorded_answer(self: Batch, ticket: Ticket) -> Fresh:
+        fresh = answer(self, ticket)
+        drawn = (ticket.vector_digest.hex(), fresh.recorded.label, fresh.recorded.stable)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(drawn) + "\n")
+        return fresh
+
+    Batch._answer = recorded_answer  # type: ignore[method-assign]  # a witness
+
+
+def _limit_files(size: int) -> None:
+    """Let the system refuse to write any file beyond a size."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))

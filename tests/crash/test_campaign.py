@@ -42,6 +42,6 @@ def test_no_kill_loses_an_answer_or_passes_a_limit(
 def test_an_answer_given_before_its_commit_is_found_out(tmp_path: Path) -> None:
     """A planted server that replies before it commits fails the very check that follows a kill."""
     kills = [Kill("commit:before:3")]
-    planted = Campaign(tmp_path, "cutoff", kills, SEED, Counts(), plant=EARLY_REPLIES)
+    planted = Campaign(tmp_path, "cutoff", kills, SEED, Counts(), plant=(EARLY_REPLIES,))
     with pytest.raises(AssertionError, match="recorded"):
         planted.run()

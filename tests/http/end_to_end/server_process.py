@@ -26,6 +26,10 @@ POLL_SECONDS = 0.02
 class RunningProcess(Protocol):
     """As much of a ``Popen`` as is used here."""
 
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
     def poll(self) -> int | None:
         """Return the exit code, or None while it runs."""
 
@@ -79,6 +83,11 @@ class ServerProcess:
         self.wait_until_alive()
         self._poll(lambda: self._probe("/readyz"))
         return self
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
 
     def errors(self) -> str:
         """Return what the process has written so far."""

@@ -56,3 +56,24 @@ def test_a_log_line_holds_no_text_of_a_library() -> None:
         {"event": "exception_ignored", "level": "error", "error": "ValueError"},
         {"event": "exception_ignored", "level": "error", "error": "ValueError"},
     ]
+
+
+def test_a_log_on_a_full_disk_stops_nothing() -> None:
+    """A line that cannot be written is lost; who told it goes on, and later lines come."""
+    script = """
+import os
+import structlog
+from app.cli.logs import configure_logs
+
+configure_logs()
+log = structlog.get_logger("conclave.service")
+kept = os.dup(2)
+os.dup2(os.open("/dev/full", os.O_WRONLY), 2)
+log.error("lost")
+os.dup2(kept, 2)
+log.info("told")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert [json.loads(line)["event"] for line in ended.stderr.splitlines()] == ["told"]

@@ -48,7 +48,7 @@ class Answer(NamedTuple):
 
 
 @dataclass
-class Testimony:
+class Witnessed:
     """Everything asked and seen; a contradiction is kept, and told by ``check``.
 
     Attributes:
