@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -30,11 +31,20 @@ log = structlog.get_logger("conclave.api")
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """What every handler may use; ``observe`` is called on both sides of VALIDATE."""
+    """What every handler may use.
+
+    Attributes:
+        slot: where the service is, once it is open.
+        limits: the maxima of the HTTP layer.
+        observe: called on both sides of VALIDATE.
+        refusals: requests and lines that were refused, by slug.
+
+    """
 
     slot: ServiceSlot
     limits: Limits
     observe: Observer = observe_nothing
+    refusals: Counter[str] = field(default_factory=Counter)
 
 
 Handler = Callable[[Api, Request], Awaitable["ASGIApp"]]
@@ -93,9 +103,10 @@ class Endpoint:
 
 
 def note_refusal(api: Api, path: str, error: Exception, *, count: int = 1) -> None:
-    """Log ``count`` equal refusals by class only; an integrity error ends the service."""
+    """Count and log equal refusals by class only; an integrity error ends the service."""
     if isinstance(error, IntegrityError):
         api.slot.stop(error)
+    api.refusals[slug_of(error)] += count
     log.info(
         "request_refused",
         path=path,

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 VERSION: Final = "1.0.0"
 EVENT_STREAM: Final = "text/event-stream"
+TEXT: Final = "text/plain"
 BODY_REFUSALS: Final = (
     MalformedBodyError(query_body.SHAPE),
     InvalidParameterError(query_body.KEY_SHAPE),
@@ -175,6 +176,7 @@ OPERATIONS: Final = {
         refusals=STATISTICS_REFUSALS,
     ),
     "/schema": Operation("The public schema that queries follow", "Schema"),
+    "/metrics": Operation("The public quantities of the budget, for Prometheus", "Metrics", TEXT),
     "/healthz": Operation("Whether the process answers", "Status"),
     "/readyz": Operation("Whether the release is open, in whatever phase", "Status"),
 }

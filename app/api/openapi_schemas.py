@@ -356,6 +356,17 @@ STATISTICS_TABLE: Final[JsonSchema] = {
     "type": "object",
     "examples": [{"format": "conclave-statistics", "version": 1}],
 }
+METRICS: Final[JsonSchema] = {
+    "description": "Prometheus' text format; docs/metrics.md lists every metric",
+    "type": "string",
+    "examples": [
+        """\
+# HELP conclave_ledger_sequence Number of the newest entry of the ledger
+# TYPE conclave_ledger_sequence gauge
+conclave_ledger_sequence 412.0
+"""
+    ],
+}
 COMPONENTS: Final[dict[str, JsonSchema]] = {
     "Query": QUERY,
     "QueryLine": QUERY_LINE,
@@ -369,6 +380,7 @@ COMPONENTS: Final[dict[str, JsonSchema]] = {
     "StatisticsQuestion": STATISTICS_QUESTION,
     "StatisticsAnswer": STATISTICS_ANSWER,
     "StatisticsTable": STATISTICS_TABLE,
+    "Metrics": METRICS,
     "Schema": SCHEMA,
     "Status": STATUS,
 }

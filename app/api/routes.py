@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from app.api import reads
 from app.api.events import open_events
 from app.api.key_ring import Role
+from app.api.metrics import metrics
 from app.api.query import answer_query
 from app.api.statistics import ask_statistics, statistics_table
 from app.api.stream import open_stream
@@ -38,6 +39,7 @@ ROUTES: Final = (
     RouteEntry("POST", "/statistics", Role.QUERY, ask_statistics),
     RouteEntry("GET", "/statistics/table", Role.QUERY, statistics_table),
     RouteEntry("GET", "/schema", Role.QUERY, reads.schema),
+    RouteEntry("GET", "/metrics", Role.READ, metrics),
     RouteEntry("GET", "/healthz", None, reads.alive),
     RouteEntry("GET", "/readyz", None, reads.ready),
 )

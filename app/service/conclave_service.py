@@ -230,6 +230,10 @@ class ConclaveService:
         head = self._release.state.head
         return {"sequence": head.sequence, "hash": head.hash}
 
+    def noted_sequence(self) -> int | None:
+        """Return the number of the entry that the head file notes; None where none is kept."""
+        return self._release.ledger.noted_sequence
+
     async def ledger_entries(self, *, after: int, limit: int) -> list[dict[str, object]]:
         """Return the public part of up to ``limit`` entries after sequence ``after``."""
         return await asyncio.to_thread(self._release.ledger.public_entries, after, limit)

@@ -131,6 +131,10 @@ class AnsweringService(Protocol):
         """Return the newest entry's ``sequence`` and ``hash``."""
         ...
 
+    def noted_sequence(self) -> int | None:
+        """Return the number of the entry that the head file notes; None where none is kept."""
+        ...
+
     async def classifier(self) -> bytes:
         """Return the published classifier as canonical JSON.
 

@@ -178,8 +178,8 @@ def _problems(scene: Scene) -> bytes:
 
 
 def _unserved(scene: Scene) -> bytes:
-    """Return what is said where other servers have metrics, traces, docs and dumps."""
-    paths = ("/metrics", "/trace", "/docs", "/redoc", "/debug", "/favicon.ico", "/conclave.db")
+    """Return what is said where other servers have traces, docs and dumps."""
+    paths = ("/trace", "/docs", "/redoc", "/debug", "/favicon.ico", "/conclave.db")
     return b"".join(scene.send("GET", path) for path in paths)
 
 
@@ -260,6 +260,7 @@ SURFACES: Final = (
     ),
     Surface("/statistics", ("POST /statistics",), _statistics),
     _read("/statistics/table"),
+    _read("/metrics"),
     _read("/schema"),
     _read("/openapi.json"),
     _read("/"),

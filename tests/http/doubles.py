@@ -144,8 +144,26 @@ class MemoryService:
         )
 
     def budget(self) -> dict[str, object]:
-        """Return what changes with every answer."""
-        return {"phase": "ensemble", "queries": {"answered": len(self.answers), "limit": None}}
+        """Return what changes with every answer, in the members of a real budget."""
+        answered = len(self.answers)
+        return {
+            "release": {"name": self.release_name},
+            "phase": "ensemble",
+            "student": False,
+            "switching": False,
+            "epsilon": 1.0,
+            "delta": 1e-6,
+            "charged": [{"mechanism": "answers", "epsilon": 0.6, "delta": 1e-6}],
+            "reserved": [],
+            "queries": {"answered": answered, "limit": None, "left": None},
+            "unstable": {"count": 0, "cutoff": 5, "left": 5},
+            "ensemble": {"size": 100},
+            "ledger": {"sequence": answered, "head": HEAD},
+        }
+
+    def noted_sequence(self) -> int | None:
+        """Return the entry that a head file notes, one behind."""
+        return max(0, len(self.answers) - 1)
 
     async def ledger_entries(self, *, after: int, limit: int) -> list[dict[str, object]]:
         """Return one entry an answer."""

@@ -77,6 +77,7 @@ def test_the_roles_are_those_of_the_contract() -> None:
         "/statistics": Role.QUERY,
         "/statistics/table": Role.QUERY,
         "/schema": Role.QUERY,
+        "/metrics": Role.READ,
         "/healthz": None,
         "/readyz": None,
     }

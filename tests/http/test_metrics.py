@@ -1,0 +1,171 @@
+"""``GET /metrics``: what is public, under the documented names, and nothing of the process."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from app.api.metrics import METRICS, PHASES, SLUGS
+from tests.http.doubles import HEAD, Http
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import pytest
+
+
+def samples(text: str) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return the value of every sample, by name and label values, as Prometheus reads them."""
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            values = found.setdefault(sample.name, {})
+            assert tuple(sample.labels.values()) not in values
+            values[tuple(sample.labels.values())] = sample.value
+    return found
+
+
+def budget_of(found: Mapping[str, Mapping[tuple[str, ...], float]]) -> dict[str, Any]:
+    """Return the body of ``GET /budget``, put together again from the samples alone."""
+
+    def one(name: str) -> float | None:
+        return found.get(name, {}).get(())
+
+    def shares(name: str) -> list[dict[str, object]]:
+        deltas = found.get(f"conclave_delta_{name}", {})
+        return [
+            {"mechanism": key[0], "epsilon": value, "delta": deltas[key]}
+            for key, value in found.get(f"conclave_epsilon_{name}", {}).items()
+        ]
+
+    def counter(names: tuple[str, str], members: tuple[str, str]) -> dict[str, float | None]:
+        count, limit = one(names[0]), one(names[1])
+        left = None if limit is None or count is None else max(0, limit - count)
+        return {members[0]: count, members[1]: limit, "left": left}
+
+    ((name,),) = found["conclave_release_info"]
+    ((head,),) = found["conclave_ledger_head_info"]
+    (phase,) = [key[0] for key, value in found["conclave_phase"].items() if value == 1]
+    return {
+        "release": {"name": name},
+        "phase": phase,
+        "student": bool(one("conclave_student")),
+        "switching": bool(one("conclave_switching")),
+        "epsilon": one("conclave_epsilon_promised"),
+        "delta": one("conclave_delta_promised"),
+        "charged": shares("charged"),
+        "reserved": shares("reserved"),
+        "queries": counter(
+            ("conclave_answers_total", "conclave_answers_limit"), ("answered", "limit")
+        ),
+        "unstable": counter(
+            ("conclave_unstable_total", "conclave_unstable_cutoff"), ("count", "cutoff")
+        ),
+        "ensemble": {"size": one("conclave_ensemble_size")},
+        "ledger": {"sequence": one("conclave_ledger_sequence"), "head": head},
+    }
+
+
+def test_budget_can_be_put_together_from_the_metrics() -> None:
+    """Every number of the budget is there, and none differs; what is unlimited has no sample."""
+    with Http() as http:
+        http.ask([20, None])
+        http.ask([50, "Private"])
+        reply = http.get("/metrics")
+        budget = http.get("/budget").json()
+    assert reply.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert reply.headers["cache-control"] == "no-store"
+    found = samples(reply.text)
+    assert budget_of(found) == budget
+    assert budget["queries"] == {"answered": 2, "limit": None, "left": None}
+    assert found["conclave_ledger_head_info"] == {(HEAD,): 1}
+    assert found["conclave_ledger_head_file_sequence"] == {(): 1}
+    assert [key[0] for key in found["conclave_phase"]] == list(PHASES)
+
+
+def test_a_head_file_that_is_not_kept_has_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sequence of 0 would look like a file that is never written."""
+    with Http() as http:
+        monkeypatch.setattr(http.service, "noted_sequence", lambda: None)
+        assert "conclave_ledger_head_file_sequence" not in samples(http.get("/metrics").text)
+
+
+def test_exposes_what_is_listed_and_nothing_of_the_process() -> None:
+    """No collector of the library gets in, and no label tells clients apart."""
+    with Http() as http:
+        http.ask([20, None])
+        families = list(text_string_to_metric_families(http.get("/metrics").text))
+    listed = {metric.name: metric for metric in METRICS}
+    assert len(listed) == len(METRICS)
+    exposed = {
+        family.name + ("_total" if family.type == "counter" else ""): family for family in families
+    }
+    assert set(exposed) == set(listed)
+    for name, family in exposed.items():
+        metric = listed[name]
+        assert (family.type, family.documentation) == (metric.kind, metric.help)
+        assert all(tuple(sample.labels) == metric.labels for sample in family.samples)
+    labels = {label for metric in METRICS for label in metric.labels}
+    assert labels == {"name", "phase", "mechanism", "hash", "problem"}
+
+
+def test_names_follow_the_conventions() -> None:
+    """One prefix, snake case, and ``_total`` for counters and for nothing else."""
+    for metric in METRICS:
+        assert re.fullmatch(r"conclave(_[a-z]+)+", metric.name)
+        assert metric.name.endswith("_total") is (metric.kind == "counter")
+        assert metric.help[0].isupper()
+        assert not metric.help.endswith(".")
+
+
+def test_refusals_are_counted_by_slug() -> None:
+    """Each refused request, and each refused line of a stream, counts once; probes do not."""
+    with Http(queries_max=1) as http:
+        http.ask([20, None])
+        http.ask([21, None])
+        http.ask(["old", None])
+        http.stream({"features": [22, None]}, b"{", {"features": [20, None]})
+        http.get("/readyz")
+        refusals = samples(http.get("/metrics").text)["conclave_refusals_total"]
+    assert set(refusals) == {(slug,) for slug in SLUGS}
+    assert {key[0]: value for key, value in refusals.items() if value} == {
+        "budget-exhausted": 2,
+        "invalid-features": 1,
+        "malformed-body": 1,
+    }
+
+
+def test_a_name_that_needs_escaping_comes_back_whole() -> None:
+    """Whatever an operator calls a release, the text stays readable."""
+    name = 'say "hello\\world"\nand {more}'
+    with Http() as http:
+        http.service.release_name = name
+        assert budget_of(samples(http.get("/metrics").text))["release"] == {"name": name}
+
+
+def test_a_release_that_opens_has_no_metrics() -> None:
+    """A scrape that comes too early fails, rather than telling of zeros."""
+    with Http(is_open=False) as http:
+        assert http.get("/metrics").status_code == 503
+
+
+def test_page_lists_every_metric(repository: Path) -> None:
+    """The table has each name, type, labels and text, in the order of the exposition."""
+    page = (repository / "docs" / "metrics.md").read_text("utf-8")
+    rows = [
+        tuple(cell.strip() for cell in line.strip("|").split("|"))
+        for line in page.splitlines()
+        if line.startswith("| `conclave_")
+    ]
+    assert rows == [
+        (
+            f"`{metric.name}`",
+            metric.kind,
+            ", ".join(f"`{label}`" for label in metric.labels),
+            metric.help,
+        )
+        for metric in METRICS
+    ]
