@@ -17,8 +17,9 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from app.accounting.profile_curve import CurvePoint, curve_points, logit_of, point
 from app.accounting.profile_inequality import WORD_RANGE, Inequality
@@ -38,6 +39,9 @@ from app.errors import InvariantError, invariant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+TABLES_KEPT: Final = 64
+"""Tables that a process remembers: by their budget, and as ones that hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +139,12 @@ def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> ProfileTabl
         ConfigurationError: where the budget is out of range or its table too long.
 
     """
+    return _calibrated(epsilon, delta, cutoff)
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _calibrated(epsilon: Fraction, delta: Fraction, cutoff: int) -> ProfileTable:
+    """Build a table once a process: planning and opening ask for the same one."""
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=cutoff)
     delta_release, delta_svt = split_delta(delta)
     alpha = choose_alpha(epsilon, delta_svt)
@@ -159,6 +169,12 @@ def check(table: ProfileTable) -> None:
         InvariantError: at the first thing that does not hold.
 
     """
+    _check(table)
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _check(table: ProfileTable) -> None:
+    """Decide about every value of a table, once a process for each that holds."""
     _check_shape(table)
     inequality = Inequality(alpha=table.alpha, ln_ratio=table.ln_ratio)
     first = table.thresholds[0]

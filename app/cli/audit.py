@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -25,16 +27,28 @@ def register(application: typer.Typer) -> None:
 def audit(
     config: Annotated[Path, typer.Option(help="Configuration: classes, privacy, answers.")],
     quick: Annotated[bool, typer.Option("--quick", help="Under a minute, by fewer runs.")] = False,
+    http: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="RUNS",
+            help="Whole releases to run over HTTP; 0 for none.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
     """Bound the epsilon of what would serve from below, and compare it with the claim.
 
-    No private record is read.
+    No private record is read: releases that are run have generated ones.
     """
+    from app.cli import audited_releases
+    from app.cli.logs import configure_logs
     from app.noise.system import SystemNoise
     from app.service.audit import STEPS_LONG, STEPS_QUICK
     from app.service.audit import audit as run
 
+    configure_logs(level=logging.ERROR)
     settings, is_whole = _settings(config)
     report = run(
         settings,
@@ -42,6 +56,10 @@ def audit(
         noise=SystemNoise(),
         with_draws=is_whole,
     )
+    runs = audited_releases.RUNS_QUICK if quick else audited_releases.RUNS_LONG
+    runs = runs if http is None else http
+    if runs:
+        report = replace(report, served=audited_releases.audit_releases(settings, runs=runs))
     _show(report, as_json=json)
     if not report.holds:
         raise typer.Exit(EXIT_EXCEEDED)

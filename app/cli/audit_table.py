@@ -27,6 +27,9 @@ def print_table(document: Mapping[str, object]) -> None:
         _row(shown, bound, "sampled: ")
     for draw in cast("Sequence[Mapping[str, Any]]", document["draws"]):
         _row(shown, draw["exact"], f"exactly, {draw['mechanism']}: ")
+    served = cast("Mapping[str, Any] | None", document["http"])
+    for pair in [] if served is None else served["pairs"]:
+        _row(shown, pair, f"over HTTP, {pair['neighbours']}: ")
     console.print(shown)
     limit = sampled["detection_limit"]
     seen = "no epsilon" if limit is None else f"an epsilon from {limit:.4g} on"
@@ -35,9 +38,26 @@ def print_table(document: Mapping[str, object]) -> None:
         f" more than {sampled['largest_shown']:.4g}. Any of its bounds is too large with"
         f" probability {sampled['false_alarm_probability']:.0e} at most."
     )
+    if served is not None:
+        console.print(_releases(served))
+        for promise, runs in served["broken_promises"].items():
+            console.print(f"Broken in {runs} releases: {promise}.")
     for condition in cast("Sequence[str]", document["broken_conditions"]):
         console.print(f"Broken: {condition}.")
     console.print("The claim holds." if document["holds"] else "THE CLAIM IS EXCEEDED.")
+
+
+def _releases(served: Mapping[str, Any]) -> str:
+    """Say what whole releases could have told over HTTP."""
+    claim, limit = served["claim"], served["detection_limit"]
+    seen = "No epsilon would show" if limit is None else f"An epsilon from {limit:.4g} on shows"
+    return (
+        f"{served['runs']} whole releases ran over HTTP, each with a restart, at epsilon"
+        f" {claim['epsilon']:.6g} and delta {claim['delta']:.3g}; {served['tested_on_each_side']}"
+        f" a pair and side were tested. {seen} there, and none above"
+        f" {served['largest_shown']:.4g}. Any of their bounds is too large with probability"
+        f" {served['false_alarm_probability']:.0e} at most."
+    )
 
 
 def _row(table: Table, bound: Mapping[str, Any], how: str) -> None:

@@ -20,6 +20,7 @@ from app.auditing.sampling import sample
 from app.errors import ConfigurationError
 from app.mechanisms import noisy_vote, sparse_vector, stability
 from app.service.audit_draws import audit_draws
+from app.service.audit_served import served_document
 from app.service.mechanism import answering_parameters, calibrate_answers
 from app.service.pipeline import release_budget
 from app.service.public_choices import refuse_unknown
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from app.mechanisms.universal import Answering
     from app.noise.source import NoiseSource
     from app.service.audit_draws import DrawReport
+    from app.service.audit_served import ServedReport
     from app.settings import Settings
 
 STEPS_QUICK: Final = 1_500_000
@@ -50,6 +52,7 @@ class AuditReport:
         sampled: what running the mechanism shows.
         broken: conditions of the proofs that do not hold, in words.
         draws: what each draw of a hypothesis shows.
+        served: what whole releases told over HTTP; None where none was run.
 
     """
 
@@ -60,13 +63,15 @@ class AuditReport:
     sampled: Sampled
     broken: tuple[str, ...]
     draws: tuple[DrawReport, ...] = ()
+    served: ServedReport | None = None
 
     @property
     def holds(self) -> bool:
         """Whether no lower bound exceeds the claim, and every condition holds."""
         largest = max(self.exact.epsilon, self.sampled.bound.epsilon)
         within = largest <= self.epsilon + ROUNDING and all(draw.holds for draw in self.draws)
-        return within and not self.broken
+        heard = self.served is None or self.served.holds
+        return within and heard and not self.broken
 
 
 def audit(
@@ -121,6 +126,7 @@ def audit_document(report: AuditReport) -> dict[str, object]:
             "false_alarm_probability": sampled.false_alarm,
             "adversaries": [_bound(report, bound) for bound in sampled.bounds],
         },
+        "http": None if report.served is None else served_document(report.served),
     }
 
 

@@ -40,6 +40,7 @@ LOUD: Final = {
     **{f"OTEL_{each}_EXPORTER": "console" for each in ("TRACES", "METRICS", "LOGS")},
 }
 AUDIT_STEPS = 20_000
+AUDIT_RUNS = 12
 
 
 def replace(owner: object, name: str, double: object) -> None:
@@ -149,6 +150,7 @@ def put_doubles(file: Path, commands: Sequence[str]) -> None:
     logging.getLogger().setLevel(logging.DEBUG)
     if "audit" in commands:
         replace(import_module("app.service.audit"), "STEPS_QUICK", AUDIT_STEPS)
+        replace(import_module("app.cli.audited_releases"), "RUNS_QUICK", AUDIT_RUNS)
     for fault in wanted.get("faults", ()):
         replace(*FAULTS[fault])
     for place, text in wanted.get("leaks", {}).items():

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.auditing.events import Bound
-from app.cli import run
+from app.cli import audited_releases, run
 from app.service import audit as auditing
+from tests.audit.planted_servers import counter_lost_at_restart
 from tests.audit.planted_systems import with_printed_gap
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw so few answers that a test takes a second; what is exact stays whole."""
     monkeypatch.setattr(auditing, "STEPS_QUICK", 20_000)
     monkeypatch.setattr(auditing, "STEPS_LONG", 20_000)
+    monkeypatch.setattr(audited_releases, "RUNS_QUICK", 0)
+    monkeypatch.setattr(audited_releases, "RUNS_LONG", 0)
 
 
 def audit(folder: Path, kind: str, *options: str) -> int:
@@ -137,6 +140,49 @@ def test_limits_coins_and_three_classes_are_audited(
     """.replace(", }", "}")
     config.write_text(text, "utf-8")
     assert run(["audit", "--config", str(config), "--quick", "--json"]) == 0
+
+
+def test_whole_releases_are_run_over_http(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``--http`` adds what releases told, what they could have told, and their promises."""
+    assert audit(tmp_path, "profile", "--http", "12", "--json") == 0
+    told = json.loads(capsys.readouterr().out)["http"]
+    assert told["holds"] is True
+    assert told["claim"] == {"epsilon": 4, "delta": 1e-3}
+    assert told["runs"] == 12
+    assert told["tested_on_each_side"] == 1
+    assert told["detection_limit"] is None
+    assert told["largest_shown"] == 0
+    assert told["false_alarm_probability"] == 1e-6
+    assert told["broken_promises"] == {}
+    assert [pair["epsilon"] for pair in told["pairs"]] == [0, 0, 0]
+    assert audit(tmp_path, "profile", "--http", "12") == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "over HTTP, one vote decides the" in printed
+    assert "12 whole releases ran over HTTP, each with a restart" in printed
+
+
+def test_a_promise_that_whole_releases_break_ends_with_exit_code_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a restart forgets is counted, said in words, and refutes the claim."""
+    counter_lost_at_restart(monkeypatch)
+    assert audit(tmp_path, "profile", "--http", "12") == 1
+    printed = capsys.readouterr().out
+    assert "releases: no answer is unstable beyond the cutoff, across restarts." in printed
+    assert printed.endswith("THE CLAIM IS EXCEEDED.\n")
+
+
+def test_calibration_paper_is_not_run_over_http(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its chunks need more rows than can be run often, and the document says that none ran."""
+    config = tmp_path / "conclave.toml"
+    privacy = '[privacy]\nepsilon = 4\ndelta = 1e-3\ncalibration = "paper"\n'
+    config.write_text(f'[data]\nclasses = ["a", "b"]\n{privacy}[answers]\nqueries = 1\n', "utf-8")
+    assert run(["audit", "--config", str(config), "--http", "12", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["http"] is None
 
 
 def test_nothing_to_audit_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,127 @@
+"""What an outsider can hold a release to, exactly, from what one run of it said.
+
+An answer that is said is charged before and for good: it is counted, recorded and given
+again, across a restart too, and unstable answers end where they must.  A process that
+forgets breaks this in every run, long before a sample could tell it from chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+NUMBERED: Final = "fresh answers are numbered from 1 without gaps, across restarts"
+COUNTED: Final = "what was answered is counted as soon as it is said, across restarts"
+ENDED: Final = "no answer is unstable beyond the cutoff, across restarts"
+REPEATED: Final = "what was answered is answered again alike, across restarts"
+KEPT: Final = "a ledger's entries stay as they were, across restarts"
+BARE: Final = "an unstable answer has no label where it abstains"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer as it was heard.
+
+    Attributes:
+        question: which vector was asked; the same number for the same vector.
+        query_id: the answer's number; None where none was given.
+        label: class name; None where none was given.
+        stable: whether it was said to be stable.
+        replayed: whether it was said to be a recorded one.
+
+    """
+
+    question: int
+    query_id: int | None
+    label: str | None
+    stable: bool
+    replayed: bool
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the ensemble gave it now, by a draw of its own."""
+        return self.query_id is not None and not self.replayed
+
+    @property
+    def said(self) -> tuple[int | None, str | None, bool]:
+        """What another answer to the same vector must say too."""
+        return self.query_id, self.label, self.stable
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """What one process said, from its start to its end.
+
+    Attributes:
+        answers: in order.
+        answered: fresh answers that ``GET /budget`` counted after the last of them.
+        unstable: unstable ones among them, by ``GET /budget``.
+        entries: hashes of the ledger's entries, from the first on.
+
+    """
+
+    answers: tuple[Answer, ...]
+    answered: int
+    unstable: int
+    entries: tuple[str, ...]
+
+
+def broken_promises(lives: Sequence[Life], *, cutoff: int | None, abstains: bool) -> frozenset[str]:
+    """Return what one run of a release did not keep, in words; nothing where it kept all.
+
+    Args:
+        lives: what its processes said, one after the other, on one ledger.
+        cutoff: T; None where there is none.
+        abstains: whether an unstable answer has no label.
+
+    """
+    answers = [answer for life in lives for answer in life.answers]
+    fresh = [answer for answer in answers if answer.is_fresh]
+    unstable = [answer for answer in fresh if not answer.stable]
+    checks = {
+        NUMBERED: [answer.query_id for answer in fresh] == list(range(1, len(fresh) + 1)),
+        COUNTED: all(_is_counted(lives)),
+        ENDED: cutoff is None or len(unstable) <= cutoff,
+        REPEATED: _are_repeated(answers),
+        KEPT: _are_kept(lives),
+        BARE: not abstains or all(answer.label is None for answer in unstable),
+    }
+    return frozenset(promise for promise, holds in checks.items() if not holds)
+
+
+def _is_counted(lives: Sequence[Life]) -> Iterator[bool]:
+    """Yield for each process whether its counters are those of what was heard so far."""
+    answered = unstable = 0
+    for life in lives:
+        fresh = [answer for answer in life.answers if answer.is_fresh]
+        answered += len(fresh)
+        unstable += sum(not answer.stable for answer in fresh)
+        yield (life.answered, life.unstable) == (answered, unstable)
+
+
+def _are_repeated(answers: Sequence[Answer]) -> bool:
+    """Tell whether recorded answers, and no others, are given again.
+
+    Answers without a number come from what is published: they are nobody's draws.
+    """
+    given: dict[int, tuple[int | None, str | None, bool]] = {}
+    for answer in answers:
+        if answer.query_id is None:
+            continue
+        is_known = answer.question in given
+        if is_known != answer.replayed or given.setdefault(answer.question, answer.said) != (
+            answer.said
+        ):
+            return False
+    return True
+
+
+def _are_kept(lives: Sequence[Life]) -> bool:
+    """Tell whether each process begins with the entries that the one before it ended with."""
+    return all(
+        after.entries[: len(before.entries)] == before.entries for before, after in pairwise(lives)
+    )

@@ -1,0 +1,152 @@
+"""Faults planted in whole servers: each a double of a few lines, put in by a test.
+
+A fault may need the votes of the query that was asked last; ``Votes`` keeps them as the
+evaluation of the ensemble gives them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from app import main
+from app.api import problems
+from app.ledger import fold, store
+from app.ledger.chain import public_entry
+from app.mechanisms import relabel, universal
+from app.noise.system import SystemNoise
+from app.service import answer_query, conclave_service, draw_ensemble, release
+from app.service.answer_query import QueryAnswerer
+from app.service.budget import budget_view
+from app.service.evaluate import private_tallies
+from app.service.sample import chunk_places
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+    from numpy.typing import NDArray
+
+    from app.mechanisms.subsample_aggregate import Tally
+    from app.mechanisms.universal import Outcome, Parameters, State
+    from app.noise.source import NoiseSource
+    from app.service.batch import Batch
+
+    Plant = Callable[[pytest.MonkeyPatch], None]
+
+HALF_WORD = 1 << 63
+
+
+def no_noise(patch: pytest.MonkeyPatch) -> None:
+    """Decide every query by the same word."""
+
+    class Still(SystemNoise):
+        def word(self) -> int:
+            return HALF_WORD
+
+    patch.setattr(main, "SystemNoise", Still)
+
+
+def record_in_two_chunks(patch: pytest.MonkeyPatch) -> None:
+    """Put the first record, which differs, in the place of another too."""
+
+    def places(*given: Any, **options: Any) -> NDArray[np.int64]:
+        drawn = chunk_places(*given, **options).copy()
+        drawn[(int(np.flatnonzero(drawn == 0)[0]) + 1) % len(drawn)] = 0
+        return drawn
+
+    patch.setattr(draw_ensemble, "chunk_places", places)
+
+
+def relabelling_without_noise(patch: pytest.MonkeyPatch) -> None:
+    """Draw the labelling hypothesis at a thousand times its epsilon."""
+    real = relabel.draw
+
+    def draw(parameters: Any, *given: Any) -> object:
+        return real(replace(parameters, epsilon=1000 * parameters.epsilon), *given)
+
+    patch.setattr(relabel, "draw", draw)
+
+
+def label_of_votes(patch: pytest.MonkeyPatch) -> None:
+    """Give an unstable answer the plurality as its label."""
+    real = universal.step
+
+    def step(
+        parameters: Parameters, state: State, value: Tally, noise: NoiseSource
+    ) -> tuple[State, Outcome]:
+        following, outcome = real(parameters, state, value, noise)
+        return following, replace(outcome, label=value.plurality)
+
+    patch.setattr(universal, "step", step)
+
+
+def counter_lost_at_restart(patch: pytest.MonkeyPatch) -> None:
+    """Start every process with a count of no hits; let the ledger not notice."""
+    known: dict[str, int] = {}
+    begin, real = release.Release.__post_init__, release._answering_state
+
+    def forget(self: release.Release) -> None:
+        assert self.state.release is not None
+        known[self.state.release.release_id] = self.state.unstable
+        begin(self)
+
+    def state_since(state: Any, noise: int | None) -> State:
+        given = real(state, noise)
+        return replace(given, unstable_count=state.unstable - known[state.release.release_id])
+
+    patch.setattr(release.Release, "__post_init__", forget)
+    patch.setattr(release, "_answering_state", state_since)
+    patch.setattr(fold, "_allow", lambda *_: None)
+
+
+def charged_after_speaking(patch: pytest.MonkeyPatch) -> None:
+    """Record each batch with the next one, which may never come."""
+    late: dict[int, Batch] = {}
+    real = QueryAnswerer._append
+
+    def append(self: QueryAnswerer, transaction: Any, batch: Batch) -> None:
+        if id(self) in late:
+            real(self, transaction, late.pop(id(self)))
+        if batch.fresh:
+            late[id(self)] = batch
+
+    patch.setattr(QueryAnswerer, "_append", append)
+    patch.setattr(fold, "_allow", lambda *_: None)
+
+
+class Votes:
+    """What the ensemble said of the last query, for a fault to tell."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        """Listen to every evaluation."""
+        self.told = "none"
+
+        def tallies(*given: Any) -> Any:
+            values = private_tallies(*given)
+            self.told = repr(values[-1])
+            return values
+
+        patch.setattr(answer_query, "private_tallies", tallies)
+
+
+def error_of_votes(patch: pytest.MonkeyPatch) -> None:
+    """Let every refusal end with the votes on the last query."""
+    votes, real = Votes(patch), problems._public_text
+    patch.setattr(problems, "_public_text", lambda text: f"{real(text)} {votes.told}")
+
+
+def entry_of_votes(patch: pytest.MonkeyPatch) -> None:
+    """Let every entry of the ledger show the votes on the last query."""
+    votes = Votes(patch)
+    patch.setattr(store, "public_entry", lambda entry: public_entry(entry) | {"more": votes.told})
+
+
+def budget_of_votes(patch: pytest.MonkeyPatch) -> None:
+    """Let the budget show the votes on the last query."""
+    votes = Votes(patch)
+    patch.setattr(
+        conclave_service, "budget_view", lambda at: budget_view(at) | {"more": votes.told}
+    )

@@ -1,0 +1,191 @@
+"""Whole releases keep their promise over HTTP, and servers with a planted fault do not.
+
+A run is a release of the real application: its rows, its ledger, uvicorn on a socket, a
+client, a restart.  Bounds are at a false alarm of 10^-6 in all; how many runs a fault
+takes is worked out in ``test_power_over_http.py``.
+"""
+
+from __future__ import annotations
+
+import logging
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+
+from app.auditing.heard import COUNTED, ENDED, NUMBERED, REPEATED
+from app.cli import audited_release
+from app.cli.audited_releases import audit_releases
+from app.configuration.reading import with_placeholders
+from app.service.audit_neighbours import neighbours
+from app.settings import Settings
+from tests.audit import planted_servers as planted
+from tests.audit.test_power_over_http import RUNS_OF_A_RECORD, RUNS_OF_A_VOTE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from app.service.audit_served import ServedReport
+    from tests.audit.planted_servers import Plant
+
+    Shares = Mapping[str, object]
+
+pytestmark = pytest.mark.audit
+
+SMALL = {"epsilon": Decimal("0.1"), "delta": Decimal("0.01")}
+ANSWERS_ALONE = {"relabel": 0, "answers": 1, "classifier": 0}
+RELABELLED = {"relabel": Decimal("0.5"), "answers": Decimal("0.5"), "classifier": 0}
+FLIP, MOVE, RELABEL = range(3)
+SOME_RUNS = 4
+"""As few as there can be on a pair: what is broken in every run is broken in each."""
+
+
+@pytest.fixture(autouse=True)
+def _few_logs() -> Iterator[None]:
+    """Log errors alone, as the command does."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    yield
+    structlog.reset_defaults()
+
+
+def settings(
+    shares: Shares = ANSWERS_ALONE, privacy: Mapping[str, object] = SMALL, **answers: object
+) -> Settings:
+    """Return settings whose rows exist nowhere."""
+    tables = {
+        "data": {"classes": ["no", "yes"]},
+        "privacy": {**privacy, "shares": shares},
+        "answers": {"cutoff": 2, "after": "halt", **answers},
+        "ledger": {"url": "sqlite:///nowhere.db"},
+    }
+    return Settings.read(with_placeholders(tables))
+
+
+def audited(given: Settings, *pairs: int, runs: int) -> ServedReport:
+    """Audit some pairs of neighbours, all by default, in this process, where faults are."""
+    found = neighbours(given)
+    chosen = [found[pair] for pair in pairs or range(len(found))]
+    report = audit_releases(given, runs=runs * len(chosen), processes=1, pairs=chosen)
+    assert report is not None
+    return report
+
+
+# The pair of neighbours that tells, the shares, and a part of the name of the channel.
+TELLING: dict[Plant, tuple[int, Shares, str]] = {
+    planted.label_of_votes: (FLIP, ANSWERS_ALONE, "label"),
+    planted.error_of_votes: (FLIP, ANSWERS_ALONE, "detail"),
+    planted.entry_of_votes: (FLIP, ANSWERS_ALONE, "GET /ledger"),
+    planted.budget_of_votes: (FLIP, ANSWERS_ALONE, "GET /budget"),
+    planted.no_noise: (MOVE, ANSWERS_ALONE, "process 1"),
+    planted.relabelling_without_noise: (RELABEL, RELABELLED, "process 1"),
+}
+# `make audit` has the others, which are told by another route in the same way.
+TOLD_ALIKE = {planted.entry_of_votes, planted.budget_of_votes}
+TELLING_MARKED = [
+    pytest.param(plant, marks=[pytest.mark.long] if plant in TOLD_ALIKE else [])
+    for plant in TELLING
+]
+
+
+@pytest.mark.parametrize("plant", TELLING_MARKED, ids=lambda plant: plant.__name__)
+def test_what_tells_of_a_record_exceeds_the_claim(
+    monkeypatch: pytest.MonkeyPatch, plant: Plant
+) -> None:
+    """What a vote or a label decides reads above the claim, on the channel that tells it."""
+    pair, shares, channel = TELLING[plant]
+    plant(monkeypatch)
+    monkeypatch.setattr(audited_release, "PROCESSES", 1)  # none of these needs a restart
+    report = audited(settings(shares, unstable="coin"), pair, runs=RUNS_OF_A_VOTE)
+    (bound,) = report.told.values()
+    assert report.epsilon < bound.epsilon <= report.plan.trials.largest_shown
+    assert channel in bound.adversary
+    assert not report.holds
+
+
+FORGETFUL: dict[Plant, set[str]] = {
+    planted.counter_lost_at_restart: {ENDED},
+    planted.charged_after_speaking: {COUNTED, NUMBERED, REPEATED},
+}
+
+
+@pytest.mark.parametrize("plant", FORGETFUL, ids=lambda plant: plant.__name__)
+def test_what_is_forgotten_breaks_a_promise_in_every_run(
+    monkeypatch: pytest.MonkeyPatch, plant: Plant
+) -> None:
+    """What a process said and the next one does not know is found without a sample."""
+    plant(monkeypatch)
+    report = audited(settings(), FLIP, runs=SOME_RUNS)
+    assert set(report.broken) >= FORGETFUL[plant]
+    assert set(report.broken.values()) == {report.runs}
+    assert not report.holds
+
+
+CALIBRATIONS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "profile": ({"calibration": "profile"}, {"cutoff": 3, "on_cutoff": "classifier"}),
+    "one threshold": ({"calibration": "svt"}, {"cutoff": 2, "unstable": "coin"}),
+    "refreshed": ({"calibration": "svt"}, {"cutoff": 60, "on_cutoff": "classifier"}),
+    "sampled": ({"sampling": Decimal("0.5")}, {"after": "student", "on_cutoff": "student"}),
+    "noisy": ({}, {"mechanism": "noisy-vote", "queries": 4, "after": "classifier"}),
+}
+QUICK = ("profile", "noisy")
+CALIBRATIONS_MARKED = [
+    pytest.param(name, marks=[] if name in QUICK else [pytest.mark.long]) for name in CALIBRATIONS
+]
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS_MARKED)
+def test_every_promise_is_kept_whatever_answers(calibration: str) -> None:
+    """Real servers keep what an outsider can check, before and after a restart, in each run."""
+    privacy, answers = CALIBRATIONS[calibration]
+    shares = {"relabel": Decimal("0.3"), "answers": Decimal("0.4"), "classifier": Decimal("0.3")}
+    budget = {"epsilon": Decimal(8), "delta": Decimal("0.01")}
+    report = audited(settings(shares, {**budget, **privacy}, **answers), runs=SOME_RUNS)
+    assert report.broken == {}
+    assert report.runs == 3 * SOME_RUNS
+    assert report.holds
+
+
+# A release of the real application, and one with a record in two of its two chunks.
+TWO_CHUNKS = {"epsilon": Decimal(1), "delta": Decimal("0.3")}
+NOISY = {"mechanism": "noisy-vote", "queries": 1}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("is_planted", [False, True])
+def test_a_record_in_two_chunks_exceeds_the_claim(
+    monkeypatch: pytest.MonkeyPatch, *, is_planted: bool
+) -> None:
+    """The record that is two votes reads above the claim, and in one chunk it does not."""
+    if is_planted:
+        planted.record_in_two_chunks(monkeypatch)
+    monkeypatch.setattr(audited_release, "PROCESSES", 1)  # a restart would answer nothing anew
+    report = audited(settings(ANSWERS_ALONE, TWO_CHUNKS, **NOISY), MOVE, runs=RUNS_OF_A_RECORD)
+    assert report.holds != is_planted
+    assert report.broken == {}
+
+
+LONG_RUNS = 1200
+LONG: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "profile": ({"calibration": "profile"}, {"cutoff": 5}),
+    "one threshold": ({"calibration": "svt"}, {"cutoff": 2}),
+    "noisy": ({}, {"mechanism": "noisy-vote", "queries": 8}),
+}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("calibration", LONG)
+def test_the_claim_survives_whole_releases(calibration: str) -> None:
+    """By processes of their own, with every mechanism on, nothing tells more than is claimed."""
+    privacy, answers = LONG[calibration]
+    shares = {"relabel": Decimal("0.2"), "answers": Decimal("0.5"), "classifier": Decimal("0.3")}
+    budget = {"epsilon": Decimal(1), "delta": Decimal("1e-6")}
+    sequels = {"after": "classifier", "on_cutoff": "classifier"}
+    given = settings(shares, {**budget, **privacy}, **sequels, **answers)
+    report = audit_releases(given, runs=LONG_RUNS)
+    assert report is not None
+    assert report.holds
+    # Enough that what is grossly wrong would have been seen, in every pair.
+    assert report.plan.trials.largest_shown > 1.5 * report.epsilon

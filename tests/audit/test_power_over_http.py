@@ -1,0 +1,86 @@
+"""How many releases a fault takes to be caught over HTTP: worked out, not hoped.
+
+The probabilities of the event that tells are exact; the counts on both sides are
+binomial; a bound is Clopper and Pearson's at a false alarm of 10^-6 for both orders of
+the sides.  One run in four chooses the event and is not counted.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import exp
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from app.accounting import noisy_vote
+from app.auditing.confidence import bounds_shown
+from app.service.audit_neighbours import Claim
+from app.service.audit_served import plan_runs
+
+if TYPE_CHECKING:
+    from app.auditing.transcripts import Trials
+
+pytestmark = pytest.mark.audit
+
+# An event that always comes on one side and never on the other: at epsilon 0.1 and delta
+# 0.01, 25 runs a side are enough, and 24 are not.  34 a side leave 26, and 8 that choose.
+RUNS_OF_A_VOTE = 68
+# A record in both of two chunks, whose votes of 2 to 0 become 0 to 2: the noise of one
+# answer at epsilon 1 and delta 0.3 gives the label of the 2 with probability 0.717 and
+# 0.043.  With 900 runs a side a bound is above 1 in all but one try in a thousand.
+RUNS_OF_A_RECORD = 2400
+# What is not caught by so few: one vote more or less where many are near the threshold
+# (a record in two chunks of a stability test takes 1,108 runs a side at epsilon 2, delta
+# 1/4 and T = 20, and more elsewhere), and whatever comes once in thousands of releases.
+
+
+def law_of(claim: Claim, runs: int) -> Trials:
+    """Return how the runs of one pair are tested."""
+    return plan_runs(claim, runs=runs, pair_count=1).trials
+
+
+def power(likely: float, unlikely: float, law: Trials) -> float:
+    """Return the probability of a bound above the claim, by the exact laws of both counts."""
+    counts = np.arange(law.runs + 1)
+    shown = bounds_shown(
+        counts[:, None], counts[None, :], trials=law.runs, delta=law.delta, miss=law.miss
+    )
+    seldom_enough = (shown > law.epsilon).sum(axis=1) - 1
+    return float(
+        np.sum(binom.pmf(counts, law.runs, likely) * binom.cdf(seldom_enough, law.runs, unlikely))
+    )
+
+
+def test_an_event_that_a_vote_decides_is_always_seen() -> None:
+    """The runs of each such fault are enough with certainty, and two thirds are not."""
+    claim = Claim(Fraction(1, 10), Fraction(1, 100))
+    assert power(1.0, 0.0, law_of(claim, RUNS_OF_A_VOTE)) == 1.0
+    assert power(1.0, 0.0, law_of(claim, RUNS_OF_A_VOTE * 2 // 3)) == 0.0
+
+
+def test_a_record_in_two_chunks_is_seen_but_once_in_a_thousand() -> None:
+    """Its power is that of the noise's own law; a record in one chunk is within the claim."""
+    claim = Claim(Fraction(1), Fraction(3, 10))
+    made = noisy_vote.calibrate(
+        epsilon=claim.epsilon, delta=claim.delta, answer_limit=1, class_count=2
+    )
+    noise = np.arange(-40, 41)
+    weights = np.exp(-(noise**2) / (2 * float(made.variance)))
+    # The plurality of class 1 takes more than half: one vote more than noise of -1 or +1.
+    two, one, none = (float(weights[noise > -lead].sum() / weights.sum()) for lead in (1, 0, -1))
+    law = law_of(claim, RUNS_OF_A_RECORD)
+    assert law.runs == 900
+    assert power(two, none, law) > 0.999
+    assert power(two, one, law) < 1e-6
+    assert two <= exp(1) * one + 0.3
+
+
+@pytest.mark.parametrize("runs", [10, 100])
+def test_power_is_the_false_alarm_where_nothing_is_wrong(runs: int) -> None:
+    """Probabilities at the very edge of the claim are exceeded as seldom as is said."""
+    claim = Claim(Fraction(1, 2), Fraction(1, 50))
+    law = law_of(claim, runs * 4)
+    assert power(exp(0.5) * 0.3 + 0.02, 0.3, law) <= law.false_alarm
