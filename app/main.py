@@ -25,6 +25,7 @@ from app.ledger.store import open_ledger
 from app.noise.system import SystemNoise
 from app.service.answer_query import CONTAINED, QueryAnswerer
 from app.service.asked_hypotheses import parse_hypotheses
+from app.service.beside import warn_of_others
 from app.service.closed_release import warn_if_closed
 from app.service.conclave_service import ConclaveService
 from app.service.configure import configure, warn_if_infeasible, warn_of_relabelled_scores
@@ -208,6 +209,7 @@ def open_from_settings(
         if opened is None:
             warn_if_infeasible(settings, rows.count, warn)
             warn_of_relabelled_scores(settings, warn)
+            warn_of_others(ledger.openings, warn)
         if release.state.halted is not None:
             warn(f"{HALTED} ({release.state.halted.reason}): {HALTED_SERVES}")
         warn_if_closed(release, warn)
@@ -318,7 +320,8 @@ def _opened_ledger(
     head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
     if head_file is not None:
         check_no_ledger(settings.ledger_url, head_file)
-    ledger = open_ledger(settings.ledger_url, create=True, noise=noise)
+    name = settings.release.name
+    ledger = open_ledger(settings.ledger_url, create=True, name=name, noise=noise)
     try:
         _require_newest(ledger, head_file, warn, expect_head)
         yield ledger

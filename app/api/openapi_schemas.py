@@ -172,6 +172,17 @@ BUDGET: Final[JsonSchema] = {
         },
         "epsilon": {"type": "number"},
         "delta": {"type": "number"},
+        "composed": {
+            "description": "what all releases of the database promise together; null for one "
+            "that is alone",
+            "type": ["object", "null"],
+            "properties": {
+                "epsilon": {"type": "number"},
+                "delta": {"type": "number"},
+                "releases": {"type": "integer", "minimum": 1},
+            },
+            "required": ["epsilon", "delta", "releases"],
+        },
         "charged": {
             "description": "committed, by mechanism",
             "type": "array",
@@ -210,6 +221,7 @@ BUDGET: Final[JsonSchema] = {
         "phase",
         "epsilon",
         "delta",
+        "composed",
         "charged",
         "reserved",
         "queries",
@@ -224,6 +236,7 @@ BUDGET: Final[JsonSchema] = {
             "switching": False,
             "epsilon": 1.0,
             "delta": 1e-06,
+            "composed": None,
             "charged": [
                 {"mechanism": "relabel", "epsilon": 0.1, "delta": 0.0},
                 {"mechanism": "answers", "epsilon": 0.6, "delta": 1e-06},

@@ -72,7 +72,7 @@ def _published(config: Path | None) -> str:
     from app.settings import load_settings
 
     settings = load_settings(config, os.environ)
-    ledger = open_ledger(settings.ledger.url.get_secret_value(), create=False)
+    ledger = open_ledger(settings.ledger_url, create=False, name=settings.release.name)
     try:
         published = ledger.read_state().classifier
     finally:

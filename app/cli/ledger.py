@@ -103,11 +103,12 @@ def retire(
     from app.noise.system import SystemNoise
 
     settings = _settings(config)
-    open_ledger(settings.ledger_url, create=False).close()  # one that is not there is not made
-    _confirm(settings.release.name)
+    url, name = settings.ledger_url, settings.release.name
+    open_ledger(url, create=False, name=name).close()  # one that is not there is not made
+    _confirm(name)
     with ExitStack() as held:
-        held.callback(take_server_lock(settings.ledger_url).release)
-        ledger = open_ledger(settings.ledger_url, create=True)
+        held.callback(take_server_lock(url).release)
+        ledger = open_ledger(url, create=True, name=name)
         held.callback(ledger.close)
         _note_head(settings, ledger)
         retired = copies.retire(ledger, moves=move, noise=SystemNoise())

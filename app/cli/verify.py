@@ -46,7 +46,7 @@ def verify(
     from app.settings import load_settings
 
     settings = load_settings(config, os.environ)
-    ledger = open_ledger(settings.ledger_url, create=False)
+    ledger = open_ledger(settings.ledger_url, create=False, name=settings.release.name)
     try:
         report = ledger_verify.verify(ledger, expect_head)
         _compare_with_head_file(settings, ledger)

@@ -61,6 +61,25 @@ class DeltaSharesSettings(Section):
     ] = None
 
 
+class ComposedSettings(Section):
+    """``[privacy.composed]``: what all releases of the ledger's database promise together."""
+
+    epsilon: Annotated[
+        Exact | None,
+        Unit("nats"),
+        Field(
+            gt=0,
+            le=1_000_000,
+            description="Epsilon of all of them; required where another release is there.",
+        ),
+    ] = None
+    delta: Annotated[
+        Exact | None,
+        Unit("probability"),
+        Field(gt=0, lt=1, description="Delta of all of them; required where another is there."),
+    ] = None
+
+
 class PrivacySettings(Section):
     """``[privacy]``: what the release promises, and how it is split."""
 
@@ -85,6 +104,7 @@ class PrivacySettings(Section):
     ] = Decimal(1)
     shares: SharesSettings = SharesSettings()
     delta_shares: DeltaSharesSettings = DeltaSharesSettings()
+    composed: ComposedSettings = ComposedSettings()
 
     def epsilon_of(self, mechanism: Mechanism) -> Fraction:
         """Return the part of epsilon that a mechanism may use, exactly."""

@@ -97,6 +97,23 @@ def check_privacy(privacy: PrivacySettings) -> None:
         raise ConfigurationError(
             "privacy.sampling", "is for the other calibrations: paper takes a sample of its own"
         )
+    _check_composed(privacy)
+
+
+def _check_composed(privacy: PrivacySettings) -> None:
+    """A composed budget is of both kinds, and covers this release at least."""
+    composed = privacy.composed
+    if composed.epsilon is None and composed.delta is None:
+        return
+    for name, stated, own in (
+        ("epsilon", composed.epsilon, privacy.epsilon),
+        ("delta", composed.delta, privacy.delta),
+    ):
+        key = f"privacy.composed.{name}"
+        if stated is None:
+            raise ConfigurationError(key, "is required: the other half of the budget is stated")
+        if stated < own:
+            raise ConfigurationError(key, f"is below privacy.{name}, which it covers")
 
 
 def _check_numeric(key: str, feature: NumericFeatureSettings) -> None:

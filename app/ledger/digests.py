@@ -11,6 +11,7 @@ import hmac
 from typing import Final
 
 from app.ledger.events import PUBLIC_DIGEST_CHARS
+from app.ledger.tables import FIRST_RELEASE
 
 SECRET_BYTES: Final = 32
 """Length of the database's and of a release's secret."""
@@ -53,9 +54,14 @@ class Digests:
         """Return the digest (32 bytes) of an idempotency key."""
         return hmac.digest(self._secret, _IDEMPOTENCY + idempotency_key.encode(), "sha256")
 
-    def fingerprint_key(self) -> bytes:
-        """Return the key (32 bytes) of the fingerprint of private rows."""
-        return hmac.digest(self._secret, _FINGERPRINT, "sha256")
+    def fingerprint_key(self, release_number: int = FIRST_RELEASE) -> bytes:
+        """Return the key (32 bytes) of the fingerprint of a release's private rows.
+
+        Each release has one of its own: fingerprints are in public entries, and
+        whether two releases have the same rows is private.
+        """
+        later = b"" if release_number == FIRST_RELEASE else release_number.to_bytes(2, "big")
+        return hmac.digest(self._secret, _FINGERPRINT + later, "sha256")
 
 
 def public_digest(vector_digest: bytes) -> str:

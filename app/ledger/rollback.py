@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
 from sqlalchemy import bindparam, func, select
 
 from app.errors import ConfigurationError, HeadFileError
@@ -16,8 +15,9 @@ from app.ledger.database_errors import database_errors
 from app.ledger.events import ReleaseClosed
 from app.ledger.head_keeper import HeadKeeper
 from app.ledger.reads import read_entry_hash, read_head
+from app.ledger.releases import read_openings
 from app.ledger.sqlite import database_path
-from app.ledger.tables import answers, entries
+from app.ledger.tables import FIRST_RELEASE, answers, entries
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -33,7 +33,6 @@ UNNOTED = (
     "with --expect-head, since an older copy of the ledger cannot be told now"
 )
 _HASH_DIGITS = 64
-_OPENINGS = select(entries.c.release_number, entries.c.body).where(entries.c.sequence == 1)
 _ANSWER_COUNT = select(func.max(answers.c.query_id)).where(
     answers.c.release_number == bindparam("release")
 )
@@ -174,8 +173,8 @@ def _problem(
 
 def _numbers_by_id(connection: Connection) -> dict[str, int]:
     """Return the number of every release in the database, by its random id."""
-    rows = connection.execute(_OPENINGS)
-    return {str(msgspec.json.decode(body)["release_id"]): number for number, body in rows}
+    openings = enumerate(read_openings(connection), start=FIRST_RELEASE)
+    return {opened.release_id: number for number, opened in openings}
 
 
 def _is_closed(connection: Connection, number: int) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.errors import LedgerCorruptError, invariant
+from app.errors import ConclaveError, ConfigurationError, LedgerCorruptError, invariant
 from app.ledger.chain import Head, public_entry
 from app.ledger.database_errors import database_errors
 from app.ledger.digests import Digests, private_digest
@@ -30,6 +30,7 @@ from app.ledger.reads import (
     read_keys,
     read_private,
 )
+from app.ledger.releases import holds_backup, number_of, read_openings, read_release_count
 from app.ledger.tables import FIRST_RELEASE
 from app.ledger.transaction import RELEASE_SECRET, Transaction
 from app.noise.system import SystemNoise
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from app.ledger.events import ReleaseOpened
     from app.ledger.head_keeper import HeadKeeper
     from app.noise.source import NoiseSource
 
@@ -47,31 +49,51 @@ __all__ = ["RELEASE_SECRET", "Ledger", "RecordedAnswer", "Transaction", "open_le
 PUBLIC_ENTRIES_MAX: Final = 1000
 """Entries of one page of ``GET /ledger``."""
 
+NAME_KEY: Final = "release.name"
 
-def open_ledger(url: str, *, create: bool, noise: NoiseSource | None = None) -> Ledger:
+
+def open_ledger(
+    url: str, *, create: bool, name: str | None = None, noise: NoiseSource | None = None
+) -> Ledger:
     """Open the ledger at an SQLAlchemy address.
 
     Args:
         url: ``sqlite:///FILE``.
         create: True opens it to be written, and creates or migrates it where
             needed; False only reads a ledger that is there.
+        name: of the release, which may be yet to open where it is created;
+            None for the database's first.
         noise: where the database's secret is drawn from, once.
 
     Raises:
-        ConfigurationError: it cannot be opened, or is no ledger.
+        ConfigurationError: it cannot be opened, is no ledger, or only reads
+            and holds other releases.
         LedgerCorruptError: it is a ledger, and damaged.
 
     """
-    return Ledger(open_database(url, create=create, noise=noise or SystemNoise()))
+    database = open_database(url, create=create, noise=noise or SystemNoise())
+    ledger = Ledger(database, FIRST_RELEASE if name is None else name)
+    if not create:
+        try:
+            ledger.require_named()
+        except ConclaveError:
+            ledger.close()
+            raise
+    return ledger
 
 
 class Ledger:
-    """An open ledger; reads are safe from any thread, transactions one at a time."""
+    """The ledger of one release in an open database.
 
-    def __init__(self, database: OpenDatabase, release_number: int = FIRST_RELEASE) -> None:
-        """Take over an open database, for the release of that number."""
+    Reads are safe from any thread, transactions one at a time.
+    """
+
+    def __init__(self, database: OpenDatabase, release: str | int = FIRST_RELEASE) -> None:
+        """Take over an open database, for the release of that name or number."""
         self._database = database
-        self._release_number = release_number
+        self._name = release if isinstance(release, str) else None
+        self._release_number = release if isinstance(release, int) else FIRST_RELEASE
+        self._openings: tuple[ReleaseOpened, ...] = ()
         self._writing = Lock()
         self._known = EMPTY
         self._keeper: HeadKeeper | None = None
@@ -79,7 +101,10 @@ class Ledger:
 
     @property
     def release_number(self) -> int:
-        """The release's number in its database, counted from 1; every key begins with it."""
+        """The release's number in its database, counted from 1; every key begins with it.
+
+        Of a release that is yet to open, the one that it would have.
+        """
         return self._release_number
 
     def keep_head(self, keeper: HeadKeeper) -> None:
@@ -91,6 +116,25 @@ class Ledger:
     def noted_sequence(self) -> int | None:
         """Number of the entry that the head file notes; None where none is kept."""
         return None if self._keeper is None else self._keeper.noted_sequence
+
+    @property
+    def openings(self) -> tuple[ReleaseOpened, ...]:
+        """The first entry of every release in the database, in order, as last read."""
+        return self._openings
+
+    def require_named(self) -> None:
+        """Refuse a database that holds releases, and none of the name.
+
+        Raises:
+            ConfigurationError: names the releases that are there.
+            LedgerCorruptError: a first entry is not what was written.
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with self.snapshot():
+            held = ", ".join(f'"{opened.name}"' for opened in self._openings)
+        if held and not self._is_found:
+            raise ConfigurationError(NAME_KEY, f'no release "{self._name}" in the ledger: {held}')
 
     def close(self) -> None:
         """Note the head, and close every connection."""
@@ -179,7 +223,20 @@ class Ledger:
         with database_errors():
             connection = self._database.readers.connect()
         with connection:
+            if not self._is_found:
+                with database_errors():
+                    self._find_release(connection)
             yield connection
+
+    def is_backup(self) -> bool:
+        """Return whether a release of the database was closed in a backup, and may be going on.
+
+        Raises:
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with self.snapshot() as connection, database_errors():
+            return holds_backup(connection)
 
     # -- writing ---------------------------------------------------------------
 
@@ -204,8 +261,14 @@ class Ledger:
             try:
                 with database_errors():
                     connection.begin()
+                    self._find_release(connection)
                     state = _catch_up(connection, self._known, self._release_number)
-                transaction = Transaction(connection, state, release_number=self._release_number)
+                transaction = Transaction(
+                    connection,
+                    state,
+                    release_number=self._release_number,
+                    openings=self._openings,
+                )
                 yield transaction
                 transaction.finish()
                 with database_errors():
@@ -213,8 +276,28 @@ class Ledger:
             finally:
                 _release(connection)
             self._known = transaction.state
+            self._openings = transaction.openings
             if self._keeper is not None:
                 self._keeper.committed(transaction.state)
+
+    @property
+    def _is_found(self) -> bool:
+        """Whether the database is known to hold this ledger's release."""
+        return self._release_number <= len(self._openings)
+
+    def _find_release(self, connection: Connection) -> None:
+        """Learn which releases there are, where one has opened, and this one's number."""
+        count = read_release_count(connection)
+        if count < len(self._openings):
+            raise LedgerCorruptError(
+                f"the database counts {count} releases and had {len(self._openings)} before"
+            )
+        if count == len(self._openings):
+            return
+        was_found, openings = self._is_found, read_openings(connection)
+        if self._name is not None and not was_found:
+            self._release_number = number_of(openings, self._name) or len(openings) + 1
+        self._openings = openings
 
     def _read_answers(self, after: int) -> list[RecordedAnswer]:
         with self.snapshot() as connection, database_errors():

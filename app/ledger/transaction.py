@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from app.ledger.chain import Head
-    from app.ledger.events import LedgerEvent
+    from app.ledger.events import LedgerEvent, ReleaseOpened
     from app.ledger.fold import LedgerState
     from app.ledger.reads import RecordedAnswer
 
@@ -50,10 +50,18 @@ _INSERT_PRIVATE = insert(private_state)
 class Transaction:
     """An open transaction that holds the write lock; made by ``Ledger.transaction``."""
 
-    def __init__(self, connection: Connection, state: LedgerState, *, release_number: int) -> None:
-        """Start from the state that the database holds of a release under the lock."""
+    def __init__(
+        self,
+        connection: Connection,
+        state: LedgerState,
+        *,
+        release_number: int,
+        openings: tuple[ReleaseOpened, ...],
+    ) -> None:
+        """Start from what the database holds under the lock, of a release and of all."""
         self._connection = connection
         self._release_number = release_number
+        self._openings = openings
         self._state = state
         self._failed = False
         self._key_rows: list[dict[str, object]] = []
@@ -64,6 +72,19 @@ class Transaction:
     def state(self) -> LedgerState:
         """The ledger's state, with everything appended here."""
         return self._state
+
+    @property
+    def release_number(self) -> int:
+        """The release's number in its database, which holds under the lock."""
+        return self._release_number
+
+    @property
+    def openings(self) -> tuple[ReleaseOpened, ...]:
+        """The first entry of every release in the database, one appended here included."""
+        release = self._state.release
+        if release is None or self._release_number <= len(self._openings):
+            return self._openings
+        return (*self._openings, release)
 
     def head(self) -> Head:
         """Return the newest entry's number and hash, read from the database."""

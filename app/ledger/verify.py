@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
 from app.ledger.chain import GENESIS, Head, event_body, read_event
+from app.ledger.composed import is_covered
 from app.ledger.database_errors import is_damage
 from app.ledger.digests import private_digest, public_digest
 from app.ledger.events import AnswersReleased, ScoresReleased
@@ -28,6 +29,7 @@ from app.ledger.reads import (
     read_private,
     read_private_names,
 )
+from app.ledger.releases import read_openings, stray_row
 from app.ledger.sqlite import missing_protections, structural_fault
 from app.ledger.transaction import RELEASE_SECRET
 
@@ -118,6 +120,7 @@ class _Verification:
         self._check_no_more_answers(state)
         self._check_keys()
         self._check_private(state)
+        self._check_releases(state)
         for table in missing_protections(self._connection):
             _fail(f"the table {table} has lost the triggers that refuse UPDATE and DELETE")
         _hold(self._head_found, f"no entry has the expected hash {self._expect_head}")
@@ -212,6 +215,18 @@ class _Verification:
             _hold(
                 hmac.compare_digest(computed, bound) and piece.digest == bound,
                 f"the private state has a piece that is altered or of another release: {name}",
+            )
+
+    def _check_releases(self, state: LedgerState) -> None:
+        """Check what belongs to no release, and that a later release says what all promise."""
+        openings = read_openings(self._connection)
+        stray = stray_row(self._connection, len(openings))
+        _hold(stray is None, str(stray))
+        if state.release is not None:
+            _hold(
+                is_covered(openings[: self._release_number]),
+                f"release {self._release_number} of the database was opened beside others, "
+                "and states no composed budget that covers them",
             )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from app.errors import ReleaseMismatchError
+from app.ledger.composed import DELTA_KEY, EPSILON_KEY
 from app.service.predictor_code import code_digests
 
 if TYPE_CHECKING:
@@ -39,7 +40,10 @@ LATER: Final[Mapping[str, str]] = {
     "classifier.predictors": "[]",
     "answers.output": '"label"',
     "answers.precision": "10",
+    EPSILON_KEY: "null",
+    DELTA_KEY: "null",
 }
+RESTORE: Final = "restore it, or give the new release a name of its own"
 BOUND_SECTIONS: Final = ("release", "data", "hypotheses", "learner", "privacy", "answers")
 DELTA_SHARES: Final[tuple[Literal["answers", "statistics"], ...]] = ("answers", "statistics")
 
@@ -92,7 +96,7 @@ def check_bound(opened: Mapping[str, str], given: Mapping[str, str]) -> None:
             was, is_now = opened.get(key, "absent"), given.get(key, "absent")
             problem = (
                 f"the ledger's release was opened with {was}, the configuration says {is_now}; "
-                "restore it, or give the new release a ledger of its own"
+                f"{RESTORE}"
             )
             raise ReleaseMismatchError(key, problem)
 

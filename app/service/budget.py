@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.ledger.events import StudentPublished
 from app.mechanisms.universal import Phase, Sequel
+from app.service.beside import composed_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,6 +28,7 @@ def budget_view(release: Release) -> dict[str, object]:
         "switching": phase is Phase.CLASSIFIER and state.classifier is None,
         "epsilon": float(release.configuration.epsilon),
         "delta": float(release.configuration.delta),
+        "composed": composed_view(release.ledger.openings),
         "charged": _shares(state.charged),
         "reserved": _shares(state.reserved),
         "queries": _counter("answered", state.answered, "limit", release.mechanism.answer_limit),

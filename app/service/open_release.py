@@ -15,10 +15,11 @@ from msgspec import structs
 
 from app.accounting.composition import Mechanism
 from app.data.fingerprint import fingerprint
-from app.errors import ReleaseMismatchError, invariant
+from app.errors import LedgerUnavailableError, ReleaseMismatchError, invariant
 from app.ledger.events import EnsembleFitted, ReleaseOpened, ShareCharged, ShareReserved
 from app.ledger.store import RELEASE_SECRET
-from app.service.binding import check_bound
+from app.service.beside import Beside
+from app.service.binding import RESTORE, check_bound
 from app.service.closed_release import refuse_closed
 from app.service.draw_ensemble import draw_ensemble, read_ensemble
 from app.service.draw_parameters import check_classifier_draw, ensemble_parameters
@@ -46,7 +47,7 @@ SECRET_BYTES: Final = 32
 RELEASE_ID_BYTES: Final = 16
 ROW_COUNT: Final = "data.rows"
 SOURCE: Final = "data.source"
-RESTORE: Final = "restore it, or give the new release a ledger of its own"
+OVERTAKEN: Final = "another release was opened in the ledger meanwhile; start again"
 
 
 def open_release(
@@ -106,11 +107,15 @@ def begin_release(
         What is needed to draw the ensemble; None where it stands, or has no share.
 
     Raises:
-        ConfigurationError, ReleaseMismatchError, LedgerUnavailableError: as ``open_release``.
+        ConfigurationError, ReleaseMismatchError, LedgerUnavailableError: as ``open_release``;
+            one opens beside others, and does not state what all promise together.
         VerificationError: the ledger was closed before it could answer.
 
     """
     found = ledger.read_state()
+    if found.release is None:
+        is_backup = ledger.is_backup()
+        Beside(ledger.openings, ledger.digests, rows, is_backup).check(configuration)
     parameters = None
     if found.ensemble is None and configuration.has(Mechanism.ANSWERS):
         refuse_closed(found)
@@ -160,7 +165,7 @@ def _begin(
 ) -> None:
     """Commit the promise and its charges, before any mechanism reads a row."""
     secret = noise.secret(SECRET_BYTES)
-    settings = configuration.settings
+    settings, release_number = configuration.settings, ledger.release_number
     answers_served = configuration.has(Mechanism.ANSWERS)
     opened = ReleaseOpened(
         release_id=noise.secret(RELEASE_ID_BYTES).hex(),
@@ -170,11 +175,15 @@ def _begin(
         queries=settings.answers.queries if answers_served else None,
         cutoff=cutoff,
         parameters={**configuration.bound, ROW_COUNT: str(rows.count)},
-        fingerprint=fingerprint(rows, ledger.digests.fingerprint_key()),
+        fingerprint=fingerprint(rows, ledger.digests.fingerprint_key(release_number)),
     )
     with ledger.transaction() as transaction:
         if transaction.state.release is not None:
             return  # another process was first; what it opened is compared next
+        # Under the lock: what another process has opened meanwhile counts as well.
+        Beside(transaction.openings, ledger.digests, rows).check(configuration)
+        if transaction.release_number != release_number:
+            raise LedgerUnavailableError(OVERTAKEN)
         digests = put_pieces(transaction, {RELEASE_SECRET: secret})
         transaction.append(structs.replace(opened, private_digests=digests))
         _append_shares(configuration, transaction)
@@ -217,7 +226,10 @@ def _check_same(configuration: Configuration, *, ledger: Ledger, rows: PrivateRo
     if row_count != str(rows.count):
         problem = f"has {rows.count} rows, and the ledger's release was opened on {row_count}"
         raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")
-    if fingerprint(rows, ledger.digests.fingerprint_key()) != opened.fingerprint:
+    if (
+        fingerprint(rows, ledger.digests.fingerprint_key(ledger.release_number))
+        != opened.fingerprint
+    ):
         problem = "holds other rows than those that the ledger's release was opened on"
         raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")
 

@@ -103,7 +103,7 @@ def test_verify_and_export_do_without_the_source(
 def test_serve_refuses_another_release_in_one_line(opened: OpenedRelease, spoiled: str) -> None:
     """``serve`` on a ledger of something else ends with exit code 2 and one line of why."""
     release = opened()
-    restore = "restore it, or give the new release a ledger of its own"
+    restore = "restore it, or give the new release a name of its own"
     text = release.config.read_text(encoding="utf-8")
     if spoiled == "rows":
         write_rows(release.source, [("1", "rare", "no")] * 5760)

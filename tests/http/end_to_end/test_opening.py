@@ -32,12 +32,11 @@ if TYPE_CHECKING:
 
 OTHER_ROWS = (
     "data.source: holds other rows than those that the ledger's release was opened on; "
-    "restore it, or give the new release a ledger of its own"
+    "restore it, or give the new release a name of its own"
 )
 # What is written in the configuration, what is put in its place, and the key,
 # then and now, that the refusal names.
 CHANGES = [
-    ('name = "members"', 'name = "others"', "release.name", '"members"', '"others"'),
     ("epsilon = 6", "epsilon = 6.5", "privacy.epsilon", "6", "13/2"),
     ("delta = 1e-12", "delta = 1e-11", "privacy.delta", "1/1000000000000", "1/100000000000"),
     ("relabel = 0.3", "relabel = 0.2", "privacy.shares.relabel", "3/10", "1/5"),
@@ -123,7 +122,7 @@ def test_another_configuration_is_refused_by_name(
         pass
     assert str(refused.value) == (
         f"{key}: the ledger's release was opened with {was}, the configuration says {now}; "
-        "restore it, or give the new release a ledger of its own"
+        "restore it, or give the new release a name of its own"
     )
 
 
@@ -196,7 +195,7 @@ def test_another_number_of_rows_is_refused(opened: OpenedRelease) -> None:
         pass
     assert str(refused.value) == (
         f"data.source: has {len(rows) + 1} rows, and the ledger's release was opened on "
-        f"{len(rows)}; restore it, or give the new release a ledger of its own"
+        f"{len(rows)}; restore it, or give the new release a name of its own"
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CONFIGURATION = """
 [release]
-name = "example"
+name = "test"
 [data]
 source = "absent.csv"
 label = "y"

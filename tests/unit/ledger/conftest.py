@@ -19,8 +19,8 @@ def _ledgers_are_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     opened: list[Ledger] = []
     initialise = Ledger.__init__
 
-    def remember(self: Ledger, database: OpenDatabase, *release: int) -> None:
-        initialise(self, database, *release)
+    def remember(self: Ledger, database: OpenDatabase, release: str | int = 1) -> None:
+        initialise(self, database, release)
         opened.append(self)
 
     monkeypatch.setattr(Ledger, "__init__", remember)

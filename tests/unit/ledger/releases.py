@@ -31,13 +31,15 @@ def url_of(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-def create(path: Path) -> Ledger:
+def create(path: Path, name: str | None = None) -> Ledger:
     """Open a ledger in a file, created where it is missing, with the same secret each time."""
-    return open_ledger(url_of(path), create=True, noise=ScriptedNoise(seeded_words(1)))
+    noise = ScriptedNoise(seeded_words(1))
+    return open_ledger(url_of(path), create=True, name=name, noise=noise)
 
 
 def opened(
     *,
+    name: str = "test",
     queries: int | None = 1000,
     cutoff: int | None = 3,
     private_digests: dict[str, str] | None = None,
@@ -46,7 +48,7 @@ def opened(
     """Return the first event of a release of epsilon 1 and delta 10^-6."""
     return ReleaseOpened(
         release_id="0f" * 16,
-        name="test",
+        name=name,
         epsilon="1",
         delta="1/1000000",
         queries=queries,
@@ -73,6 +75,7 @@ def shares() -> list[LedgerEvent]:
 def open_release(
     ledger: Ledger,
     *,
+    name: str = "test",
     queries: int | None = 1000,
     cutoff: int | None = 3,
     further: Mapping[str, bytes] | None = None,
@@ -84,7 +87,13 @@ def open_release(
         digest = transaction.put_private(RELEASE_SECRET, SECRET)
         digests = {RELEASE_SECRET: digest}
         transaction.append(
-            opened(queries=queries, cutoff=cutoff, private_digests=digests, parameters=parameters)
+            opened(
+                name=name,
+                queries=queries,
+                cutoff=cutoff,
+                private_digests=digests,
+                parameters=parameters,
+            )
         )
         for event in shares():
             transaction.append(event)

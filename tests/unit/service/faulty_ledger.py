@@ -26,7 +26,7 @@ class FaultyLedger(Ledger):
 
     def __init__(self, release: SmallRelease) -> None:
         """Open the ledger of a release."""
-        super().__init__(release.ledger()._database)
+        super().__init__(release.ledger()._database, release.settings().release.name)
         self.faults: list[Fault | None] = []
 
     @contextmanager

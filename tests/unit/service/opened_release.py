@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ONE_BYTE_MORE = "CAST(body || x'00' AS BLOB)"
 PIECES = ("release-secret", "hypothesis", "permutation", "ensemble", "profile-table")
-RESTORE = "restore it, or give the new release a ledger of its own"
+RESTORE = "restore it, or give the new release a name of its own"
 
 
 class NoNoise(ScriptedNoise):

@@ -148,7 +148,8 @@ class SmallRelease:
     def ledger(self) -> Ledger:
         """Open the ledger anew, as a restarted process does."""
         url = f"sqlite:///{self.folder / 'conclave.db'}"
-        return open_ledger(url, create=True, noise=seeded_noise(2))
+        name = self.settings().release.name
+        return open_ledger(url, create=True, name=name, noise=seeded_noise(2))
 
     def open(
         self,

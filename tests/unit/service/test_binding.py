@@ -12,7 +12,7 @@ from app.service.binding import BOUND_SECTIONS, UNBOUND, bound_parameters, check
 from app.settings import SECTIONS, load_settings
 from tests.unit.service.small_release import CONFIGURATION, SmallRelease
 
-RESTORE = "restore it, or give the new release a ledger of its own"
+RESTORE = "restore it, or give the new release a name of its own"
 
 
 def bound(folder: Path, text: str = CONFIGURATION, **changes: str) -> dict[str, str]:
@@ -40,6 +40,12 @@ def bound(folder: Path, text: str = CONFIGURATION, **changes: str) -> dict[str, 
         ({"classifier__bins": "3"}, "classifier.bins", "16", "3"),
         ({"privacy__sampling": "0.5"}, "privacy.sampling", "absent", "1/2"),
         ({"hypotheses__grid": "private"}, "hypotheses.grid", "absent", '"private"'),
+        (
+            {"privacy__composed__epsilon": "40", "privacy__composed__delta": "0.5"},
+            "privacy.composed.delta",
+            "absent",
+            "1/2",
+        ),
         ({"data__label": "reply"}, "data.label", '"answer"', '"reply"'),
         ({"data__missing": '["-"]'}, "data.missing", '["?"]', '["-"]'),
         ({"data__classes": '["yes", "no"]'}, "data.classes", '["no","yes"]', '["yes","no"]'),

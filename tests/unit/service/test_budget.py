@@ -30,6 +30,7 @@ def test_it_shows_what_is_charged_reserved_and_left(small_release: SmallRelease)
         "switching": False,
         "epsilon": 20.0,
         "delta": 0.01,
+        "composed": None,
         "charged": [
             {"mechanism": "relabel", "epsilon": 2.0, "delta": withheld / 2},
             {"mechanism": "answers", "epsilon": 12.0, "delta": 0.01 * (1 - 2**-20)},

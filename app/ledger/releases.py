@@ -1,0 +1,125 @@
+"""Which releases a database holds: their first entries, in the order in which they opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from sqlalchemy import bindparam, func, not_, select
+
+from app.errors import LedgerCorruptError
+from app.ledger.chain import GENESIS
+from app.ledger.events import ReleaseClosed
+from app.ledger.fold import BACKUP, EMPTY, fold
+from app.ledger.reads import read_entries
+from app.ledger.tables import FIRST_RELEASE, answers, entries, idempotency_keys, private_state
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Table
+
+    from app.ledger.events import ReleaseOpened
+
+RELEASES_MAX: Final = 1000
+"""Most releases of one database; all their first entries are read when one opens."""
+
+_NEWEST = select(func.max(entries.c.release_number))
+_NEWEST_ENTRY = (
+    select(entries.c.kind, entries.c.body)
+    .where(entries.c.release_number == bindparam("number"))
+    .order_by(entries.c.sequence.desc())
+    .limit(1)
+)
+
+
+def _stray(table: Table) -> ColumnElement[bool]:
+    return not_(table.c.release_number.between(bindparam("first"), bindparam("newest")))
+
+
+_STRAY_PIECE = (
+    select(private_state.c.release_number, private_state.c.name)
+    .where(_stray(private_state))
+    .limit(1)
+)
+_STRAY_ROWS = {
+    table.name: select(table.c.release_number).where(_stray(table)).limit(1)
+    for table in (entries, answers, idempotency_keys)
+}
+
+
+def read_release_count(connection: Connection) -> int:
+    """Return how many releases the database holds, which is the newest one's number."""
+    newest: int | None = connection.execute(_NEWEST).scalar()
+    return 0 if newest is None else newest
+
+
+def read_openings(connection: Connection) -> tuple[ReleaseOpened, ...]:
+    """Return the first entry of every release, by its number.
+
+    Raises:
+        LedgerCorruptError: a release has lost its first entry, or it was altered.
+
+    """
+    count = read_release_count(connection)
+    if count > RELEASES_MAX:
+        raise LedgerCorruptError(f"the database counts {count} releases, more than it can hold")
+    numbers = range(FIRST_RELEASE, count + 1)
+    return tuple(_read_opening(connection, number, is_alone=count == 1) for number in numbers)
+
+
+def holds_backup(connection: Connection) -> bool:
+    """Return whether the newest entry of a release says that this database is a copy.
+
+    What was opened since in the ledger that it was made of cannot be seen here.
+
+    Raises:
+        LedgerCorruptError: a release ends with an entry that is none.
+
+    """
+    for number in range(FIRST_RELEASE, read_release_count(connection) + 1):
+        newest = connection.execute(_NEWEST_ENTRY, {"number": number}).first()
+        if newest is not None and newest.kind == ReleaseClosed.KIND:
+            try:
+                closed = msgspec.json.decode(newest.body, type=ReleaseClosed)
+            except msgspec.DecodeError:
+                raise LedgerCorruptError(f"release {number} ends with no sound entry") from None
+            if closed.reason == BACKUP:
+                return True
+    return False
+
+
+def stray_row(connection: Connection, release_count: int) -> str | None:
+    """Name a row of a release that is none of the first ``release_count``, or return None."""
+    known = {"first": FIRST_RELEASE, "newest": release_count}
+    piece = connection.execute(_STRAY_PIECE, known).first()
+    if piece is not None:
+        number, name = piece
+        return f"the private state has a piece of release {number}, which is not there: {name}"
+    for table, query in _STRAY_ROWS.items():
+        number = connection.execute(query, known).scalar()
+        if number is not None:
+            return f"the table {table} has a row of release {number}, which is not there"
+    return None
+
+
+def number_of(openings: Sequence[ReleaseOpened], name: str) -> int | None:
+    """Return the number of the release of that name, or None."""
+    for number, opened in enumerate(openings, start=FIRST_RELEASE):
+        if opened.name == name:
+            return number
+    return None
+
+
+def _read_opening(connection: Connection, number: int, *, is_alone: bool) -> ReleaseOpened:
+    named = "" if is_alone else f"release {number} of the database: "
+    first = read_entries(connection, number, GENESIS, 1)
+    if not first:
+        raise LedgerCorruptError(f"{named}its entries are missing")
+    try:
+        opened = fold(EMPTY, first[0]).release
+    except LedgerCorruptError as broken:
+        raise LedgerCorruptError(f"{named}{broken}") from None
+    if opened is None:
+        raise LedgerCorruptError(f"{named}its first entry opens nothing")
+    return opened
