@@ -25,6 +25,7 @@ from app.accounting.profile_curve import CurvePoint, curve_points, logit_of, poi
 from app.accounting.profile_inequality import WORD_RANGE, Inequality
 from app.accounting.profile_parameters import (
     ALPHA_SLOPE,
+    RELEASE_DELTA_PER_HIT_MIN,
     RELEASE_PART,
     choose_alpha,
     choose_ln_ratio,
@@ -223,6 +224,8 @@ def _check_shape(table: ProfileTable) -> None:
     invariant(table.cutoff >= 1, "the cutoff is at least one")
     invariant(table.epsilon > 0, "epsilon is above zero")
     invariant(table.delta_release > 0 < table.delta_svt, "both parts of delta are above zero")
+    each = table.delta_release / table.cutoff
+    invariant(each >= RELEASE_DELTA_PER_HIT_MIN, "delta_release is 2^-60 a hit at least")
     within = table.delta_release + table.delta_svt <= table.delta < 1
     invariant(within, "both parts stay within delta")
     within = 0 < len(table.thresholds) <= 2 * ENTRY_COUNT_MAX

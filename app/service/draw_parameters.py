@@ -18,7 +18,7 @@ from app.mechanisms import exponential
 from app.mechanisms.relabel import DichotomyParameters
 from app.planning.ensemble_size import ensemble_size_auto
 from app.service.dichotomies import refuse_bound
-from app.service.mechanism import PAPER, calibrate_answers
+from app.service.mechanism import PAPER, calibrate_answers, check_calibration
 from app.service.pipeline import printed_ensemble_size, release_budget, rows_needed
 from app.service.public_choices import published_class
 from app.service.work import PUBLISHED, SEARCHED, refuse_long_draw, refuse_long_fit
@@ -64,6 +64,7 @@ def ensemble_parameters(
 
     Raises:
         ConfigurationError: names what leaves no calibration, or fewer rows than learners.
+        InvariantError: a calibration that does not hold.
 
     """
     progress(CALIBRATING, 0, 1)
@@ -72,6 +73,7 @@ def ensemble_parameters(
     progress(CALIBRATING, 1, 1)
     if budget is None or calibration is None:
         return None
+    check_calibration(configuration.settings, budget, calibration)  # before anything is charged
     sampled = budget.sampled_row_count(row_count)
     size = ensemble_size(
         configuration, row_count=row_count, sampled_row_count=sampled, calibration=calibration

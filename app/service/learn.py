@@ -16,8 +16,8 @@ from app.accounting.composition import Mechanism
 from app.errors import ConfigurationError, VerificationError
 from app.planning.sample_size import excess_error, rows_for_excess_error
 from app.service.closed_release import refuse_closed
+from app.service.mechanism import check_pieces
 from app.service.open_release import begin_release, check_configuration
-from app.service.private_state import read_piece
 from app.service.switch_phase import (
     charge_classifier,
     classifier_parameters,
@@ -94,6 +94,7 @@ def learn(
         ReleaseMismatchError: data or parameters differ from the ledger's release.
         VerificationError: a classifier is published, by another process perhaps.
         LedgerCorruptError: a private piece of the release is missing or altered.
+        InvariantError: the calibration of its answers does not hold.
         LedgerUnavailableError: the ledger took no commit; nothing is published.
 
     """
@@ -106,7 +107,7 @@ def learn(
         progress=progress,
         public_values=public_values,
     )
-    _check_pieces(ledger)
+    check_pieces(configuration.settings, ledger)
     tell(_worth(configuration, parameters, point_count=len(public_values)))
     _refuse_published(charge_classifier(configuration, ledger))
     progress(DRAWING, 0, 1)
@@ -121,12 +122,6 @@ def learn(
 def _refuse_published(state: LedgerState) -> None:
     if state.classifier is not None:
         raise VerificationError(PUBLISHED)
-
-
-def _check_pieces(ledger: Ledger) -> None:
-    """Refuse to go on where a start of the server would, though no piece is used here."""
-    for name in ledger.read_state().private_digests:
-        read_piece(ledger, name)
 
 
 def _worth(configuration: Configuration, parameters: Parameters, *, point_count: int) -> str:

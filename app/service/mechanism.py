@@ -17,7 +17,7 @@ from app.mechanisms import noisy_vote, sparse_vector, stability
 from app.mechanisms.universal import Parameters, Sequel
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
-from app.service.pipeline import calibrate_paper
+from app.service.pipeline import calibrate_paper, release_budget
 from app.service.private_state import read_piece
 
 if TYPE_CHECKING:
@@ -82,9 +82,7 @@ def answering_parameters(
     """
     answering = None
     if budget is not None and calibration is not None:
-        same = _is_of(calibration, settings, budget)
-        invariant(same, "the calibration is the one of the answers' share")
-        check(calibration)
+        check_calibration(settings, budget, calibration)
         answering = _answering(calibration, ensemble_size)
     return Parameters(
         answering=answering,
@@ -95,6 +93,33 @@ def answering_parameters(
         unstable_gets_coin=settings.answers.unstable == "coin",
         with_scores=settings.answers.output == "score",
     )
+
+
+def check_calibration(settings: Settings, budget: PipelineBudget, calibration: Calibration) -> None:
+    """Assert that a calibration is the answers' own, and everything that its claim needs.
+
+    Raises:
+        InvariantError: at the first thing that does not hold.
+
+    """
+    same = _is_of(calibration, settings, budget)
+    invariant(same, "the calibration is the one of the answers' share")
+    check(calibration)
+
+
+def check_pieces(settings: Settings, ledger: Ledger) -> None:
+    """Refuse to go on where a start of the server would, though no piece is used.
+
+    Raises:
+        LedgerCorruptError: a private piece of the release is missing or altered.
+        InvariantError: the calibration that it keeps does not hold.
+
+    """
+    state, budget = ledger.read_state(), release_budget(settings)
+    for name in state.private_digests:
+        read_piece(ledger, name)
+    if budget is not None and state.ensemble is not None:
+        check_calibration(settings, budget, read_calibration(settings, ledger))
 
 
 def calibration_piece(calibration: Calibration) -> dict[str, bytes]:

@@ -16,8 +16,9 @@ from app.errors import ConfigurationError, VerificationError
 from app.ledger.events import ShareCharged, StatisticsReleased
 from app.service.answered_points import answered_points
 from app.service.closed_release import refuse_closed
+from app.service.mechanism import check_pieces
 from app.service.open_release import begin_release, check_configuration, share_event
-from app.service.private_state import put_pieces, read_piece
+from app.service.private_state import put_pieces
 from app.service.released_statistics import ALPHA_MAX, POINTS_PIECE, drawn_statistics
 from app.service.statistics_table import statistics_draw
 
@@ -125,6 +126,7 @@ def open_at_once(
         ReleaseMismatchError: data or parameters differ from the ledger's release.
         VerificationError: the ensemble is between its first answer and its last.
         LedgerCorruptError: a private piece of the release is missing or altered.
+        InvariantError: the calibration of its answers does not hold.
         LedgerUnavailableError: the ledger took no commit; nothing is published.
 
     """
@@ -133,8 +135,7 @@ def open_at_once(
     points = public_values if len(public_values) else _queries(ledger, configuration.schema)
     draw = statistics_draw(configuration, points, row_count=rows.count)
     begin_release(configuration, ledger=ledger, rows=rows, noise=noise, progress=progress)
-    for name in ledger.read_state().private_digests:
-        read_piece(ledger, name)
+    check_pieces(configuration.settings, ledger)
     tell(_worth(draw, point_count=len(points)))
     charged = charge_statistics(configuration, ledger)
     if charged.statistics is not None:
