@@ -1,8 +1,11 @@
 """An estimator's own time tells its votes; padding takes that away, batch by batch.
 
-Unpadded, the evaluation of unanimous votes for the second class takes 28 models times
-0.4 ms longer than that of votes against it.  Padded, the medians of samples of the same
-size are not proven to differ by a fortieth of that (false-alarm probability 1e-9 each).
+Unpadded, the evaluation of unanimous votes for the second class takes 16 models times
+0.1 ms longer than that of votes against it, which is proven by a hundred queries of each,
+or by some hundreds on a busy machine.  Padded, a hundred of each do not prove that medians
+differ by a twentieth of that (false-alarm probability 1e-9 each).  The constant is fifteen
+times the slowest evaluation, so that no more than half of them overrun it where other
+processes take their share.
 """
 
 from __future__ import annotations
@@ -26,14 +29,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SLOW_SECONDS: Final = 4e-4
-CUTOFF: Final = 10
-PADDING_MILLISECONDS: Final = 40
-EACH: Final = 50
+    from benchmarks.measuring.stopwatch import Timed
+
+SLOW_SECONDS: Final = 1e-4
+CUTOFF: Final = 1
+PADDING_MILLISECONDS: Final = 30
+EACH: Final = 100
+ROUNDS_MAX: Final = 10
 BATCH_QUERIES: Final = 5
-LIMIT_SECONDS: Final = 2.8e-4
+LIMIT_SECONDS: Final = 8e-5
+LONG_LIMIT_SECONDS: Final = 2e-5
 FALSE_ALARM: Final = 1e-9
 ALL_NO_ALL_YES: Final = AMONG_STABLE[1]
+KINDS: Final = (Kind.UNANIMOUS_NO, Kind.UNANIMOUS_YES)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -62,11 +70,10 @@ def proven(first: list[float], second: list[float]) -> bool:
 
 def time_batches(measured: Measured, *, each: int) -> dict[Kind, list[float]]:
     """Return the evaluation times of batches in which all votes are of one kind."""
-    kinds = [Kind.UNANIMOUS_NO, Kind.UNANIMOUS_YES]
     stopwatch = Stopwatch()
     measured.answerer.observe = stopwatch
-    seconds: dict[Kind, list[float]] = {kind: [] for kind in kinds}
-    for kind in shuffled(kinds, each):
+    seconds: dict[Kind, list[float]] = {kind: [] for kind in KINDS}
+    for kind in shuffled(KINDS, each):
         numbers = [next(measured.numbers) for _ in range(BATCH_QUERIES)]
         queries = [Query(measured.margins.vector(kind, number)) for number in numbers]
         measured.answerer.answer_batch(queries)
@@ -75,23 +82,42 @@ def time_batches(measured: Measured, *, each: int) -> dict[Kind, list[float]]:
     return seconds
 
 
-@pytest.mark.parametrize("padded", [False, True])
-def test_padding_hides_what_an_estimator_takes(tmp_path: Path, *, padded: bool) -> None:
-    """Single queries: the difference is proven without padding and is none with it."""
-    measured = open_slow(tmp_path, padding_milliseconds=PADDING_MILLISECONDS * padded)
-    timed = measured.time([Kind.UNANIMOUS_NO, Kind.UNANIMOUS_YES], EACH)
+def test_without_padding_an_estimators_time_is_proven(tmp_path: Path) -> None:
+    """The difference is there to be hidden: the tests below can fail."""
+    measured = open_slow(tmp_path, padding_milliseconds=0)
+    timed: list[Timed] = []
+    for _ in range(ROUNDS_MAX):
+        timed += measured.time(KINDS, EACH)
+        if proven(*ALL_NO_ALL_YES.samples(timed, "voted")):
+            return
+    pytest.fail("as many queries prove no difference")
+
+
+def test_without_padding_a_batchs_time_is_proven(tmp_path: Path) -> None:
+    """So is that of a batch."""
+    measured = open_slow(tmp_path, padding_milliseconds=0)
+    seconds: dict[Kind, list[float]] = {kind: [] for kind in KINDS}
+    for _ in range(ROUNDS_MAX):
+        for kind, more in time_batches(measured, each=EACH).items():
+            seconds[kind] += more
+        if proven(*seconds.values()):
+            return
+    pytest.fail("as many batches prove no difference")
+
+
+def test_padding_hides_what_an_estimator_takes(tmp_path: Path) -> None:
+    """Single queries of either kind take as long, whatever is looked at."""
+    measured = open_slow(tmp_path, padding_milliseconds=PADDING_MILLISECONDS)
+    timed = measured.time(KINDS, EACH)
     for moment in ("voted", "decided", "committed"):
-        assert proven(*ALL_NO_ALL_YES.samples(timed, moment)) is not padded
-    if padded:
-        assert all(one.voted >= PADDING_MILLISECONDS / 1000 for one in timed)
+        assert not proven(*ALL_NO_ALL_YES.samples(timed, moment))
+    assert all(one.voted >= PADDING_MILLISECONDS / 1000 for one in timed)
 
 
-@pytest.mark.parametrize("padded", [False, True])
-def test_padding_hides_what_a_batch_takes(tmp_path: Path, *, padded: bool) -> None:
+def test_padding_hides_what_a_batch_takes(tmp_path: Path) -> None:
     """Batches, as a stream makes them: one evaluation and one wait for all of their queries."""
-    measured = open_slow(tmp_path, padding_milliseconds=PADDING_MILLISECONDS * padded)
-    seconds = time_batches(measured, each=EACH)
-    assert proven(seconds[Kind.UNANIMOUS_NO], seconds[Kind.UNANIMOUS_YES]) is not padded
+    measured = open_slow(tmp_path, padding_milliseconds=PADDING_MILLISECONDS)
+    assert not proven(*time_batches(measured, each=EACH).values())
 
 
 def test_one_long_sleep_is_no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,9 +163,9 @@ def test_without_padding_nothing_waits() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_padded_medians_differ_by_microseconds_at_most(tmp_path: Path) -> None:
-    """Of 2,000 queries each, the bootstrap's interval lies within a hundredth of the leak."""
+    """Of 2,000 queries each, the bootstrap's interval lies within 20 microseconds."""
     measured = open_slow(tmp_path, padding_milliseconds=PADDING_MILLISECONDS)
-    timed = measured.time([Kind.UNANIMOUS_NO, Kind.UNANIMOUS_YES], 2_000)
+    timed = measured.time(KINDS, 2_000)
     for moment in ("voted", "decided", "committed"):
         difference = ALL_NO_ALL_YES.difference(timed, moment)
-        assert difference.is_within(5e-5), f"{moment} {difference}"
+        assert difference.is_within(LONG_LIMIT_SECONDS), f"{moment} {difference}"
