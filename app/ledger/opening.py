@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from app.ledger.sqlite import (
     reading_engine,
     writing_engine,
 )
-from app.ledger.tables import INSERT_ONLY, REVISION, database_secret
+from app.ledger.tables import INSERT_ONLY, REVISION, database_secret, metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +34,7 @@ MIGRATIONS: Final = Path(app.__file__).parent.parent / "migrations"
 """The revisions lie beside the package, in a checkout and in an installation."""
 
 _REVISION_TABLE: Final = "alembic_version"
+_REVISION: Final = re.compile(r"[0-9]{4}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +195,44 @@ def _revision(path: Path, connection: Connection) -> str | None:
     names = inspect(connection).get_table_names()
     if _REVISION_TABLE in names:
         found: str | None = connection.scalar(text(f"SELECT version_num FROM {_REVISION_TABLE}"))  # noqa: S608 -- a constant
+        if names != [_REVISION_TABLE]:
+            _refuse_altered(connection, found)
         return found
     if set(names) & set(INSERT_ONLY):
         raise LedgerCorruptError(DAMAGED)
     if names:
         raise ConfigurationError(URL_KEY, f"{path} is a database, and no ledger")
     return None
+
+
+def _refuse_altered(connection: Connection, revision: str | None) -> None:
+    """Refuse a revision that is gone, is none, or is older than the tables.
+
+    One that is newer than this version knows is another version's.
+
+    Raises:
+        LedgerCorruptError: it is altered.
+
+    """
+    if revision is None:
+        raise LedgerCorruptError("the database of the ledger has lost the revision of its tables")
+    if not _REVISION.fullmatch(revision):
+        raise LedgerCorruptError("the database of the ledger has an altered revision of its tables")
+    if revision < REVISION and _has_newest_columns(connection):
+        raise LedgerCorruptError(
+            f"the database of the ledger says revision {revision}, and has the tables of {REVISION}"
+        )
+
+
+def _has_newest_columns(connection: Connection) -> bool:
+    """Return whether the tables have every column of the newest revision."""
+    inspector = inspect(connection)
+    names = set(inspector.get_table_names())
+    return all(
+        name in names
+        and {column["name"] for column in inspector.get_columns(name)} >= set(table.columns.keys())
+        for name, table in metadata.tables.items()
+    )
 
 
 def _check_revision(path: Path, revision: str | None) -> None:

@@ -20,7 +20,6 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import QueuePool
 
 from app.errors import ConfigurationError, InvariantError
-from app.ledger.tables import INSERT_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,6 +128,8 @@ def _connect(uri: str, *options: str) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
     )
+    # What is no text any more shows in what it is compared with, instead of in the driver.
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
     with ExitStack() as stack:
         stack.callback(connection.close)
         for option in ("foreign_keys=ON", "recursive_triggers=ON", *options):
@@ -157,19 +158,6 @@ def _engine(connect: Callable[[], sqlite3.Connection], *, begin: str, pool_size:
         connection.exec_driver_sql("COMMIT")
 
     return engine
-
-
-def missing_protections(connection: Connection) -> list[str]:
-    """Return the tables that have lost the triggers which refuse UPDATE or DELETE."""
-    names = {
-        row[0]
-        for row in connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type='trigger'")
-    }
-    return [
-        table
-        for table in INSERT_ONLY
-        if not {f"{table}_refuse_update", f"{table}_refuse_delete"} <= names
-    ]
 
 
 def copy_into(source: Connection, path: Path) -> None:

@@ -17,10 +17,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
 from app.ledger.chain import GENESIS, Head, event_body, read_event
 from app.ledger.composed import is_covered
-from app.ledger.database_errors import is_damage
+from app.ledger.database_errors import WRONG_TYPE, is_damage
 from app.ledger.digests import private_digest, public_digest
 from app.ledger.events import AnswersReleased, ScoresReleased
 from app.ledger.fold import EMPTY, LedgerState, fold
+from app.ledger.protections import protection_fault, type_fault
 from app.ledger.reads import (
     AnswerRow,
     each_entry,
@@ -30,7 +31,7 @@ from app.ledger.reads import (
     read_private_names,
 )
 from app.ledger.releases import read_openings, stray_row
-from app.ledger.sqlite import missing_protections, structural_fault
+from app.ledger.sqlite import structural_fault
 from app.ledger.transaction import RELEASE_SECRET
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def verify(ledger: Ledger, expect_head: str | None = None) -> VerificationReport
             "the file of the ledger is damaged" if is_damage(error) else "the ledger cannot be read"
         ) from None
     except (TypeError, ValueError):
-        raise VerificationError("a table of the ledger holds a value of a wrong type") from None
+        raise VerificationError(_wrong_type(ledger)) from None
     return VerificationReport(
         head=state.head,
         answered=state.answered,
@@ -96,6 +97,11 @@ def verify(ledger: Ledger, expect_head: str | None = None) -> VerificationReport
         epsilon_charged=sum((Fraction(share.epsilon) for share in state.charged), Fraction(0)),
         delta_charged=sum((Fraction(share.delta) for share in state.charged), Fraction(0)),
     )
+
+
+def _wrong_type(ledger: Ledger) -> str:
+    with ledger.snapshot() as connection:
+        return type_fault(connection) or WRONG_TYPE
 
 
 class _Verification:
@@ -121,8 +127,10 @@ class _Verification:
         self._check_keys()
         self._check_private(state)
         self._check_releases(state)
-        for table in missing_protections(self._connection):
-            _fail(f"the table {table} has lost the triggers that refuse UPDATE and DELETE")
+        odd = type_fault(self._connection)
+        _hold(odd is None, str(odd))
+        unprotected = protection_fault(self._connection)
+        _hold(unprotected is None, str(unprotected))
         _hold(self._head_found, f"no entry has the expected hash {self._expect_head}")
         return state
 

@@ -193,7 +193,7 @@ TAMPERED = {
     ),
     "a vector has a wrong type": (
         ["UPDATE answers SET vector = 'text' WHERE query_id = 2"],
-        "a table of the ledger holds a value of a wrong type",
+        "the table answers has a value of a wrong type in the column vector",
     ),
     "a key belongs to no answer": (
         ["UPDATE idempotency_keys SET vector_digest = x'00'"],
@@ -284,7 +284,7 @@ def test_dropped_triggers_are_named(tmp_path: Path) -> None:
     connection.execute("DROP TRIGGER answers_refuse_delete")
     connection.close()
     assert account_of(path) == (
-        "the table answers has lost the triggers that refuse UPDATE and DELETE"
+        "the table answers has lost the trigger answers_refuse_delete, or it was altered"
     )
 
 

@@ -1,0 +1,88 @@
+"""Two ledgers in the middle of their lives that have every kind of entry between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.ledger.events import (
+    ReleaseClosed,
+    ReleaseHalted,
+    ReleaseReopened,
+    ShareCharged,
+    StatisticsReleased,
+    StudentPublished,
+    threshold_noise_name,
+)
+from tests.unit.ledger.releases import (
+    answer,
+    create,
+    open_release,
+    publish,
+    record,
+    refresh,
+    scored,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.ledger.events import LedgerEvent
+    from app.ledger.store import Ledger
+
+DOCUMENT = '{"cells":[1,2],"alpha":0.1}'
+
+
+def life_with_labels(path: Path) -> Ledger:
+    """Write a life that refreshed its threshold, published, halted, was closed and reopened."""
+    ledger = create(path)
+    open_release(ledger, cutoff=9, further={threshold_noise_name(0): b"noise 0"})
+    _release_statistics(ledger)
+    record(ledger, [answer(ledger, number) for number in (1, 2, 3)])
+    refresh(ledger, [answer(ledger, 4, label=None, stable=False)])
+    with ledger.transaction() as transaction:
+        row = answer(ledger, 5, label=1)
+        transaction.record_answers([row])
+        transaction.record_key(ledger.digests.of_key("first"), row.vector_digest)
+    publish(ledger)
+    with ledger.transaction() as transaction:
+        transaction.record_key(ledger.digests.of_key("second"), row.vector_digest)
+    append(ledger, ReleaseHalted(reason="stopped"))
+    append(ledger, ReleaseClosed(reason="backup"))
+    append(ledger, ReleaseReopened(reason="newest"))
+    return ledger
+
+
+def life_with_scores(path: Path) -> Ledger:
+    """Write a life with scores of both histograms up to its cutoff, and a student."""
+    ledger = create(path)
+    open_release(ledger, cutoff=4, parameters={"answers.output": '"score"'})
+    with ledger.transaction() as transaction:
+        rows = [scored(ledger, 1), scored(ledger, 2, shifted=True, units=1)]
+        transaction.record_answers(rows)
+        transaction.record_key(ledger.digests.of_key("first"), rows[1].vector_digest)
+    record(ledger, [scored(ledger, 3, released=None, units=2, precision=1000)])
+    record(ledger, [scored(ledger, 4), scored(ledger, 5, released=None, units=1)])
+    with ledger.transaction() as transaction:
+        digest = transaction.put_private("student", b"estimator")
+        transaction.append(
+            StudentPublished(classifier=DOCUMENT, private_digests={"student": digest})
+        )
+    return ledger
+
+
+LIVES = {"labels": life_with_labels, "scores": life_with_scores}
+
+
+def append(ledger: Ledger, event: LedgerEvent) -> None:
+    """Commit one entry."""
+    with ledger.transaction() as transaction:
+        transaction.append(event)
+
+
+def _release_statistics(ledger: Ledger) -> None:
+    append(ledger, ShareCharged(mechanism="statistics", epsilon="0", delta="0"))
+    with ledger.transaction() as transaction:
+        digest = transaction.put_private("statistics-points", b"points")
+        transaction.append(
+            StatisticsReleased(statistics=DOCUMENT, private_digests={"statistics-points": digest})
+        )
