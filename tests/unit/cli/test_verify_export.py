@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.cli import run
+from app.errors import LedgerCorruptError
+from app.ledger.tables import REVISION
 from app.service.onnx_export import OWN_CODE, to_onnx
 from app.service.published_classifier import read_document
 from tests.unit.ledger.releases import DOCUMENT, create, middle_of_life, publish, tamper
@@ -90,6 +92,61 @@ def test_verify_accounts_for_a_damaged_file(
     (tmp_path / "life.db").write_bytes(b"x" * 5000)
     assert run(["verify", "--config", configuration]) == 1
     assert capsys.readouterr().err == "conclave: the file of the ledger is damaged\n"
+
+
+@pytest.mark.parametrize(
+    ("statement", "account"),
+    [
+        (
+            "UPDATE entries SET kind = CAST(x'c1' AS TEXT) WHERE sequence = 6",
+            "entry 6 does not have the hash that its contents and the entry before it give",
+        ),
+        (
+            "UPDATE private_state SET name = CAST(x'e56e' AS TEXT) WHERE name = 'ensemble'",
+            "the private state has a piece that no entry binds: \ufffdn",
+        ),
+        (
+            "UPDATE private_state SET name = 'en' || char(10) || 'le' WHERE name = 'ensemble'",
+            "the private state has a piece that no entry binds: en le",
+        ),
+        (
+            "UPDATE alembic_version SET version_num = '0002'",
+            f"the database of the ledger says revision 0002, and has the tables of {REVISION}",
+        ),
+        (
+            "UPDATE alembic_version SET version_num = '0p03'",
+            "the database of the ledger has an altered revision of its tables",
+        ),
+        (
+            "DELETE FROM alembic_version",
+            "the database of the ledger has lost the revision of its tables",
+        ),
+    ],
+)
+def test_verify_tells_damage_in_one_line(
+    statement: str,
+    account: str,
+    configuration: str,
+    head: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is no text any more, has a line break, or is no revision is one line and exit code 1."""
+    tamper(tmp_path / "life.db", statement)
+    assert run(["verify", "--config", configuration, "--expect-head", head]) == 1
+    assert capsys.readouterr() == ("", f"conclave: {account}\n")
+
+
+@pytest.mark.parametrize("revision", ["0001", "0002"])
+def test_a_revision_that_is_too_old_is_told_by_a_start(tmp_path: Path, revision: str) -> None:
+    """Opening to write names a revision that its tables are past, and changes nothing."""
+    path = tmp_path / "life.db"
+    middle_of_life(path).close()
+    tamper(path, f"UPDATE alembic_version SET version_num = '{revision}'")  # noqa: S608 -- ours
+    content = path.read_bytes()
+    with pytest.raises(LedgerCorruptError, match=f"says revision {revision}, and has the tables"):
+        create(path)
+    assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize("command", [["verify"], ["export", "--format", "json"]])
