@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -121,19 +122,27 @@ class _Client:
     allowance: Allowance
     generator: np.random.Generator
     connection: HTTPConnection
+    sent: float | None = None
 
     def ask_on(self, stop: threading.Event, *, streams: bool) -> None:
         """Ask one thing after another."""
         turn = self._stream if streams else self._post
-        with closing(self.connection), suppress(OSError, HTTPException):
+        with closing(self.connection):
             while not stop.is_set():
-                turn()
+                self.sent = None
+                try:
+                    turn()
+                except (OSError, HTTPException):
+                    if self.sent is not None:
+                        self.crowd.witnessed.lost.append(self.sent)
+                    return
 
     def _post(self) -> None:
         question = self._question()
         headers = JSON if question.key is None else JSON | {"Idempotency-Key": question.key}
         body = json.dumps({"features": question.vector})
         self.connection.request("POST", "/query", body, headers)
+        self.sent = time.monotonic()
         reply = self.connection.getresponse().read()
         self.crowd.witnessed.hear(question, json.loads(reply))
 
@@ -142,6 +151,7 @@ class _Client:
         line_count = int(self.generator.integers(1, STREAM_LINES_MAX + 1))
         questions = [self._question() for _ in range(line_count)]
         self.connection.request("POST", "/query/stream", _lines(questions), NDJSON)
+        self.sent = time.monotonic()
         response = self.connection.getresponse()
         for question in questions:
             line = response.readline()

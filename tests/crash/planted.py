@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import sqlite3
 import time
 from typing import TYPE_CHECKING, Any
@@ -36,7 +35,6 @@ DATABASE_FAULTS = "database faults"
 FAULT_AT_START = "a fault from the start"
 FULL_LOG = "full log"
 DRAWS = "draws"
-FILE_BYTES = "file bytes"
 
 # Faults of the database, by the number in the marks.
 NONE, FULL, READ_ONLY, FAILED_COMMIT, LOST_COMMIT = range(5)
@@ -55,7 +53,6 @@ def plant(faults: Sequence[str], marks: Marks, folder: Path) -> None:
         FAULT_AT_START: lambda number: _fail_from_the_start(marks, number),
         FULL_LOG: lambda _: _fill_the_log(),
         DRAWS: lambda _: _record_draws(folder / DRAWS),
-        FILE_BYTES: _limit_files,
     }
     for fault in faults:
         name, _, number = fault.partition(":")
@@ -154,7 +151,3 @@ def _record_draws(path: Path) -> None:
 
     Batch._answer = recorded_answer  # type: ignore[method-assign]  # a witness
 
-
-def _limit_files(size: int) -> None:
-    """Let the system refuse to write any file beyond a size."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))

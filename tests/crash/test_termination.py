@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
+from math import inf
 from typing import TYPE_CHECKING
 
 import httpx
@@ -16,6 +18,9 @@ import pytest
 from app.cli import run
 from tests.crash.clients import NDJSON, Clients, check_ledger, connect
 from tests.crash.killing import start_to_kill_at
+from tests.crash.killing_server import NOWHERE
+from tests.crash.load import CLIENT_COUNT, Allowance, Crowd
+from tests.crash.witnessed import Witnessed
 from tests.http.end_to_end.server_process import ServerProcess, serving
 from tests.http.end_to_end.small_release import SmallRelease, agreed
 
@@ -29,6 +34,8 @@ pytestmark = pytest.mark.crash
 END_SECONDS_MAX = 10.0
 # Enough lines that the server is still answering when it is asked to end.
 STREAM_LINES = 20_000
+BETWEEN_WISHES_SECONDS = 0.03
+DRAINING = (HTTPStatus.SERVICE_UNAVAILABLE,)
 
 
 def end(process: ServerProcess) -> None:
@@ -59,6 +66,57 @@ def test_open_event_streams_end_with_the_process(opened: OpenedRelease) -> None:
         end(process)
         for reader in readers:
             assert reader.result(timeout=10).startswith("event: budget\ndata: {")
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [(signal.SIGTERM,), (signal.SIGINT,), (signal.SIGTERM,) * 3],
+    ids=["SIGTERM", "SIGINT", "SIGTERM three times"],
+)
+def test_a_drain_under_load_loses_no_query(
+    opened: OpenedRelease, wishes: tuple[signal.Signals, ...]
+) -> None:
+    """Under sixty-four clients, streams among them, what came before the signal has its reply."""
+    release = opened(answers={"queries": "100000", "cutoff": "60"})
+    process = start_to_kill_at(release, NOWHERE).wait_until_ready()
+    witnessed = Witnessed()
+    crowd = Crowd(witnessed, seed=5)
+    witnessed.ask(crowd.new_vector(is_split=False), with_key=True)
+    asked_to_end = _end_under_load(process, crowd, wishes)
+    assert [sent for sent in witnessed.lost if sent < asked_to_end] == []
+    witnessed.check(release, refusals=DRAINING)
+    assert len(witnessed.seen) > CLIENT_COUNT
+    with serving(release.config) as restarted:
+        questions = witnessed.answered_questions(with_key_only=False)
+        replies = crowd.repeat(restarted.address, questions)
+        assert all(reply["replayed"] for reply in replies)
+        replies = crowd.repeat(restarted.address, sorted(witnessed.unanswered, key=str))
+        assert {reply["phase"] for reply in replies} <= {"ensemble"}
+    witnessed.check(release, refusals=DRAINING)
+
+
+def _end_under_load(
+    process: ServerProcess, crowd: Crowd, wishes: tuple[signal.Signals, ...]
+) -> float:
+    """Ask a process to end while everybody asks and some watch; return when it was asked."""
+    allowance = Allowance(agreed=inf, split=40)
+    stop = threading.Event()
+    with ThreadPoolExecutor(3) as pool:
+        watching = [pool.submit(crowd.watch_budget, process.address) for _ in range(2)]
+        asking = pool.submit(crowd.ask_until_the_end, process.address, allowance, stop)
+        while crowd.witnessed.heard < 2 * CLIENT_COUNT:
+            assert process.is_running(), process.errors()
+            time.sleep(0.001)
+        asked_to_end = time.monotonic()
+        for wish in wishes:
+            process.signal(wish)
+            time.sleep(BETWEEN_WISHES_SECONDS)
+        assert process.wait() == 0, process.errors()
+        assert time.monotonic() - asked_to_end < END_SECONDS_MAX
+        for each in (*watching, asking):
+            each.result(timeout=END_SECONDS_MAX)
+    assert "Traceback" not in process.errors()
+    return asked_to_end
 
 
 @pytest.mark.parametrize("ended", ["asked to end", "killed"])

@@ -60,6 +60,7 @@ class Witnessed:
         classified: answers of the published classifier.
         head: the newest head of the ledger that anybody was told.
         heard: replies of any kind.
+        lost: when each request was sent, by the monotonic clock, whose reply did not come whole.
 
     """
 
@@ -71,6 +72,7 @@ class Witnessed:
     classified: int = 0
     head: Head | None = None
     heard: int = 0
+    lost: list[float] = field(default_factory=list)
     contradictions: list[str] = field(default_factory=list)
     _fresh: set[Vector] = field(default_factory=set)
     _vectors: dict[int, Vector] = field(default_factory=dict)
@@ -136,10 +138,12 @@ class Witnessed:
         keyed = set(self.keys.values())
         return questions + [Question(vector, None) for vector in self.seen.keys() - keyed]
 
-    def check(self, release: SmallRelease) -> LedgerState:
-        """Verify the ledger that a kill left, hold it to all this, and return its state."""
+    def check(
+        self, release: SmallRelease, *, refusals: tuple[int, ...] = (HTTPStatus.GONE,)
+    ) -> LedgerState:
+        """Verify the ledger that a process left, hold it to all this, and return its state."""
         assert self.contradictions == []
-        assert set(self.refused) <= {HTTPStatus.GONE}
+        assert set(self.refused) <= set(refusals)
         settings = release.settings()
         ledger = open_ledger(settings.ledger_url, create=False)
         try:

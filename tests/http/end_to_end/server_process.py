@@ -102,6 +102,10 @@ class ServerProcess:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
+    def signal(self, wish: signal.Signals) -> None:
+        """Send a signal."""
+        self._process.send_signal(wish)
+
     def terminate(self) -> None:
         """Ask the process to drain and end."""
         self._process.send_signal(signal.SIGTERM)
