@@ -150,4 +150,3 @@ def _record_draws(path: Path) -> None:
         return fresh
 
     Batch._answer = recorded_answer  # type: ignore[method-assign]  # a witness
-

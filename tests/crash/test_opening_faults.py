@@ -60,9 +60,7 @@ def serve_and_answer(release: SmallRelease) -> None:
 
 
 @pytest.mark.parametrize("stage", SERVE_BYTES)
-def test_a_disk_that_fills_up_in_an_opening_costs_nothing_twice(
-    tmp_path: Path, stage: str
-) -> None:
+def test_a_disk_that_fills_up_in_an_opening_costs_nothing_twice(tmp_path: Path, stage: str) -> None:
     """The start ends in one line; with room again, the release opens under one charge."""
     release = SmallRelease(tmp_path).write()
     line = refused(release, *LIMITED, "--bytes", str(SERVE_BYTES[stage]), "serve")
@@ -93,9 +91,7 @@ def test_a_ledger_that_is_locked_ends_a_start(tmp_path: Path, command: str) -> N
 
 
 @pytest.mark.parametrize("command", SERVE_AND_LEARN)
-def test_a_ledger_that_may_not_be_written_ends_a_start(
-    tmp_path: Path, command: str
-) -> None:
+def test_a_ledger_that_may_not_be_written_ends_a_start(tmp_path: Path, command: str) -> None:
     """Its modes refuse even root without powers: one line; it is still verified and exported."""
     release = SmallRelease(tmp_path / "release")
     release.folder.mkdir()
