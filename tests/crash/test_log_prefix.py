@@ -175,7 +175,7 @@ def check_opens(path: Path, expected: Committed | None, *, goes_on: bool = False
 
 
 def test_a_log_cut_anywhere_opens_to_a_prefix(life: Life, tmp_path: Path) -> None:
-    """At every boundary of a frame, and inside every frame, exactly the commits before are there."""
+    """At every boundary of a frame and inside each, exactly the commits before are there."""
     log, sequences = life.log, [0]
     frame_count = (len(log) - HEADER_BYTES) // FRAME_BYTES
     assert frame_count > 3 * len(life.history)
