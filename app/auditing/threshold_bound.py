@@ -117,8 +117,8 @@ def _pair_bound(
         return strongest([])
     refreshed = audited.parameters.is_refreshed
     event_hits = 1 if refreshed else hits
-    one = _event(laws[released + moved], laws[hit], counts, event_hits)
-    other = _event(laws[released], laws[hit + moved], counts, event_hits)
+    one = event_probability(laws[released + moved], laws[hit], counts, event_hits)
+    other = event_probability(laws[released], laws[hit + moved], counts, event_hits)
     delta, found = float(audited.delta), []
     for likely, unlikely in ((one, other), (other, one)):
         if refreshed:
@@ -134,7 +134,7 @@ def _pair_bound(
     return max(found)
 
 
-def _event(released: HitLaw, hit: HitLaw, counts: Floats, hits: int) -> Floats:
+def event_probability(released: HitLaw, hit: HitLaw, counts: Floats, hits: int) -> Floats:
     """Return the probability of so many releases and then hits, for each count, shape (counts,)."""
     ends = hit.weights * hit.hit**hits
     with np.errstate(divide="ignore"):

@@ -98,6 +98,9 @@ FAULTS = {
     "gap": Fault(
         "the printed gap, as if one vote moved it by 1", planted.with_printed_gap, OF_HITS
     ),
+    "gap-1": Fault(
+        "max(0, gap - 1), printed elsewhere", planted.with_printed_gap_less_one, OF_HITS
+    ),
     "hit": Fault("c <= T, or answer m + 1", planted.with_one_hit_more),
     "both": Fault("both of these", planted.with_gap_and_hit, OF_HITS),
     "half": Fault("d = floor(gap/2)", planted.with_half_gap, OF_HITS),
@@ -115,6 +118,7 @@ FAULTS = {
     "label": Fault(
         "label of an unstable answer from the votes", planted.with_label_of_votes, OF_HITS
     ),
+    "coin": Fault("a coin that favours the plurality", planted.with_loaded_coin, OF_HITS),
     "rho-silent": Fault("a threshold without noise", planted.with_silent_threshold, OF_THRESHOLDS),
     "rho-anew": Fault(
         "the threshold's noise drawn anew at a restart",

@@ -94,6 +94,19 @@ def with_printed_gap(audited: Audited) -> Audited:
     return replace(audited, tally=by_gap)
 
 
+def with_printed_gap_less_one(audited: Audited) -> Audited:
+    """Take max(0, gap - 1), as Bassily, Thakkar and Thakurta print it."""
+
+    def by_gap(votes: NDArray[np.int64]) -> list[Tally]:
+        gaps = [abs(one.counts[0] - one.counts[1]) for one in tally(votes)]
+        return [
+            replace(one, distance=max(0, gap - 1))
+            for one, gap in zip(tally(votes), gaps, strict=True)
+        ]
+
+    return replace(audited, tally=by_gap)
+
+
 def with_half_gap(audited: Audited) -> Audited:
     """Take floor(gap / 2), which is 1 on one side of a flip."""
 
@@ -239,6 +252,21 @@ def with_label_of_votes(audited: Audited) -> Audited:
         return following, Outcome(value.plurality, outcome.stable)
 
     return replace(audited, step=step)
+
+
+def with_loaded_coin(audited: Audited) -> Audited:
+    """Toss the coin of an unstable answer so that it favours the plurality."""
+    fair = replace(audited.parameters, unstable_gets_coin=True)
+
+    def step(
+        parameters: Parameters, state: State, value: Tally, noise: NoiseSource
+    ) -> tuple[State, Outcome]:
+        following, outcome = audited.step(parameters, state, value, noise)
+        if outcome.stable or outcome.label is None:
+            return following, outcome
+        return following, replace(outcome, label=max(outcome.label, value.plurality))
+
+    return replace(audited, parameters=fair, step=step)
 
 
 def with_threshold_drawn_anew(audited: Audited) -> Audited:

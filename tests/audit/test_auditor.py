@@ -60,6 +60,19 @@ def test_the_page_has_every_figure_and_no_other() -> None:
     assert all(len(shares) == len(EPSILONS) for shares in page().values())
 
 
+@pytest.mark.parametrize(("cutoff", "read"), [(5, 1.0), (10, 1.25)])
+def test_noise_of_one_hit_exceeds_the_claim_of_many(cutoff: int, read: float) -> None:
+    """Where the proof leaves less unused, a table for one hit reads above the claim for T."""
+    assert exact_bound(system("profile", cutoff, Fraction(1), paid=1)).epsilon > read
+
+
+@pytest.mark.parametrize(("cutoff", "read"), [(5, 1.05), (20, 1.15)])
+def test_a_counter_lost_at_a_restart_exceeds_the_claim_of_many(cutoff: int, read: float) -> None:
+    """A run that starts counting again allows twice the hits, and exceeds the claim."""
+    faulty = planted.with_counter_lost(system("profile", cutoff, Fraction(1)))
+    assert exact_bound(faulty).epsilon > read
+
+
 def test_an_adaptive_adversary_stays_within_and_catches_the_gap() -> None:
     """It shows what a constant one does or more, never above the claim, but with the gap."""
     audited = system("profile", 2, Fraction(1))

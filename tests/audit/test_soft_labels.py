@@ -2,7 +2,7 @@
 
 Nothing is sampled.  Replacements of one score are enumerated over all edges and
 mid-points; every script of hits is played to the code; and the bound is the one of
-``test_sparse_vector``, with both histograms of real scores in place of votes: many
+``app.auditing.threshold_bound``, with both histograms of real scores in place of votes: many
 queries are stable, which shows that the threshold's noise is low, and then as many
 tests are hits as the code allows.
 """

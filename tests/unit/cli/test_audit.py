@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from app.auditing.events import Bound
 from app.cli import audited_releases, run
 from app.service import audit as auditing
+from app.service.audit_draws import audit_draws
 from tests.audit.planted_servers import counter_lost_at_restart
 from tests.audit.planted_systems import with_printed_gap
 
@@ -183,6 +185,52 @@ def test_calibration_paper_is_not_run_over_http(
     config.write_text(f'[data]\nclasses = ["a", "b"]\n{privacy}[answers]\nqueries = 1\n', "utf-8")
     assert run(["audit", "--config", str(config), "--http", "12", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["http"] is None
+
+
+WHOLE = """
+[release]
+name = "whole"
+[data]
+label = "answer"
+classes = ["no", "yes"]
+source = "nowhere/at-all.csv"
+[[data.features]]
+name = "margin"
+kind = "numeric"
+bounds = [-50, 50]
+[hypotheses]
+class = "trees"
+depth = 1
+[privacy]
+epsilon = 20
+delta = 1e-2
+[answers]
+cutoff = 1
+queries = 4
+"""
+
+
+def test_a_whole_configuration_has_its_draws_audited(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relabelling and the classifier are in the document, and one that costs more is exit 1."""
+    config = tmp_path / "conclave.toml"
+    config.write_text(WHOLE, "utf-8")
+    assert run(["audit", "--config", str(config), "--json"]) == 0
+    draws = json.loads(capsys.readouterr().out)["draws"]
+    assert [(draw["mechanism"], draw["claim"]["epsilon"]) for draw in draws] == [
+        ("relabelling", 2.0),
+        ("published classifier", 6.0),
+    ]
+    assert all(draw["exact"]["share_of_claim"] > 0.98 for draw in draws)
+    real = audit_draws
+    monkeypatch.setattr(
+        auditing,
+        "audit_draws",
+        lambda given: tuple(replace(draw, epsilon=draw.epsilon / 2) for draw in real(given)),
+    )
+    assert run(["audit", "--config", str(config), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["holds"] is False
 
 
 def test_nothing_to_audit_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
