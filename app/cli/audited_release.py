@@ -151,7 +151,7 @@ class Visit:
         return Life(tuple(self._answers), answered, unstable, self._entries)
 
     def _hear(self, questions: Sequence[int], replies: Sequence[Document]) -> None:
-        """Keep what are answers among replies."""
+        """Keep what are answers among replies; what is refused whole has one for all."""
         self._answers += [
             Answer(
                 question=question,
@@ -160,7 +160,7 @@ class Visit:
                 stable=reply["stable"],
                 replayed=reply["replayed"],
             )
-            for question, reply in zip(questions, replies, strict=True)
+            for question, reply in zip(questions, replies, strict=False)
             if "stable" in reply
         ]
 
@@ -194,13 +194,13 @@ def _query(number: int) -> dict[str, object]:
 
 
 def _decoded(reply: Reply) -> object:
-    """Return a body as it was meant: a document, a document a line, or text."""
+    """Return a body as it was meant: a document, a document a line, or lines of text."""
     match reply.header("content-type"):
         case "application/x-ndjson":
             return [msgspec.json.decode(line) for line in reply.body.splitlines()]
         case "application/json" | "application/problem+json":
             return msgspec.json.decode(reply.body)
-    return reply.body.decode("utf-8", "backslashreplace")
+    return reply.body.decode("utf-8", "backslashreplace").splitlines()
 
 
 def _summary(lives: Sequence[Life]) -> dict[str, str]:

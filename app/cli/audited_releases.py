@@ -21,6 +21,7 @@ import uvloop
 
 from app.cli.audited_release import hear
 from app.cli.logs import configure_logs
+from app.errors import ConfigurationError
 from app.service.audit_neighbours import (
     ROWS_FILE,
     Neighbours,
@@ -171,7 +172,22 @@ def _workers(runs: int, processes: int | None) -> Iterator[RunPart]:
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker) as pool:
-        yield lambda parts: pool.map(run_part, parts)
+        yield lambda parts: map(_kept_or_raised, pool.map(_run_part_far_away, parts))
+
+
+def _run_part_far_away(part: Part) -> list[Kept] | tuple[str, str]:
+    """Run some releases, or return why one is refused, which is no error between processes."""
+    try:
+        return run_part(part)
+    except ConfigurationError as error:
+        return error.key, error.problem
+
+
+def _kept_or_raised(result: list[Kept] | tuple[str, str]) -> list[Kept]:
+    """Return what is kept, or raise what another process could not."""
+    if isinstance(result, tuple):
+        raise ConfigurationError(*result)
+    return result
 
 
 def _begin_worker() -> None:

@@ -150,3 +150,12 @@ def budget_of_votes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         conclave_service, "budget_view", lambda at: budget_view(at) | {"more": votes.told}
     )
+
+
+def no_votes(patch: pytest.MonkeyPatch) -> None:
+    """Fail where votes are cast."""
+
+    def fail(*_: Any) -> None:
+        raise RuntimeError
+
+    patch.setattr(answer_query, "private_tallies", fail)
