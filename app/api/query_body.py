@@ -103,7 +103,7 @@ def idempotency_key(headers: Headers) -> str | None:
         return None
     if len(sent) > 1:
         raise InvalidParameterError(KEY_SHAPE)
-    return _checked_key(sent[0].strip())
+    return _checked_key(sent[0].strip(" \t"))
 
 
 def _checked_precision(given: object, *, with_scores: bool) -> int | None:
