@@ -8,7 +8,7 @@ ENV PYTHONUNBUFFERED=1 \
 
 RUN groupadd --system --gid 10001 conclave \
     && useradd --system --uid 10001 --gid conclave --home-dir /var/lib/conclave --shell /usr/sbin/nologin conclave \
-    && install -d -o conclave -g conclave -m 0700 /var/lib/conclave
+    && install -d -o conclave -g conclave -m 0700 /var/lib/conclave /var/lib/conclave-head
 
 WORKDIR /opt/conclave
 

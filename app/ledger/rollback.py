@@ -179,7 +179,7 @@ def _numbers_by_id(connection: Connection) -> dict[str, int]:
 
 def _is_closed(connection: Connection, number: int) -> bool:
     """Return whether a release ends with the entry that closes a copy, or retires a ledger."""
-    return connection.execute(_NEWEST_KIND, {"release": number}).scalar() == ReleaseClosed.__name__
+    return connection.execute(_NEWEST_KIND, {"release": number}).scalar() == ReleaseClosed.KIND
 
 
 def _answer_count(connection: Connection, number: int) -> int:

@@ -133,6 +133,17 @@ def test_without_points_the_whole_class_competes(
     }
 
 
+def test_what_is_committed_is_noted_by_the_end(folder: Path) -> None:
+    """The head file has the publication as soon as the command ends; an older ledger is refused."""
+    assert learn(folder, "-o", folder / "classifier.json") == 0
+    (noted,) = json.loads((folder / "conclave.db.head").read_text(encoding="utf-8"))["releases"]
+    head = state(folder).head
+    assert (noted["sequence"], noted["hash"], noted["answered"]) == (head.sequence, head.hash, 0)
+    (folder / "conclave.db").unlink()
+    assert learn(folder, "-o", folder / "classifier.json") == 2
+    assert not (folder / "conclave.db").exists()
+
+
 @pytest.mark.parametrize("learner", ["semi-private", "private"])
 @pytest.mark.parametrize(
     "kind", ["thresholds", "stumps", "intervals", "rectangles", "halfspaces", "trees"]

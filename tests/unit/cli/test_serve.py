@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 CONFIGURATION = """\
@@ -58,13 +59,16 @@ def taken_port() -> Iterator[int]:
 
 
 def serve(
-    folder: Path, repository: Path, environ: Mapping[str, str] | None = None
+    folder: Path,
+    repository: Path,
+    environ: Mapping[str, str] | None = None,
+    options: Sequence[str] = (),
 ) -> subprocess.CompletedProcess[str]:
     """Run the command until it ends, which it must do by itself."""
     settings = {"CONCLAVE_SERVER__PORT": "0", **(environ or {})}
     own = {name: value for name, value in os.environ.items() if not name.startswith("CONCLAVE_")}
     return subprocess.run(
-        [sys.executable, "-m", "app", "serve", "--config", str(folder / "conclave.toml")],
+        [sys.executable, "-m", "app", "serve", "--config", str(folder / "conclave.toml"), *options],
         cwd=repository,
         env=own | settings,
         capture_output=True,
@@ -104,6 +108,35 @@ def test_a_taken_port_is_refused(folder: Path, repository: Path, taken_port: int
     )
     assert run.stderr.count("\n") == 1
     assert is_untouched(folder)
+
+
+def test_a_head_that_was_noted_must_be_in_the_ledger(folder: Path, repository: Path) -> None:
+    """A release that is yet to be opened has no entry of any hash, and what is none is told."""
+    run = serve(folder, repository, options=("--expect-head", "ab" * 32))
+    assert refusal(run).startswith("conclave: --expect-head: no entry has this hash")
+    assert is_untouched(folder)
+    run = serve(folder, repository, options=("--expect-head", "ab"))
+    assert refusal(run) == "conclave: --expect-head: a hash has 64 hexadecimal digits"
+    assert is_untouched(folder)
+
+
+def test_a_head_file_of_another_ledger_is_refused(folder: Path, repository: Path) -> None:
+    """No database is made where the file notes one, and a folder that is missing is named."""
+    head = {"release_id": "0f" * 16, "name": "lost", "sequence": 9, "hash": "ab" * 32}
+    document = {
+        "format": "conclave-head-file",
+        "version": 1,
+        "releases": [head | {"answered": 1234}],
+    }
+    (folder / "conclave.db.head").write_text(json.dumps(document), encoding="utf-8")
+    assert "notes 1234 answers of 'lost'" in refusal(serve(folder, repository))
+    assert not (folder / "conclave.db").exists()
+    elsewhere = {"CONCLAVE_LEDGER__HEAD_FILE": str(folder / "not mounted" / "head")}
+    line = refusal(serve(folder, repository, elsewhere))
+    assert line == (
+        f"conclave: ledger.head_file: there is no folder {folder / 'not mounted'}; mount or "
+        "create it"
+    )
 
 
 def test_an_address_that_is_not_ours_is_refused(folder: Path, repository: Path) -> None:

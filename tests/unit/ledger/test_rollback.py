@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from app.errors import ConfigurationError, HeadFileError
+from app.errors import ConfigurationError, HeadFileError, LedgerCorruptError
 from app.ledger.events import ReleaseClosed, ReleaseReopened
 from app.ledger.fold import BACKUP, NEWEST
 from app.ledger.head_file import HeadFile, noted_head
@@ -19,7 +19,7 @@ from app.ledger.rollback import (
     keep_newest,
 )
 from app.ledger.store import open_ledger
-from tests.unit.ledger.releases import answer, create, open_release, url_of
+from tests.unit.ledger.releases import answer, create, open_release, tamper, url_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -196,6 +196,17 @@ def test_missing_file_is_one_line_and_no_refusal(path: Path, file: HeadFile) -> 
 def test_ledger_yet_to_be_opened_needs_no_file(tmp_path: Path, file: HeadFile) -> None:
     """Nothing can be missing from a release that is not open."""
     assert check_head_file(create(tmp_path / "new.db"), file) == ([], [])
+
+
+@pytest.mark.parametrize("body", ["{", "[]", "{}"])
+def test_damaged_opening_is_told_as_damage(path: Path, file: HeadFile, body: str) -> None:
+    """A first entry that cannot be read is no unforeseen failure."""
+    ledger = reopened(path)
+    noted(ledger, file)
+    ledger.close()
+    tamper(path, f"UPDATE entries SET body = '{body}' WHERE sequence = 1")  # noqa: S608 -- a case
+    with pytest.raises(LedgerCorruptError, match="entry 1"):
+        check_head_file(reopened(path), file)
 
 
 def test_lost_database_is_not_created_anew(path: Path, file: HeadFile) -> None:

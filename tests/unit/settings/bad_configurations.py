@@ -315,6 +315,9 @@ ADDED = [
     ('[server]\nhost = ""', "server.host: must not be empty"),
     ('[server]\nkeys_file = ""', "server.keys_file: must not be empty"),
     ("[server]\nkeys_file = 3", "server.keys_file: must be a string"),
+    ('[ledger]\nhead_file = ""', "ledger.head_file: must not be empty"),
+    ("[ledger]\nhead_file = true", "ledger.head_file: must be a string"),
+    ("[ledger]\nhead_file = 0", "ledger.head_file: must be a string"),
     ("[server]\nrequest_bytes_max = 1", "server.request_bytes_max: must be at least 1024"),
 ]
 

@@ -42,6 +42,7 @@ def test_what_is_not_said_is_the_default(tmp_path: Path) -> None:
     assert (answers.alpha, answers.beta) == (0.1, 0.05)
     assert (settings.server.host, settings.server.port) == ("127.0.0.1", 8000)
     assert settings.server.keys_file is None
+    assert settings.ledger.head_file is None
     assert not settings.server.port_is_set
 
 
@@ -109,23 +110,38 @@ def test_other_names_are_no_configuration(tmp_path: Path, name: str) -> None:
 def test_relative_paths_start_where_they_are_written(tmp_path: Path) -> None:
     """The file's paths start at its folder, the environment's at the working directory."""
     text = RIGHT + '[server]\nkeys_file = "keys.toml"\n[ledger]\nurl = "sqlite:///a.db?timeout=1"\n'
+    text += 'head_file = "heads/a.head"\n'
     path, elsewhere = write(tmp_path, text), tmp_path / "elsewhere"
     written = load_settings(path, {}, working_directory=elsewhere)
     assert written.source == str(tmp_path / "train.csv")
     assert written.server.keys_file == tmp_path / "keys.toml"
     assert written.ledger_url == f"sqlite:///{tmp_path}/a.db?timeout=1"
+    assert written.ledger.head_file == tmp_path / "heads" / "a.head"
     moved = load_settings(
         path,
         {
             "CONCLAVE_DATA__SOURCE": "rows.csv.gz",
             "CONCLAVE_SERVER__KEYS_FILE": "keys.toml",
             "CONCLAVE_LEDGER__URL": "sqlite:///b.db",
+            "CONCLAVE_LEDGER__HEAD_FILE": "b.head",
         },
         working_directory=elsewhere,
     )
     assert moved.source == str(elsewhere / "rows.csv.gz")
     assert moved.server.keys_file == elsewhere / "keys.toml"
     assert moved.ledger_url == f"sqlite:///{elsewhere}/b.db"
+    assert moved.ledger.head_file == elsewhere / "b.head"
+
+
+def test_a_head_file_is_switched_off_by_false_alone(tmp_path: Path) -> None:
+    """TOML's false and the environment's keep none; a file may be called false."""
+    path = write(tmp_path, RIGHT + "[ledger]\nhead_file = false\n")
+    assert load_settings(path, {}).ledger.head_file is False
+    named = {"CONCLAVE_LEDGER__HEAD_FILE": "./false"}
+    head_file = load_settings(path, named, working_directory=tmp_path).ledger.head_file
+    assert head_file == tmp_path / "false"
+    off = {"CONCLAVE_LEDGER__HEAD_FILE": "false"}
+    assert load_settings(write(tmp_path), off).ledger.head_file is False
 
 
 def test_absolute_paths_stay_as_they_are(tmp_path: Path) -> None:
