@@ -40,6 +40,7 @@ def create(path: Path, name: str | None = None) -> Ledger:
 def opened(
     *,
     name: str = "test",
+    release_id: str = "0f" * 16,
     queries: int | None = 1000,
     cutoff: int | None = 3,
     private_digests: dict[str, str] | None = None,
@@ -47,7 +48,7 @@ def opened(
 ) -> ReleaseOpened:
     """Return the first event of a release of epsilon 1 and delta 10^-6."""
     return ReleaseOpened(
-        release_id="0f" * 16,
+        release_id=release_id,
         name=name,
         epsilon="1",
         delta="1/1000000",
@@ -76,6 +77,7 @@ def open_release(
     ledger: Ledger,
     *,
     name: str = "test",
+    release_id: str = "0f" * 16,
     queries: int | None = 1000,
     cutoff: int | None = 3,
     further: Mapping[str, bytes] | None = None,
@@ -89,6 +91,7 @@ def open_release(
         transaction.append(
             opened(
                 name=name,
+                release_id=release_id,
                 queries=queries,
                 cutoff=cutoff,
                 private_digests=digests,

@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 from app.errors import ConfigurationError, HeadFileError, LedgerCorruptError
+from app.ledger.composed import DELTA_KEY, EPSILON_KEY
 from app.ledger.events import ReleaseClosed, ReleaseReopened
 from app.ledger.fold import BACKUP, NEWEST
 from app.ledger.head_file import HeadFile, noted_head
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.ledger.store import Ledger
+
+# What the second of two releases states.
+BOTH = {EPSILON_KEY: "2", DELTA_KEY: "1/500000"}
 
 
 def give(ledger: Ledger, *query_ids: int, label: int = 0) -> None:
@@ -183,6 +187,33 @@ def test_another_ledgers_file_is_refused_by_name(
         assert f"notes 2 answers of 'elsewhere' (release {'1e' * 16}), which the ledger" in line
     noted(ledger, file)
     assert "which the ledger does not hold" in refusal(ledger, file)
+
+
+def test_one_file_serves_every_release_of_a_database(tmp_path: Path, file: HeadFile) -> None:
+    """Each has a head of its own there; a copy that lacks either's newest is refused by both."""
+    path = tmp_path / "two.db"
+    older = tmp_path / "older.db"
+    first = create(path, "first")
+    open_release(first, name="first")
+    first.close()  # the log goes into the file
+    shutil.copy(path, older)
+    first = create(path, "first")
+    second = create(path, "second")
+    assert keep_newest(second, file) == []
+    open_release(second, name="second", release_id="1e" * 16, parameters=BOTH)
+    second.close()
+    (unnoted,) = keep_newest(first, file)  # nothing of the first is noted yet
+    assert unnoted.startswith("there is no note of this release")
+    give(first, 1)
+    first.close()
+    assert {head.name: head.sequence for head in file.read().values()} == {"first": 6, "second": 5}
+    for name in ("first", "second"):
+        assert check_head_file(create(path, name), file) == ([], [])
+        line = refusal(create(older, name), file)
+        assert "'second' (release 1e1e" in line or "notes entry 6 of 'first'" in line
+    restored = create(older, "first")
+    give(restored, 1)
+    assert "of 'second' (release 1e1e" in refusal(restored, file)
 
 
 def test_missing_file_is_one_line_and_no_refusal(path: Path, file: HeadFile) -> None:
