@@ -64,9 +64,9 @@ SPARE_SHARE: Final = 1.2
 ONE_THRESHOLD_CUTOFF: Final = 40
 NOISY_ANSWERS: Final = 100_000
 NOISY_SIZE: Final = 300
-ESTIMATOR_SIZE: Final = 120
+ESTIMATOR_CUTOFF: Final = 10
 NOISE_DRAWS: Final = 50_000
-PADDING_MILLISECONDS: Final = 50
+PADDING_MILLISECONDS: Final = 30
 HEADING: Final = (
     f"{'':44}{'first':>9} {'second':>9} {'differ':>7}   {'interval':<19}   {'limit':>6}"
 )
@@ -127,17 +127,15 @@ VARIANTS: Final = (
         comparisons=LABELS_ONLY,
     ),
 )
-ESTIMATORS: Final = (
+ESTIMATORS: Final = tuple(
     Variant(
-        "estimators that are slow where they vote yes, not padded",
-        {**SLOW, "answers__reply_padding_milliseconds": "0"},
-        size=ESTIMATOR_SIZE,
-    ),
-    Variant(
-        f"the same, padded to {PADDING_MILLISECONDS} ms",
-        {**SLOW, "answers__reply_padding_milliseconds": str(PADDING_MILLISECONDS)},
-        size=ESTIMATOR_SIZE,
-    ),
+        f"estimators that are slow where they vote yes, padding {milliseconds} ms",
+        {**SLOW, "answers__reply_padding_milliseconds": str(milliseconds)},
+        ESTIMATOR_CUTOFF,
+        kinds=STABLE,
+        comparisons=AMONG_STABLE,
+    )
+    for milliseconds in (0, PADDING_MILLISECONDS)
 )
 
 

