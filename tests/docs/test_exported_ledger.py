@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import subprocess
 import sys
@@ -14,9 +15,11 @@ import pytest
 
 from tests.docs.pages import ROOT, examples
 from tests.unit.ledger.releases import middle_of_life, publish, refreshed_epochs
+from tests.unit.ledger.whole_lives import LIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from types import ModuleType
 
 PROGRAM = Path(__file__).with_name("verify_exported_ledger.py")
 PROGRAM_LINES_MAX = 40
@@ -107,3 +110,72 @@ def test_a_changed_export_is_refused(
     done = verified(tmp_path, [changed])
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("entry ")
+
+
+def program() -> ModuleType:
+    """Return the program as a module, to be run many times."""
+    spec = importlib.util.spec_from_file_location("exported", PROGRAM)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_every_kind_of_entry_is_checked(tmp_path: Path, life: str) -> None:
+    """A whole life verifies by the program alone, and adds up to what the ledger says."""
+    ledger = LIVES[life](tmp_path / "life.db")
+    entries, state = ledger.public_entries(0, 1000), ledger.read_state()
+    ledger.close()
+    assert program().check(entries) == (
+        f"{len(entries)} entries, head {state.head.hash}, "
+        f"answered {state.answered}, unstable {state.unstable}\n"
+    )
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_any_change_of_any_entry_is_refused(tmp_path: Path, life: str) -> None:
+    """Any value of any entry that is another, and any entry gone, moved or doubled, is refused."""
+    ledger = LIVES[life](tmp_path / "life.db")
+    entries = ledger.public_entries(0, 1000)
+    ledger.close()
+    check = program().check
+    count = 0
+    for changed in changes(json.loads(json.dumps(entries))):
+        with pytest.raises(SystemExit) as refused:
+            check(changed)
+        assert str(refused.value.code).startswith(("entry ", "the release exceeds"))
+        count += 1
+    assert count > 10 * len(entries)
+
+
+def changes(entries: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the entries with one change each, of every entry and every value in it."""
+    last = len(entries) - 1
+    for index, entry in enumerate(entries):
+        before, after = entries[:index], entries[index + 1 :]
+        yield [*before, entry, entry, *after]
+        if index < last:
+            yield [*before, *after]
+            yield [*before, after[0], entry, *after[1:]]
+        for other in others(entry):
+            if other.keys() == entry.keys():  # a member beside them is no part of an entry
+                yield [*before, other, *after]
+
+
+def others(value: Any) -> Iterator[Any]:
+    """Yield a document with one of its values changed."""
+    if isinstance(value, dict):
+        for key in value:
+            yield from (value | {key: other} for other in others(value[key]))
+        yield value | {"more": 1}
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from ([*value[:index], other, *value[index + 1 :]] for other in others(item))
+    elif isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int):
+        yield value + 1
+    else:
+        yield "0" if value is None else f"{value}0"
