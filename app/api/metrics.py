@@ -92,6 +92,16 @@ def _plain(*path: str) -> Callable[[Facts], Samples]:
     return read
 
 
+def _composed(member: str) -> Callable[[Facts], Samples]:
+    """Return what reads one number of the composed budget, where there is one."""
+
+    def read(facts: Facts) -> Samples:
+        composed = facts.budget["composed"]
+        return [] if composed is None else [((), composed[member])]
+
+    return read
+
+
 def _shares(member: str, unit: str) -> Callable[[Facts], Samples]:
     """Return what reads the epsilon or delta of every share in a list of the budget."""
 
@@ -138,6 +148,24 @@ METRICS: Final = (
     ),
     Metric("conclave_epsilon_promised", GAUGE, "Epsilon of the whole release", _plain("epsilon")),
     Metric("conclave_delta_promised", GAUGE, "Delta of the whole release", _plain("delta")),
+    Metric(
+        "conclave_composed_epsilon",
+        GAUGE,
+        "Epsilon that all releases of the database promise together",
+        _composed("epsilon"),
+    ),
+    Metric(
+        "conclave_composed_delta",
+        GAUGE,
+        "Delta that all releases of the database promise together",
+        _composed("delta"),
+    ),
+    Metric(
+        "conclave_composed_releases",
+        GAUGE,
+        "Releases of the database",
+        _composed("releases"),
+    ),
     Metric(
         "conclave_epsilon_charged",
         GAUGE,

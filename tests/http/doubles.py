@@ -78,6 +78,7 @@ class MemoryService:
         self.held: asyncio.Event | None = None
         self.published: bytes | None = None
         self.model: bytes | None = None
+        self.composed: dict[str, float] | None = None
         self.statistics_share = 1
         self.table: bytes | None = None
         self.windows: list[int] = []
@@ -153,6 +154,7 @@ class MemoryService:
             "switching": False,
             "epsilon": 1.0,
             "delta": 1e-6,
+            "composed": self.composed,
             "charged": [{"mechanism": "answers", "epsilon": 0.6, "delta": 1e-6}],
             "reserved": [],
             "queries": {"answered": answered, "limit": None, "left": None},

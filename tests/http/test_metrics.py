@@ -46,6 +46,11 @@ def budget_of(found: Mapping[str, Mapping[tuple[str, ...], float]]) -> dict[str,
         left = None if limit is None or count is None else max(0, limit - count)
         return {members[0]: count, members[1]: limit, "left": left}
 
+    def composed() -> dict[str, float | None] | None:
+        members = ("epsilon", "delta", "releases")
+        numbers = {member: one(f"conclave_composed_{member}") for member in members}
+        return None if set(numbers.values()) == {None} else numbers
+
     ((name,),) = found["conclave_release_info"]
     ((head,),) = found["conclave_ledger_head_info"]
     (phase,) = [key[0] for key, value in found["conclave_phase"].items() if value == 1]
@@ -56,6 +61,7 @@ def budget_of(found: Mapping[str, Mapping[tuple[str, ...], float]]) -> dict[str,
         "switching": bool(one("conclave_switching")),
         "epsilon": one("conclave_epsilon_promised"),
         "delta": one("conclave_delta_promised"),
+        "composed": composed(),
         "charged": shares("charged"),
         "reserved": shares("reserved"),
         "queries": counter(
@@ -84,6 +90,16 @@ def test_budget_can_be_put_together_from_the_metrics() -> None:
     assert found["conclave_ledger_head_info"] == {(HEAD,): 1}
     assert found["conclave_ledger_head_file_sequence"] == {(): 1}
     assert [key[0] for key in found["conclave_phase"]] == list(PHASES)
+
+
+def test_a_composed_budget_is_exposed_where_it_is_stated() -> None:
+    """A release that is alone and states nothing has no sample, rather than zeros."""
+    with Http() as http:
+        assert "conclave_composed_epsilon" not in samples(http.get("/metrics").text)
+        http.service.composed = {"epsilon": 2.0, "delta": 2e-6, "releases": 2}
+        budget = http.get("/budget").json()
+        assert budget_of(samples(http.get("/metrics").text)) == budget
+    assert budget["composed"] == {"epsilon": 2.0, "delta": 2e-6, "releases": 2}
 
 
 def test_a_head_file_that_is_not_kept_has_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
