@@ -38,7 +38,7 @@ from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.small_release import SmallRelease
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from app.ledger.fold import LedgerState
     from tests.http.end_to_end.server_process import ServerProcess
@@ -126,6 +126,7 @@ class Campaign:
         seed: of what its clients ask.
         counts: where its servers died.
         plant: faults that its servers have.
+        privacy: what its configuration has in this table beside a large epsilon.
 
     """
 
@@ -135,6 +136,7 @@ class Campaign:
     seed: int
     counts: Counts
     plant: tuple[str, ...] = ()
+    privacy: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Write the release, and ask one vector that everybody knows."""
@@ -156,7 +158,8 @@ class Campaign:
         answers = {"queries": spare, "cutoff": str(self.limit_count)} | {
             self.limit: str(self.limit_count)
         }
-        changes = {"answers": answers, "privacy": {"epsilon": "100", "delta": "1e-12"}}
+        privacy = {"epsilon": "100", "delta": "1e-12"} | dict(self.privacy)
+        changes = {"answers": answers, "privacy": privacy}
         return SmallRelease(self.folder, changes).write()
 
     def run(self) -> None:

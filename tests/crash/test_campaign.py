@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.service.steps import Step
-from tests.crash.campaign import Campaign, Counts, Kill, campaign
+from tests.crash.campaign import Campaign, Counts, Kill, campaign, planned
 from tests.crash.planted import EARLY_REPLIES
 
 if TYPE_CHECKING:
@@ -37,6 +37,16 @@ def test_no_kill_loses_an_answer_or_passes_a_limit(
     assert counts.total == random_count + 14 * each_edge + CLOSING_KILLS
     assert 2 * counts.in_flight >= counts.total
     assert min(map(counts.of_step, Step)) >= 2 * each_edge
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_no_kill_separates_a_hit_from_its_noise(tmp_path: Path) -> None:
+    """The same of calibration ``svt``, whose every entry with a hit has its noise beside it."""
+    counts, kills = Counts(), planned(random_count=20, each_edge=1, seed=SEED + 1)
+    privacy = {"calibration": '"svt"', "delta": "1e-2"}
+    Campaign(tmp_path, "cutoff", kills, SEED, counts, privacy=privacy).run()
+    assert counts.total == len(kills) + 2
 
 
 def test_an_answer_given_before_its_commit_is_found_out(tmp_path: Path) -> None:

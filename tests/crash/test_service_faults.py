@@ -11,7 +11,9 @@ from contextlib import closing, contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from app.cli import run
 from app.ledger.store import open_ledger
@@ -32,7 +34,10 @@ from tests.crash.planted import (
     draws,
 )
 from tests.crash.witnessed import Question, Witnessed
+from tests.http.end_to_end.asking_statistics import SHARES
 from tests.http.end_to_end.small_release import agreed
+from tests.http.end_to_end.test_statistics import opened_table
+from tests.http.end_to_end.test_statistics import post as post_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,6 +59,8 @@ POST_COUNT = 16
 FILE_BYTES_MAX = 40_000
 END_SECONDS_MAX = 10.0
 SWITCH_SECONDS_MAX = 30.0
+# A switch that was postponed is tried again every second.
+SWITCH_AGAIN_SECONDS = 1.5
 Fault: TypeAlias = "Callable[[SmallRelease, ServerProcess], AbstractContextManager[None]]"
 
 
@@ -113,7 +120,8 @@ def test_a_fault_releases_nothing_and_draws_nothing_twice(
     crowd.repeat(process.address, known)
     with FAULTS[fault](release, process):
         # What a lost commit recorded is released as soon as it is known to be there.
-        for _ in range(1 if fault == "lost commit" else 2):
+        rounds = 1 if fault == "lost commit" else 2
+        for _ in range(rounds):
             check_refused(process.address, crowd, new)
             check_known(process.address, crowd, known)
         before = folded(release)[0]
@@ -122,6 +130,7 @@ def test_a_fault_releases_nothing_and_draws_nothing_twice(
     assert {reply.get("phase") for reply in replies} == {"ensemble"}
     check_known(process.address, crowd, known)
     state, recorded = folded(release)
+    check_metrics(process.address, state, rounds * len(new))
     assert shown(process.address) == told(state)
     assert state.answered == len(known) + len(new)
     assert draws(release.folder) == [(row.vector_digest, row.label, row.stable) for row in recorded]
@@ -161,13 +170,31 @@ def test_a_fault_postpones_the_switch(opened: OpenedRelease, point: str, fault: 
             assert connection.getresponse().status == HTTPStatus.NOT_FOUND
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(Crowd(Witnessed(), seed=3).repeat, process.address, question)
-        time.sleep(1.5)  # the switch is tried again every second
+        time.sleep(SWITCH_AGAIN_SECONDS)
         assert not waiting.done() or fault == LOST_COMMIT
         marks_of(release).fault = NONE
         (reply,) = waiting.result(timeout=SWITCH_SECONDS_MAX)
     assert (reply["phase"], reply["query_id"]) == ("classifier", None)
     state, _ = folded(release)
     assert [share.mechanism for share in state.charged] == ["relabel", "answers", "classifier"]
+    assert shown(process.address) == told(state)
+    end(process)
+
+
+def test_a_fault_postpones_the_statistics_table(opened: OpenedRelease) -> None:
+    """Its publication fails after the charge: 409 meanwhile, and one table under one charge."""
+    release = opened(shares=SHARES, answers={"queries": "1", "after": '"halt"'})
+    kill_at(release, "statistics:charged", Clients(), vectors=[agreed])
+    process = started(release, DATABASE_FAULTS, f"{FAULT_AT_START}:{FAILED_COMMIT}")
+    with httpx.Client(base_url=process.address, timeout=60.0) as http:
+        assert post_statistics(http).status_code == HTTPStatus.CONFLICT
+        time.sleep(SWITCH_AGAIN_SECONDS)
+        assert post_statistics(http).status_code == HTTPStatus.CONFLICT
+        marks_of(release).fault = NONE
+        answer = opened_table(http)
+        assert post_statistics(http).json() == answer
+    state, _ = folded(release)
+    assert [share.mechanism for share in state.charged] == ["relabel", "answers", "statistics"]
     assert shown(process.address) == told(state)
     end(process)
 
@@ -216,6 +243,20 @@ def check_known(address: str, crowd: Crowd, known: list[Question]) -> None:
         assert reply == seen | {"phase": "ensemble", "replayed": True}
     for probe in ("/healthz", "/readyz"):
         assert get(address, probe)[0] == HTTPStatus.OK
+
+
+def check_metrics(address: str, state: LedgerState, refused: int) -> None:
+    """Check what Prometheus is told: the ledger as it is, and what was refused."""
+    with closing(connect(address)) as connection:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    samples = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    assert samples["conclave_ledger_sequence",] == state.head.sequence
+    assert samples["conclave_refusals_total", "ledger-unavailable"] == refused
 
 
 def post(address: str, question: Question) -> tuple[dict[str, Any], dict[str, str]]:
