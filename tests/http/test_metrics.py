@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+
+Found: TypeAlias = "Mapping[str, Mapping[tuple[str, ...], float]]"
 
 
 def samples(text: str) -> dict[str, dict[tuple[str, ...], float]]:
@@ -28,51 +30,53 @@ def samples(text: str) -> dict[str, dict[tuple[str, ...], float]]:
     return found
 
 
-def budget_of(found: Mapping[str, Mapping[tuple[str, ...], float]]) -> dict[str, Any]:
+def budget_of(found: Found) -> dict[str, Any]:
     """Return the body of ``GET /budget``, put together again from the samples alone."""
-
-    def one(name: str) -> float | None:
-        return found.get(name, {}).get(())
-
-    def shares(name: str) -> list[dict[str, object]]:
-        deltas = found.get(f"conclave_delta_{name}", {})
-        return [
-            {"mechanism": key[0], "epsilon": value, "delta": deltas[key]}
-            for key, value in found.get(f"conclave_epsilon_{name}", {}).items()
-        ]
-
-    def counter(names: tuple[str, str], members: tuple[str, str]) -> dict[str, float | None]:
-        count, limit = one(names[0]), one(names[1])
-        left = None if limit is None or count is None else max(0, limit - count)
-        return {members[0]: count, members[1]: limit, "left": left}
-
-    def composed() -> dict[str, float | None] | None:
-        members = ("epsilon", "delta", "releases")
-        numbers = {member: one(f"conclave_composed_{member}") for member in members}
-        return None if set(numbers.values()) == {None} else numbers
-
     ((name,),) = found["conclave_release_info"]
     ((head,),) = found["conclave_ledger_head_info"]
     (phase,) = [key[0] for key, value in found["conclave_phase"].items() if value == 1]
     return {
         "release": {"name": name},
         "phase": phase,
-        "student": bool(one("conclave_student")),
-        "switching": bool(one("conclave_switching")),
-        "epsilon": one("conclave_epsilon_promised"),
-        "delta": one("conclave_delta_promised"),
-        "composed": composed(),
-        "charged": shares("charged"),
-        "reserved": shares("reserved"),
-        "queries": counter(
-            ("conclave_answers_total", "conclave_answers_limit"), ("answered", "limit")
-        ),
-        "unstable": counter(
-            ("conclave_unstable_total", "conclave_unstable_cutoff"), ("count", "cutoff")
-        ),
-        "ensemble": {"size": one("conclave_ensemble_size")},
-        "ledger": {"sequence": one("conclave_ledger_sequence"), "head": head},
+        "student": bool(_one(found, "student")),
+        "switching": bool(_one(found, "switching")),
+        "epsilon": _one(found, "epsilon_promised"),
+        "delta": _one(found, "delta_promised"),
+        "composed": _composed(found),
+        "charged": _shares(found, "charged"),
+        "reserved": _shares(found, "reserved"),
+        "queries": _counter(found, ("answers_total", "answers_limit"), ("answered", "limit")),
+        "unstable": _counter(found, ("unstable_total", "unstable_cutoff"), ("count", "cutoff")),
+        "ensemble": {"size": _one(found, "ensemble_size")},
+        "ledger": {"sequence": _one(found, "ledger_sequence"), "head": head},
     }
+
+
+def _one(found: Found, name: str) -> float | None:
+    """Return the one value of a metric without labels, or None where it has no sample."""
+    return found.get(f"conclave_{name}", {}).get(())
+
+
+def _shares(found: Found, name: str) -> list[dict[str, object]]:
+    deltas = found.get(f"conclave_delta_{name}", {})
+    return [
+        {"mechanism": key[0], "epsilon": value, "delta": deltas[key]}
+        for key, value in found.get(f"conclave_epsilon_{name}", {}).items()
+    ]
+
+
+def _counter(
+    found: Found, names: tuple[str, str], members: tuple[str, str]
+) -> dict[str, float | None]:
+    count, limit = _one(found, names[0]), _one(found, names[1])
+    left = None if limit is None or count is None else max(0, limit - count)
+    return {members[0]: count, members[1]: limit, "left": left}
+
+
+def _composed(found: Found) -> dict[str, float | None] | None:
+    members = ("epsilon", "delta", "releases")
+    numbers = {member: _one(found, f"composed_{member}") for member in members}
+    return None if set(numbers.values()) == {None} else numbers
 
 
 def test_budget_can_be_put_together_from_the_metrics() -> None:
