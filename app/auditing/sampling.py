@@ -72,7 +72,7 @@ def sample(audited: Audited, *, steps: int, noise: NoiseSource) -> Sampled:
     miss = FALSE_ALARM / (len(asked) * ORDERS * BOUNDS_OF_AN_EVENT)
     runs = [_runs(audited, adversary, steps // len(asked), noise) for adversary in asked]
     bounds = tuple(
-        _bound(audited, adversary, runs=count, miss=miss, noise=noise)
+        bound_of(audited, adversary, runs=count, miss=miss, noise=noise)
         for adversary, count in zip(asked, runs, strict=True)
     )
     given, delta = min(runs), float(audited.delta)
@@ -99,7 +99,7 @@ def _runs(audited: Audited, adversary: Adversary, steps: int, noise: NoiseSource
     return max(RUNS_MIN, steps * PILOT_RUNS // (2 * max(answered, 1)))
 
 
-def _bound(
+def bound_of(
     audited: Audited, adversary: Adversary, *, runs: int, miss: float, noise: NoiseSource
 ) -> Bound:
     """Choose events on one half, in both orders, and bound epsilon on the other half."""

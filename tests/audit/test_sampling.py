@@ -6,12 +6,14 @@ the truth with probability ``FALSE_ALARM`` at most.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from app.auditing.adversaries import Adversary, Stretch
 from app.auditing.confidence import (
     at_least,
     at_most,
@@ -19,7 +21,8 @@ from app.auditing.confidence import (
     detection_limit,
     largest_shown,
 )
-from app.auditing.sampling import sample
+from app.auditing.sampling import FALSE_ALARM, bound_of, sample
+from app.mechanisms.universal import Outcome, Parameters, State
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.system import SystemNoise
 from tests.audit import planted_systems as planted
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.auditing.audited import Audited
+    from app.mechanisms.subsample_aggregate import Tally
+    from app.noise.source import NoiseSource
 
 pytestmark = pytest.mark.audit
 
@@ -62,6 +67,65 @@ def test_what_is_grossly_wrong_exceeds_the_claim(
     faulty = fault(system(calibration, cutoff, epsilon))
     noise = ScriptedNoise(seeded_words(7))
     assert sample(faulty, steps=STEPS, noise=noise).bound.epsilon > epsilon
+
+
+def test_all_bounds_hold_together_but_for_the_false_alarm() -> None:
+    """Two bounds of an event in two orders, for every adversary, share the one probability."""
+    audited = system("profile", 1, Fraction(2))
+    found = sample(audited, steps=6000, noise=ScriptedNoise(seeded_words(8)))
+    assert found.false_alarm == FALSE_ALARM == 1e-6
+    runs, miss = found.runs, FALSE_ALARM / (4 * len(found.bounds))
+    assert found.largest_shown == largest_shown(trials=runs, delta=1e-6, miss=miss)
+    limit = detection_limit(2.0, trials=runs, delta=1e-6, miss=miss)
+    assert found.detection_limit == limit
+
+
+@pytest.mark.parametrize("telling", [0, 1])
+def test_an_event_of_either_side_is_seen(telling: int) -> None:
+    """What comes half of the time on one side and never on the other shows much, whichever."""
+    audited = system("profile", 1, Fraction(2))
+    stretch = Stretch(10, 11, 1)
+    told = audited.tally_of((stretch.one, stretch.other)[telling])
+
+    def step(
+        _parameters: Parameters, state: State, value: Tally, noise: NoiseSource
+    ) -> tuple[State, Outcome]:
+        return state, Outcome(int(value == told and noise.word() % 2), stable=True)
+
+    shown = bound_of(
+        replace(audited, step=step),
+        Adversary("any", (stretch,)),
+        runs=2000,
+        miss=1e-7,
+        noise=ScriptedNoise(seeded_words(9)),
+    )
+    assert shown.epsilon > 3  # ln 2 in the other order
+
+
+def test_what_never_comes_again_shows_nothing() -> None:
+    """Outcomes of pure noise, no two alike, are an event on the half that chose it only."""
+    audited = system("profile", 1, Fraction(2))
+
+    def step(
+        _parameters: Parameters, state: State, _value: Tally, noise: NoiseSource
+    ) -> tuple[State, Outcome]:
+        return state, Outcome(noise.word(), stable=True)
+
+    adversary, noise = Adversary("any", (Stretch(10, 11, 1),)), ScriptedNoise(seeded_words(11))
+    faulty = replace(audited, step=step)
+    assert bound_of(faulty, adversary, runs=1000, miss=1e-7, noise=noise).epsilon == 0
+
+
+def test_some_adversary_restarts_the_process() -> None:
+    """Restarts between queries are really made, on the state that the run has come to."""
+    audited, restarted = system("profile", 2, Fraction(2)), []
+
+    def restart(state: State) -> State:
+        restarted.append(state.answered_count)
+        return state
+
+    sample(replace(audited, restart=restart), steps=600, noise=ScriptedNoise(seeded_words(10)))
+    assert {1, 2, 3} <= set(restarted)
 
 
 @pytest.mark.parametrize("trials", [1, 50, 4000])
