@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from app.errors import (
     ConfigurationError,
     InvariantError,
     LedgerCorruptError,
+    LedgerUnavailableError,
     VerificationError,
 )
 from app.ledger import copies
@@ -22,6 +25,7 @@ from app.ledger.sqlite import copy_into
 from app.ledger.store import Ledger, open_ledger
 from app.ledger.verify import verify
 from app.noise.scripted import ScriptedNoise, seeded_words
+from tests.docs.pages import ROOT
 from tests.unit.ledger.releases import (
     answer,
     answer_many,
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
 
     from app.ledger.chain import Head
 
-SECONDS_MAX = 60
+PAGE_BYTES = 4096
 
 
 def opened(path: Path) -> Ledger:
@@ -348,3 +352,42 @@ def test_a_copy_needs_a_folder(live: Path) -> None:
     """A folder that is not there is named."""
     with pytest.raises(ConfigurationError, match="there is no folder"):
         back_up(url_of(live), live.parent / "nowhere" / "copy.db")
+
+
+def test_a_copy_that_fails_leaves_nothing(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the database refuses on the way is one line, and no file is left of the copy."""
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(copies, "copy_into", fail)
+    before = {each.name for each in live.parent.iterdir()}
+    with pytest.raises(LedgerUnavailableError, match="could not be copied"):
+        back_up(url_of(live), live.with_name("copy.db"))
+    assert {each.name for each in live.parent.iterdir()} - before <= {"live.db-wal", "live.db-shm"}
+
+
+@pytest.mark.parametrize("pages_missing", [1, 10])
+def test_a_full_disk_ends_a_backup_in_a_line(live: Path, pages_missing: int) -> None:
+    """A real limit of the system on a file's size stands for a disk that is full."""
+    bytes_max = live.stat().st_size - pages_missing * PAGE_BYTES
+    copy = live.with_name("copy.db")
+    limited = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from app.errors import ConclaveError\n"
+        "from app.ledger.copies import back_up\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({bytes_max}, {bytes_max}))\n"
+        "try:\n"
+        f"    back_up({url_of(live)!r}, Path({str(copy)!r}))\n"
+        "except ConclaveError as error:\n"
+        "    sys.exit(str(error))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", limited], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert not copy.exists()
+    assert [each.name for each in live.parent.iterdir() if each.name.startswith(".")] == []
+    assert verify(opened(live)).answered == 9
