@@ -22,7 +22,7 @@ class Model:
         self.answers: list[tuple[bytes, int | None, bool]] = []
         self.keys: dict[bytes, bytes] = {}
         self.private: dict[str, bytes] = {}
-        self.fitted = self.published = self.halted = False
+        self.fitted = self.published = self.halted = self.tabled = False
         self.closed: str | None = None
         self.ended_epoch: int | None = None
         self.refreshed_at: int | None = None
@@ -35,7 +35,7 @@ class Model:
 
     def may_charge(self, mechanism: str, tenths: int) -> bool:
         """Whether a share may be spent: once, as it was set aside, within ten tenths."""
-        if mechanism in self.charged:
+        if mechanism in self.charged or (mechanism == "statistics" and not self.may_open_table()):
             return False
         if mechanism in self.reserved:
             return tenths == self.reserved[mechanism]
@@ -45,6 +45,13 @@ class Model:
         """Whether a share may be set aside."""
         unknown = mechanism not in self.charged and mechanism not in self.reserved
         return unknown and self.tenths_taken() + tenths <= 10
+
+    def may_open_table(self) -> bool:
+        """Whether a statistics table may open: before the first answer, or after the last."""
+        full = self.queries is not None and len(self.answers) >= self.queries
+        cut = self.cutoff is not None and self.unstable >= self.cutoff
+        is_last = "answers" in self.charged and (self.halted or full or cut)
+        return not self.tabled and (not self.answers or is_last)
 
     def tenths_taken(self) -> int:
         """Tenths of epsilon that are spent or set aside."""

@@ -1,57 +1,51 @@
-"""The ledger against a deliberately simple model: lists, sets and two counters.
+"""Two ledgers in one database, each against a deliberately simple model: lists and counters.
 
 Every step is tried on both.  What the model allows must be committed and read
 back; what it does not must be refused and leave no trace.  Restarts, a second
-process and a transaction that its caller abandons come in between.
+process and a transaction that its caller abandons come in between, and turns of
+the other release, which asks the same vectors with the same keys.  What each has come
+to is then read by verify and by the program for strangers, which must say the same.
 """
 
 from __future__ import annotations
 
 import copy
 import shutil
-import tempfile
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     invariant,
     precondition,
     rule,
 )
 
-from app.errors import InvariantError
+from app.ledger.composed import DELTA_KEY, EPSILON_KEY
 from app.ledger.events import (
-    ClassifierPublished,
-    EnsembleFitted,
-    LedgerEvent,
     ReleaseClosed,
     ReleaseHalted,
     ReleaseReopened,
     ShareCharged,
     ShareReserved,
-    StudentPublished,
-    ThresholdRefreshed,
     threshold_noise_name,
 )
-from app.ledger.store import RELEASE_SECRET, Ledger, RecordedAnswer, open_ledger
+from app.ledger.store import RELEASE_SECRET
 from app.ledger.verify import verify
-from app.noise.scripted import ScriptedNoise, seeded_words
+from tests.docs.verify_exported_ledger import check
+from tests.property.ledger_driver import LedgerDriver
 from tests.property.ledger_model import Model
 from tests.unit.ledger.releases import opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from app.ledger.store import Transaction
 
 CLOSINGS = ["backup", "backup", "moving", "retired"]
-MECHANISMS = st.sampled_from(["relabel", "answers", "classifier"])
+MECHANISMS = st.sampled_from(["relabel", "answers", "classifier", "statistics"])
+STATEMENT = {EPSILON_KEY: "2", DELTA_KEY: "1/500000"}
 TENTHS = st.integers(0, 6)
 OUTCOMES = st.sampled_from([(0, True), (1, True), (None, False), (1, False)])
 
@@ -60,26 +54,30 @@ class AbandonedError(Exception):
     """Raised inside a transaction that must leave no trace."""
 
 
-class LedgerMachine(RuleBasedStateMachine):
-    """Drives a ledger in a file and the model side by side."""
-
-    def __init__(self) -> None:
-        """Make a folder for the file."""
-        super().__init__()
-        self.folder = Path(tempfile.mkdtemp(prefix="conclave-ledger-"))
-        self.ledger = self.open()
-        self.model = Model(queries=None, cutoff=None)
-
-    def open(self) -> Ledger:
-        """Open the file as a new process would."""
-        noise = ScriptedNoise(seeded_words(3))
-        return open_ledger(f"sqlite:///{self.folder / 'l.db'}", create=True, noise=noise)
+class LedgerMachine(LedgerDriver):
+    """Drives two ledgers in a file and their models side by side, one at a time."""
 
     def teardown(self) -> None:
-        """Verify the ledger from entry one, and remove the folder."""
-        verify(self.ledger)
+        """Verify both ledgers from entry one, as a stranger does too, and remove the folder."""
+        self.adds_up()
+        if self.resting is not None:
+            self.turn()
+            self.says_what_the_model_says()
+            self.adds_up()
+            self.turn()
+            self.resting[1].close()
         self.ledger.close()
         shutil.rmtree(self.folder)
+
+    def adds_up(self) -> None:
+        """Let verify and the program of ``docs/ledger-format.md`` say the same."""
+        report = verify(self.ledger)
+        entries = self.ledger.public_entries(0, 1000)
+        if entries:
+            assert check(entries) == (
+                f"{report.head.sequence} entries, head {report.head.hash}, "
+                f"answered {report.answered}, unstable {report.unstable}\n"
+            )
 
     @initialize(
         queries=st.sampled_from([None, 1, 5, 12]),
@@ -91,15 +89,44 @@ class LedgerMachine(RuleBasedStateMachine):
         self, queries: int | None, cutoff: int | None, *, serving: bool, has_threshold: bool
     ) -> None:
         """Open the release, without any share or as far as its ensemble."""
-        self.model = Model(queries=queries, cutoff=cutoff)
-        self.model.private[RELEASE_SECRET] = b"s" * 32
-        with self.ledger.transaction() as transaction:
-            digest = transaction.put_private(RELEASE_SECRET, b"s" * 32)
-            bound = {RELEASE_SECRET: digest}
-            transaction.append(opened(queries=queries, cutoff=cutoff, private_digests=bound))
+        self.begin(queries, cutoff, b"s" * 32)
         if serving:
             self.charge("answers", 6)
             self.fit(b"trees", has_threshold=has_threshold)
+
+    def begin(self, queries: int | None, cutoff: int | None, secret: bytes) -> None:
+        """Open the release of this turn."""
+        self.model = Model(queries=queries, cutoff=cutoff)
+        self.model.private[RELEASE_SECRET] = secret
+        with self.ledger.transaction() as transaction:
+            event = opened(
+                name=self.name,
+                queries=queries,
+                cutoff=cutoff,
+                private_digests={RELEASE_SECRET: transaction.put_private(RELEASE_SECRET, secret)},
+                parameters=None if self.name == "first" else STATEMENT,
+            )
+            transaction.append(event)
+
+    @precondition(lambda self: self.resting is None)
+    @rule(queries=st.sampled_from([None, 4]), cutoff=st.sampled_from([None, 2]))
+    def open_another(self, queries: int | None, cutoff: int | None) -> None:
+        """Open a second release in the database, as far as its ensemble, while the first rests."""
+        self.resting = self.name, self.ledger, self.model
+        self.name = "second"
+        self.ledger = self.open()
+        self.begin(queries, cutoff, b"t" * 32)
+        self.charge("answers", 6)
+        self.fit(b"stumps", has_threshold=False)
+
+    @precondition(lambda self: self.resting is not None)
+    @rule()
+    def turn(self) -> None:
+        """Go on with the release that rested."""
+        resting = self.resting
+        assert resting is not None
+        self.resting = self.name, self.ledger, self.model
+        self.name, self.ledger, self.model = resting
 
     @rule(mechanism=MECHANISMS, tenths=TENTHS)
     def charge(self, mechanism: str, tenths: int) -> None:
@@ -138,6 +165,13 @@ class LedgerMachine(RuleBasedStateMachine):
         """Publish a student, which needs no charge, after the ensemble's last answer."""
         if self.append_private({"student": body}, allowed=self.model.may_teach()):
             self.model.published = True
+
+    @rule(body=st.binary(max_size=20))
+    def release_statistics(self, body: bytes) -> None:
+        """Release a statistics table, before the first answer or after the last."""
+        allowed = "statistics" in self.model.charged and self.model.may_open_table()
+        if self.append_private({"statistics-points": body}, allowed=allowed):
+            self.model.tabled = True
 
     @precondition(lambda self: self.model.fitted)
     @rule(outcomes=st.lists(OUTCOMES, min_size=2, max_size=5))
@@ -273,6 +307,7 @@ class LedgerMachine(RuleBasedStateMachine):
         } == model.reserved
         assert (state.ensemble is not None) == model.fitted
         assert (state.classifier is not None) == model.published
+        assert (state.statistics is not None) == model.tabled
         assert (state.halted is not None) == model.halted
         assert (state.closed is not None) == (model.closed is not None)
         assert (state.ended_epoch, state.refreshed_at) == (model.ended_epoch, model.refreshed_at)
@@ -284,75 +319,9 @@ class LedgerMachine(RuleBasedStateMachine):
         assert found == self.model.answers
         assert dict(self.ledger.keys()) == self.model.keys
         noises = [threshold_noise_name(count) for count in range(self.model.unstable + 2)]
-        names = (RELEASE_SECRET, "ensemble", "classifier-draw", "student", "abandoned")
-        for name in (*names, *noises):
+        names = ("ensemble", "classifier-draw", "student", "statistics-points", "abandoned")
+        for name in (RELEASE_SECRET, *names, *noises):
             assert self.ledger.private(name) == self.model.private.get(name)
-
-    def append(self, event: LedgerEvent, *, allowed: bool) -> bool:
-        """Append one event."""
-
-        def write(transaction: Transaction) -> None:
-            transaction.append(event)
-
-        return self.commit(write, allowed=allowed, entry_count=1)
-
-    def append_private(self, pieces: dict[str, bytes], *, allowed: bool) -> bool:
-        """Put pieces of private state, and the event that binds them."""
-
-        def write(transaction: Transaction) -> None:
-            bound = {name: transaction.put_private(name, body) for name, body in pieces.items()}
-            if "ensemble" in pieces:
-                transaction.append(EnsembleFitted(size=3, private_digests=bound))
-            elif "student" in pieces:
-                transaction.append(StudentPublished(classifier="{}", private_digests=bound))
-            else:
-                transaction.append(ClassifierPublished(classifier="{}", private_digests=bound))
-
-        committed = self.commit(write, allowed=allowed, entry_count=1)
-        if committed:
-            self.model.private |= pieces
-        return committed
-
-    def put_threshold_noise(self, transaction: Transaction, noise_after: int) -> None:
-        """Put a threshold's noise, and the event that binds it."""
-        name = threshold_noise_name(noise_after)
-        bound = {name: transaction.put_private(name, b"noise %d" % noise_after)}
-        transaction.append(ThresholdRefreshed(private_digests=bound))
-
-    def adopt_threshold_noise(self, noise_after: int) -> None:
-        """Let the model hold a threshold's noise that was committed."""
-        self.model.ended_epoch, self.model.refreshed_at = None, noise_after
-        self.model.private[threshold_noise_name(noise_after)] = b"noise %d" % noise_after
-
-    def commit(
-        self, write: Callable[[Transaction], None], *, allowed: bool, entry_count: int
-    ) -> bool:
-        """Write in a transaction; return whether it was committed, which must be as allowed."""
-        allowed = allowed and (self.model.closed is None or entry_count == 0)
-        try:
-            with self.ledger.transaction() as transaction:
-                write(transaction)
-        except InvariantError:
-            assert not allowed
-            return False
-        assert allowed
-        self.model.entry_count += entry_count
-        if entry_count:
-            self.model.ended_epoch = None
-        return True
-
-    def rows(self, outcomes: list[tuple[int | None, bool]]) -> list[RecordedAnswer]:
-        """Return answers to the next vectors."""
-        numbers = range(len(self.model.answers) + 1, len(self.model.answers) + 1 + len(outcomes))
-        vectors = [b"vector %d" % number for number in numbers]
-        return [
-            RecordedAnswer(number, self.ledger.digests.of_vector(vector), vector, label, stable)
-            for number, vector, (label, stable) in zip(numbers, vectors, outcomes, strict=True)
-        ]
-
-    def key(self, text: bytes) -> bytes:
-        """Return the digest of an idempotency key."""
-        return self.ledger.digests.of_key(text.decode())
 
 
 def tenths(epsilon: str) -> int:
