@@ -17,12 +17,19 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import structlog
 
+from app.main import Server
+from app.noise.system import SystemNoise
 from app.service.models import Query
-from app.service.padding import NAP_SECONDS, NAPS_MIN, wait_for_multiple
+from app.service.padding import (
+    ESTIMATOR_MILLISECONDS_PER_MODEL,
+    NAP_SECONDS,
+    NAPS_MIN,
+    wait_for_multiple,
+)
 from benchmarks.measuring.comparisons import AMONG_STABLE
-from benchmarks.measuring.margins import Kind
+from benchmarks.measuring.margins import Kind, MarginsRelease, find_margins, votes_needed
 from benchmarks.measuring.medians import certain_difference
-from benchmarks.measuring.stopwatch import Stopwatch, shuffled
+from benchmarks.measuring.stopwatch import Stopwatch, shuffled, time_queries
 from tests.timing.measured_release import Measured, open_measured
 
 if TYPE_CHECKING:
@@ -118,6 +125,18 @@ def test_padding_hides_what_a_batch_takes(tmp_path: Path) -> None:
     """Batches, as a stream makes them: one evaluation and one wait for all of their queries."""
     measured = open_slow(tmp_path, padding_milliseconds=PADDING_MILLISECONDS)
     assert not proven(*time_batches(measured, each=EACH).values())
+
+
+def test_a_server_pads_estimators_unasked(tmp_path: Path) -> None:
+    """What serves by default waits half a millisecond a learner, and 2 ms at least."""
+    estimator = {"CONCLAVE_LEARNER__ESTIMATOR": "benchmarks.measuring.slow_estimator:SlowWhereYes"}
+    release = MarginsRelease(tmp_path, votes_needed(CUTOFF), CUTOFF, estimator)
+    server = Server(release.write())
+    answerer = server._open(SystemNoise())
+    with server._held:
+        timed = time_queries(answerer, find_margins(answerer.release), KINDS * 5)
+    constant = ESTIMATOR_MILLISECONDS_PER_MODEL * release.size / 1000
+    assert all(one.voted >= constant for one in timed)
 
 
 def test_one_long_sleep_is_no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
