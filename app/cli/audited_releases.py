@@ -43,7 +43,7 @@ from app.service.audit_served import (
 from app.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
 
     from app.auditing.events import Bound
     from app.auditing.transcripts import Suspicion
@@ -171,8 +171,11 @@ def _workers(runs: int, processes: int | None) -> Iterator[RunPart]:
         yield lambda parts: map(run_part, parts)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker) as pool:
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker)
+    try:
         yield lambda parts: map(_kept_or_raised, pool.map(_run_part_far_away, parts))
+    finally:
+        pool.shutdown(cancel_futures=True)  # an interrupt waits for no part that has not begun
 
 
 def _run_part_far_away(part: Part) -> list[Kept] | tuple[str, str]:
@@ -203,19 +206,25 @@ def run_part(part: Part) -> list[Kept]:
         ConclaveError: why a release could not open.
 
     """
+    memory = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory, ignore_cleanup_errors=True) as folder:
+        return _on_a_thread(_Runs(part, Path(folder)).all)
+
+
+def _on_a_thread(work: Callable[[], Coroutine[None, None, list[Kept]]]) -> list[Kept]:
+    """Run on an event loop of its own, and return the result or raise the first failure."""
     results: list[list[Kept]] = []
     failures: list[BaseException] = []
 
-    def work() -> None:
+    def run() -> None:
         try:
-            with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
-                results.append(uvloop.run(_Runs(part, Path(folder)).all()))
+            results.append(uvloop.run(work()))
         except BaseExceptionGroup as group:
             failures.append(group.exceptions[0])
         except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
             failures.append(error)
 
-    thread = threading.Thread(target=work, name="conclave-audit", daemon=True)
+    thread = threading.Thread(target=run, name="conclave-audit", daemon=True)
     thread.start()
     thread.join()
     if failures:

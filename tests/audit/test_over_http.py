@@ -152,7 +152,7 @@ NOISY = {"mechanism": "noisy-vote", "queries": 1}
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("is_planted", [False, True])
 def test_a_record_in_two_chunks_exceeds_the_claim(
     monkeypatch: pytest.MonkeyPatch, *, is_planted: bool
@@ -175,7 +175,7 @@ LONG: dict[str, tuple[dict[str, object], dict[str, object]]] = {
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("calibration", LONG)
 def test_the_claim_survives_whole_releases(calibration: str) -> None:
     """By processes of their own, with every mechanism on, nothing tells more than is claimed."""
