@@ -4,7 +4,8 @@ Run by itself it prints its counts::
 
     python -m tests.crash.campaign --random 200 --each-edge 5 --seed 7
 
-Each of two releases is killed at every edge of every step and at random moments.
+Every second life brings its log into the database at almost every commit.  Each of
+two releases is killed at every edge of every step and at random moments.
 The clients of one life may ask so many new vectors that no limit is met by then;
 then everything is allowed, T is reached in the one and m_o in the other, and
 either is killed again around that: a halted release, and a switch.
@@ -21,6 +22,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
+from itertools import count
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +35,7 @@ from tests.crash.killing import marks_of, start_to_kill_at
 from tests.crash.killing_server import NOWHERE
 from tests.crash.load import Allowance, Crowd
 from tests.crash.marks import POINTS
+from tests.crash.planted import CHECKPOINTS
 from tests.crash.witnessed import Question, Witnessed
 from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.small_release import SmallRelease
@@ -144,6 +147,7 @@ class Campaign:
         self.crowd = Crowd(self.witnessed, self.seed)
         self.witnessed.ask(self.crowd.new_vector(is_split=False), with_key=True)
         self.state: LedgerState | None = None
+        self._lives = count()
 
     @cached_property
     def limit_count(self) -> int:
@@ -176,7 +180,8 @@ class Campaign:
 
     def _live(self, kill: Kill) -> None:
         """Serve, repeat everything, ask until the server is killed, and check what is left."""
-        process = start_to_kill_at(self.release, kill.point, plant=self.plant).wait_until_ready()
+        plant = (*self.plant, CHECKPOINTS) if next(self._lives) % 2 else self.plant
+        process = start_to_kill_at(self.release, kill.point, plant=plant).wait_until_ready()
         if kill.point != AT_ITS_START:
             self._repeat_everything(process.address)
         if process.is_running():

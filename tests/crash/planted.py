@@ -35,10 +35,13 @@ DATABASE_FAULTS = "database faults"
 FAULT_AT_START = "a fault from the start"
 FULL_LOG = "full log"
 DRAWS = "draws"
+CHECKPOINTS = "checkpoints"
 
 # Faults of the database, by the number in the marks.
 NONE, FULL, READ_ONLY, FAILED_COMMIT, LOST_COMMIT = range(5)
 PAGES_MAX = 2**30
+# The log is brought into the database at almost every commit, not after a thousand pages.
+LOG_PAGES = 8
 # A locked database is refused after this long, not after three seconds.
 BUSY_SECONDS = 0.2
 # Long enough that a reply is on its way before the commit begins.
@@ -53,6 +56,7 @@ def plant(faults: Sequence[str], marks: Marks, folder: Path) -> None:
         FAULT_AT_START: lambda number: _fail_from_the_start(marks, number),
         FULL_LOG: lambda _: _fill_the_log(),
         DRAWS: lambda _: _record_draws(folder / DRAWS),
+        CHECKPOINTS: lambda _: _checkpoint_often(),
     }
     for fault in faults:
         name, _, number = fault.partition(":")
@@ -114,6 +118,22 @@ def _let_the_database_fail(marks: Marks) -> None:
         return engine
 
     opening.writing_engine = failing_engine  # type: ignore[attr-defined]  # the fault
+
+
+def _checkpoint_often() -> None:
+    """Let commits bring the log into the database, so that kills come in the middle of it."""
+    writing_engine = sqlite.writing_engine
+
+    def engine_with_checkpoints(path: Path) -> Engine:
+        engine = writing_engine(path)
+
+        @event.listens_for(engine, "connect")
+        def _set(connection: sqlite3.Connection, _: object) -> None:
+            connection.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
+
+        return engine
+
+    opening.writing_engine = engine_with_checkpoints  # type: ignore[attr-defined]  # more of them
 
 
 def _fail_from_the_start(marks: Marks, fault: int) -> None:
