@@ -235,7 +235,7 @@ METRICS: Final = (
     Metric(
         "conclave_ledger_head_file_sequence",
         GAUGE,
-        "Number of the entry that this process noted last in the head file",
+        "Number of the entry that the head file notes, when this process wrote it last",
         lambda facts: [((), facts.noted_sequence)],
     ),
     Metric(

@@ -13,6 +13,7 @@ import typer
 from app.errors import ConfigurationError, HeadFileError, VerificationError
 
 if TYPE_CHECKING:
+    from app.ledger.head_file import HeadFile
     from app.ledger.store import Ledger
     from app.settings import Settings
 
@@ -110,25 +111,41 @@ def retire(
         held.callback(take_server_lock(url).release)
         ledger = open_ledger(url, create=True, name=name)
         held.callback(ledger.close)
-        _note_head(settings, ledger)
+        head_file = _head_file_of(settings, ledger)
         retired = copies.retire(ledger, moves=move, noise=SystemNoise())
+        if head_file is not None:
+            _note_head(head_file, ledger)
     typer.echo(f"retired: sequence {retired.head.sequence}, head {retired.head.hash}")
     if retired.code is not None:
         typer.echo(f"code: {retired.code}")
 
 
-def _note_head(settings: Settings, ledger: Ledger) -> None:
-    """Note in the head file that the ledger ends; one that is behind may end as well."""
+def _head_file_of(settings: Settings, ledger: Ledger) -> HeadFile | None:
+    """Return where the ledger's head is noted; one that is behind may end, and notes nothing."""
     from app.ledger.head_file import head_file_of
-    from app.ledger.rollback import keep_newest
+    from app.ledger.rollback import check_head_file
 
     head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
-    if head_file is None:
-        return
     try:
-        keep_newest(ledger, head_file)
+        behind = [] if head_file is None else check_head_file(ledger, head_file).behind
     except HeadFileError as error:
-        typer.echo(f"conclave: warning: {error}", err=True)
+        behind = [str(error)]
+    for line in behind:
+        typer.echo(f"conclave: warning: {line}", err=True)
+    return None if behind else head_file
+
+
+def _note_head(head_file: HeadFile, ledger: Ledger) -> None:
+    """Note that the ledger has ended; a disk that refuses it does not undo that."""
+    from app.ledger.head_file import noted_head
+
+    head = noted_head(ledger.read_state())
+    try:
+        if head is not None:
+            head_file.note(head)
+    except (OSError, HeadFileError) as error:
+        problem = error.strerror if isinstance(error, OSError) else str(error)
+        typer.echo(f"conclave: warning: {head_file.path} is not written: {problem}", err=True)
 
 
 def _confirm(name: str) -> None:

@@ -136,10 +136,13 @@ class HeadFile:
             raise HeadFileError(f"{self.path} cannot be read: {_reason(error)}") from None
         return self._decoded(body)
 
-    def note(self, head: NotedHead) -> None:
+    def note(self, head: NotedHead) -> NotedHead:
         """Note the head of one release, durably, and leave what is noted of others.
 
         A head that is newer already, noted by another process, stays.
+
+        Returns:
+            What the file notes of the release now.
 
         Raises:
             HeadFileError: what is there is no head file, or notes another history of
@@ -153,8 +156,9 @@ class HeadFile:
             if before is not None and before.sequence >= head.sequence:
                 if before.sequence == head.sequence and before.hash != head.hash:
                     raise HeadFileError(f"{self.path} notes another history of this release")
-                return
+                return before
             self._replace(noted | {head.release_id: head}, folder)
+            return head
 
     def _decoded(self, body: bytes) -> dict[str, NotedHead]:
         try:

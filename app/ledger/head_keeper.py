@@ -39,6 +39,7 @@ class HeadKeeper:
         self._interval_seconds = interval_seconds
         self._newest: NotedHead | None = None
         self._written: NotedHead | None = None
+        self._noted_sequence: int | None = None
         self._changed = threading.Event()
         self._closing = threading.Event()
         self._is_failing = False
@@ -47,8 +48,8 @@ class HeadKeeper:
 
     @property
     def noted_sequence(self) -> int | None:
-        """Number of the entry that this process noted last; None where it has noted none yet."""
-        return None if self._written is None else self._written.sequence
+        """Number of the entry that the file noted last; None before this process has noted any."""
+        return self._noted_sequence
 
     def committed(self, state: LedgerState) -> None:
         """Take over what is committed, to be noted soon."""
@@ -74,7 +75,7 @@ class HeadKeeper:
         if newest is None or newest == self._written:
             return
         try:
-            self._file.note(newest)
+            self._noted_sequence = self._file.note(newest).sequence
         except (OSError, HeadFileError) as error:
             self._changed.set()  # try again after the pause
             if not self._is_failing:

@@ -13,6 +13,7 @@ import typer
 
 from app.cli import ledger as ledger_commands
 from app.cli import run
+from app.ledger.head_file import HeadFile
 from app.ledger.server_lock import take_server_lock
 from app.ledger.store import open_ledger
 from tests.unit.cli.test_verify_export import CONFIGURATION
@@ -202,3 +203,24 @@ def test_a_ledger_that_is_behind_may_be_retired(capsys: pytest.CaptureFixture[st
     assert run(["ledger", "retire", "--move", "--config", "here/conclave.toml"]) == 0
     assert "conclave: warning: ledger.head_file: " in capsys.readouterr().err
     assert (here / "life.db.head").read_bytes() == noted
+
+
+@pytest.mark.usefixtures("head")
+def test_a_head_file_on_a_full_disk_undoes_no_retirement(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What could not be noted is one warning; the ledger is retired, and says so."""
+
+    def full(self: HeadFile, noted: object, folder: int) -> None:
+        del self, noted, folder
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(HeadFile, "_replace", full)
+    assert run(["ledger", "retire", "--config", "here/conclave.toml"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("retired: sequence 10")
+    assert printed.err == (
+        f"conclave: warning: {Path('here').resolve() / 'life.db.head'} is not written: "
+        "No space left on device\n"
+    )
+    assert state_of("here").closed is not None

@@ -87,8 +87,8 @@ def test_newest_head_of_each_release_is_kept(file: HeadFile) -> None:
     assert file.read() == {}
     file.note(head(1))
     file.note(head(4, release_id=SECOND, digit="b"))
-    file.note(head(3))
-    file.note(head(2, digit="c"))
+    assert file.note(head(3)) == head(3)
+    assert file.note(head(2, digit="c")) == head(3)
     file.note(head(3))
     assert file.read() == {FIRST: head(3), SECOND: head(4, release_id=SECOND, digit="b")}
 

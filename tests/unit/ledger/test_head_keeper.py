@@ -37,13 +37,14 @@ class Disk(HeadFile):
         self.sound = threading.Event()
         self.sound.set()
 
-    def note(self, head: NotedHead) -> None:
+    def note(self, head: NotedHead) -> NotedHead:
         """Hang, fail, or note."""
         self.sound.wait()
         if self.failing:
             raise self.failing.pop()
-        super().note(head)
+        noted = super().note(head)
         self.notes.append(head.sequence)
+        return noted
 
 
 @pytest.fixture
