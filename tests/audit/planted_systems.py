@@ -94,6 +94,19 @@ def with_printed_gap(audited: Audited) -> Audited:
     return replace(audited, tally=by_gap)
 
 
+def with_falling_gap(audited: Audited) -> Audited:
+    """Take for a distance what the gap lacks of all votes, which moves by 2 as well."""
+
+    def by_gap(votes: NDArray[np.int64]) -> list[Tally]:
+        gaps = [abs(one.counts[0] - one.counts[1]) for one in tally(votes)]
+        return [
+            replace(one, distance=audited.ensemble_size - gap)
+            for one, gap in zip(tally(votes), gaps, strict=True)
+        ]
+
+    return replace(audited, tally=by_gap)
+
+
 def with_printed_gap_less_one(audited: Audited) -> Audited:
     """Take max(0, gap - 1), as Bassily, Thakkar and Thakurta print it."""
 
@@ -321,13 +334,13 @@ def with_low_first_word(audited: Audited) -> Audited:
     return replace(audited, parameters=replace(audited.parameters, answering=low))
 
 
-def with_one_word_off(audited: Audited) -> Audited:
-    """Round one entry of the table down by one word in 2^64."""
+def with_one_word_off(audited: Audited, *, place: int | None = None) -> Audited:
+    """Round one entry of the table down by one word in 2^64, by default the middle one."""
     answering = audited.parameters.answering
     assert isinstance(answering, stability.Parameters)
-    table = answering.thresholds
-    place = len(table) // 2
-    off = replace(answering, thresholds=(*table[:place], table[place] - 1, *table[place + 1 :]))
+    table = list(answering.thresholds)
+    table[len(table) // 2 if place is None else place] -= 1
+    off = replace(answering, thresholds=tuple(table))
     return replace(audited, parameters=replace(audited.parameters, answering=off))
 
 

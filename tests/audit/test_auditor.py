@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.auditing.adaptive_bound import adaptive_bound
-from app.auditing.conditions import broken_conditions
+from app.auditing.conditions import HITS_PAID, broken_conditions
 from app.auditing.events import ROUNDING
 from app.auditing.exact import exact_bound
 from app.auditing.profile_bound import hit_table
@@ -23,8 +23,9 @@ from tests.audit.planted_systems import system
 from tests.tidy.sources import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from app.auditing.audited import Audited
     from tests.audit.figures import Shares
 
 pytestmark = pytest.mark.audit
@@ -71,6 +72,19 @@ def test_a_counter_lost_at_a_restart_exceeds_the_claim_of_many(cutoff: int, read
     """A run that starts counting again allows twice the hits, and exceeds the claim."""
     faulty = planted.with_counter_lost(system("profile", cutoff, Fraction(1)))
     assert exact_bound(faulty).epsilon > read
+
+
+@pytest.mark.parametrize("place", [1, None, -2, -1])
+def test_every_entry_of_a_table_counts(place: int | None) -> None:
+    """One word in 2^64 less, at either end or between, breaks the inequality and nothing else."""
+    faulty = planted.with_one_word_off(system("profile", 2, Fraction(2)), place=place)
+    assert broken_conditions(faulty) == [HITS_PAID]
+
+
+@pytest.mark.parametrize("plant", [planted.with_printed_gap, planted.with_falling_gap])
+def test_hits_have_to_be_paid_in_both_orders(plant: Callable[[Audited], Audited]) -> None:
+    """A gap that grows with the lead breaks the one, and a gap that falls the other."""
+    assert HITS_PAID in broken_conditions(plant(system("profile", 2, Fraction(2))))
 
 
 def test_an_adaptive_adversary_stays_within_and_catches_the_gap() -> None:
