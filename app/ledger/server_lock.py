@@ -68,8 +68,8 @@ def take_server_lock(url: str) -> ServerLock:
         os.close(descriptor)
         raise ConfigurationError(
             URL_KEY,
-            f"another server has {path} open: a ledger has one server at a time; end that one, "
-            "or give this release a ledger of its own",
+            f"another server has {path} open: it has one server at a time, whichever release of "
+            "it is served; end that one",
         ) from None
     except OSError as error:
         os.close(descriptor)

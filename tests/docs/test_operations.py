@@ -5,32 +5,41 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import tomllib
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
 from app import cli
+from app.errors import ReleaseMismatchError
+from app.service.budget import budget_view
 from app.settings import load_settings
 from tests.docs.pages import ROOT
 from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.serving import Served
 from tests.http.end_to_end.small_release import SmallRelease, agreed
+from tests.unit.service.small_release import SmallRelease as ChosenRelease
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
 PAGE = ROOT / "docs" / "operations.md"
+SEVERAL = "Several releases on the same rows"
 SECTIONS = re.findall(r"^## (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 CONFIGURATIONS = ("restored.toml", "elsewhere.toml")
 
 
+def blocks(section: str, language: str) -> list[str]:
+    """Return the blocks of a section that are in a language."""
+    text = PAGE.read_text(encoding="utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
 def commands(section: str) -> list[str]:
     """Return the commands of a section, in their order."""
-    text = PAGE.read_text(encoding="utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
-    blocks = re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return re.findall(r"^\$ (.+)$", "".join(blocks), re.MULTILINE)
+    return re.findall(r"^\$ (.+)$", "".join(blocks(section, "console")), re.MULTILINE)
 
 
 class Operator:
@@ -161,3 +170,22 @@ def test_every_command_of_the_page_is_run() -> None:
         "The head, and who watches it",
     }
     assert {section for section in SECTIONS if commands(section)} == run
+
+
+def test_a_second_release_is_refused_and_opened_as_the_page_says(tmp_path: Path) -> None:
+    """The line is the one printed, and the tables of the page are what it asks for."""
+    (table,) = blocks(SEVERAL, "toml")
+    (line,) = blocks(SEVERAL, "text")
+    given = tomllib.loads(table, parse_float=str)
+    budget = {f"privacy__{name}": given["privacy"][name] for name in ("epsilon", "delta")}
+    small = ChosenRelease(tmp_path, {"release__name": "adult-income", **budget})
+    small.open().ledger.close()
+    second = ChosenRelease(tmp_path, {"release__name": given["release"]["name"], **budget})
+    with pytest.raises(ReleaseMismatchError) as refused:
+        second.open()
+    assert line == f"conclave: {refused.value}\n"
+    composed = given["privacy"]["composed"]
+    stated = {f"privacy__composed__{name}": text for name, text in composed.items()}
+    opened = ChosenRelease(tmp_path, {**second.changes, **stated}).open()
+    assert budget_view(opened)["composed"] == {"epsilon": 2.0, "delta": 2e-6, "releases": 2}
+    opened.ledger.close()

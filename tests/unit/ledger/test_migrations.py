@@ -16,6 +16,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.exc import OperationalError
 
 from app.errors import ConfigurationError
+from app.ledger.composed import DELTA_KEY, EPSILON_KEY
 from app.ledger.copies import restore
 from app.ledger.opening import MIGRATIONS
 from app.ledger.score_rules import OUTPUT
@@ -33,7 +34,7 @@ from tests.unit.ledger.old_ledgers import (
     tables_of,
     write_old_ledger,
 )
-from tests.unit.ledger.releases import answer, create, record, scored, url_of
+from tests.unit.ledger.releases import answer, create, open_release, record, scored, url_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,6 +108,21 @@ def test_an_old_ledger_goes_on_where_it_was(tmp_path: Path, revision: str) -> No
     has_scores = OUTPUT in other.read_state().release.parameters  # type: ignore[union-attr]  # it is open
     record(ledger, [scored(ledger, number) if has_scores else answer(ledger, number)])
     assert verify(ledger).answered == number
+
+
+@pytest.mark.parametrize("revision", EARLIER)
+def test_an_old_ledger_takes_a_second_release_beside_it(tmp_path: Path, revision: str) -> None:
+    """Its release is found by its name, and goes on as it was beside one with a statement."""
+    path = tmp_path / "old.db"
+    write_old_ledger(path, revision)
+    first = create(path, "test")
+    before = first.read_state()
+    assert (first.release_number, before.release is None) == (1, False)
+    second = create(path, "second")
+    open_release(second, name="second", parameters={EPSILON_KEY: "2", DELTA_KEY: "1/500000"})
+    record(second, [answer(second, 1)])
+    assert first.read_state() == before
+    assert (verify(first).answered, verify(second).answered) == (before.answered, 1)
 
 
 @pytest.mark.parametrize("revision", EARLIER)
