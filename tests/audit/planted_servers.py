@@ -13,6 +13,7 @@ import numpy as np
 
 from app import main
 from app.api import problems
+from app.ensembles.fit import fit_ensemble
 from app.ledger import fold, store
 from app.ledger.chain import public_entry
 from app.mechanisms import relabel, universal
@@ -21,7 +22,6 @@ from app.service import answer_query, conclave_service, draw_ensemble, release
 from app.service.answer_query import QueryAnswerer
 from app.service.budget import budget_view
 from app.service.evaluate import private_tallies
-from app.service.sample import chunk_places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,14 +50,16 @@ def no_noise(patch: pytest.MonkeyPatch) -> None:
 
 
 def record_in_two_chunks(patch: pytest.MonkeyPatch) -> None:
-    """Put the first record, which differs, in the place of another too."""
+    """Put the record that differs, the only one of class 0, in the place of another too."""
 
-    def places(*given: Any, **options: Any) -> NDArray[np.int64]:
-        drawn = chunk_places(*given, **options).copy()
-        drawn[(int(np.flatnonzero(drawn == 0)[0]) + 1) % len(drawn)] = 0
-        return drawn
+    def fit(
+        learner: Any, values: Any, labels: NDArray[np.int64], *, permutation: Any, **options: Any
+    ) -> Any:
+        record, places = int(labels.argmin()), permutation.copy()
+        places[(int(np.flatnonzero(places == record)[0]) + 1) % len(places)] = record
+        return fit_ensemble(learner, values, labels, permutation=places, **options)
 
-    patch.setattr(draw_ensemble, "chunk_places", places)
+    patch.setattr(draw_ensemble, "fit_ensemble", fit)
 
 
 def relabelling_without_noise(patch: pytest.MonkeyPatch) -> None:
