@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -17,7 +17,7 @@ from app.api.key_ring import read_key_ring
 from app.api.limits import limits_of
 from app.dashboard.page import page_response
 from app.data.public_points import no_points, read_public_points
-from app.errors import ConclaveError, ContainedError
+from app.errors import ConclaveError, ContainedError, UnavailableError
 from app.ledger.head_file import head_file_of
 from app.ledger.rollback import check_expected_head, check_no_ledger, keep_newest
 from app.ledger.server_lock import take_server_lock
@@ -168,6 +168,8 @@ class Server:
                 expect_head=self.expect_head,
             )
             held.callback(release.ledger.close)
+            with suppress(UnavailableError):  # without it, only the next start is slower
+                release.ledger.keep_checkpoint()
             constant = padding_seconds(self.settings, release.ensemble_size)
             answerer = QueryAnswerer(release, noise, self.observe, padding_seconds=constant)
             self._held.push(held.pop_all())

@@ -63,6 +63,17 @@ def entry_hash(*, previous_hash: str, sequence: int, kind: str, version: int, bo
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def computed_hash(entry: Entry) -> str:
+    """Return the hash that an entry must have after the hash that it says is before it."""
+    return entry_hash(
+        previous_hash=entry.previous_hash,
+        sequence=entry.sequence,
+        kind=entry.kind,
+        version=entry.version,
+        body=entry.body,
+    )
+
+
 def next_entry(head: Head, event: LedgerEvent) -> Entry:
     """Return the entry that records ``event`` after ``head``."""
     sequence = head.sequence + 1

@@ -20,6 +20,7 @@ _VECTOR: Final = b"conclave-vector-1\0"
 _SCORED_VECTOR: Final = b"conclave-scored-vector-1\0"
 _IDEMPOTENCY: Final = b"conclave-idempotency-key-1\0"
 _FINGERPRINT: Final = b"conclave-fingerprint-key-1\0"
+_CHECKPOINT: Final = b"conclave-checkpoint-1\0"
 _PRIVATE_STATE: Final = b"conclave-private-state-1\0"
 _PRECISION_BYTES: Final = 2
 
@@ -62,6 +63,11 @@ class Digests:
         """
         later = b"" if release_number == FIRST_RELEASE else release_number.to_bytes(2, "big")
         return hmac.digest(self._secret, _FINGERPRINT + later, "sha256")
+
+    def of_checkpoint(self, body: str) -> str:
+        """Return the mark (64 hexadecimal characters) of a checkpoint's text."""
+        return hmac.digest(self._secret, _CHECKPOINT + body.encode(), "sha256").hex()
+
 
 
 def public_digest(vector_digest: bytes) -> str:

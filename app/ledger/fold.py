@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from app.errors import LedgerCorruptError
-from app.ledger.chain import GENESIS, Entry, Head, entry_hash, read_event
+from app.ledger.chain import GENESIS, Entry, Head, computed_hash, read_event
 from app.ledger.events import (
     AnswersReleased,
     ClassifierPublished,
@@ -55,7 +55,10 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
         halted: the event that ended the release early, if one did.
         closed: the event that closed the ledger, while it is closed.
         statistics: the released table of expected labels, once there is one.
-        private_digests: keyed digest of every piece of private state.
+        private_digests: keyed digest of every piece of private state that is still
+            read: of the threshold's noise the first and the newest.
+        written_at: number and hash of the entries of ``release``, ``classifier`` and
+            ``statistics``, by these names.
 
     """
 
@@ -73,6 +76,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     closed: ReleaseClosed | None = None
     statistics: StatisticsReleased | None = None
     private_digests: dict[str, str] = {}
+    written_at: dict[str, Head] = {}
 
     @property
     def has_last_answer(self) -> bool:
@@ -101,6 +105,9 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EMPTY: Final = LedgerState()
+DOCUMENTS: Final = ("release", "classifier", "statistics")
+"""Fields of the state that hold long events."""
+
 STATISTICS: Final = "statistics"
 BACKUP: Final = "backup"
 RETIRED: Final = "retired"
@@ -133,7 +140,13 @@ def fold(state: LedgerState, entry: Entry) -> LedgerState:
         message = f"entry {entry.sequence} ({entry.kind}) {illegal}"
         raise LedgerCorruptError(message) from None
     ended_epoch = state.unstable if following.unstable > state.unstable else None
-    return replace(following, head=entry.head, ended_epoch=ended_epoch)
+    written = {
+        name: entry.head
+        for name in DOCUMENTS
+        if getattr(following, name) is not getattr(state, name)
+    }
+    written_at = {**state.written_at, **written} if written else state.written_at
+    return replace(following, head=entry.head, ended_epoch=ended_epoch, written_at=written_at)
 
 
 class _IllegalError(Exception):
@@ -141,15 +154,8 @@ class _IllegalError(Exception):
 
 
 def _check_hash(head: Head, entry: Entry) -> None:
-    computed = entry_hash(
-        previous_hash=head.hash,
-        sequence=entry.sequence,
-        kind=entry.kind,
-        version=entry.version,
-        body=entry.body,
-    )
     _require(
-        entry.previous_hash == head.hash and entry.hash == computed,
+        entry.previous_hash == head.hash and entry.hash == computed_hash(entry),
         f"entry {entry.sequence} does not have the hash that its contents "
         "and the entry before it give",
     )
@@ -304,7 +310,11 @@ def _refresh(state: LedgerState, event: ThresholdRefreshed) -> LedgerState:
         list(event.private_digests) == [threshold_noise_name(state.unstable)],
         f"does not bind the noise after unstable answer {state.unstable}",
     )
-    return _bind(replace(state, refreshed_at=state.unstable), event.private_digests)
+    # Of the noise of an epoch that has ended nothing is read again.
+    ended = None if state.refreshed_at is None else threshold_noise_name(state.refreshed_at)
+    kept = {name: digest for name, digest in state.private_digests.items() if name != ended}
+    following = replace(state, refreshed_at=state.unstable, private_digests=kept)
+    return _bind(following, event.private_digests)
 
 
 def _publish(state: LedgerState, event: ClassifierPublished) -> LedgerState:

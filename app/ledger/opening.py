@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Connection, Engine, insert, inspect, text
-from sqlalchemy.exc import DatabaseError, SQLAlchemyError
+from sqlalchemy.exc import DatabaseError, IntegrityError, SQLAlchemyError
 
 import app
 from app.errors import ConclaveError, ConfigurationError, LedgerCorruptError
@@ -188,6 +188,8 @@ def _upgrade(path: Path, connection: Connection, revision: str | None) -> None:
         command.upgrade(config, "head")
     except CommandError:
         _check_revision(path, revision)
+    except IntegrityError:
+        raise LedgerCorruptError("the answers table holds two answers to one vector") from None
 
 
 def _revision(path: Path, connection: Connection) -> str | None:

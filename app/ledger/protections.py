@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Boolean, LargeBinary, String
 
-from app.ledger.tables import INSERT_ONLY, metadata
+from app.ledger.tables import ANSWERS_INDEX, INSERT_ONLY, metadata
 
 if TYPE_CHECKING:
     from sqlalchemy import Column, Connection
@@ -25,12 +25,17 @@ _KEYED: Final = {
     "checkpoints": ("release_number", "sequence"),
 }
 
+_INDEX: Final = f"CREATE UNIQUE INDEX {ANSWERS_INDEX} ON answers (vector_digest, release_number)"
+
 
 def protection_fault(connection: Connection) -> str | None:
-    """Return what is wrong with the triggers, or None.
+    """Return what is wrong with the triggers, or with the index of answers, or None.
 
     A trigger that is missing, one that was altered, and one that is not ours.
     """
+    indexes = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'index'")
+    if dict(tuple(row) for row in indexes).get(ANSWERS_INDEX) != _INDEX:
+        return f"the table answers has lost the index {ANSWERS_INDEX}, or it was altered"
     rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
     found = dict(tuple(row) for row in rows)
     for name, (table, sql) in _protections().items():
@@ -68,8 +73,6 @@ def _protections() -> dict[str, tuple[str, str]]:
         )
         expected[name] = (table, text)
     for table, key in _KEYED.items():
-        if table not in INSERT_ONLY:
-            continue
         name = f"{table}_refuse_replacement"
         same = " AND ".join(f"{column} = NEW.{column}" for column in key)
         event = f"INSERT ON {table} WHEN EXISTS (SELECT 1 FROM {table} WHERE {same})"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, func, select
 
 from app.ledger.chain import GENESIS, Entry, Head
 from app.ledger.tables import (
     answers,
+    checkpoints,
     database_secret,
     entries,
     idempotency_keys,
@@ -20,7 +21,7 @@ from app.ledger.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from sqlalchemy import Connection
 
@@ -70,6 +71,14 @@ class PrivateRow(NamedTuple):
     body: bytes
 
 
+class CheckpointRow(NamedTuple):
+    """A checkpoint as it is stored: its text and the mark that authenticates it."""
+
+    sequence: int
+    body: str
+    mark: str
+
+
 _HEAD = (
     select(entries.c.sequence, entries.c.hash)
     .where(entries.c.release_number == bindparam("release"))
@@ -106,6 +115,31 @@ _ANSWERS = (
     .order_by(answers.c.query_id)
     .limit(bindparam("count"))
 )
+_ANSWER_COUNT = (
+    select(func.count())
+    .select_from(answers)
+    .where(
+        answers.c.release_number == bindparam("release"), answers.c.query_id > bindparam("after")
+    )
+)
+_LAST_ANSWER = select(func.max(answers.c.query_id)).where(
+    answers.c.release_number == bindparam("release")
+)
+_CHECKPOINTS = (
+    select(checkpoints.c.sequence, checkpoints.c.body, checkpoints.c.mark)
+    .where(
+        checkpoints.c.release_number == bindparam("release"),
+        checkpoints.c.sequence > bindparam("after"),
+    )
+    .order_by(checkpoints.c.sequence)
+    .limit(bindparam("count"))
+)
+_NEWEST_CHECKPOINT = (
+    select(checkpoints.c.sequence, checkpoints.c.body, checkpoints.c.mark)
+    .where(checkpoints.c.release_number == bindparam("release"))
+    .order_by(checkpoints.c.sequence.desc())
+    .limit(1)
+)
 _KEYS = (
     select(idempotency_keys.c.key_digest, idempotency_keys.c.vector_digest)
     .where(
@@ -114,10 +148,6 @@ _KEYS = (
     )
     .order_by(idempotency_keys.c.key_digest)
     .limit(bindparam("count"))
-)
-_KEYS_AMONG = select(idempotency_keys.c.key_digest, idempotency_keys.c.vector_digest).where(
-    idempotency_keys.c.release_number == bindparam("release"),
-    idempotency_keys.c.key_digest.in_(bindparam("among", expanding=True)),
 )
 _PRIVATE_NAMES = (
     select(private_state.c.name)
@@ -178,7 +208,30 @@ def read_answers(connection: Connection, release_number: int, after: int) -> lis
     """Return a page of the answers that follow number ``after``."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     rows = connection.execute(_ANSWERS, at)
-    return [AnswerRow(row[0], _checked_answer(RecordedAnswer._make(row[1:]))) for row in rows]
+    return [AnswerRow(row[0], checked_answer(RecordedAnswer._make(row[1:]))) for row in rows]
+
+
+def read_answer_count(connection: Connection, release_number: int, after: int) -> tuple[int, int]:
+    """Return how many answers follow number ``after``, and the last answer's number, or 0."""
+    at = {"release": release_number, "after": after}
+    count = connection.execute(_ANSWER_COUNT, at).scalar_one()
+    last = connection.execute(_LAST_ANSWER, {"release": release_number}).scalar()
+    return count, last or 0
+
+
+def read_checkpoints(
+    connection: Connection, release_number: int, after: int
+) -> list[CheckpointRow]:
+    """Return a page of the checkpoints that follow the one at entry ``after``, ordered."""
+    at = {"release": release_number, "after": after, "count": PAGE_ROWS}
+    rows = connection.execute(_CHECKPOINTS, at)
+    return [_checkpoint(*row) for row in rows]
+
+
+def read_newest_checkpoint(connection: Connection, release_number: int) -> CheckpointRow | None:
+    """Return the checkpoint at the highest entry, or None where there is none."""
+    row = connection.execute(_NEWEST_CHECKPOINT, {"release": release_number}).first()
+    return None if row is None else _checkpoint(*row)
 
 
 def read_keys(
@@ -187,15 +240,7 @@ def read_keys(
     """Return a page of (key digest, vector digest) pairs, ordered, that follow ``after``."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     rows = connection.execute(_KEYS, at)
-    return [(_checked_bytes(row[0]), _checked_bytes(row[1])) for row in rows]
-
-
-def read_keys_among(
-    connection: Connection, release_number: int, among: Sequence[bytes]
-) -> list[tuple[bytes, bytes]]:
-    """Return those of the keys ``among`` that are there: (key digest, vector digest)."""
-    rows = connection.execute(_KEYS_AMONG, {"release": release_number, "among": among})
-    return [(_checked_bytes(row[0]), _checked_bytes(row[1])) for row in rows]
+    return [(checked_bytes(row[0]), checked_bytes(row[1])) for row in rows]
 
 
 def read_private_names(connection: Connection, release_number: int) -> list[str]:
@@ -207,24 +252,24 @@ def read_private_names(connection: Connection, release_number: int) -> list[str]
 def read_private(connection: Connection, release_number: int, name: str) -> PrivateRow | None:
     """Return a piece of private state as it is stored, or None."""
     row = connection.execute(_PRIVATE, {"release": release_number, "name": name}).first()
-    return None if row is None else PrivateRow(row.name, row.digest, _checked_bytes(row.body))
+    return None if row is None else PrivateRow(row.name, row.digest, checked_bytes(row.body))
 
 
 def read_database_secret(connection: Connection) -> bytes | None:
     """Return the database's secret, or None where it has none."""
     row = connection.execute(_SECRET).first()
-    return None if row is None else _checked_bytes(row.secret)
+    return None if row is None else checked_bytes(row.secret)
 
 
-def _checked_answer(answer: RecordedAnswer) -> RecordedAnswer:
+def checked_answer(answer: RecordedAnswer) -> RecordedAnswer:
     """Return an answer as read; SQLite keeps any type in any column.
 
     Raises:
         TypeError: a value that no answer was written with.
 
     """
-    _checked_bytes(answer.vector_digest)
-    _checked_bytes(answer.vector)
+    checked_bytes(answer.vector_digest)
+    checked_bytes(answer.vector)
     if answer.label is not None and not isinstance(answer.label, int):
         raise TypeError("a label is a class index")
     numbers = (answer.precision, answer.bin_index, answer.units)
@@ -233,7 +278,19 @@ def _checked_answer(answer: RecordedAnswer) -> RecordedAnswer:
     return answer
 
 
-def _checked_bytes(value: object) -> bytes:
+def _checkpoint(sequence: int, body: object, mark: object) -> CheckpointRow:
+    if not isinstance(body, str) or not isinstance(mark, str):
+        raise TypeError("a checkpoint is made of text")
+    return CheckpointRow(sequence, body, mark)
+
+
+def checked_bytes(value: object) -> bytes:
+    """Return bytes as read.
+
+    Raises:
+        TypeError: it is anything else.
+
+    """
     if not isinstance(value, bytes):
         raise TypeError("a digest, a vector or a body is made of bytes")
     return value

@@ -12,7 +12,14 @@ from app.ledger.chain import GENESIS
 from app.ledger.events import ReleaseClosed
 from app.ledger.fold import BACKUP, EMPTY, fold
 from app.ledger.reads import read_entries
-from app.ledger.tables import FIRST_RELEASE, answers, entries, idempotency_keys, private_state
+from app.ledger.tables import (
+    FIRST_RELEASE,
+    answers,
+    checkpoints,
+    entries,
+    idempotency_keys,
+    private_state,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +51,7 @@ _STRAY_PIECE = (
 )
 _STRAY_ROWS = {
     table.name: select(table.c.release_number).where(_stray(table)).limit(1)
-    for table in (entries, answers, idempotency_keys)
+    for table in (entries, answers, idempotency_keys, checkpoints)
 }
 
 

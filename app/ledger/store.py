@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import ConclaveError, ConfigurationError, LedgerCorruptError, invariant
+from app.ledger.catching_up import check_answers, folded_on
 from app.ledger.chain import Head, public_entry
+from app.ledger.checkpoint import is_due, newest_checkpoint, write_checkpoint
 from app.ledger.database_errors import database_errors
 from app.ledger.digests import Digests, private_digest
-from app.ledger.fold import EMPTY, LedgerState, fold
+from app.ledger.fold import EMPTY, LedgerState
+from app.ledger.lookups import find_answers, find_keys
 from app.ledger.opening import OpenDatabase, open_database
 from app.ledger.reads import (
     RecordedAnswer,
-    each_entry,
     read_answers,
     read_entries,
     read_entry_hash,
-    read_head,
     read_keys,
     read_private,
 )
@@ -36,7 +37,7 @@ from app.ledger.transaction import RELEASE_SECRET, Transaction
 from app.noise.system import SystemNoise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from sqlalchemy import Connection
 
@@ -97,6 +98,7 @@ class Ledger:
         self._writing = Lock()
         self._known = EMPTY
         self._keeper: HeadKeeper | None = None
+        self._checkpoint_at = 0  # entry of a checkpoint that is committed
         self.digests: Final = Digests(database.secret)
 
     @property
@@ -147,17 +149,17 @@ class Ledger:
     def read_state(self) -> LedgerState:
         """Fold the entries and return what they say.
 
-        Only entries that this process has not folded yet are read.  This is
-        where an authenticated checkpoint would come in, as a first ``known``.
+        Only entries that this process has not folded yet are read, and of those
+        only the ones after the newest checkpoint.
 
         Raises:
-            LedgerCorruptError: an entry does not follow from those before it.
+            LedgerCorruptError: an entry does not follow from those before it, an
+                answer of one is missing, or the checkpoint is altered.
             LedgerUnavailableError: the database cannot be read.
 
         """
-        known = self._known
         with self.snapshot() as connection, database_errors():
-            state = _catch_up(connection, known, self._release_number)
+            state = self._catch_up(connection)
         self._known = state
         return state
 
@@ -174,6 +176,26 @@ class Ledger:
         while page := self._read_keys(page_after):
             yield from page
             page_after = page[-1][0]
+
+    def known_answers(self, vector_digests: Sequence[bytes]) -> list[RecordedAnswer]:
+        """Return the answers to those of ``vector_digests`` that have one, in any order.
+
+        Raises:
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with self.snapshot() as connection, database_errors():
+            return find_answers(connection, self._release_number, vector_digests)
+
+    def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+        """Return those of ``key_digests`` that are recorded: (key digest, vector digest).
+
+        Raises:
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with self.snapshot() as connection, database_errors():
+            return find_keys(connection, self._release_number, key_digests)
 
     def public_entries(self, after: int, limit: int) -> list[dict[str, object]]:
         """Return entries after number ``after`` as ``GET /ledger`` gives them.
@@ -193,14 +215,18 @@ class Ledger:
             )
         return [public_entry(entry) for entry in found]
 
-    def private(self, name: str) -> bytes | None:
+    def private(self, name: str, state: LedgerState | None = None) -> bytes | None:
         """Return a piece of private state, or None where no entry binds one.
+
+        Args:
+            name: of the piece.
+            state: in which it is bound; None for the newest.
 
         Raises:
             LedgerCorruptError: it is bound, and missing or altered.
 
         """
-        bound = self.read_state().private_digests.get(name)
+        bound = (state or self.read_state()).private_digests.get(name)
         if bound is None:
             return None
         with self.snapshot() as connection, database_errors():
@@ -262,7 +288,7 @@ class Ledger:
                 with database_errors():
                     connection.begin()
                     self._find_release(connection)
-                    state = _catch_up(connection, self._known, self._release_number)
+                    state = self._catch_up(connection)
                 transaction = Transaction(
                     connection,
                     state,
@@ -272,10 +298,11 @@ class Ledger:
                 yield transaction
                 transaction.finish()
                 with database_errors():
+                    checkpoint_at = self._keep_checkpoint(connection, transaction.state)
                     connection.commit()
             finally:
                 _release(connection)
-            self._known = transaction.state
+            self._known, self._checkpoint_at = transaction.state, checkpoint_at
             self._openings = transaction.openings
             if self._keeper is not None:
                 self._keeper.committed(transaction.state)
@@ -299,6 +326,38 @@ class Ledger:
             self._release_number = number_of(openings, self._name) or len(openings) + 1
         self._openings = openings
 
+    def keep_checkpoint(self) -> None:
+        """Write a checkpoint where the next start would fold many entries for want of one.
+
+        Transactions write theirs themselves; a ledger of an earlier version has none.
+
+        Raises:
+            LedgerUnavailableError: the ledger took none, and only the next start is slower.
+
+        """
+        state = self.read_state()
+        if is_due(state, self._checkpoint_at):
+            with self.transaction():
+                pass
+
+    def _keep_checkpoint(self, connection: Connection, state: LedgerState) -> int:
+        """Write a checkpoint if one is due; return the entry of the newest."""
+        if not is_due(state, self._checkpoint_at):
+            return self._checkpoint_at
+        return write_checkpoint(connection, self._release_number, self.digests, state)
+
+    def _catch_up(self, connection: Connection) -> LedgerState:
+        """Fold what the database holds beyond what this process knows."""
+        known = self._known
+        is_first = known is EMPTY
+        if is_first:
+            known = newest_checkpoint(connection, self._release_number, self.digests)
+            self._checkpoint_at = known.head.sequence
+        state = folded_on(connection, self._release_number, known)
+        if is_first or state is not known:
+            check_answers(connection, self._release_number, known, state)
+        return state
+
     def _read_answers(self, after: int) -> list[RecordedAnswer]:
         with self.snapshot() as connection, database_errors():
             return [row.answer for row in read_answers(connection, self._release_number, after)]
@@ -306,21 +365,6 @@ class Ledger:
     def _read_keys(self, after: bytes) -> list[tuple[bytes, bytes]]:
         with self.snapshot() as connection, database_errors():
             return read_keys(connection, self._release_number, after)
-
-
-def _catch_up(connection: Connection, known: LedgerState, release_number: int) -> LedgerState:
-    """Fold the entries that follow what is known already."""
-    head = read_head(connection, release_number)
-    if head.sequence < known.head.sequence:
-        raise LedgerCorruptError(
-            f"the ledger ends at entry {head.sequence} and had entry {known.head.sequence} before"
-        )
-    state = known
-    for entry in each_entry(connection, release_number, known.head):
-        state = fold(state, entry)
-    if state.head != head:
-        raise LedgerCorruptError(f"entry {head.sequence} was exchanged for another")
-    return state
 
 
 def _release(connection: Connection) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKeyConstraint,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -24,7 +25,7 @@ from sqlalchemy import (
     Text,
 )
 
-REVISION: Final = "0003"
+REVISION: Final = "0004"
 """The newest revision in ``migrations/``."""
 
 FIRST_RELEASE: Final = 1
@@ -36,7 +37,11 @@ INSERT_ONLY: Final = (
     "idempotency_keys",
     "private_state",
     "database_secret",
+    "checkpoints",
 )
+
+ANSWERS_INDEX: Final = "answers_by_vector"
+"""The index that refuses a second answer to a vector, and finds the first."""
 
 metadata = MetaData()
 
@@ -76,6 +81,8 @@ answers = Table(
         name="answers_have_an_entry",
     ),
     CheckConstraint("query_id >= 1", name="answers_are_numbered_from_one"),
+    # The digest comes first: a search by release alone would read every answer.
+    Index(ANSWERS_INDEX, "vector_digest", "release_number", unique=True),
     sqlite_with_rowid=False,
 )
 
@@ -106,4 +113,20 @@ database_secret = Table(
     Column("secret", LargeBinary(32), nullable=False),
     PrimaryKeyConstraint("number", name="database_secret_key"),
     CheckConstraint("number = 1", name="database_secret_is_one"),
+)
+
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    Column("release_number", SmallInteger, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("mark", String(64), nullable=False),
+    PrimaryKeyConstraint("release_number", "sequence", name="checkpoints_key"),
+    ForeignKeyConstraint(
+        ["release_number", "sequence"],
+        ["entries.release_number", "entries.sequence"],
+        name="checkpoints_have_an_entry",
+    ),
+    sqlite_with_rowid=False,
 )

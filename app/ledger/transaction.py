@@ -21,7 +21,8 @@ from app.ledger.database_errors import UNAVAILABLE, database_errors
 from app.ledger.digests import private_digest, public_digest
 from app.ledger.events import AnswersReleased, ScoresReleased
 from app.ledger.fold import fold
-from app.ledger.reads import read_head, read_keys_among, read_private
+from app.ledger.lookups import find_answers, find_keys
+from app.ledger.reads import read_head, read_private
 from app.ledger.tables import answers, entries, idempotency_keys, private_state
 
 if TYPE_CHECKING:
@@ -144,6 +145,16 @@ class Transaction:
             self._connection.execute(_INSERT_ANSWERS, [common | row._asdict() for row in rows])
         return head
 
+    def known_answers(self, vector_digests: Sequence[bytes]) -> list[RecordedAnswer]:
+        """Return the answers to those of ``vector_digests`` that have one, in any order.
+
+        Raises:
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with self._writing():
+            return find_answers(self._connection, self._release_number, vector_digests)
+
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
         """Return those of ``key_digests`` that are recorded: (key digest, vector digest).
 
@@ -151,10 +162,8 @@ class Transaction:
             LedgerUnavailableError: the database cannot be read.
 
         """
-        if not key_digests:
-            return []
         with self._writing():
-            return read_keys_among(self._connection, self._release_number, key_digests)
+            return find_keys(self._connection, self._release_number, key_digests)
 
     def record_key(self, key_digest: bytes, vector_digest: bytes) -> None:
         """Keep an idempotency key beside the answer of its vector, without an entry.

@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
 from app.ledger.chain import GENESIS, Head, event_body, read_event
+from app.ledger.checkpoint import check_mark, checkpoint_body
 from app.ledger.composed import is_covered
 from app.ledger.database_errors import WRONG_TYPE, is_damage
 from app.ledger.digests import private_digest, public_digest
@@ -24,8 +25,10 @@ from app.ledger.fold import EMPTY, LedgerState, fold
 from app.ledger.protections import protection_fault, type_fault
 from app.ledger.reads import (
     AnswerRow,
+    CheckpointRow,
     each_entry,
     read_answers,
+    read_checkpoints,
     read_keys,
     read_private,
     read_private_names,
@@ -115,6 +118,9 @@ class _Verification:
         self._head_found = self._expect_head is None
         self._answers = _each_answer(connection, ledger.release_number)
         self._query_by_digest: dict[bytes, int] = {}
+        self._bound: dict[str, str] = {}
+        self._checkpoints = _each_checkpoint(connection, ledger.release_number)
+        self._next_checkpoint = next(self._checkpoints, None)
 
     def run(self) -> LedgerState:
         """Check everything, in the order in which a reader would."""
@@ -123,9 +129,11 @@ class _Verification:
         state = EMPTY
         for entry in each_entry(self._connection, self._release_number, GENESIS):
             state = self._check_entry(state, entry)
+            self._check_checkpoint(state)
+        _hold(self._next_checkpoint is None, "a checkpoint is at an entry that the chain lacks")
         self._check_no_more_answers(state)
         self._check_keys()
-        self._check_private(state)
+        self._check_private()
         self._check_releases(state)
         odd = type_fault(self._connection)
         _hold(odd is None, str(odd))
@@ -143,8 +151,20 @@ class _Verification:
         )
         if isinstance(event, AnswersReleased | ScoresReleased):
             self._check_answers(entry.sequence, event)
+        self._bound |= getattr(event, "private_digests", {})
         self._head_found = self._head_found or entry.hash == self._expect_head
         return following
+
+    def _check_checkpoint(self, state: LedgerState) -> None:
+        row = self._next_checkpoint
+        if row is None or row.sequence != state.head.sequence:
+            return
+        check_mark(row, self._digests)
+        _hold(
+            row.body == checkpoint_body(state, self._release_number),
+            f"the checkpoint at entry {row.sequence} is not what the entries up to there give",
+        )
+        self._next_checkpoint = next(self._checkpoints, None)
 
     def _check_answers(self, sequence: int, event: AnswersReleased | ScoresReleased) -> None:
         told = zip(event.digests, _told(event), strict=True)
@@ -202,20 +222,20 @@ class _Verification:
                 )
             page_after = page[-1][0]
 
-    def _check_private(self, state: LedgerState) -> None:
+    def _check_private(self) -> None:
         names = read_private_names(self._connection, self._release_number)
         for name in names:
             _hold(
-                name in state.private_digests,
+                name in self._bound,
                 f"the private state has a piece that no entry binds: {name}",
             )
-        for name in state.private_digests:
+        for name in self._bound:
             _hold(name in names, f"the private state is missing a piece: {name}")
         if not names:
             return
         secret = read_private(self._connection, self._release_number, RELEASE_SECRET)
         _hold(secret is not None, "the private state is missing the release's secret")
-        for name, bound in state.private_digests.items():
+        for name, bound in self._bound.items():
             piece = read_private(self._connection, self._release_number, name)
             if piece is None or secret is None:
                 continue
@@ -260,6 +280,13 @@ def _each_answer(connection: Connection, release_number: int) -> Iterator[Answer
     while page := read_answers(connection, release_number, page_after):
         yield from page
         page_after = page[-1].answer.query_id
+
+
+def _each_checkpoint(connection: Connection, release_number: int) -> Iterator[CheckpointRow]:
+    page_after = 0
+    while page := read_checkpoints(connection, release_number, page_after):
+        yield from page
+        page_after = page[-1].sequence
 
 
 def _hold(holds: bool, problem: str) -> None:  # noqa: FBT001 -- reads as a sentence at every call

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from app.data.vectors import encode, replay_key
-from app.errors import ContainedError, IntegrityError, LedgerCorruptError, UnavailableError
+from app.errors import ContainedError, IntegrityError, UnavailableError
 from app.ledger.events import ReleaseHalted, ThresholdRefreshed
 from app.ledger.store import RecordedAnswer
 from app.mechanisms import universal
-from app.mechanisms.soft_labels import ScoreBin
 from app.service.batch import Batch, Ticket
 from app.service.evaluate import private_tallies
 from app.service.padding import wait_for_multiple
 from app.service.private_state import put_pieces, threshold_noise_piece
-from app.service.replay_index import Recorded, ReplayIndex
+from app.service.recent_replays import RecentReplays, recorded_as
 from app.service.steps import Edge, Observer, Step, observe_nothing
 
 if TYPE_CHECKING:
@@ -35,11 +34,16 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
     from app.service.batch import Decision, Fresh
     from app.service.models import Query
+    from app.service.recent_replays import Records
     from app.service.release import Release
+    from app.service.replay_index import ReplayIndex
 
 log = structlog.get_logger("conclave.service")
 
 FAILED_AFTER_VOTE: Final = "an internal failure after votes were cast"
+READ_AT_ONCE_MAX: Final = 10_000
+"""Answers that are read into memory together; of more, each is looked up when it is asked."""
+
 CONTAINED: Final = "the release has stopped after an internal failure; its operator must restart it"
 
 
@@ -64,15 +68,13 @@ class QueryAnswerer:
 
         """
         self.release = release
-        self.replays = ReplayIndex()
+        self.replays = RecentReplays()
         self._noise = noise
         self._padding_seconds = padding_seconds
-        self._is_uncertain = False
         self._has_voted = False  # in the batch that is under way, or was last
         self._undelivered: Sequence[Fresh] = ()  # drawn, and not known to be committed
         self.observe = observe
         self._read_replays(answered_before=0, answered=release.state.answered)
-        self.replays.add_keys(release.ledger.keys())
 
     @property
     def phase(self) -> Phase:
@@ -118,14 +120,13 @@ class QueryAnswerer:
         self._has_voted = False
         with self.release.ledger.transaction() as transaction:
             self._catch_up(transaction)
-            unknown = self._replay(transaction, tickets)
-            private_values = self._vote(unknown)
-            batch, decisions = self._step(tickets, private_values)
+            replays = self._replay(transaction, tickets)
+            private_values = self._vote(tickets, replays)
+            batch, decisions = self._step(tickets, private_values, replays)
             self._undelivered = batch.fresh
             self._append(transaction, batch)
             self.observe(Step.COMMIT, Edge.BEFORE)
-            self._is_uncertain = True  # until the commit is known to have happened
-        self._is_uncertain, self._undelivered = False, ()
+        self._undelivered = ()
         self.observe(Step.COMMIT, Edge.AFTER)
         self._adopt(transaction, batch)
         return decisions
@@ -144,23 +145,39 @@ class QueryAnswerer:
             precision=precision,
         )
 
-    def _replay(self, transaction: Transaction, tickets: Sequence[Ticket]) -> dict[bytes, Ticket]:
-        """Return the distinct vectors, or vectors with precisions, that no answer covers."""
-        self.observe(Step.REPLAY, Edge.BEFORE)
-        # A key on a recorded vector has no entry, so the head does not tell of it.
-        keys = {ticket.key_digest for ticket in tickets if ticket.key_digest is not None}
-        self.replays.add_keys(transaction.known_keys(self.replays.unknown_keys(keys)))
-        unknown: dict[bytes, Ticket] = {}
-        for ticket in tickets:
-            if self.replays.find_by_vector(ticket.vector_digest) is None:
-                unknown.setdefault(ticket.vector_digest, ticket)
-        self.observe(Step.REPLAY, Edge.AFTER)
-        return unknown
+    def recorded(self, tickets: Sequence[Ticket], records: Records) -> ReplayIndex:
+        """Return everything that is recorded of what ``tickets`` ask.
 
-    def _vote(self, unknown: dict[bytes, Ticket]) -> dict[bytes, Tally | PrivateBins]:
-        """Evaluate every model on every unknown vector."""
+        Args:
+            tickets: queries with their digests.
+            records: the ledger, or the open transaction that decides.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+            LedgerCorruptError: what is recorded cannot be understood.
+
+        """
+        return self.replays.among(
+            vector_digests=[ticket.vector_digest for ticket in tickets],
+            key_digests=[each.key_digest for each in tickets if each.key_digest is not None],
+            records=records,
+        )
+
+    def _replay(self, transaction: Transaction, tickets: Sequence[Ticket]) -> ReplayIndex:
+        """Look up what is recorded, of undelivered answers too, under the write lock."""
+        self.observe(Step.REPLAY, Edge.BEFORE)
+        asked = [*tickets, *(fresh.ticket for fresh in self._undelivered)]
+        replays = self.recorded(asked, transaction)
+        self.observe(Step.REPLAY, Edge.AFTER)
+        return replays
+
+    def _vote(
+        self, tickets: Sequence[Ticket], replays: ReplayIndex
+    ) -> dict[bytes, Tally | PrivateBins]:
+        """Evaluate every model on every vector, or vector with a precision, without an answer."""
         self.observe(Step.VOTE, Edge.BEFORE)
         private_values: dict[bytes, Tally | PrivateBins] = {}
+        unknown = _unknown(tickets, replays)
         if unknown and self.phase is universal.Phase.ENSEMBLE:
             started, self._has_voted = time.monotonic(), True
             vectors = [ticket.query.vector for ticket in unknown.values()]
@@ -176,12 +193,13 @@ class QueryAnswerer:
         self,
         tickets: Sequence[Ticket],
         private_values: dict[bytes, Tally | PrivateBins],
+        replays: ReplayIndex,
     ) -> tuple[Batch, list[Decision]]:
         self.observe(Step.STEP, Edge.BEFORE)
         batch = Batch(
             parameters=self.release.mechanism,
             state=self.release.answering_state,
-            replays=self.replays,
+            replays=replays,
             private_values=private_values,
             noise=self._noise,
         )
@@ -232,24 +250,27 @@ class QueryAnswerer:
 
     def _catch_up(self, transaction: Transaction) -> None:
         """Adopt what another process, or a commit of unknown outcome, put there."""
-        known = self.release.state
-        if transaction.state.head == known.head and not self._is_uncertain:
-            return
-        self._read_replays(answered_before=known.answered, answered=transaction.state.answered)
-        self.replays.add_keys(self.release.ledger.keys())
-        self.release.adopt(transaction.state)
-        self._is_uncertain = False
+        known, state = self.release.state, transaction.state
+        if state.head != known.head:
+            self._read_replays(answered_before=known.answered, answered=state.answered)
+            self.release.adopt(state)
 
     def _read_replays(self, *, answered_before: int, answered: int) -> None:
-        """Read answers on from ``answered_before``, of which the entries count ``answered``."""
-        wanted_id = answered_before + 1
+        """Read the answers after number ``answered_before``, unless they are too many."""
+        if answered - answered_before > READ_AT_ONCE_MAX:
+            self.replays.leave_out_answers()
+            return
         for answer in self.release.ledger.answers_after(answered_before):
-            if answer.query_id != wanted_id:
-                break
-            self.replays.add(answer.vector_digest, _recorded(answer))
-            wanted_id += 1
-        if wanted_id <= answered:
-            raise LedgerCorruptError(f"answer {wanted_id} is missing from the answers table")
+            self.replays.add(answer.vector_digest, recorded_as(answer))
+
+
+def _unknown(tickets: Sequence[Ticket], replays: ReplayIndex) -> dict[bytes, Ticket]:
+    """Return the distinct vectors, or vectors with precisions, that no answer covers."""
+    unknown: dict[bytes, Ticket] = {}
+    for ticket in tickets:
+        if replays.find_by_vector(ticket.vector_digest) is None:
+            unknown.setdefault(ticket.vector_digest, ticket)
+    return unknown
 
 
 def _row(fresh: Fresh) -> RecordedAnswer:
@@ -270,12 +291,3 @@ def _row(fresh: Fresh) -> RecordedAnswer:
         bin_shifted=released is not None and released.shifted,
         units=fresh.hit_count,
     )
-
-
-def _recorded(answer: RecordedAnswer) -> Recorded:
-    """Return an answer that the ledger keeps as it is given again."""
-    precision, index = answer.precision, answer.bin_index
-    released = None
-    if precision is not None and index is not None:
-        released = ScoreBin(precision, index, shifted=bool(answer.bin_shifted))
-    return Recorded(answer.query_id, answer.label, answer.stable, precision, released)

@@ -15,6 +15,7 @@ from app.errors import (
     NotPublishedError,
     RequestError,
     StatisticsNotOpenError,
+    UnavailableError,
 )
 from app.mechanisms.universal import Phase
 from app.service.asked_hypotheses import parse_hypotheses
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from app.data.schema import Schema
-    from app.errors import UnavailableError
     from app.mechanisms.soft_labels import ScoreBin
     from app.service.answer_query import QueryAnswerer
+    from app.service.batch import Ticket
     from app.service.models import Query
+    from app.service.recent_replays import RecentReplays
     from app.service.released_statistics import ReleasedStatistics, StatisticsAnswer
+    from app.service.replay_index import ReplayIndex
 
 NO_STATISTICS = "this release has no share for statistics"
 STATISTICS_NOT_OPEN = (
@@ -127,7 +130,7 @@ class ConclaveService:
             IntegrityError: the release has stopped.
 
         """
-        known = [self._answer_without_writer(query) for query in queries]
+        known = await self._answers_without_writer(queries)
         told = list(zip(queries, known, strict=True))
         written = [query for query, result in told if result is None]
         pending = iter(self._writer.enqueue(written))
@@ -155,26 +158,55 @@ class ConclaveService:
             place += 1
         yield part
 
+    async def _answers_without_writer(
+        self, queries: Sequence[Query]
+    ) -> list[Answer | RequestError | UnavailableError | Deferred | None]:
+        """Answer from committed state alone, leave to the classifier, or None to the writer."""
+        tickets = [self._answerer.identify(query) for query in queries]
+        # Before the look-up: whoever sees that it has changed finds every answer before.
+        phase = self._release.phase
+        replays = await self._recorded([each for each in tickets if _is_looked_up(each, phase)])
+        return [self._answer_without_writer(ticket, phase, replays) for ticket in tickets]
+
+    async def _recorded(
+        self, tickets: Sequence[Ticket]
+    ) -> ReplayIndex | RecentReplays | UnavailableError:
+        """Return what is recorded of ``tickets``, or for none of them what is in memory."""
+        if not tickets:
+            return self._answerer.replays
+        ledger = self._release.ledger
+        try:
+            return await asyncio.to_thread(self._answerer.recorded, tickets, ledger)
+        except UnavailableError as unavailable:
+            return unavailable
+        except IntegrityError as error:
+            self._writer.stop(error)
+            raise
+
     def _answer_without_writer(
-        self, query: Query
+        self,
+        ticket: Ticket,
+        phase: Phase,
+        replays: ReplayIndex | RecentReplays | UnavailableError,
     ) -> Answer | RequestError | UnavailableError | Deferred | None:
-        """Answer from committed state alone, leave it to the classifier, or None to the writer."""
-        ticket = self._answerer.identify(query)
-        replays = self._answerer.replays
+        if isinstance(replays, UnavailableError):
+            if _is_looked_up(ticket, phase):
+                return replays
+            replays = self._answerer.replays
         try:
             recorded = replays.find_by_key(ticket.key_digest, ticket.vector_digest)
         except IdempotencyConflictError as conflict:
             return conflict
         if recorded is not None:
             return self._recorded_answer(recorded, replayed=True)
-        phase = self._release.phase
         if phase is Phase.CLASSIFIER:
             return None if self._release.classifier is None else DEFERRED
         recorded = replays.find_by_vector(ticket.vector_digest)
-        if recorded is not None:
-            # A new key on a recorded vector has to be stored before the reply.
-            return None if query.idempotency_key else self._recorded_answer(recorded, replayed=True)
-        return BudgetExhaustedError(EXHAUSTED) if phase is Phase.HALTED else None
+        if recorded is None:
+            return BudgetExhaustedError(EXHAUSTED) if phase is Phase.HALTED else None
+        # A new key on a recorded vector has to be stored before the reply.
+        is_new_key = ticket.key_digest is not None
+        return None if is_new_key else self._recorded_answer(recorded, replayed=True)
 
     def _answer_for(
         self, decision: Recorded | Fresh | RequestError | UnavailableError
@@ -334,6 +366,16 @@ class ConclaveService:
     def _notify(self) -> None:
         for changed in self._subscribers:
             changed.set()
+
+
+def _is_looked_up(ticket: Ticket, phase: Phase) -> bool:
+    """Return whether the ledger is asked before the queue is, of what is not in memory.
+
+    While the ensemble answers the writer looks, for a whole batch at once.
+    """
+    if phase is Phase.ENSEMBLE:
+        return False
+    return phase is Phase.HALTED or ticket.key_digest is not None
 
 
 def _model(document: bytes) -> bytes:

@@ -14,6 +14,7 @@ from app.ledger.events import threshold_noise_name
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from app.ledger.fold import LedgerState
     from app.ledger.store import Ledger, Transaction
 
 PERMUTATION: Final = "permutation"
@@ -29,14 +30,14 @@ def put_pieces(transaction: Transaction, pieces: Mapping[str, bytes]) -> dict[st
     return {name: transaction.put_private(name, body) for name, body in pieces.items()}
 
 
-def read_piece(ledger: Ledger, name: str) -> bytes:
-    """Return a private piece that an open release has.
+def read_piece(ledger: Ledger, name: str, state: LedgerState | None = None) -> bytes:
+    """Return a private piece that an open release has, in ``state`` or in the newest.
 
     Raises:
         LedgerCorruptError: it is missing or altered; nothing is drawn again.
 
     """
-    body = ledger.private(name)
+    body = ledger.private(name, state)
     if body is None:
         raise LedgerCorruptError(f"the private state is missing a piece: {name}")
     return body
@@ -50,12 +51,12 @@ def threshold_noise_piece(unstable_count: int, private_noise: int | None) -> dic
     return {threshold_noise_name(unstable_count): body}
 
 
-def read_threshold_noise(ledger: Ledger, unstable_count: int) -> int:
-    """Return the threshold's noise after so many hits.
+def read_threshold_noise(ledger: Ledger, state: LedgerState, unstable_count: int) -> int:
+    """Return the threshold's noise after so many hits, the newest in ``state``.
 
     Raises:
         LedgerCorruptError: it is missing or altered; it is never drawn again.
 
     """
-    body = read_piece(ledger, threshold_noise_name(unstable_count))
+    body = read_piece(ledger, threshold_noise_name(unstable_count), state)
     return int.from_bytes(body, "big", signed=True)

@@ -174,7 +174,7 @@ class Release:
         """Take over the threshold's noise as it is committed, the draw of this process included."""
         if isinstance(self.mechanism.answering, sparse_vector.Parameters):
             hits = state.unstable if self.mechanism.is_refreshed else 0
-            self.private_threshold_noise = read_threshold_noise(self.ledger, hits)
+            self.private_threshold_noise = read_threshold_noise(self.ledger, state, hits)
 
     def _forget(self) -> None:
         """Let go of private state that nothing will read again."""

@@ -1,18 +1,14 @@
-"""What was answered, found by vector or by idempotency key.
-
-The index is a copy of committed rows: an answer enters it after its commit
-and never changes, so readers on another thread see all of it or nothing.
-"""
+"""What is recorded of the vectors and keys of one batch, found by either."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.errors import IdempotencyConflictError
+from app.errors import IdempotencyConflictError, LedgerCorruptError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable
 
     from app.mechanisms.soft_labels import ScoreBin
 
@@ -20,6 +16,7 @@ CONFLICT = (
     "this Idempotency-Key was used with another feature vector or precision; send a new key, "
     "or the same ones"
 )
+KEY_WITHOUT_ANSWER = "an idempotency key is kept for a vector that has no answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +52,22 @@ class ReplayIndex:
         """Add committed (key digest, vector digest) pairs."""
         self._vector_by_key.update(pairs)
 
-    def unknown_keys(self, key_digests: Collection[bytes]) -> list[bytes]:
-        """Return the keys that are not in the index."""
-        return [digest for digest in key_digests if digest not in self._vector_by_key]
-
     def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> Recorded | None:
         """Return the key's answer, or None for a new key.
 
         Raises:
             IdempotencyConflictError: the key was used with another vector.
+            LedgerCorruptError: the key has no answer.
 
         """
-        if key_digest is None:
-            return None
-        known = self._vector_by_key.get(key_digest)
+        known = None if key_digest is None else self._vector_by_key.get(key_digest)
         if known is None:
             return None
         check_same_vector(known, vector_digest)
-        return self._by_vector[known]
+        recorded = self._by_vector.get(known)
+        if recorded is None:
+            raise LedgerCorruptError(KEY_WITHOUT_ANSWER)
+        return recorded
 
     def find_by_vector(self, vector_digest: bytes) -> Recorded | None:
         """Return the vector's answer, or None for a new vector."""

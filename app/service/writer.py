@@ -249,7 +249,7 @@ class Writer:
             asyncio.get_running_loop().call_later(SWITCH_RETRY_SECONDS, self._wake.set)
             return False
         except IntegrityError as error:
-            self._stop(error)
+            self.stop(error)
             return False
         return True
 
@@ -257,7 +257,7 @@ class Writer:
 
     def _refuse(self, batch: Sequence[_Waiting], error: ConclaveError) -> None:
         if isinstance(error, IntegrityError):
-            self._stop(error)
+            self.stop(error)
         for waiting in batch:
             waiting.settle(error)
 
@@ -266,7 +266,8 @@ class Writer:
             self._queue.popleft().settle(error)
         self._unpark(error)
 
-    def _stop(self, error: IntegrityError) -> None:
+    def stop(self, error: IntegrityError) -> None:
+        """Refuse everything from now on, and what waits."""
         self._stopped = error
         log.error("release_stopped", error=type(error).__name__)
         self._refuse_all(error)

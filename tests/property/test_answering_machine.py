@@ -28,6 +28,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from app.accounting import svt
 from app.errors import InvariantError, LedgerUnavailableError
 from app.ledger.events import threshold_noise_name
+from app.ledger.reads import read_private, read_private_names
 from app.ledger.verify import verify
 from app.mechanisms import sparse_vector
 from app.noise.scripted import ScriptedNoise
@@ -233,11 +234,19 @@ class Answering(RuleBasedStateMachine):
         """Beside that of the opening, one noise a commit with a hit, and only where refreshed."""
         ledger = self.processes[0].ledger
         state = ledger.read_state()
-        names = {name for name in state.private_digests if name.startswith("threshold-noise-")}
-        kept = {threshold_noise_name(hits) for hits in self.model.threshold_noises}
-        assert names - {threshold_noise_name(0)} == kept
-        for hits, noise in self.model.threshold_noises.items():
-            assert read_threshold_noise(ledger, hits) == noise
+        with ledger.snapshot() as connection:
+            names = read_private_names(connection, ledger.release_number)
+            found = {name: read_private(connection, ledger.release_number, name) for name in names}
+        noises = {
+            name: int.from_bytes(piece.body, "big", signed=True)
+            for name, piece in found.items()
+            if piece is not None and name.startswith("threshold-noise-")
+        }
+        noises.pop(threshold_noise_name(0), None)
+        kept = self.model.threshold_noises
+        assert noises == {threshold_noise_name(hits): noise for hits, noise in kept.items()}
+        if kept:
+            assert read_threshold_noise(ledger, state, max(kept)) == kept[max(kept)]
         if self.model.is_refreshed:
             assert state.refreshed_at == max(self.model.threshold_noises, default=None)
 

@@ -15,7 +15,7 @@ from alembic.runtime.migration import HeadMaintainer
 from alembic.script import ScriptDirectory
 from sqlalchemy.exc import OperationalError
 
-from app.errors import ConfigurationError
+from app.errors import ConfigurationError, LedgerCorruptError
 from app.ledger.composed import DELTA_KEY, EPSILON_KEY
 from app.ledger.copies import restore
 from app.ledger.opening import MIGRATIONS
@@ -34,7 +34,15 @@ from tests.unit.ledger.old_ledgers import (
     tables_of,
     write_old_ledger,
 )
-from tests.unit.ledger.releases import answer, create, open_release, record, scored, url_of
+from tests.unit.ledger.releases import (
+    answer,
+    create,
+    open_release,
+    record,
+    scored,
+    tamper,
+    url_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +53,10 @@ if TYPE_CHECKING:
 
 ROOT = MIGRATIONS.parent
 EARLIER = revisions()[:-1]
+TWO_ANSWERS = (
+    "INSERT INTO answers SELECT release_number, query_id + 99, sequence, vector_digest, vector, "
+    "label, stable, precision, bin_index, bin_shifted, units FROM answers WHERE query_id = 1"
+)
 
 
 def script_directory() -> ScriptDirectory:
@@ -65,7 +77,7 @@ def test_revisions_build_the_tables_that_the_code_declares(tmp_path: Path) -> No
         schemas = connection.exec_driver_sql(
             "SELECT name FROM sqlite_master WHERE sql LIKE '%WITHOUT ROWID%' ORDER BY name"
         ).scalars()
-        assert list(schemas) == ["answers", "entries", "idempotency_keys"]
+        assert list(schemas) == ["answers", "checkpoints", "entries", "idempotency_keys"]
 
 
 @pytest.mark.parametrize("revision", EARLIER)
@@ -199,6 +211,20 @@ def failing_at_the_newest(fail: Callable[..., None]) -> Callable[..., None]:
         note(maintainer, step)
 
     return update
+
+
+def test_two_answers_to_one_vector_are_not_migrated(tmp_path: Path) -> None:
+    """A ledger that an earlier version would have served is refused, and stays as it was."""
+    path = tmp_path / "twice.db"
+    write_old_ledger(path, "0003")
+    tamper(path, TWO_ANSWERS)
+    with closing(sqlite3.connect(path)) as connection:
+        before = list(connection.iterdump())
+    with pytest.raises(LedgerCorruptError) as refused:
+        create(path)
+    assert str(refused.value) == "the answers table holds two answers to one vector"
+    with closing(sqlite3.connect(path)) as connection:
+        assert list(connection.iterdump()) == before
 
 
 @pytest.mark.parametrize("revision", revisions())

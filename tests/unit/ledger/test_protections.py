@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.ledger import checkpoint
 from app.ledger.tables import INSERT_ONLY
 from tests.unit.ledger.releases import middle_of_life, publish
 
@@ -20,9 +21,15 @@ COLUMNS = {
     "idempotency_keys": "vector_digest",
     "private_state": "body",
     "database_secret": "secret",
+    "checkpoints": "mark",
 }
 ENTRY = "INSERT {} INTO entries VALUES (1, {}, 'ReleaseHalted', 1, '{{}}', 'x')"
 ANSWER = "INSERT {} INTO answers VALUES (1, {}, {}, x'00', x'00', 0, 1, NULL, NULL, NULL, NULL)"
+
+SECOND_ANSWER = (
+    "INSERT INTO answers SELECT release_number, 10, sequence, vector_digest, vector, "
+    "label, stable, NULL, NULL, NULL, NULL FROM answers WHERE query_id = 1"
+)
 
 
 def refusal(path: Path, statement: str) -> str:
@@ -38,8 +45,11 @@ def refusal(path: Path, statement: str) -> str:
 
 
 @pytest.mark.parametrize("table", INSERT_ONLY)
-def test_no_table_is_updated_or_deleted_from(tmp_path: Path, table: str) -> None:
+def test_no_table_is_updated_or_deleted_from(
+    tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """UPDATE and DELETE are refused on every table of the ledger, row by row or whole."""
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_ENTRIES", 4)
     path = tmp_path / "refuse.db"
     ledger = middle_of_life(path)
     publish(ledger)
@@ -69,14 +79,23 @@ def test_no_table_is_updated_or_deleted_from(tmp_path: Path, table: str) -> None
             "REPLACE INTO private_state VALUES (1, 'ensemble', 'x', x'00')",
             "private_state: rows are never replaced",
         ),
+        (
+            "REPLACE INTO checkpoints SELECT release_number, sequence, body, 'x' FROM checkpoints",
+            "checkpoints: rows are never replaced",
+        ),
+        (
+            SECOND_ANSWER,
+            "UNIQUE constraint failed: answers.vector_digest, answers.release_number",
+        ),
         ("REPLACE INTO database_secret VALUES (1, x'00')", "database_secret: rows are never "),
         ("INSERT INTO database_secret VALUES (2, x'00')", "CHECK constraint failed"),
     ],
 )
 def test_no_row_is_replaced_and_no_number_left_out(
-    tmp_path: Path, statement: str, problem: str
+    tmp_path: Path, statement: str, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A row that would take another's place, or leave a gap, is refused."""
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_ENTRIES", 4)
     path = tmp_path / "replace.db"
     middle_of_life(path).close()
     assert refusal(path, statement).startswith(problem)

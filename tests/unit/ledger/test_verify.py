@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.errors import ConclaveError, LedgerCorruptError, VerificationError
+from app.errors import ConclaveError, InvariantError, LedgerCorruptError, VerificationError
 from app.ledger.chain import Head, entry_hash, next_entry
 from app.ledger.events import ReleaseHalted
 from app.ledger.store import open_ledger
@@ -270,10 +270,23 @@ def test_same_vector_answered_twice_is_named(tmp_path: Path) -> None:
     """Two answers for one vector are told, even where every hash is right."""
     path = tmp_path / "twice.db"
     ledger = middle_of_life(path)
+    again = next(ledger.answers_after(1))._replace(query_id=10)
+    with pytest.raises(InvariantError), ledger.transaction() as transaction:
+        transaction.record_answers([again])  # the tables refuse it
+    tamper(path, "DROP INDEX answers_by_vector")
     with ledger.transaction() as transaction:
-        again = next(ledger.answers_after(1))._replace(query_id=10)
         transaction.record_answers([again])
     assert account_of(path) == "answer 10 in the answers table repeats the vector of answer 2"
+
+
+def test_dropped_index_is_named(tmp_path: Path) -> None:
+    """Without its index the answers table would take a second answer to a vector."""
+    path = tmp_path / "index.db"
+    middle_of_life(path).close()
+    tamper(path, "DROP INDEX answers_by_vector")
+    assert account_of(path) == (
+        "the table answers has lost the index answers_by_vector, or it was altered"
+    )
 
 
 def test_dropped_triggers_are_named(tmp_path: Path) -> None:

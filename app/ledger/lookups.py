@@ -1,0 +1,121 @@
+"""Recorded answers and keys, found by digest: a whole batch in one statement.
+
+Statements go to the driver as they are, since a search takes a few microseconds
+and SQLAlchemy's part of it took several times as long.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy.exc import DBAPIError
+
+from app.ledger.reads import RecordedAnswer, checked_answer, checked_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Connection
+
+SEARCHED_MAX: Final = 512
+"""Digests of one statement."""
+
+# The digests come first in the join, and each is searched for in the index; a list
+# after IN made SQLite read the whole table once the list had a few digests.
+_ASKED: Final = "WITH asked (digest) AS (VALUES {asked}) SELECT {columns} FROM asked CROSS JOIN"
+_ANSWERS: Final = (
+    f"{_ASKED} answers WHERE answers.vector_digest = asked.digest AND release_number = ?"
+)
+_KEYS: Final = (
+    f"{_ASKED} idempotency_keys WHERE idempotency_keys.key_digest = asked.digest "
+    "AND release_number = ?"
+)
+_ANSWER_COLUMNS: Final = ", ".join(RecordedAnswer._fields)
+
+
+def find_answers(
+    connection: Connection, release_number: int, vector_digests: Sequence[bytes]
+) -> list[RecordedAnswer]:
+    """Return the answers to those vectors that have one, in any order.
+
+    Args:
+        connection: inside a transaction.
+        release_number: of the release that answered.
+        vector_digests: keyed digests, 32 bytes each.
+
+    Raises:
+        SQLAlchemyError: the database cannot be read.
+        TypeError: a row holds a value of a wrong type.
+
+    """
+    rows = _search(connection, _ANSWERS, _ANSWER_COLUMNS, release_number, vector_digests)
+    return [_answer(row) for row in rows]
+
+
+def find_keys(
+    connection: Connection, release_number: int, key_digests: Sequence[bytes]
+) -> list[tuple[bytes, bytes]]:
+    """Return those keys that are recorded: (key digest, vector digest), in any order.
+
+    Args:
+        connection: inside a transaction.
+        release_number: of the release that they were sent to.
+        key_digests: keyed digests, 32 bytes each.
+
+    Raises:
+        SQLAlchemyError: the database cannot be read.
+        TypeError: a row holds a value of a wrong type.
+
+    """
+    rows = _search(connection, _KEYS, "key_digest, vector_digest", release_number, key_digests)
+    return [(checked_bytes(key), checked_bytes(vector)) for key, vector in rows]
+
+
+def _search(
+    connection: Connection,
+    statement: str,
+    columns: str,
+    release_number: int,
+    digests: Sequence[bytes],
+) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of every digest that has one, ``SEARCHED_MAX`` digests at a time."""
+    for begin in range(0, len(digests), SEARCHED_MAX):
+        asked = digests[begin : begin + SEARCHED_MAX]
+        # Few sizes, and so few statements to prepare; NULL fills one up and finds nothing.
+        size = _size(len(asked))
+        filled = (*asked, *[None] * (size - len(asked)), release_number)
+        yield from _executed(connection, _text(statement, columns, size), filled)
+
+
+def _executed(
+    connection: Connection, text: str, values: tuple[bytes | int | None, ...]
+) -> list[tuple[object, ...]]:
+    cursor, dialect = connection.connection.cursor(), connection.dialect
+    try:
+        cursor.execute(text, values)
+        rows: list[tuple[object, ...]] = list(cursor.fetchall())
+    except dialect.loaded_dbapi.Error as error:
+        raise DBAPIError.instance(
+            text, None, error, dialect.loaded_dbapi.Error, hide_parameters=True, dialect=dialect
+        ) from None
+    return rows
+
+
+@lru_cache(maxsize=64)
+def _text(statement: str, columns: str, count: int) -> str:
+    return statement.format(asked=", ".join(["(?)"] * count), columns=columns)
+
+
+def _size(count: int) -> int:
+    """Return the power of two that holds ``count``."""
+    return 1 << (count - 1).bit_length()
+
+
+def _answer(row: tuple[object, ...]) -> RecordedAnswer:
+    """Return a row as the answer that it is; the driver knows no truth values."""
+    answer = checked_answer(RecordedAnswer._make(row))
+    shifted = answer.bin_shifted
+    return answer._replace(
+        stable=bool(answer.stable), bin_shifted=None if shifted is None else bool(shifted)
+    )

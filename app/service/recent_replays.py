@@ -1,0 +1,155 @@
+"""Recorded answers: the newest in memory, all of them in the ledger.
+
+What is in memory is a copy of committed rows, which never change: an answer
+enters it after its commit, so that readers on another thread see all of it or
+nothing.  What is not in memory is looked up in the ledger, where whatever
+another process recorded is found as well.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from app.mechanisms.soft_labels import ScoreBin
+from app.service.replay_index import Recorded, ReplayIndex, check_same_vector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from app.ledger.store import RecordedAnswer
+
+RECENT_MAX: Final = 100_000
+"""Answers, and likewise keys, that are kept in memory: some 25 MB of each."""
+
+ValueT = TypeVar("ValueT")
+
+
+class Records(Protocol):
+    """Where every committed answer and key is found: a ledger, or its open transaction."""
+
+    def known_answers(self, vector_digests: Sequence[bytes]) -> list[RecordedAnswer]:
+        """Return the answers to those of the vectors that have one."""
+
+    def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+        """Return those of the keys that are recorded: (key digest, vector digest)."""
+
+
+class RecentReplays:
+    """The newest committed answers and keys of one release, up to a number of each.
+
+    Changed by threads of this process one at a time, and read by any.
+    """
+
+    def __init__(self, *, recent_max: int = RECENT_MAX) -> None:
+        """Start empty, which is everything that a release without an answer has."""
+        self._recent_max = recent_max
+        self._by_vector: OrderedDict[bytes, Recorded] = OrderedDict()
+        self._vector_by_key: OrderedDict[bytes, bytes] = OrderedDict()
+        self._changing = Lock()
+        self._lacks_answers = False
+
+    def add(self, vector_digest: bytes, recorded: Recorded) -> None:
+        """Add a committed answer."""
+        with self._changing:
+            if _keep(self._by_vector, vector_digest, recorded, self._recent_max):
+                self._lacks_answers = True
+
+    def add_keys(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+        """Add committed (key digest, vector digest) pairs."""
+        with self._changing:
+            for key_digest, vector_digest in pairs:
+                _keep(self._vector_by_key, key_digest, vector_digest, self._recent_max)
+
+    def leave_out_answers(self) -> None:
+        """Take note that some answer was not added: what is not here must be looked up."""
+        self._lacks_answers = True
+
+    def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> Recorded | None:
+        """Return the key's answer if both are in memory.
+
+        Raises:
+            IdempotencyConflictError: the key was used with another vector.
+
+        """
+        known = None if key_digest is None else self._vector_by_key.get(key_digest)
+        if known is None:
+            return None
+        check_same_vector(known, vector_digest)
+        return self._by_vector.get(known)
+
+    def find_by_vector(self, vector_digest: bytes) -> Recorded | None:
+        """Return the vector's answer if it is in memory."""
+        return self._by_vector.get(vector_digest)
+
+    def among(
+        self,
+        *,
+        vector_digests: Iterable[bytes],
+        key_digests: Iterable[bytes],
+        records: Records,
+    ) -> ReplayIndex:
+        """Return everything that is recorded of these vectors and keys.
+
+        Args:
+            vector_digests: of the vectors that are asked.
+            key_digests: of the keys that come with them.
+            records: asked for what is not in memory, keys first: whoever finds a
+                key finds its answer, which was committed no later.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+            LedgerCorruptError: what is recorded cannot be understood.
+
+        """
+        found = ReplayIndex()
+        keys, other_keys = _split(self._vector_by_key, key_digests)
+        if other_keys:
+            looked_up = records.known_keys(other_keys)
+            self.add_keys(looked_up)
+            keys.update(looked_up)
+        found.add_keys(keys.items())
+        answers, other_vectors = _split(self._by_vector, vector_digests)
+        if other_vectors and self._lacks_answers:
+            for answer in records.known_answers(other_vectors):
+                answers[answer.vector_digest] = recorded_as(answer)
+                self.add(answer.vector_digest, answers[answer.vector_digest])
+        for vector_digest, recorded in answers.items():
+            found.add(vector_digest, recorded)
+        return found
+
+
+def recorded_as(answer: RecordedAnswer) -> Recorded:
+    """Return an answer that the ledger keeps as it is given again."""
+    precision, index = answer.precision, answer.bin_index
+    released = None
+    if precision is not None and index is not None:
+        released = ScoreBin(precision, index, shifted=bool(answer.bin_shifted))
+    return Recorded(answer.query_id, answer.label, answer.stable, precision, released)
+
+
+def _split(
+    memory: OrderedDict[bytes, ValueT], digests: Iterable[bytes]
+) -> tuple[dict[bytes, ValueT], list[bytes]]:
+    """Return what is in memory of ``digests``, and the rest of them, each once."""
+    found: dict[bytes, ValueT] = {}
+    others: dict[bytes, None] = {}
+    for digest in digests:
+        value = memory.get(digest)
+        if value is None:
+            others[digest] = None
+        else:
+            found[digest] = value
+    return found, list(others)
+
+
+def _keep(
+    memory: OrderedDict[bytes, ValueT], digest: bytes, value: ValueT, recent_max: int
+) -> bool:
+    """Keep a value as the newest, and tell whether the oldest had to go."""
+    memory[digest] = value
+    if len(memory) <= recent_max:
+        return False
+    memory.popitem(last=False)
+    return True

@@ -1,0 +1,43 @@
+"""Find answers by their vector, each once, and keep checkpoints of the fold."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0004"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Create the index, which two answers to one vector would refuse, and the table."""
+    op.create_index(
+        "answers_by_vector", "answers", ["vector_digest", "release_number"], unique=True
+    )
+    op.create_table(
+        "checkpoints",
+        sa.Column("release_number", sa.SmallInteger, nullable=False),
+        sa.Column("sequence", sa.BigInteger, nullable=False),
+        sa.Column("body", sa.Text, nullable=False),
+        sa.Column("mark", sa.String(64), nullable=False),
+        sa.PrimaryKeyConstraint("release_number", "sequence", name="checkpoints_key"),
+        sa.ForeignKeyConstraint(
+            ["release_number", "sequence"],
+            ["entries.release_number", "entries.sequence"],
+            name="checkpoints_have_an_entry",
+        ),
+        sqlite_with_rowid=False,
+    )
+    for verb in ("UPDATE", "DELETE"):
+        op.execute(
+            f"CREATE TRIGGER checkpoints_refuse_{verb.lower()} BEFORE {verb} ON checkpoints "
+            "BEGIN SELECT RAISE(ABORT, 'checkpoints: rows are never changed'); END"
+        )
+    op.execute(
+        "CREATE TRIGGER checkpoints_refuse_replacement BEFORE INSERT ON checkpoints "
+        "WHEN EXISTS (SELECT 1 FROM checkpoints WHERE release_number = NEW.release_number "
+        "AND sequence = NEW.sequence) "
+        "BEGIN SELECT RAISE(ABORT, 'checkpoints: rows are never replaced'); END"
+    )
