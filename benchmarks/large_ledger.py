@@ -1,0 +1,202 @@
+"""What does a ledger of a million answers cost: a start, a recorded answer, GET /budget?
+
+Expected: `conclave serve` is ready within 2 s beyond importing its modules, whether
+a thousand answers share an entry or each has one; a recorded answer that is not in
+memory is found in tens of microseconds; GET /budget takes under a millisecond.
+
+    python benchmarks/large_ledger.py [--answers 1000000] [--folder FOLDER]
+
+The release is real, on 600 rows of one feature, and its answers are written as the
+server writes them but for fewer transactions.  Every figure is of processes of its
+own; the server is started five times, and the modules that it imports are imported
+as often without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from app.ledger.store import open_ledger
+from app.main import open_from_settings
+from app.noise.system import SystemNoise
+from app.service.recent_replays import RecentReplays
+from app.settings import load_settings
+from benchmarks.measuring.circumstances import ROOT, circumstances
+from benchmarks.measuring.long_ledger import lengthen, recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ROUNDS = 5
+SEARCHES = 2000
+REQUESTS = 500
+PORT = 8792
+ROW_COUNT = 600
+POLL_SECONDS = 0.002
+IMPORTS = "import app.cli, app.cli.web_server, app.main, app.settings, uvicorn"
+CONFIGURATION = """\
+[release]
+name = "large"
+[data]
+source = "rows.csv"
+label = "answer"
+classes = ["no", "yes"]
+[[data.features]]
+name = "number"
+kind = "numeric"
+bounds = [0, 1e9]
+thresholds = [1e8]
+[hypotheses]
+class = "trees"
+depth = 1
+[privacy]
+epsilon = 20
+delta = 1e-2
+[answers]
+queries = {queries}
+cutoff = 20
+ensemble = 50
+[server]
+port = {port}
+"""
+
+
+def main() -> None:
+    """Print the figures of both ledgers, and of one without an answer."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--answers", type=int, default=1_000_000)
+    arguments.add_argument("--folder", type=Path, help="on the disk to measure")
+    chosen = arguments.parse_args()
+    print(circumstances())
+    print(f"importing the modules of `conclave serve`: {_import_seconds():.2f} s")
+    for answers_an_entry in (0, 1000, 1):
+        with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
+            count = chosen.answers if answers_an_entry else 0
+            print(f"\n{count:,} answers, {answers_an_entry} an entry")
+            config = _open(Path(folder), limit=chosen.answers + 1)
+            _measure(config, count, answers_an_entry)
+
+
+def _import_seconds() -> float:
+    times = []
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-c", IMPORTS], cwd=ROOT, check=True)
+        times.append(time.perf_counter() - started)
+    return median(times)
+
+
+def _open(folder: Path, *, limit: int) -> Path:
+    """Open a release and return its configuration file."""
+    numbers = random.SystemRandom().sample(range(10**9), ROW_COUNT)
+    lines = [f"{number},{'yes' if number > 10**8 else 'no'}\n" for number in numbers]
+    (folder / "rows.csv").write_text("number,answer\n" + "".join(lines))
+    config = folder / "conclave.toml"
+    config.write_text(CONFIGURATION.format(queries=limit, port=PORT))
+    open_from_settings(load_settings(config, {}), noise=SystemNoise()).ledger.close()
+    return config
+
+
+def _measure(config: Path, count: int, answers_an_entry: int) -> None:
+    url = load_settings(config, {}).ledger_url
+    if count:
+        started = time.perf_counter()
+        ledger = open_ledger(url, create=True)
+        lengthen(ledger, url, answer_count=count, answers_an_entry=answers_an_entry)
+        ledger.close()
+        size = config.with_name("conclave.db").stat().st_size / 1e6
+        print(f"  written in {time.perf_counter() - started:.0f} s, {size:,.0f} MB")
+    ready, budgets, memory = [], [], 0.0
+    for _ in range(ROUNDS):
+        with _served(config) as (seconds, pid):
+            ready.append(seconds)
+            budgets += _request_milliseconds()
+            memory = _resident_megabytes(pid)
+    least, most = min(ready), max(ready)
+    print(f"  process start to ready: {median(ready):.2f} s ({least:.2f} to {most:.2f})")
+    print(f"  GET /budget, the connection kept: {median(budgets):.2f} ms")
+    print(f"  resident memory of the server: {memory:.0f} MB")
+    if count:
+        _measure_lookups(url, count)
+
+
+@contextmanager
+def _served(config: Path) -> Iterator[tuple[float, int]]:
+    """Serve in a process of its own; yield how long until it was ready, and its number."""
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "app", "serve", "--config", str(config)]
+    with config.with_name("server.log").open("wb") as log:
+        server = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+    try:
+        while not _is_ready():
+            if server.poll() is not None:
+                sys.exit(config.with_name("server.log").read_text())
+            time.sleep(POLL_SECONDS)
+        yield time.perf_counter() - started, server.pid
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _is_ready() -> bool:
+    connection = HTTPConnection("127.0.0.1", PORT, timeout=5)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def _request_milliseconds() -> list[float]:
+    connection = HTTPConnection("127.0.0.1", PORT)
+    times = []
+    for _ in range(REQUESTS):
+        started = time.perf_counter()
+        connection.request("GET", "/budget")
+        json.loads(connection.getresponse().read())
+        times.append((time.perf_counter() - started) * 1e3)
+    connection.close()
+    return times
+
+
+def _resident_megabytes(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1e3
+
+
+def _measure_lookups(url: str, count: int) -> None:
+    """Look recorded vectors and new ones up, none of which is in memory."""
+    ledger = open_ledger(url, create=True)
+    numbers = random.SystemRandom().sample(range(1, count + 1), min(SEARCHES, count))
+    known = [recorded(ledger.digests, number).vector_digest for number in numbers]
+    new = [recorded(ledger.digests, count + number).vector_digest for number in numbers]
+    with ledger.transaction() as transaction:
+        for name, digests in (("recorded", known), ("new", new)):
+            for size in (1, 64):
+                times = []
+                for begin in range(0, len(digests) - size + 1, size):
+                    asked: Sequence[bytes] = digests[begin : begin + size]
+                    replays = RecentReplays()
+                    replays.leave_out_answers()
+                    started = time.perf_counter()
+                    replays.among(vector_digests=asked, key_digests=(), records=transaction)
+                    times.append((time.perf_counter() - started) / size * 1e6)
+                print(f"  {name} vectors, {size:>2} together: {median(times):.1f} us each")
+    ledger.close()
+
+
+if __name__ == "__main__":
+    main()
