@@ -69,7 +69,6 @@ class Digests:
         return hmac.digest(self._secret, _CHECKPOINT + body.encode(), "sha256").hex()
 
 
-
 def public_digest(vector_digest: bytes) -> str:
     """Return the part of a vector's digest that entries show."""
     return vector_digest.hex()[:PUBLIC_DIGEST_CHARS]
