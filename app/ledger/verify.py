@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from app.ledger.store import Ledger
 
 _DIGEST_BYTES = 32
+_BEFORE_ALL = -(2**63)  # a checkpoint that was tampered with may be at any number
 Told: TypeAlias = tuple[int | None, bool, int | None, int | None, bool | None, int | None]
 """Label, stable flag, precision, bin, shifted flag and units of one answer."""
 
@@ -283,7 +284,7 @@ def _each_answer(connection: Connection, release_number: int) -> Iterator[Answer
 
 
 def _each_checkpoint(connection: Connection, release_number: int) -> Iterator[CheckpointRow]:
-    page_after = 0
+    page_after = _BEFORE_ALL
     while page := read_checkpoints(connection, release_number, page_after):
         yield from page
         page_after = page[-1].sequence

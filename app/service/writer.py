@@ -267,7 +267,9 @@ class Writer:
         self._unpark(error)
 
     def stop(self, error: IntegrityError) -> None:
-        """Refuse everything from now on, and what waits."""
+        """Refuse everything from now on, and what waits; a second failure changes nothing."""
+        if self._stopped is not None:
+            return
         self._stopped = error
         log.error("release_stopped", error=type(error).__name__)
         self._refuse_all(error)

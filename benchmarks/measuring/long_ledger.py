@@ -6,6 +6,7 @@ are fewer, since each waits for the disk.
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING
 
 from sqlalchemy import insert
@@ -19,13 +20,62 @@ from app.ledger.fold import fold
 from app.ledger.sqlite import database_path, writing_engine
 from app.ledger.store import RecordedAnswer
 from app.ledger.tables import answers, checkpoints, entries
+from app.main import open_from_settings
+from app.noise.system import SystemNoise
+from app.settings import load_settings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from app.ledger.digests import Digests
     from app.ledger.fold import LedgerState
     from app.ledger.store import Ledger
 
 ANSWERS_A_TRANSACTION = 20_000
+ROW_COUNT = 600
+CONFIGURATION = """\
+[release]
+name = "large"
+[data]
+source = "rows.csv"
+label = "answer"
+classes = ["no", "yes"]
+[[data.features]]
+name = "number"
+kind = "numeric"
+bounds = [0, 1e9]
+thresholds = [1e8]
+[hypotheses]
+class = "trees"
+depth = 1
+[privacy]
+epsilon = 20
+delta = 1e-2
+[answers]
+queries = {queries}
+cutoff = 20
+ensemble = 50
+[server]
+port = {port}
+"""
+
+
+def open_number_release(folder: Path, *, limit: int, port: int = 8080) -> Path:
+    """Open a release on a few rows, whose vectors are one number; return its configuration file.
+
+    Args:
+        folder: an empty one, where its rows and its ledger go as well.
+        limit: most answers that it gives.
+        port: where it is to be served.
+
+    """
+    numbers = random.SystemRandom().sample(range(10**9), ROW_COUNT)
+    lines = [f"{number},{'yes' if number > 10**8 else 'no'}\n" for number in numbers]
+    (folder / "rows.csv").write_text("number,answer\n" + "".join(lines))
+    config = folder / "conclave.toml"
+    config.write_text(CONFIGURATION.format(queries=limit, port=port))
+    open_from_settings(load_settings(config, {}), noise=SystemNoise()).ledger.close()
+    return config
 
 
 def lengthen(ledger: Ledger, url: str, *, answer_count: int, answers_an_entry: int) -> None:

@@ -27,6 +27,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from app.accounting import svt
 from app.errors import InvariantError, LedgerUnavailableError
+from app.ledger import checkpoint
 from app.ledger.events import threshold_noise_name
 from app.ledger.reads import read_private, read_private_names
 from app.ledger.verify import verify
@@ -34,6 +35,7 @@ from app.mechanisms import sparse_vector
 from app.noise.scripted import ScriptedNoise
 from app.service.answer_query import QueryAnswerer
 from app.service.private_state import read_threshold_noise
+from app.service.recent_replays import RecentReplays
 from app.service.switch_phase import switch_phase
 from tests.property.answering_model import (
     Answered,
@@ -110,8 +112,8 @@ class Process:
 
     """
 
-    def __init__(self, release: SmallRelease) -> None:
-        """Start on the ledger as it is."""
+    def __init__(self, release: SmallRelease, *, recent_max: int | None = None) -> None:
+        """Start on the ledger as it is, with so many answers in memory where that is given."""
         self.words: list[int] = []
         self.query_noise, self.threshold_noise = PrescribedLaplace(), PrescribedLaplace()
         self.undelivered: list[Answered] = []
@@ -126,6 +128,9 @@ class Process:
             )
             opened.mechanism = replace(opened.mechanism, answering=prescribed)
         self.answerer = QueryAnswerer(opened, ScriptedNoise(iter(self._next_word, None)))
+        if recent_max is not None:
+            self.answerer.replays = RecentReplays(recent_max=recent_max)
+            self.answerer.replays.leave_out_answers()
 
     def _next_word(self) -> int:
         return self.words.pop(0)
@@ -159,6 +164,7 @@ class Answering(RuleBasedStateMachine):
     """Two processes and a model of their one release."""
 
     terms: ClassVar[st.SearchStrategy[Terms]] = TERMS
+    recent_max: ClassVar[int | None] = None
 
     def __init__(self) -> None:
         """Make a folder; the release is opened by the first rule."""
@@ -179,7 +185,10 @@ class Answering(RuleBasedStateMachine):
         }
         shutil.copy(template(tuple(changes.items()), terms.test), self.folder / "conclave.db")
         self.release = SmallRelease(self.folder, changes)
-        self.processes = [Process(self.release), Process(self.release)]
+        self.processes = [
+            Process(self.release, recent_max=self.recent_max),
+            Process(self.release, recent_max=self.recent_max),
+        ]
 
     @rule(which=PROCESSES, batch=BATCHES, draws=DRAWS, faults=FAULTS)
     def ask(
@@ -203,7 +212,7 @@ class Answering(RuleBasedStateMachine):
     def restart(self, which: int) -> None:
         """Start a process anew: what it drew and did not commit is forgotten, unseen."""
         self.processes[which].ledger.close()
-        process = self.processes[which] = Process(self.release)
+        process = self.processes[which] = Process(self.release, recent_max=self.recent_max)
         noises = self.model.threshold_noises
         if self.model.phase == "ensemble" and noises:
             assert process.answerer.release.private_threshold_noise == noises[max(noises)]
@@ -256,7 +265,7 @@ class Answering(RuleBasedStateMachine):
             for process in self.processes:
                 verify(process.ledger, expect_head=None)
                 process.ledger.close()
-            last = Process(self.release)
+            last = Process(self.release, recent_max=self.recent_max)
             assert last.answerer.phase.value == self.model.phase
             assert dict(last.ledger.keys()).keys() == {
                 last.ledger.digests.of_key(key) for key in self.model.keys
@@ -291,6 +300,23 @@ class Answering(RuleBasedStateMachine):
         return fault is None
 
 
+class Forgetful(Answering):
+    """The same where all but one answer and one key are looked up, and starts fold two entries."""
+
+    recent_max = 1
+
+    def __init__(self) -> None:
+        """Write a checkpoint every other entry."""
+        super().__init__()
+        self.checkpoints = patch.object(checkpoint, "CHECKPOINT_ENTRIES", 2)
+        self.checkpoints.start()
+
+    def teardown(self) -> None:
+        """End as the others do."""
+        super().teardown()
+        self.checkpoints.stop()
+
+
 class Epochs(Answering):
     """The same where every hit draws another noise of the threshold."""
 
@@ -301,3 +327,5 @@ TestAnswering = Answering.TestCase
 TestAnswering.settings = settings(max_examples=30, stateful_step_count=18, deadline=None)
 TestEpochs = Epochs.TestCase
 TestEpochs.settings = settings(max_examples=40, stateful_step_count=18, deadline=None)
+TestForgetful = Forgetful.TestCase
+TestForgetful.settings = settings(max_examples=20, stateful_step_count=18, deadline=None)

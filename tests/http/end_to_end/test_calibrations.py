@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.cli import run
+from app.ledger.reads import read_private_names
 from app.ledger.store import open_ledger
 from tests.crash.clients import Clients, check_ledger, connect
 from tests.http.end_to_end.server_process import serving
@@ -202,10 +203,11 @@ def count_unstable(clients: Clients) -> int:
 
 
 def threshold_noises(release: SmallRelease) -> list[int]:
-    """Return after which unstable answers the threshold got the noises that the ledger binds."""
+    """Return after which unstable answers the threshold got the noises that the ledger keeps."""
     ledger = open_ledger(release.settings().ledger_url, create=False)
     try:
-        names = ledger.read_state().private_digests
+        with ledger.snapshot() as connection:
+            names = read_private_names(connection, ledger.release_number)
     finally:
         ledger.close()
     return sorted(int(name.removeprefix(NOISE)) for name in names if name.startswith(NOISE))

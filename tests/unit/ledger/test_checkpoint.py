@@ -211,7 +211,7 @@ def test_without_a_checkpoint_everything_is_folded(tmp_path: Path) -> None:
         ),
         (
             "UPDATE entries SET body = replace(body, 'trees', 'boxes') WHERE sequence = 1",
-            "entry 1 is not the one that the checkpoint at entry 8 names",
+            "entry 1 does not have the hash that its contents",
         ),
         (
             "UPDATE checkpoints SET body = x'00'",
@@ -246,6 +246,19 @@ def test_what_does_not_fit_a_checkpoint_refuses_to_start(
     ledger.close()
     tamper(path, statement)
     assert refusal(path).startswith(problem)
+
+
+def test_a_document_that_is_not_the_one_named_refuses_to_start(tmp_path: Path) -> None:
+    """What a checkpoint leaves in its entry is read from there, and its hash computed anew."""
+    path = tmp_path / "document.db"
+    ledger = create(path)
+    open_release(ledger)
+    publish(ledger)
+    at = ledger.read_state().head.sequence
+    answer_one(ledger, 4)
+    ledger.close()
+    tamper(path, f"UPDATE entries SET body = replace(body, '0.47', '0.48') WHERE sequence = {at}")  # noqa: S608 -- a number of ours
+    assert refusal(path) == f"entry {at} is not the one that the checkpoint at entry 8 names"
 
 
 def test_a_mark_of_another_database_is_refused(tmp_path: Path) -> None:
