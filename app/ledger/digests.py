@@ -8,10 +8,13 @@ Each use has its own tag, so that no digest can stand in for another.
 from __future__ import annotations
 
 import hmac
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from app.ledger.events import PUBLIC_DIGEST_CHARS
 from app.ledger.tables import FIRST_RELEASE
+
+if TYPE_CHECKING:
+    from app.ledger.reads import KeyRow
 
 SECRET_BYTES: Final = 32
 """Length of the database's and of a release's secret."""
@@ -19,6 +22,7 @@ SECRET_BYTES: Final = 32
 _VECTOR: Final = b"conclave-vector-1\0"
 _SCORED_VECTOR: Final = b"conclave-scored-vector-1\0"
 _IDEMPOTENCY: Final = b"conclave-idempotency-key-1\0"
+_KEPT_KEY: Final = b"conclave-kept-key-1\0"
 _FINGERPRINT: Final = b"conclave-fingerprint-key-1\0"
 _CHECKPOINT: Final = b"conclave-checkpoint-1\0"
 _PRIVATE_STATE: Final = b"conclave-private-state-1\0"
@@ -54,6 +58,20 @@ class Digests:
     def of_key(self, idempotency_key: str) -> bytes:
         """Return the digest (32 bytes) of an idempotency key."""
         return hmac.digest(self._secret, _IDEMPOTENCY + idempotency_key.encode(), "sha256")
+
+    def of_kept_key(self, key_digest: bytes, vector_digest: bytes, *, release_number: int) -> bytes:
+        """Return the mark (32 bytes) of a key that is kept for a vector, both by their digests."""
+        kept = release_number.to_bytes(2, "big") + key_digest + vector_digest
+        return hmac.digest(self._secret, _KEPT_KEY + kept, "sha256")
+
+    def marks(self, row: KeyRow, release_number: int) -> bool:
+        """Return whether a key has the mark of what is kept with it, or none of before."""
+        if row.mark is None:
+            return True
+        computed = self.of_kept_key(
+            row.key_digest, row.vector_digest, release_number=release_number
+        )
+        return hmac.compare_digest(computed, row.mark)
 
     def fingerprint_key(self, release_number: int = FIRST_RELEASE) -> bytes:
         """Return the key (32 bytes) of the fingerprint of a release's private rows.

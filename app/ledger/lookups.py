@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy.exc import DBAPIError
 
-from app.ledger.reads import RecordedAnswer, checked_answer, checked_bytes
+from app.errors import LedgerCorruptError
+from app.ledger.reads import KeyRow, RecordedAnswer, checked_answer, checked_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sqlalchemy import Connection
+
+    from app.ledger.digests import Digests
 
 SEARCHED_MAX: Final = 512
 """Digests of one statement."""
@@ -32,6 +35,7 @@ _KEYS: Final = (
     "AND release_number = ?"
 )
 _ANSWER_COLUMNS: Final = ", ".join(RecordedAnswer._fields)
+_KEY_COLUMNS: Final = ", ".join(KeyRow._fields)
 
 
 def find_answers(
@@ -54,7 +58,11 @@ def find_answers(
 
 
 def find_keys(
-    connection: Connection, release_number: int, key_digests: Sequence[bytes]
+    connection: Connection,
+    release_number: int,
+    key_digests: Sequence[bytes],
+    *,
+    digests: Digests,
 ) -> list[tuple[bytes, bytes]]:
     """Return those keys that are recorded: (key digest, vector digest), in any order.
 
@@ -62,14 +70,19 @@ def find_keys(
         connection: inside a transaction.
         release_number: of the release that they were sent to.
         key_digests: keyed digests, 32 bytes each.
+        digests: of the database, by which a key's mark is checked.
 
     Raises:
         SQLAlchemyError: the database cannot be read.
         TypeError: a row holds a value of a wrong type.
+        LedgerCorruptError: a key that is found was altered.
 
     """
-    rows = _search(connection, _KEYS, "key_digest, vector_digest", release_number, key_digests)
-    return [(checked_bytes(key), checked_bytes(vector)) for key, vector in rows]
+    rows = _search(connection, _KEYS, _KEY_COLUMNS, release_number, key_digests)
+    found = [checked_key(row) for row in rows]
+    if not all(digests.marks(row, release_number) for row in found):
+        raise LedgerCorruptError("an idempotency key was altered")
+    return [row[:2] for row in found]
 
 
 def _search(

@@ -21,7 +21,7 @@ from app.ledger.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from sqlalchemy import Connection
 
@@ -61,6 +61,17 @@ class AnswerRow(NamedTuple):
 
     sequence: int
     answer: RecordedAnswer
+
+
+class KeyRow(NamedTuple):
+    """An idempotency key and the vector that it was first used for, by their digests.
+
+    The mark binds the two; None in a row of before there were marks.
+    """
+
+    key_digest: bytes
+    vector_digest: bytes
+    mark: bytes | None
 
 
 class PrivateRow(NamedTuple):
@@ -141,7 +152,7 @@ _NEWEST_CHECKPOINT = (
     .limit(1)
 )
 _KEYS = (
-    select(idempotency_keys.c.key_digest, idempotency_keys.c.vector_digest)
+    select(idempotency_keys.c.key_digest, idempotency_keys.c.vector_digest, idempotency_keys.c.mark)
     .where(
         idempotency_keys.c.release_number == bindparam("release"),
         idempotency_keys.c.key_digest > bindparam("after"),
@@ -234,13 +245,10 @@ def read_newest_checkpoint(connection: Connection, release_number: int) -> Check
     return None if row is None else _checkpoint(*row)
 
 
-def read_keys(
-    connection: Connection, release_number: int, after: bytes
-) -> list[tuple[bytes, bytes]]:
-    """Return a page of (key digest, vector digest) pairs, ordered, that follow ``after``."""
+def read_keys(connection: Connection, release_number: int, after: bytes) -> list[KeyRow]:
+    """Return a page of the idempotency keys, ordered, that follow ``after``."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
-    rows = connection.execute(_KEYS, at)
-    return [(checked_bytes(row[0]), checked_bytes(row[1])) for row in rows]
+    return [checked_key(row) for row in connection.execute(_KEYS, at)]
 
 
 def read_private_names(connection: Connection, release_number: int) -> list[str]:
@@ -282,6 +290,18 @@ def _checkpoint(sequence: int, body: object, mark: object) -> CheckpointRow:
     if not isinstance(body, str) or not isinstance(mark, str):
         raise TypeError("a checkpoint is made of text")
     return CheckpointRow(sequence, body, mark)
+
+
+def checked_key(row: Iterable[object]) -> KeyRow:
+    """Return a key as read.
+
+    Raises:
+        TypeError: a value that no key was kept with.
+
+    """
+    key_digest, vector_digest, mark = row
+    bound = None if mark is None else checked_bytes(mark)
+    return KeyRow(checked_bytes(key_digest), checked_bytes(vector_digest), bound)
 
 
 def checked_bytes(value: object) -> bytes:

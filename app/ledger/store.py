@@ -195,7 +195,7 @@ class Ledger:
 
         """
         with self.snapshot() as connection, database_errors():
-            return find_keys(connection, self._release_number, key_digests)
+            return find_keys(connection, self._release_number, key_digests, digests=self.digests)
 
     def public_entries(self, after: int, limit: int) -> list[dict[str, object]]:
         """Return entries after number ``after`` as ``GET /ledger`` gives them.
@@ -294,6 +294,7 @@ class Ledger:
                     state,
                     release_number=self._release_number,
                     openings=self._openings,
+                    digests=self.digests,
                 )
                 yield transaction
                 transaction.finish()
@@ -364,7 +365,7 @@ class Ledger:
 
     def _read_keys(self, after: bytes) -> list[tuple[bytes, bytes]]:
         with self.snapshot() as connection, database_errors():
-            return read_keys(connection, self._release_number, after)
+            return [row[:2] for row in read_keys(connection, self._release_number, after)]
 
 
 def _release(connection: Connection) -> None:

@@ -25,7 +25,7 @@ from sqlalchemy import (
     Text,
 )
 
-REVISION: Final = "0004"
+REVISION: Final = "0005"
 """The newest revision in ``migrations/``."""
 
 FIRST_RELEASE: Final = 1
@@ -93,6 +93,8 @@ idempotency_keys = Table(
     Column("key_digest", LargeBinary(32), nullable=False),
     Column("vector_digest", LargeBinary(32), nullable=False),
     PrimaryKeyConstraint("release_number", "key_digest", name="idempotency_keys_key"),
+    # Null in rows that an earlier revision wrote.
+    Column("mark", LargeBinary(32), nullable=True),
     sqlite_with_rowid=False,
 )
 

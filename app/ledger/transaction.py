@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from app.ledger.chain import Head
+    from app.ledger.digests import Digests
     from app.ledger.events import LedgerEvent, ReleaseOpened
     from app.ledger.fold import LedgerState
     from app.ledger.reads import RecordedAnswer
@@ -58,11 +59,13 @@ class Transaction:
         *,
         release_number: int,
         openings: tuple[ReleaseOpened, ...],
+        digests: Digests,
     ) -> None:
         """Start from what the database holds under the lock, of a release and of all."""
         self._connection = connection
         self._release_number = release_number
         self._openings = openings
+        self._digests = digests
         self._state = state
         self._failed = False
         self._key_rows: list[dict[str, object]] = []
@@ -163,7 +166,9 @@ class Transaction:
 
         """
         with self._writing():
-            return find_keys(self._connection, self._release_number, key_digests)
+            return find_keys(
+                self._connection, self._release_number, key_digests, digests=self._digests
+            )
 
     def record_key(self, key_digest: bytes, vector_digest: bytes) -> None:
         """Keep an idempotency key beside the answer of its vector, without an entry.
@@ -178,6 +183,9 @@ class Transaction:
                 "release_number": self._release_number,
                 "key_digest": key_digest,
                 "vector_digest": vector_digest,
+                "mark": self._digests.of_kept_key(
+                    key_digest, vector_digest, release_number=self._release_number
+                ),
             }
         )
 

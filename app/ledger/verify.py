@@ -216,12 +216,17 @@ class _Verification:
     def _check_keys(self) -> None:
         page_after = b""
         while page := read_keys(self._connection, self._release_number, page_after):
-            for key_digest, vector_digest in page:
+            for row in page:
                 _hold(
-                    len(key_digest) == _DIGEST_BYTES and vector_digest in self._query_by_digest,
+                    len(row.key_digest) == _DIGEST_BYTES
+                    and row.vector_digest in self._query_by_digest,
                     "an idempotency key is kept for a vector that has no answer",
                 )
-            page_after = page[-1][0]
+                _hold(
+                    self._digests.marks(row, self._release_number),
+                    "an idempotency key was altered: its mark is not that of what it is kept for",
+                )
+            page_after = page[-1].key_digest
 
     def _check_private(self) -> None:
         names = read_private_names(self._connection, self._release_number)

@@ -15,11 +15,13 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
+from app.ledger import checkpoint
 from app.ledger.opening import MIGRATIONS
 from app.ledger.sqlite import create_owner_only, writing_engine
 from tests.unit.ledger.releases import (
@@ -115,6 +117,12 @@ def published(path: Path) -> Ledger:
     return ledger
 
 
+def published_with_checkpoints(path: Path) -> Ledger:
+    """Write the same life with a checkpoint every third entry."""
+    with patch.object(checkpoint, "CHECKPOINT_ENTRIES", 3):
+        return published(path)
+
+
 def with_scores(path: Path) -> Ledger:
     """Write a life with scores of both histograms, and an unstable one in fine bins."""
     ledger = create(path)
@@ -127,7 +135,12 @@ def with_scores(path: Path) -> Ledger:
     return ledger
 
 
-LIVES = {"0001": middle_of_life, "0002": published, "0003": with_scores}
+LIVES = {
+    "0001": middle_of_life,
+    "0002": published,
+    "0003": with_scores,
+    "0004": published_with_checkpoints,
+}
 
 
 def history(revision: str) -> Iterable[str]:

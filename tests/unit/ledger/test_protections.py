@@ -72,7 +72,7 @@ def test_no_table_is_updated_or_deleted_from(
         (ANSWER.format("", 11, 6), "answers: numbers follow without gaps"),
         (ANSWER.format("", 10, 99), "FOREIGN KEY constraint failed"),
         (
-            "REPLACE INTO idempotency_keys SELECT 1, key_digest, x'00' FROM idempotency_keys",
+            "REPLACE INTO idempotency_keys SELECT 1, key_digest, x'00', NULL FROM idempotency_keys",
             "idempotency_keys: rows are never replaced",
         ),
         (

@@ -203,7 +203,7 @@ TAMPERED = [
         "of another release: ensemble",
     ),
     (
-        "INSERT INTO idempotency_keys VALUES ({n}, zeroblob(32), zeroblob(32))",
+        "INSERT INTO idempotency_keys VALUES ({n}, zeroblob(32), zeroblob(32), NULL)",
         "an idempotency key is kept",
     ),
 ]
@@ -241,7 +241,7 @@ def test_what_is_altered_in_one_release_does_not_touch_the_other(
             "the private state has a piece of release 7, which is not there: ensemble",
         ),
         (
-            "INSERT INTO idempotency_keys VALUES (0, zeroblob(32), zeroblob(32))",
+            "INSERT INTO idempotency_keys VALUES (0, zeroblob(32), zeroblob(32), NULL)",
             "the table idempotency_keys has a row of release 0, which is not there",
         ),
         (
