@@ -83,6 +83,7 @@ def _line(report: VerificationReport) -> str:
         f"answered {report.answered}, unstable {report.unstable}, "
         f"charged epsilon {_decimal(report.epsilon_charged)}, "
         f"delta {_decimal(report.delta_charged)}"
+        f"{'' if report.closed is None else f', closed: {report.closed}'}"
     )
 
 

@@ -61,6 +61,7 @@ class VerificationReport:
         unstable: how many of them were unstable.
         epsilon_charged: sum of the shares spent.
         delta_charged: the same of delta.
+        closed: why the ledger is closed; None where it is not.
 
     """
 
@@ -69,6 +70,7 @@ class VerificationReport:
     unstable: int
     epsilon_charged: Fraction
     delta_charged: Fraction
+    closed: str | None = None
 
 
 def verify(ledger: Ledger, expect_head: str | None = None) -> VerificationReport:
@@ -100,6 +102,7 @@ def verify(ledger: Ledger, expect_head: str | None = None) -> VerificationReport
         unstable=state.unstable,
         epsilon_charged=sum((Fraction(share.epsilon) for share in state.charged), Fraction(0)),
         delta_charged=sum((Fraction(share.delta) for share in state.charged), Fraction(0)),
+        closed=None if state.closed is None else state.closed.reason,
     )
 
 
