@@ -236,10 +236,16 @@ def serve_until_noted(release: SmallRelease) -> None:
             assert clients.ask_new(http, agreed) is not None
     file = release.folder / "conclave.db.head"
     deadline = time.monotonic() + NOTED_SECONDS_MAX
-    while json.loads(file.read_bytes())["releases"][0]["answered"] < ANSWER_COUNT:
+    while not file.exists() or noted_answers(file) < ANSWER_COUNT:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     process.kill()
+
+
+def noted_answers(file: Path) -> int:
+    """Return the number of answers that a head file notes."""
+    (head,) = json.loads(file.read_bytes())["releases"]
+    return int(head["answered"])
 
 
 def cut_copy(release: SmallRelease, folder: Path, log: bytes) -> SmallRelease:
