@@ -163,7 +163,7 @@ class HeadFile:
     def _decoded(self, body: bytes) -> dict[str, NotedHead]:
         try:
             document = msgspec.json.decode(body[:FILE_BYTES_MAX], type=_Document)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             raise HeadFileError(
                 f"{self.path} is no head file of this version, or is damaged; restore it, or "
                 "name another path"

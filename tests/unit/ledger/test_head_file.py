@@ -186,6 +186,7 @@ BAD_FILES = {
         }
     ),
     "not text": "\udcff",
+    "not text in a string": '{"format": "\udcff", "version": 1, "releases": []}',
     "endless": " " * (2**20 + 1),
 }
 
