@@ -29,6 +29,7 @@ from app.ledger.events import ReleaseClosed, ReleaseReopened
 from app.ledger.fold import BACKUP, MOVED, NEWEST, RETIRED
 from app.ledger.opening import open_database, reading
 from app.ledger.reads import read_entry_hash, read_release_numbers
+from app.ledger.releases import read_closing
 from app.ledger.sqlite import URL_KEY, companions, copy_into, database_path
 from app.ledger.store import RELEASE_SECRET, Ledger
 from app.ledger.verify import verify
@@ -185,17 +186,20 @@ def _copy(connection: Connection, building: Path) -> None:
 
 
 def _closed(building: Path) -> Copied:
-    """Close every release in a copy, and verify each; return the first's head before that."""
+    """Close every release in a copy, and verify each; return the first's head before that.
+
+    A retired one is closed as a copy too: what is opened beside it later cannot be seen.
+    """
     heads = []
     with _releases(building) as ledgers:
         for ledger in ledgers:
             state = ledger.read_state()
-            if state.closed is None:
+            if _is_copy(ledger):
+                heads.append(_head_before(ledger, state))
+            else:
                 heads.append(state.head)
                 with ledger.transaction() as transaction:
                     transaction.append(ReleaseClosed(reason=BACKUP))
-            else:
-                heads.append(_head_before(ledger, state))
             verify(ledger)
     if not heads:
         raise VerificationError(NOTHING_TO_COPY)
@@ -234,6 +238,13 @@ def _refusal(ledger: Ledger, expect_head: str | None, code: str | None) -> str |
     if before.hash == (expect_head or "").strip().lower():
         return None
     return OTHER_HEAD.format(sequence=before.sequence, hash=before.hash)
+
+
+def _is_copy(ledger: Ledger) -> bool:
+    """Return whether a release ends with the entry that closes a copy."""
+    with ledger.snapshot() as connection, database_errors():
+        closed = read_closing(connection, ledger.release_number)
+    return closed is not None and closed.reason == BACKUP
 
 
 def _head_before(ledger: Ledger, state: LedgerState) -> Head:

@@ -168,7 +168,7 @@ def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: C901
         raise _IllegalError("stands where ReleaseOpened should")
     if isinstance(event, ReleaseReopened):
         return _reopen(state, event)
-    _allow(state.closed is None, "comes after ReleaseClosed")
+    _allow(state.closed is None or _marks_copy(state.closed, event), "comes after ReleaseClosed")
     if isinstance(event, AnswersReleased | ScoresReleased):
         return _answer(state, state.release, event)
     match event:
@@ -194,9 +194,16 @@ def _end(state: LedgerState, event: ReleaseHalted | ReleaseClosed) -> LedgerStat
     if isinstance(event, ReleaseHalted):
         _allow(state.halted is None, "halts a release that had halted")
         return replace(state, halted=event)
+    if state.closed is not None:
+        return state  # a copy of what is retired is as retired
     may_transfer = event.transfer is None or event.reason == RETIRED
     _allow(may_transfer, "lets a code reopen what was not retired")
     return replace(state, closed=event)
+
+
+def _marks_copy(closed: ReleaseClosed, event: LedgerEvent) -> bool:
+    """Return whether a copy of a retired ledger says that it is one."""
+    return closed.reason == RETIRED and event == ReleaseClosed(reason=BACKUP)
 
 
 def _reopen(state: LedgerState, event: ReleaseReopened) -> LedgerState:

@@ -76,24 +76,36 @@ def read_openings(connection: Connection) -> tuple[ReleaseOpened, ...]:
 
 
 def holds_backup(connection: Connection) -> bool:
-    """Return whether the newest entry of a release says that this database is a copy.
+    """Return whether the newest entry of a release says that another database may go on.
 
-    What was opened since in the ledger that it was made of cannot be seen here.
+    This one is a copy then, or was retired for a copy of it to go on.  What is opened
+    in the other cannot be seen here.
 
     Raises:
         LedgerCorruptError: a release ends with an entry that is none.
 
     """
     for number in range(FIRST_RELEASE, read_release_count(connection) + 1):
-        newest = connection.execute(_NEWEST_ENTRY, {"number": number}).first()
-        if newest is not None and newest.kind == ReleaseClosed.KIND:
-            try:
-                closed = msgspec.json.decode(newest.body, type=ReleaseClosed)
-            except msgspec.DecodeError:
-                raise LedgerCorruptError(f"release {number} ends with no sound entry") from None
-            if closed.reason == BACKUP:
-                return True
+        closed = read_closing(connection, number)
+        if closed is not None and (closed.reason == BACKUP or closed.transfer is not None):
+            return True
     return False
+
+
+def read_closing(connection: Connection, number: int) -> ReleaseClosed | None:
+    """Return the newest entry of a release where it is one that closes it, or None.
+
+    Raises:
+        LedgerCorruptError: the release ends with an entry that is none.
+
+    """
+    newest = connection.execute(_NEWEST_ENTRY, {"number": number}).first()
+    if newest is None or newest.kind != ReleaseClosed.KIND:
+        return None
+    try:
+        return msgspec.json.decode(newest.body, type=ReleaseClosed)
+    except msgspec.DecodeError:
+        raise LedgerCorruptError(f"release {number} ends with no sound entry") from None
 
 
 def stray_row(connection: Connection, release_count: int) -> str | None:

@@ -255,7 +255,7 @@ class Ledger:
             yield connection
 
     def is_backup(self) -> bool:
-        """Return whether a release of the database was closed in a backup, and may be going on.
+        """Return whether this is a copy, or was moved: another database may go on beside it.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.

@@ -30,8 +30,9 @@ NAME: Final = "release.name"
 SAME_ROWS: Final = "on the same rows"
 OTHER_ROWS: Final = "on other rows, perhaps of the same people"
 COPY: Final = (
-    'no release "{name}" in the ledger, which is a backup: what was opened since beside the '
-    "releases in it cannot be seen; correct the name, or open it in the ledger that goes on"
+    'no release "{name}" in the ledger, which is a backup or was retired to be moved: what is '
+    "opened in the other beside the releases in it cannot be seen; correct the name, or open it "
+    "in the ledger that goes on"
 )
 PLAIN_EXPONENT_MIN: Final = -5
 # A setting has at most 100 digits and an exponent of 100, so that sums have fewer than this.
@@ -44,7 +45,7 @@ class Beside:
 
     Attributes:
         openings: first entries of the releases that are there, in order.
-        is_backup: whether the database is a copy of one that may have gone on.
+        is_backup: whether another database may go on: this is a copy of it, or was moved there.
         digests: of the database.
         rows: those of the release that is to open.
 

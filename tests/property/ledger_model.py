@@ -57,6 +57,10 @@ class Model:
         """Tenths of epsilon that are spent or set aside."""
         return sum(self.charged.values()) + sum(self.reserved.values())
 
+    def may_close(self, how: str) -> bool:
+        """Whether a ledger may be closed: one that is open, or the copy of a retired one."""
+        return self.closed is None or (how == "backup" and self.closed in {"moving", "retired"})
+
     def may_reopen(self, reason: str) -> bool:
         """Whether a closed ledger may go on: a backup as the newest, one with a code as moved."""
         return (self.closed, reason) in {("backup", "newest"), ("moving", "moved")}

@@ -255,8 +255,10 @@ class LedgerMachine(LedgerDriver):
             reason="backup" if how == "backup" else "retired",
             transfer="cd" * 32 if how == "moving" else None,
         )
-        if self.append(event, allowed=True):
-            self.model.closed = how
+        closed, allowed = self.model.closed, self.model.may_close(how)
+        self.model.closed = None if allowed else closed
+        if self.append(event, allowed=allowed):
+            self.model.closed = closed or how
 
     @rule(reason=st.sampled_from(["moved", "newest"]))
     def reopen(self, reason: Literal["moved", "newest"]) -> None:

@@ -144,6 +144,14 @@ def test_a_backup_of_a_backup_is_closed_once(live: Path) -> None:
     assert head_of(first) == head_of(second)
 
 
+def test_a_copy_of_a_retired_ledger_says_so_once(live: Path) -> None:
+    """It has one entry more, and a copy of it no further one."""
+    retired(live, moves=True)
+    first, second = live.with_name("first.db"), live.with_name("second.db")
+    assert back_up(url_of(live), first) == back_up(url_of(first), second) == Copied(head_of(live))
+    assert len(opened(second).public_entries(head_of(live).sequence, 9)) == 1
+
+
 @pytest.mark.parametrize("expect", [False, True])
 def test_a_restored_backup_stays_closed_or_goes_on(live: Path, expect: bool) -> None:  # noqa: FBT001 -- two cases
     """Without a head it is closed; with the head that it was made at it takes answers again."""

@@ -10,7 +10,7 @@ import pytest
 
 from app.errors import ConfigurationError, LedgerCorruptError, VerificationError
 from app.ledger.composed import DELTA_KEY, EPSILON_KEY, Promise, composed
-from app.ledger.events import ReleaseClosed
+from app.ledger.events import ReleaseClosed, ReleaseReopened
 from app.ledger.releases import RELEASES_MAX
 from app.ledger.store import RELEASE_SECRET, Ledger, open_ledger
 from app.ledger.verify import verify
@@ -300,7 +300,7 @@ def test_a_first_entry_that_is_lost_stops_every_release(
 
 
 def test_a_backup_is_known_by_the_newest_entry_of_any_release(tmp_path: Path) -> None:
-    """One release that was closed in a copy makes the database one; a retired one does not."""
+    """A release closed in a copy, or retired to be moved, makes the database one; retired not."""
     first, second = two_releases(tmp_path / "copy.db")
     with first.transaction() as transaction:
         transaction.append(ReleaseClosed(reason="retired"))
@@ -309,6 +309,13 @@ def test_a_backup_is_known_by_the_newest_entry_of_any_release(tmp_path: Path) ->
         transaction.append(ReleaseClosed(reason="backup"))
     assert first.is_backup()
     assert second.is_backup()
+    moved, _ = two_releases(tmp_path / "moved.db")
+    with moved.transaction() as transaction:
+        transaction.append(ReleaseClosed(reason="retired", transfer="cd" * 32))
+    assert moved.is_backup()
+    with moved.transaction() as transaction:
+        transaction.append(ReleaseReopened(reason="moved"))
+    assert not moved.is_backup()
     tamper(tmp_path / "copy.db", "UPDATE entries SET body = '{}' WHERE kind = 'ReleaseClosed'")
     with pytest.raises(LedgerCorruptError, match="release 1 ends with no sound entry"):
         first.is_backup()

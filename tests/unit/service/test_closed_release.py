@@ -189,4 +189,4 @@ def test_a_closed_ledger_takes_no_entry(small_release: SmallRelease) -> None:
     answerer = small_release.answerer(())
     append(answerer, RETIRED)
     with pytest.raises(InvariantError):
-        append(answerer, BACKUP)
+        append(answerer, RETIRED)

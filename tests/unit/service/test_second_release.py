@@ -16,7 +16,7 @@ from app.errors import (
     ReleaseMismatchError,
     VerificationError,
 )
-from app.ledger.copies import back_up, retire
+from app.ledger.copies import back_up, restore, retire
 from app.ledger.verify import verify
 from app.service import open_release as opening
 from app.service.batch import Fresh
@@ -262,8 +262,26 @@ def test_no_release_opens_beside_others_in_a_backup(small_release: SmallRelease)
     elsewhere.mkdir()
     back_up(f"sqlite:///{small_release.folder / 'conclave.db'}", elsewhere / "conclave.db")
     assert refusal(second_of(SmallRelease(elsewhere), **BOTH)).startswith(
-        'release.name: no release "second" in the ledger, which is a backup: what was opened since'
+        'release.name: no release "second" in the ledger, which is a backup or was retired to be '
     )
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_further_release_opens_in_one_of_two_databases(
+    small_release: SmallRelease,
+    moves: bool,  # noqa: FBT001 -- two cases
+) -> None:
+    """Of a retired ledger and its copy one may hold further releases, whose sum it then sees."""
+    small_release.open()
+    code = retire(small_release.ledger(), moves=moves, noise=seeded_noise(4)).code
+    place, copy = small_release.folder / "elsewhere", small_release.folder / "copy.db"
+    place.mkdir()
+    back_up(f"sqlite:///{small_release.folder / 'conclave.db'}", copy)
+    restore(copy, f"sqlite:///{place / 'conclave.db'}", code=code)
+    one, other = SmallRelease(place), small_release
+    goes_on, is_left = (one, other) if moves else (other, one)
+    assert "cannot be seen; correct the name" in refusal(second_of(is_left, **BOTH))
+    assert len(second_of(goes_on, **BOTH).open().ledger.openings) == 2
 
 
 def test_a_release_opens_beside_one_that_is_retired(small_release: SmallRelease) -> None:
