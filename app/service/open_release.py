@@ -114,8 +114,7 @@ def begin_release(
     """
     found = ledger.read_state()
     if found.release is None:
-        is_backup = ledger.is_backup()
-        Beside(ledger.openings, ledger.digests, rows, is_backup).check(configuration)
+        Beside(ledger.openings, ledger.digests, rows, ledger.is_backup()).check(configuration)
     parameters = None
     if found.ensemble is None and configuration.has(Mechanism.ANSWERS):
         refuse_closed(found)
@@ -180,8 +179,8 @@ def _begin(
     with ledger.transaction() as transaction:
         if transaction.state.release is not None:
             return  # another process was first; what it opened is compared next
-        # Under the lock: what another process has opened meanwhile counts as well.
-        Beside(transaction.openings, ledger.digests, rows).check(configuration)
+        # Under the lock: what another process has opened or retired meanwhile counts as well.
+        Beside(transaction.openings, ledger.digests, rows, ledger.is_backup()).check(configuration)
         if transaction.release_number != release_number:
             raise LedgerUnavailableError(OVERTAKEN)
         digests = put_pieces(transaction, {RELEASE_SECRET: secret})

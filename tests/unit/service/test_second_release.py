@@ -266,6 +266,23 @@ def test_no_release_opens_beside_others_in_a_backup(small_release: SmallRelease)
     )
 
 
+def test_a_ledger_that_is_moved_meanwhile_takes_no_further_release(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a retirement ends while a second release opens is seen under the write lock."""
+    small_release.open()
+
+    def overtaken(rows: PrivateRows, key: bytes) -> str:
+        retire(small_release.ledger(), moves=True, noise=seeded_noise(4))
+        return fingerprinting.fingerprint(rows, key)
+
+    monkeypatch.setattr(opening, "fingerprint", overtaken)
+    late = second_of(small_release, **BOTH)
+    with pytest.raises(ReleaseMismatchError, match="cannot be seen; correct the name"):
+        late.open(noise=seeded_noise(6))
+    assert late.ledger().read_state().release is None
+
+
 @pytest.mark.parametrize("moves", [False, True])
 def test_a_further_release_opens_in_one_of_two_databases(
     small_release: SmallRelease,
