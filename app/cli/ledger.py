@@ -72,14 +72,20 @@ def restore(
 ) -> None:
     """Put a copy where the ledger of the configuration is to be, and nothing is.
 
-    It stays closed, unless one of the options shows that it lacks no charge.
+    It stays closed, unless one of the options shows that it lacks no charge. No server may
+    run there: one whose ledger was taken away under it goes on until it is stopped.
     """
     from app.ledger import copies
+    from app.ledger.server_lock import take_server_lock
+    from app.ledger.sqlite import database_path
 
     if code is not None and expect_head is not None:
         raise ConfigurationError("--code", "and --expect-head exclude each other")
     url = _settings(config).ledger_url
-    copied = copies.restore(copy, url, expect_head=expect_head, code=code)
+    with ExitStack() as held:
+        if database_path(url).parent.is_dir():  # what is wrong with the folder is said below
+            held.callback(take_server_lock(url).release)
+        copied = copies.restore(copy, url, expect_head=expect_head, code=code)
     head = copied.head
     typer.echo(
         f"restored: sequence {head.sequence}, head {head.hash}, "

@@ -127,6 +127,21 @@ def _interrupts(*_: object, **__: object) -> bool:
     raise typer.Abort
 
 
+def test_nothing_is_restored_under_a_server(head: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A server whose file was moved away still has the ledger, and answers from it."""
+    assert run(["ledger", "backup", "--config", "here/conclave.toml", "-o", "copy.db"]) == 0
+    place = Path("here") / "life.db"
+    lock = take_server_lock(url_of(place))
+    place.rename("lost.db")
+    restore = ["ledger", "restore", "--config", "here/conclave.toml", "copy.db"]
+    capsys.readouterr()
+    assert run([*restore, "--expect-head", head]) == 2
+    assert "another server has" in capsys.readouterr().err
+    assert not place.exists()
+    lock.release()
+    assert run([*restore, "--expect-head", head]) == 0
+
+
 @pytest.mark.usefixtures("head")
 @pytest.mark.parametrize("answered", [_refuses, _interrupts])
 def test_whoever_sits_at_a_terminal_is_asked(
