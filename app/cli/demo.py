@@ -11,7 +11,7 @@ import logging
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 COMPARISON_SHARES = {"relabel": "0", "answers": "0.7", "classifier": "0.3"}
 COMPARISON_QUERIES = 1_000_000
+_NOTES_NOTHING: Final[dict[tuple[str, ...], object]] = {("ledger", "head_file"): False}
+"""A ledger that is deleted with its folder leaves no note where others keep theirs."""
 
 
 def register(application: typer.Typer) -> None:
@@ -75,9 +77,14 @@ def _play(server: BackgroundServer, folder: Path, started: float) -> Report:
 def _demo_settings(folder: Path) -> Settings:
     import os
 
-    from app.settings import demo_settings
+    from app.configuration.reading import sqlite_address
+    from app.settings import DEMO_LEDGER_NAME, demo_settings
 
-    return demo_settings(dict(os.environ), folder=folder)
+    environ = dict(os.environ)
+    settings = demo_settings(environ, folder=folder)
+    if settings.ledger_url != sqlite_address(folder / DEMO_LEDGER_NAME):
+        return settings
+    return demo_settings(environ, folder=folder, overrides=_NOTES_NOTHING)
 
 
 def _comparison_settings(folder: Path) -> Settings:
@@ -100,7 +107,8 @@ def _comparison_settings(folder: Path) -> Settings:
             ("answers", "on_cutoff"): "halt",
             ("ledger", "url"): sqlite_address(folder / "without-relabelling.db"),
             ("server", "port"): 0,
-        },
+        }
+        | _NOTES_NOTHING,
     )
 
 
