@@ -51,8 +51,8 @@ class Compared(NamedTuple):
     """A ledger that may be served, beside its head file.
 
     Attributes:
-        behind: what closed releases lack of what is noted, a line each; the file is
-            another ledger's then.
+        behind: what closed releases lack of what is noted, a line each; of these the
+            file is another ledger's.
         unnoted: that the file notes nothing of this release, in one line, or nothing.
 
     """
@@ -88,7 +88,8 @@ def keep_newest(ledger: Ledger, head_file: HeadFile) -> list[str]:
 
     """
     compared = check_head_file(ledger, head_file)
-    if not compared.behind:
+    # One that goes on beside a closed one is the newest, and answers: it is noted.
+    if not compared.behind or ledger.read_state().closed is None:
         ledger.keep_head(HeadKeeper(head_file))
     return [*compared.behind, *compared.unnoted]
 

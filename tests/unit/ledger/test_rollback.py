@@ -142,6 +142,31 @@ def test_closed_copy_is_served_and_leaves_the_file_alone(
     assert keep_newest(ledger, file) == []
 
 
+def test_release_that_goes_on_beside_a_closed_one_is_noted(
+    path: Path, file: HeadFile, tmp_path: Path
+) -> None:
+    """A backup of two that one goes on in is behind in the other, and forgets nothing later."""
+    second = create(path, "second")
+    open_release(second, name="second", release_id="1e" * 16, parameters=BOTH)
+    copy = tmp_path / "copy.db"
+    second.close()
+    shutil.copy(path, copy)
+    first = reopened(path)
+    give(first, 3)
+    for ledger in (first, create(path, "second")):
+        noted(ledger, file)
+    restored = create(copy, "second")
+    for each in (reopened(copy), restored):
+        close(each)
+    with restored.transaction() as transaction:
+        transaction.append(ReleaseReopened(reason=NEWEST))
+    assert len(keep_newest(restored, file)) == 1
+    newest = noted_head(restored.read_state())
+    restored.close()
+    assert newest is not None
+    assert file.read()[newest.release_id] == newest
+
+
 def test_reopened_copy_must_have_everything_that_was_noted(
     path: Path, file: HeadFile, tmp_path: Path
 ) -> None:
