@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
 
-from app.errors import HeadFileError
+from app.errors import ConfigurationError, HeadFileError
 from app.ledger.server_lock import LOCK_SUFFIX
-from app.ledger.sqlite import database_path
+from app.ledger.sqlite import URL_KEY, database_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,6 +33,7 @@ HEAD_SUFFIX: Final = ".head"
 OFF: Final = False
 """The setting that keeps no head file."""
 
+NOWHERE: Final = "is no path of a file: it has a zero byte, or links that lead nowhere"
 FILE_BYTES_MAX: Final = 2**20
 LOCK_TRIES_MAX: Final = 300
 LOCK_WAIT_SECONDS: Final = 0.01
@@ -93,16 +94,16 @@ def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | 
             False for none.
 
     Raises:
-        HeadFileError: the path is one that the ledger needs for itself.
-        ConfigurationError: the address is malformed.
+        HeadFileError: the path is one that the ledger needs for itself, or leads nowhere.
+        ConfigurationError: the address is malformed, or leads nowhere.
 
     """
     if setting is False:
         return None
-    database = database_path(url).resolve()
+    database = _resolved(database_path(url), ConfigurationError(URL_KEY, NOWHERE))
     if setting is None:
         return HeadFile(database.with_name(database.name + HEAD_SUFFIX))
-    path = setting.resolve()
+    path = _resolved(setting, HeadFileError(NOWHERE))
     if path in {database.with_name(database.name + suffix) for suffix in _TAKEN_SUFFIXES}:
         raise HeadFileError(f"{path} is a file of the ledger itself; name another")
     return HeadFile(path)
@@ -197,6 +198,14 @@ class HeadFile:
                 Path(name).unlink()
             raise
         _sync(folder)
+
+
+def _resolved(path: Path, refusal: ConfigurationError) -> Path:
+    """Return a path with its links followed, or raise the refusal of one that leads nowhere."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        raise refusal from None
 
 
 def _lock(folder: int) -> None:

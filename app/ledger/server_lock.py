@@ -87,7 +87,7 @@ def _resolved(path: Path) -> Path:
     try:
         path = path.resolve()
         names = path.stat().st_nlink if path.exists() else 1
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError, ValueError):
         raise ConfigurationError(URL_KEY, f"cannot open {path}: its links lead nowhere") from None
     if names > 1:
         raise ConfigurationError(

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.errors import HeadFileError
+from app.errors import ConfigurationError, HeadFileError
 from app.ledger import head_file as head_files
 from app.ledger.head_file import HeadFile, NotedHead, head_file_of, noted_head
+from app.ledger.server_lock import take_server_lock
 from tests.unit.ledger.releases import create, open_release, url_of
 
 if TYPE_CHECKING:
@@ -208,6 +209,26 @@ def test_place_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         HeadFile(tmp_path / "missing" / "head").read()
     with pytest.raises(HeadFileError, match="cannot be read: Is a directory"):
         HeadFile(tmp_path).read()
+
+
+def read_of(url: str, setting: Path) -> None:
+    """Read the head file of a ledger."""
+    file = head_file_of(url, setting)
+    assert file is not None
+    file.read()
+
+
+def test_path_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
+    """Links in a circle, or a zero byte in either path, are one line that names the setting."""
+    circle, zero = tmp_path / "circle", tmp_path / "zero\0byte"
+    circle.symlink_to(circle)
+    beside = url_of(tmp_path / "ledger.db")
+    for path in (circle, zero):  # later Pythons find a circle when it is read
+        with pytest.raises(HeadFileError):
+            read_of(beside, path)
+    for use in (lambda: head_file_of(url_of(zero), None), lambda: take_server_lock(url_of(zero))):
+        with pytest.raises(ConfigurationError, match=r"^ledger\.url: "):
+            use()
 
 
 def test_processes_that_note_at_once_lose_nothing(file: HeadFile) -> None:
