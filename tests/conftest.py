@@ -8,13 +8,14 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import structlog
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
     from _pytest.reports import CollectReport, TestReport
 
@@ -61,6 +62,22 @@ def _refuse_skip(report: TestReport | CollectReport, config: pytest.Config) -> N
     if report.skipped and not hasattr(report, "wasxfail") and config.getoption("--fail-on-skip"):
         report.outcome = "failed"
         report.longrepr = f"skipped where nothing may be skipped: {report.longreprtext}"
+
+
+@pytest.fixture(autouse=True)
+def _logs_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let no test leave another its logs: a command that runs in this process configures them.
+
+    A logger that is kept after its first use would go on with what it found then.
+    """
+    before, configure = structlog.get_config(), structlog.configure
+
+    def configure_unkept(**changes: Any) -> None:
+        configure(**(changes | {"cache_logger_on_first_use": False}))
+
+    monkeypatch.setattr(structlog, "configure", configure_unkept)
+    yield
+    configure(**before)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 GRACEFUL_SECONDS: Final = 5
 BACKLOG: Final = 2048
 END_SECONDS: Final = 9.0
+HEARING_SECONDS: Final = 0.05
+HEARINGS_MAX: Final = 10
 
 
 class WebServer(uvicorn.Server):
@@ -68,7 +71,20 @@ class WebServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End event streams first, so that draining does not wait for them."""
         self.server.slot.drain()
+        await self._hear_out()
         await super().shutdown(sockets)
+
+    async def _hear_out(self) -> None:
+        """Reply to what was sent before the wish to end and is still on its way in.
+
+        A connection that is closed over an unread request would leave its client
+        without a word; the reply says that nothing was charged, or repeats what was.
+        """
+        for _ in range(HEARINGS_MAX):
+            heard = self.server_state.total_requests
+            await asyncio.sleep(HEARING_SECONDS)
+            if self.server_state.total_requests == heard:
+                return
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.crash
 
 SEED = 20240229
 CLOSING_KILLS = 5
+PLANTED_LIVES = 4
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,8 @@ def test_no_kill_separates_a_hit_from_its_noise(tmp_path: Path) -> None:
 
 def test_an_answer_given_before_its_commit_is_found_out(tmp_path: Path) -> None:
     """A planted server that replies before it commits fails the very check that follows a kill."""
-    kills = [Kill("commit:before:3")]
+    # The clients' new vectors are in the first batches or two; one life that has them is enough.
+    kills = [Kill("commit:before:2"), Kill("commit:before:1")] * PLANTED_LIVES
     planted = Campaign(tmp_path, "cutoff", kills, SEED, Counts(), plant=(EARLY_REPLIES,))
     with pytest.raises(AssertionError, match="recorded"):
         planted.run()

@@ -77,7 +77,9 @@ def test_a_drain_under_load_loses_no_query(
     opened: OpenedRelease, wishes: tuple[signal.Signals, ...]
 ) -> None:
     """Under sixty-four clients, streams among them, what came before the signal has its reply."""
-    release = opened(answers={"queries": "100000", "cutoff": "60"})
+    # So much epsilon that of thousands of vectors on which all agree none is unstable.
+    privacy = {"epsilon": "100", "delta": "1e-12"}
+    release = opened(answers={"queries": "100000", "cutoff": "60"}, privacy=privacy)
     process = start_to_kill_at(release, NOWHERE).wait_until_ready()
     witnessed = Witnessed()
     crowd = Crowd(witnessed, seed=5)
@@ -89,9 +91,9 @@ def test_a_drain_under_load_loses_no_query(
     with serving(release.config) as restarted:
         questions = witnessed.answered_questions(with_key_only=False)
         replies = crowd.repeat(restarted.address, questions)
-        assert all(reply["replayed"] for reply in replies)
+        assert [reply for reply in replies if not reply.get("replayed")] == []
         replies = crowd.repeat(restarted.address, sorted(witnessed.unanswered, key=str))
-        assert {reply["phase"] for reply in replies} <= {"ensemble"}
+        assert {reply.get("phase") or str(reply) for reply in replies} <= {"ensemble"}
     witnessed.check(release, refusals=DRAINING)
 
 
