@@ -156,6 +156,7 @@ def charge_statistics(configuration: Configuration, ledger: Ledger) -> LedgerSta
     charge = configuration.charges[Mechanism.STATISTICS]
     with ledger.transaction() as transaction:
         if transaction.state.statistics is None:
+            refuse_closed(transaction.state)
             _refuse_between(transaction.state)
             if transaction.state.charge_of(Mechanism.STATISTICS) is None:
                 transaction.append(share_event(ShareCharged, charge))
@@ -171,6 +172,7 @@ def publish_statistics(ledger: Ledger, drawn: DrawnStatistics) -> LedgerState:
     """
     with ledger.transaction() as transaction:
         if transaction.state.statistics is None:
+            refuse_closed(transaction.state)
             _refuse_between(transaction.state)
             digests = put_pieces(transaction, {POINTS_PIECE: drawn.points})
             transaction.append(

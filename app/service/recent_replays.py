@@ -53,8 +53,10 @@ class RecentReplays:
     def add(self, vector_digest: bytes, recorded: Recorded) -> None:
         """Add a committed answer."""
         with self._changing:
-            if _keep(self._by_vector, vector_digest, recorded, self._recent_max):
+            # Said before the oldest answer goes: a reader beside must look it up from then on.
+            if len(self._by_vector) >= self._recent_max:
                 self._lacks_answers = True
+            _keep(self._by_vector, vector_digest, recorded, self._recent_max)
 
     def add_keys(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
         """Add committed (key digest, vector digest) pairs."""
@@ -146,10 +148,8 @@ def _split(
 
 def _keep(
     memory: OrderedDict[bytes, ValueT], digest: bytes, value: ValueT, recent_max: int
-) -> bool:
-    """Keep a value as the newest, and tell whether the oldest had to go."""
+) -> None:
+    """Keep a value as the newest; the oldest goes where there are too many."""
     memory[digest] = value
-    if len(memory) <= recent_max:
-        return False
-    memory.popitem(last=False)
-    return True
+    if len(memory) > recent_max:
+        memory.popitem(last=False)

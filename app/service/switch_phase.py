@@ -15,6 +15,7 @@ from app.ledger.events import ClassifierPublished, ShareCharged
 from app.mechanisms import semi_private
 from app.mechanisms.universal import Sequel
 from app.service.answered_points import answered_points
+from app.service.closed_release import refuse_closed
 from app.service.draw_parameters import tree_draw
 from app.service.open_release import share_event
 from app.service.public_choices import published_class
@@ -63,18 +64,30 @@ def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier
 
 
 def charge_classifier(configuration: Configuration, ledger: Ledger) -> LedgerState:
-    """Commit the classifier's share as charged, unless it is; return what is committed."""
+    """Commit the classifier's share as charged, unless it is; return what is committed.
+
+    Raises:
+        VerificationError: the ledger has been closed meanwhile.
+
+    """
     charge = configuration.charges[Mechanism.CLASSIFIER]
     with ledger.transaction() as transaction:
+        refuse_closed(transaction.state)
         if transaction.state.charge_of(Mechanism.CLASSIFIER) is None:
             transaction.append(share_event(ShareCharged, charge))
     return transaction.state
 
 
 def publish_classifier(ledger: Ledger, drawn: PublishedClassifier) -> LedgerState:
-    """Commit the publication, unless another process was first; return what is committed."""
+    """Commit the publication, unless another process was first; return what is committed.
+
+    Raises:
+        VerificationError: the ledger has been closed meanwhile.
+
+    """
     with ledger.transaction() as transaction:
         if transaction.state.classifier is None:
+            refuse_closed(transaction.state)
             transaction.append(ClassifierPublished(classifier=drawn.json.decode()))
     return transaction.state
 

@@ -15,7 +15,12 @@ from app.service.closed_release import CLASSIFIER_SERVES, CLOSED, REPLAYS, warn_
 from app.service.learn import check_learnable
 from app.service.open_statistics import check_openable
 from app.service.replay_index import Recorded
-from app.service.switch_phase import switch_phase
+from app.service.switch_phase import (
+    charge_classifier,
+    draw_classifier,
+    publish_classifier,
+    switch_phase,
+)
 from tests.unit.service.small_release import (
     HIT,
     STABLE,
@@ -190,3 +195,20 @@ def test_a_closed_ledger_takes_no_entry(small_release: SmallRelease) -> None:
     append(answerer, RETIRED)
     with pytest.raises(InvariantError):
         append(answerer, RETIRED)
+
+
+@BOTH
+def test_a_draw_that_a_closing_overtakes_publishes_nothing(
+    tmp_path: Path, closed: ReleaseClosed
+) -> None:
+    """Closed between the charge and the publication, the draw is refused in the closing's words."""
+    answerer = SmallRelease(tmp_path, SWITCHING).answerer([HIT, HIT])
+    answerer.answer_batch([ask(1), ask(2)])
+    release = answerer.release
+    charge_classifier(release.configuration, release.ledger)
+    drawn = draw_classifier(release, seeded_noise())
+    append(answerer, closed)
+    with pytest.raises(VerificationError, match=CLOSED[closed.reason]):
+        publish_classifier(release.ledger, drawn)
+    with pytest.raises(VerificationError, match=CLOSED[closed.reason]):
+        charge_classifier(release.configuration, release.ledger)
