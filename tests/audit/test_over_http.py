@@ -96,7 +96,11 @@ def test_what_tells_of_a_record_exceeds_the_claim(
     pair, shares, channel = TELLING[plant]
     plant(monkeypatch)
     monkeypatch.setattr(audited_release, "PROCESSES", 1)  # none of these needs a restart
-    report = audited(settings(shares, unstable="coin"), pair, runs=RUNS_OF_A_VOTE)
+    # A relabelling is read through answers, of which one in a hundred or so is a coin: of 78
+    # tested runs on a side 14 may be so before the bound falls to the claim; by chance as many
+    # are less often than once in 10^9 audits.
+    runs = 3 * RUNS_OF_A_VOTE if pair == RELABEL else RUNS_OF_A_VOTE
+    report = audited(settings(shares, unstable="coin"), pair, runs=runs)
     (bound,) = report.told.values()
     assert report.epsilon < bound.epsilon <= report.plan.trials.largest_shown
     assert channel in bound.adversary
