@@ -186,6 +186,6 @@ def test_a_fault_of_twenty_microseconds_is_caught(
     is_slow, kinds, comparison = STEP_FAULTS[fault]
     step = slow_step(lambda tally, outcome: SMALL_FAULT_SECONDS * is_slow(tally, outcome))
     monkeypatch.setattr(universal, "step", step)
-    timed = open_measured(tmp_path, cutoff=LONG_CUTOFF // 30).time(kinds, SMALL_FAULT_EACH)
+    timed = open_measured(tmp_path, cutoff=3 * SMALL_FAULT_EACH).time(kinds, SMALL_FAULT_EACH)
     difference = comparison.difference(timed, "decided")
     assert difference.low > LIMIT_SECONDS or difference.high < -LIMIT_SECONDS
