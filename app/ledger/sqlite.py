@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -32,6 +33,7 @@ READERS_MAX: Final = 8
 """Connections that read at once; a further one waits."""
 
 OWNER_ONLY: Final = 0o600
+_TURNED_AWAY_SECONDS: Final = 0.005
 _DRIVERS: Final = ("sqlite", "sqlite+pysqlite")
 
 
@@ -84,7 +86,12 @@ def writing_engine(path: Path) -> Engine:
 
     def connect() -> sqlite3.Connection:
         uri = f"{path.absolute().as_uri()}?mode=rw"
-        return _connect(uri, "journal_mode=WAL", "synchronous=FULL")
+        connection = _connect(uri, "synchronous=FULL")
+        with ExitStack() as stack:
+            stack.callback(connection.close)
+            _keep_a_write_ahead_log(connection)
+            stack.pop_all()
+        return connection
 
     return _engine(connect, begin="BEGIN IMMEDIATE", pool_size=1)
 
@@ -136,6 +143,24 @@ def _connect(uri: str, *options: str) -> sqlite3.Connection:
             connection.execute(f"PRAGMA {option}")
         stack.pop_all()
     return connection
+
+
+def _keep_a_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Turn the file to WAL, once for all who open it.
+
+    Where several turn a new file at once, SQLite refuses all but one without
+    waiting for it, whatever the time-out: two that waited would wait for each other.
+    """
+    deadline = time.monotonic() + BUSY_TIMEOUT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_TURNED_AWAY_SECONDS)
+        else:
+            return
 
 
 def _engine(connect: Callable[[], sqlite3.Connection], *, begin: str, pool_size: int) -> Engine:
