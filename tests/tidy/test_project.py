@@ -35,6 +35,15 @@ def _locked(lock: str) -> dict[str, set[str]]:
     return pinned
 
 
+def _extra(name: str) -> list[Requirement]:
+    """Return what an extra asks for, and the extras of ours that it names."""
+    project = _project()["project"]
+    wanted = [Requirement(text) for text in project["optional-dependencies"][name]]
+    others = [each for each in wanted if each.name == project["name"]]
+    named = [item for own in others for extra in own.extras for item in _extra(extra)]
+    return [each for each in wanted if each not in others] + named
+
+
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_lock_holds_pins_and_hashes_only(lock: str) -> None:
     """Every line of a lock is a pin, a hash or a comment; options and addresses are none."""
@@ -56,7 +65,7 @@ def test_the_locks_cover_the_project() -> None:
     """Every requirement of the project is pinned to a version that it accepts."""
     project = _project()["project"]
     wanted = [Requirement(text) for text in project["dependencies"]]
-    extras = [Requirement(text) for text in project["optional-dependencies"]["test"]]
+    extras = _extra("test")
     for lock, requirements in zip(LOCKS, (wanted, wanted + extras), strict=True):
         pinned = _locked(lock)
         for requirement in requirements:
