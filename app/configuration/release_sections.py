@@ -175,6 +175,7 @@ class AnswersSettings(Section):
             ge=0,
             le=60_000,
             description="An evaluation of the ensemble takes a whole multiple of this; unset, "
-            "built-in rules are not padded, and estimators are, by half a millisecond a learner.",
+            "built-in rules and packed estimators are not padded, and other estimators are, by "
+            "half a millisecond a learner.",
         ),
     ] = None

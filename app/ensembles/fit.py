@@ -9,7 +9,11 @@ import numpy as np
 
 from app.ensembles.enumerated_ensemble import EnumeratedEnsemble
 from app.ensembles.enumerated_learners import fit_enumerated
+from app.ensembles.estimator_choice import estimator_factory
+from app.ensembles.estimator_fitting import fit_estimators
+from app.ensembles.estimators import EstimatorEnsemble
 from app.ensembles.packed_trees import PACKED_TESTS_MAX
+from app.ensembles.packing import packing_of
 from app.ensembles.rules import DEFAULT_RULE
 from app.ensembles.tree_ensemble import TreeEnsemble
 from app.ensembles.tree_learners import fit_trees
@@ -93,18 +97,20 @@ def fit_ensemble(
             secret=secret,
             progress=progress,
         )
-    # Imported only here: scikit-learn doubles the time to start.
-    from app.ensembles import estimators  # noqa: PLC0415 -- as above
-
-    return estimators.fit_estimators(
-        estimators.estimator_factory(learner.estimator, learner.params),
+    models = fit_estimators(
+        estimator_factory(learner.estimator, learner.params),
         columns=learner.columns,
         values=values[permutation],
         labels=labels[permutation],
         offsets=offsets,
-        class_count=learner.hypothesis_class.class_count,
         secret=secret,
         progress=progress,
+    )
+    return EstimatorEnsemble(
+        learner.columns,
+        models,
+        class_count=learner.hypothesis_class.class_count,
+        packing=packing_of(learner.estimator, learner.params),
     )
 
 
@@ -127,9 +133,8 @@ def _read(learner: Learner, body: bytes) -> Ensemble:
         if isinstance(searched, EnumeratedClass):
             return EnumeratedEnsemble.from_bytes(searched.hypotheses, body)
         return TreeEnsemble.from_bytes(searched_by_trees(searched).tests, body)
-    from app.ensembles.estimators import EstimatorEnsemble  # noqa: PLC0415 -- as above
-
-    return EstimatorEnsemble.from_bytes(learner.columns, body)
+    packing = packing_of(learner.estimator, learner.params)
+    return EstimatorEnsemble.from_bytes(learner.columns, body, packing=packing)
 
 
 def check_learner(learner: Learner, *, section: str = "learner") -> None:
@@ -152,8 +157,6 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
             problem = f"gives {count} tests, and a learner's trees hold at most {PACKED_TESTS_MAX}"
             raise ConfigurationError("hypotheses", f"{problem}: list fewer")
     else:
-        from app.ensembles.estimators import estimator_factory  # noqa: PLC0415 -- as above
-
         estimator_factory(learner.estimator, learner.params, section=section)
 
 

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 import numpy as np
 
 from app.ensembles.enumerated_learners import fit_hypothesis
+from app.ensembles.estimator_choice import estimator_factory
+from app.ensembles.estimator_fitting import fit_student as fit_estimator
+from app.ensembles.estimators import EstimatorEnsemble
 from app.ensembles.fit import check_learner, searched_by_trees
 from app.ensembles.rules import FALLBACK_LABEL
 from app.ensembles.tree_learners import fit_tree
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.ensembles.estimators import EstimatorEnsemble
     from app.ensembles.fit import Learner
     from app.hypotheses.public_columns import PublicColumn
 
@@ -78,8 +80,6 @@ class EstimatorStudent:
 
         """
         # Imported only here: scikit-learn doubles the time to start.
-        from app.ensembles.estimators import EstimatorEnsemble  # noqa: PLC0415 -- as above
-
         return cls(EstimatorEnsemble.from_bytes(columns, body, fallback=fallback), fallback)
 
 
@@ -146,17 +146,15 @@ def _fit_estimator(
     fallback: int,
 ) -> EstimatorStudent:
     """Fit an estimator on the columns that an ensemble's would see."""
-    from app.ensembles import estimators  # noqa: PLC0415 -- scikit-learn is slow to import
-
     class_count = learner.hypothesis_class.class_count
-    model = estimators.fit_student(
-        estimators.estimator_factory(learner.estimator or "", learner.params, section=SECTION),
+    model = fit_estimator(
+        estimator_factory(learner.estimator or "", learner.params, section=SECTION),
         encode_columns(learner.columns, values),
         labels,
         seed=seed,
         class_count=class_count,
     )
-    ensemble = estimators.EstimatorEnsemble(
+    ensemble = EstimatorEnsemble(
         learner.columns, [model], class_count=class_count, fallback=fallback
     )
     return EstimatorStudent(ensemble, fallback)

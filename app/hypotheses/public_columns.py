@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Codes beyond the listed categories: other, and missing.
 EXTRA_CODES = 2
+COLUMNS_A_NUMBER = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,32 +40,67 @@ class PublicColumn:
         """Refuse a column that is both or neither kind."""
         invariant((self.bounds is None) != (self.category_count is None), "a column has one kind")
 
+    @property
+    def width(self) -> int:
+        """Number of encoded columns."""
+        return COLUMNS_A_NUMBER if self.bounds else (self.category_count or 0) + EXTRA_CODES
+
+
+class PackedColumns:
+    """The same encoding as arrays, for repeated evaluation of small batches.
+
+    Args:
+        columns: one a feature.
+
+    """
+
+    def __init__(self, columns: Sequence[PublicColumn]) -> None:
+        """Lay out where the columns of numbers and of categories are."""
+        starts = np.cumsum([0, *(column.width for column in columns)])
+        self.width = int(starts[-1])
+        numbers = [index for index, column in enumerate(columns) if column.bounds]
+        self._numbers = np.array(numbers, dtype=np.intp)
+        self._scaled = starts[self._numbers]
+        bounds = [column.bounds for column in columns if column.bounds]
+        self._lower = np.array([lower for lower, _ in bounds])
+        spans = [max(upper - lower, np.finfo(float).tiny) for lower, upper in bounds]
+        self._span = np.array(spans)
+        categories = [
+            (index, code)
+            for index, column in enumerate(columns)
+            if not column.bounds
+            for code in range(column.width)
+        ]
+        self._features, codes = np.array(categories, dtype=np.intp).reshape(-1, 2).T
+        self._places = starts[self._features] + codes
+        self._codes = codes.astype(np.float64)
+
+    def encode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Encode values as finite numbers in [0, 1].
+
+        Args:
+            values: encoded rows, shape ``(n, d)``.
+
+        Returns:
+            Two columns a number, scaled to [0, 1] (0 where missing) and 1 where
+            missing; ``categories + 2`` columns a category, one-hot with other and
+            missing; shape ``(n, width)``.
+
+        """
+        encoded = np.empty((len(values), self.width))
+        if len(self._numbers):
+            numbers = values.take(self._numbers, axis=1)
+            missing = np.isnan(numbers)
+            scaled = (numbers - self._lower) / self._span
+            encoded[:, self._scaled] = np.where(missing, 0.0, scaled)
+            encoded[:, self._scaled + 1] = missing
+        if len(self._places):
+            encoded[:, self._places] = values.take(self._features, axis=1) == self._codes
+        return encoded
+
 
 def encode_columns(
     columns: Sequence[PublicColumn], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Encode values as finite numbers in [0, 1].
-
-    Args:
-        columns: one a feature.
-        values: encoded rows, shape ``(n, d)``.
-
-    Returns:
-        Two columns a number, scaled to [0, 1] (0 where missing) and 1 where
-        missing; ``categories + 2`` columns a category, one-hot with other and
-        missing.
-
-    """
-    encoded = [_encode(column, values[:, index]) for index, column in enumerate(columns)]
-    return np.concatenate([np.zeros((len(values), 0)), *encoded], axis=1)
-
-
-def _encode(column: PublicColumn, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Encode one feature, shape ``(n, width)``."""
-    if column.bounds is None:
-        codes = np.arange((column.category_count or 0) + EXTRA_CODES)
-        return np.equal(values[:, np.newaxis], codes).astype(np.float64)
-    lower, upper = column.bounds
-    missing = np.isnan(values)
-    scaled = np.where(missing, 0.0, (values - lower) / max(upper - lower, np.finfo(float).tiny))
-    return np.stack([scaled, missing.astype(np.float64)], axis=1)
+    """Encode values ``(n, d)`` once, as :meth:`PackedColumns.encode` does."""
+    return PackedColumns(columns).encode(values)

@@ -1,15 +1,17 @@
 """The time that an evaluation takes: a public constant, so that it tells nothing.
 
-The built-in rules do the same work for every query, whatever the rows were;
-a learner of somebody else's may not, and is padded by default.  The wait comes
-right after the evaluation, before anything that others see: a commit, a log
-line, a counter of ``GET /budget``, a reply.
+The built-in rules do the same work for every query, whatever the rows were, and so
+do estimators that vote together; any other learner may not, and is padded by
+default.  The wait comes right after the evaluation, before anything that others
+see: a commit, a log line, a counter of ``GET /budget``, a reply.
 """
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Final
+
+from app.ensembles.packing import packing_of
 
 if TYPE_CHECKING:
     from app.settings import Settings
@@ -24,9 +26,18 @@ def padding_seconds(settings: Settings, ensemble_size: int) -> float:
     given = settings.answers.reply_padding_milliseconds
     if given is not None:
         return given / 1000
-    if settings.learner.estimator is None:
+    if _works_alike(settings):
         return 0.0
     return ESTIMATOR_MILLISECONDS_PER_MODEL * ensemble_size / 1000
+
+
+def _works_alike(settings: Settings) -> bool:
+    """Return whether every query is the same work, scores of estimators being asked one by one."""
+    learner = settings.learner
+    if learner.estimator is None:
+        return True
+    is_packed = packing_of(learner.estimator, learner.params) is not None
+    return is_packed and settings.answers.output == "label"
 
 
 def wait_for_multiple(padding_seconds: float, *, started: float) -> None:

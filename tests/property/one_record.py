@@ -280,7 +280,12 @@ def learners(ensemble: Ensemble) -> list[Ensemble]:
     """Return an ensemble of one for each learner."""
     if isinstance(ensemble, EstimatorEnsemble):
         return [
-            EstimatorEnsemble(ensemble._columns, [model], class_count=ensemble.class_count)
+            EstimatorEnsemble(
+                ensemble._columns,
+                [model],
+                class_count=ensemble.class_count,
+                packing=ensemble._packing,
+            )
             for model in ensemble._models
         ]
     if isinstance(ensemble, EnumeratedEnsemble):

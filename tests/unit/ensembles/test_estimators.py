@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from app.ensembles import estimators
+from app.ensembles import estimator_fitting
 from app.ensembles.chunking import chunk_offsets
 from app.ensembles.estimators import EstimatorEnsemble
 from app.ensembles.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
@@ -159,7 +159,7 @@ def test_nothing_is_heard_of_a_learner(
 
 def test_a_model_too_large_for_its_part_votes_class_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each chunk has its part of what can be stored, so that rows never decide if all fits."""
-    monkeypatch.setattr(estimators, "ENSEMBLE_BYTES_MAX", 2 * 1500)
+    monkeypatch.setattr(estimator_fitting, "ENSEMBLE_BYTES_MAX", 2 * 1500)
     labels = np.array([1, 1, 0, 1, 0, 0])
     ensemble = _fit_with_labels(_learner(f"{ODD}:KeepsItsRows"), labels, 2)
     assert ensemble.vote_counts(np.zeros((1, 2))).tolist() == [[1, 1]]
@@ -168,7 +168,7 @@ def test_a_model_too_large_for_its_part_votes_class_zero(monkeypatch: pytest.Mon
 def test_the_largest_models_fit_into_the_ledger() -> None:
     """All parts together, with a hundred bytes a model around them, are one private piece."""
     models_max = 10**5
-    whole = estimators.ENSEMBLE_BYTES_MAX + 100 * models_max
+    whole = estimator_fitting.ENSEMBLE_BYTES_MAX + 100 * models_max
     assert whole < PRIVATE_BODY_BYTES_MAX
 
 

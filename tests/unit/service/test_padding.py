@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TREE = {"learner__estimator": "sklearn.tree.DecisionTreeClassifier"}
+LINEAR = {"learner__estimator": "sklearn.linear_model.LogisticRegression"}
+SCORES = {"answers__output": "score", "privacy__shares__relabel": "0"}
 
 
 @pytest.mark.parametrize(
@@ -22,6 +24,8 @@ TREE = {"learner__estimator": "sklearn.tree.DecisionTreeClassifier"}
         ({"learner__rule": "halving"}, 0.0),
         ({"answers__reply_padding_milliseconds": "250"}, 0.25),
         (TREE, 0.4),
+        (LINEAR, 0.0),
+        ({**LINEAR, **SCORES}, 0.4),
         ({**TREE, "answers__reply_padding_milliseconds": "0"}, 0.0),
         ({**TREE, "answers__reply_padding_milliseconds": "7"}, 0.007),
     ],
@@ -29,6 +33,6 @@ TREE = {"learner__estimator": "sklearn.tree.DecisionTreeClassifier"}
 def test_replies_are_padded_by_rule(
     small_release: SmallRelease, changes: Mapping[str, str], seconds: float
 ) -> None:
-    """Built-in rules are not padded, an estimator is, and the setting beats both."""
+    """What works alike on every query is not padded, the rest is, and the setting beats both."""
     settings = SmallRelease(small_release.folder, changes).settings()
     assert padding_seconds(settings, 800) == seconds

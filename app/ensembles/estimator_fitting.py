@@ -1,0 +1,140 @@
+"""Fitting scikit-learn classifiers, each on rows of its own.
+
+The public encoding of :mod:`app.hypotheses.public_columns` is all the
+preprocessing there is outside a chunk.  Labels are mapped by value; whatever
+fails votes class 0 in silence.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.ensembles.estimators import model_bytes, read_model_bytes
+from app.ensembles.learner_seeds import chunk_seed, random_state, seed_shared_generator
+from app.ensembles.rules import FALLBACK_LABEL
+from app.errors import invariant
+from app.hypotheses.containment import fitted_or_none
+from app.hypotheses.public_columns import PackedColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from app.ensembles.estimator_choice import Classifier
+    from app.ensembles.estimators import Model
+    from app.hypotheses.public_columns import PublicColumn
+
+# What the ledger takes as one private piece, less room for what is stored beside the
+# models.  Each chunk has its part, so that no chunk's rows decide whether all fit.
+ENSEMBLE_BYTES_MAX = 850_000_000
+_SEED_PARAMETER = "random_state"
+
+
+def fit_estimators(
+    make: Callable[[], Classifier],
+    *,
+    columns: Sequence[PublicColumn],
+    values: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    secret: bytes,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Model]:
+    """Fit one estimator per chunk.
+
+    Args:
+        make: from :func:`~app.ensembles.estimator_choice.estimator_factory`.
+        columns: the public encoding.
+        values: permuted encoded rows, shape ``(n, d)``.
+        labels: class indices in the same order, shape ``(n,)``.
+        offsets: where each chunk starts, shape ``(k + 1,)``.
+        secret: the release's secret, from which chunk seeds derive.
+        progress: told the chunks done and their number.
+
+    Returns:
+        One a chunk: fitted, or the label that it always votes.
+
+    """
+    chunk_count = len(offsets) - 1
+    encoder = PackedColumns(columns)
+    models: list[Model] = []
+    for index in range(chunk_count):
+        rows = slice(int(offsets[index]), int(offsets[index + 1]))
+        encoded = encoder.encode(values[rows])
+        fit = partial(_fitted, make, encoded, labels[rows], chunk_seed(secret, index))
+        models.append(_fit_chunk(fit, labels[rows], bytes_max=ENSEMBLE_BYTES_MAX // chunk_count))
+        if progress is not None:
+            progress(index + 1, chunk_count)
+    return models
+
+
+def fit_student(
+    make: Callable[[], Classifier],
+    rows: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    *,
+    seed: bytes,
+    class_count: int,
+) -> Classifier:
+    """Fit one estimator on public rows, and return it as it comes back from storage.
+
+    Args:
+        make: from :func:`~app.ensembles.estimator_choice.estimator_factory`.
+        rows: encoded columns, shape ``(m, c)``.
+        labels: class indices, two of them or more, shape ``(m,)``.
+        seed: for what the estimator draws.
+        class_count: number of labels, L.
+
+    Raises:
+        Exception: whatever the estimator raises; InvariantError where it predicts
+            something else than class indices, or is too large to be stored.
+
+    """
+    body = model_bytes(_fitted(make, rows, labels, seed))
+    invariant(len(body) <= ENSEMBLE_BYTES_MAX, "a student fits into the ledger")
+    model = read_model_bytes(body)
+    predicted = np.asarray(model.predict(rows), dtype=np.float64)
+    known = predicted.shape == (len(rows),) and np.isin(predicted, np.arange(class_count)).all()
+    invariant(bool(known), "a student predicts classes")
+    return model
+
+
+def _fit_chunk(
+    fit: Callable[[], Classifier], labels: NDArray[np.int64], *, bytes_max: int
+) -> Model:
+    """Fit one chunk; a single label, no row, a failure and a model too large give a constant."""
+    present = np.unique(labels)
+    if len(present) <= 1:
+        return int(present[0]) if len(present) else FALLBACK_LABEL
+    model = fitted_or_none(partial(_storable, fit, bytes_max=bytes_max))
+    return FALLBACK_LABEL if model is None else model
+
+
+def _storable(fit: Callable[[], Classifier], *, bytes_max: int) -> Classifier:
+    """Fit, and refuse what cannot be stored."""
+    model = fit()
+    invariant(len(model_bytes(model)) <= bytes_max, "a model fits into its part of the ensemble")
+    return model
+
+
+def _fitted(
+    make: Callable[[], Classifier],
+    rows: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    seed: bytes,
+) -> Classifier:
+    """Seed and fit a fresh estimator."""
+    model = make()
+    unseeded = {
+        name: random_state(seed)
+        for name, value in model.get_params(deep=True).items()
+        if name.rpartition("__")[2] == _SEED_PARAMETER and value is None
+    }
+    model.set_params(**unseeded)
+    seed_shared_generator(seed)
+    model.fit(rows, labels)
+    return model

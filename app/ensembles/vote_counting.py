@@ -1,0 +1,37 @@
+"""Counting votes for the second of two classes, eight of them an addition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WORD_VOTES = 8
+# Each byte of a word counts up to here.
+WORDS_A_SUM = 255
+
+
+def padded_size(vote_count: int) -> int:
+    """Return the least multiple of eight that holds the votes."""
+    return -(-vote_count // WORD_VOTES) * WORD_VOTES
+
+
+def count_votes(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Count what is true in each row.
+
+    Args:
+        flags: shape ``(B, w)``, contiguous, w a multiple of eight.
+
+    Returns:
+        Shape ``(B,)``.
+
+    """
+    words = flags.view(np.uint64)
+    counts = np.zeros(len(flags), dtype=np.int64)
+    for start in range(0, words.shape[1], WORDS_A_SUM):
+        lanes = np.add.reduce(words[:, start : start + WORDS_A_SUM], axis=1)
+        counts += lanes.view(np.uint8).reshape(-1, WORD_VOTES).sum(axis=1, dtype=np.int64)
+    return counts
