@@ -85,10 +85,18 @@ class NoisyVoteCalibration:
             probability: of another label's being answered, in (0, 1).
 
         """
+        return math.ceil(math.sqrt(self.lead_squared_a_variance(probability) * self.variance))
+
+    def lead_squared_a_variance(self, probability: float) -> float:
+        """Return the square of that lead, before it is rounded up, for a variance of one.
+
+        Args:
+            probability: as in :meth:`lead_at`.
+
+        """
         if self.class_count == BINARY:
-            return math.ceil(math.sqrt(-8 * float(self.variance) * math.log(probability)))
-        others = self.class_count - 1
-        return math.ceil(math.sqrt(-4 * float(self.variance) * math.log(probability / others)))
+            return -8 * math.log(probability)
+        return -4 * math.log(probability / (self.class_count - 1))
 
     def to_plain(self) -> dict[str, str]:
         """Write the parameters in strings only, without loss."""

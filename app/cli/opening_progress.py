@@ -19,8 +19,13 @@ class OpeningProgress:
     Called from the opening's thread; rich takes its own lock.
     """
 
-    def __init__(self) -> None:
-        """Draw on stderr; where that is no terminal, draw nothing."""
+    def __init__(self, *, transient: bool = False) -> None:
+        """Draw on stderr; where that is no terminal, draw nothing.
+
+        Args:
+            transient: whether the bars go when they are done.
+
+        """
         console = Console(stderr=True)
         self._bars = Progress(
             TextColumn("{task.description}"),
@@ -28,7 +33,7 @@ class OpeningProgress:
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             console=console,
-            transient=False,
+            transient=transient,
             disable=not console.is_terminal,
         )
         self._tasks: dict[str, TaskID] = {}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from app.cli import numbers
+from app.cli.plan_plot import check_plot, draw_plot
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -22,13 +23,15 @@ if TYPE_CHECKING:
     from app.planning.document import Document
 
 EXIT_INFEASIBLE: Final = 1
+PLANNING: Final = "working out the plan"
+PLOTTING: Final = "working out the plot"
 FORMS: Final = {
     "--config": (),
     "--paper": ("--n", "--queries", "--vc", "--epsilon", "--delta", "--alpha", "--beta"),
     "--profile": ("--epsilon", "--delta", "--cutoff"),
 }
 OPTIONAL: Final = {
-    "--config": ("--rows",),
+    "--config": ("--rows", "--plot"),
     "--paper": ("--gamma", "--dual-vc", "--hypotheses"),
     "--profile": (),
 }
@@ -64,6 +67,10 @@ def plan(
     dual_vc: Annotated[Text, typer.Option(help="Dual VC dimension, else the most.")] = None,
     hypotheses: Annotated[Text, typer.Option(help="Size of a finite class.")] = None,
     cutoff: Annotated[Text, typer.Option(help="Unstable answers T until the halt.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw answers against epsilon, T and n: a .png, .svg or .pdf file."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Show every parameter of a release, and whether it can work; reads no private data."""
@@ -81,6 +88,7 @@ def plan(
         "--dual-vc": dual_vc,
         "--hypotheses": hypotheses,
         "--cutoff": cutoff,
+        "--plot": None if plot is None else str(plot),
     }
     given = {option: text for option, text in options.items() if text is not None}
     form = _form(chosen, given)
@@ -109,13 +117,33 @@ def _form(chosen: Mapping[str, bool], given: Given) -> str:
 
 
 def _release(config: Path, given: Given) -> Document:
-    from app.planning.document import plan_document
+    from app.cli.opening_progress import OpeningProgress
+    from app.planning.curves import panels
+    from app.planning.document import curves_document, plan_document
     from app.service.plan_request import plan_settings
     from app.settings import load_settings
 
     rows = numbers.count("--rows", given["--rows"]) if "--rows" in given else None
     settings = load_settings(config, os.environ)
-    return plan_document(plan_settings(settings, rows))
+    path = Path(given["--plot"]) if "--plot" in given else None
+    if path is not None:
+        check_plot(path)
+    with OpeningProgress(transient=True) as progress:
+        progress(PLANNING, 0, 1)
+        planned = plan_settings(settings, rows)
+        progress(PLANNING, 1, 1)
+        document = plan_document(planned)
+        if path is None:
+            return document
+        found = panels(
+            planned.request,
+            rows_needed=planned.answers.rows_needed,
+            progress=lambda done, total: progress(PLOTTING, done, total),
+        )
+        if not found:
+            raise ConfigurationError("--plot", "has nothing to draw: answers have no share")
+        draw_plot(path, settings.release.name, planned, found)
+    return document | curves_document(found)
 
 
 def _paper(given: Given) -> Document:

@@ -9,7 +9,7 @@ from app.errors import ConfigurationError
 from app.planning.ensemble_size import size_wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from fractions import Fraction
 
     from app.accounting.calibration import Calibration
@@ -20,10 +20,10 @@ NOISY_VOTE: Final = "noisy-vote"
 TABLE_CUTOFF_MAX: Final = 10_000
 
 
-def votes_needed(
+def calibrations(
     request: PlanRequest, epsilon: Fraction, delta: Fraction, *, known: Calibration | None
-) -> dict[str, int]:
-    """Return the k that each mechanism wants where two thirds of the votes agree.
+) -> dict[str, Calibration]:
+    """Return what each mechanism would serve with at one budget.
 
     Args:
         request: gives m, T and the number of labels.
@@ -55,8 +55,16 @@ def votes_needed(
     }
     if request.cutoff > TABLE_CUTOFF_MAX:
         del candidates["profile"]
-    needed = {name: _size(calibrate, request) for name, calibrate in candidates.items()}
-    return {name: size for name, size in needed.items() if size is not None}
+    found = {name: _calibrated(calibrate) for name, calibrate in candidates.items()}
+    return {name: made for name, made in found.items() if made is not None}
+
+
+def votes_needed(request: PlanRequest, found: Mapping[str, Calibration]) -> dict[str, int]:
+    """Return the k that each mechanism wants where two thirds of the votes agree."""
+    return {
+        name: size_wanted(table=calibration, query_count=request.query_count)
+        for name, calibration in found.items()
+    }
 
 
 def best_mechanism(needed: dict[str, int]) -> str | None:
@@ -66,8 +74,13 @@ def best_mechanism(needed: dict[str, int]) -> str | None:
     return min(needed, key=lambda name: needed[name]).split(" ", maxsplit=1)[0]
 
 
-def _size(calibrate: Callable[[], Calibration], request: PlanRequest) -> int | None:
+def serving_name(request: PlanRequest) -> str:
+    """Return ``profile``, ``svt``, ``paper`` or ``noisy-vote``, whichever is configured."""
+    return NOISY_VOTE if request.mechanism == NOISY_VOTE else request.calibration
+
+
+def _calibrated(calibrate: Callable[[], Calibration]) -> Calibration | None:
     try:
-        return size_wanted(table=calibrate(), query_count=request.query_count)
+        return calibrate()
     except ConfigurationError:
         return None

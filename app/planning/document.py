@@ -11,6 +11,7 @@ from app.accounting.profile_inequality import WORD_BITS
 from app.accounting.svt import SvtCalibration
 from app.errors import invariant
 from app.planning.comparison import NOISY_VOTE
+from app.planning.words import summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
     from app.accounting.paper import PaperParameters
     from app.accounting.sample_bounds import Theorem
+    from app.planning.curves import Panel
     from app.planning.plan import Plan
+    from app.planning.request import StatisticsForecast
     from app.planning.verdict import NoisyLead, Stability, Verdict
 
 Document = dict[str, object]
@@ -97,6 +100,66 @@ def plan_document(plan: Plan) -> Document:
         **_budget_document(plan),
         **_sizes_document(plan),
         **_test_document(plan.answers),
+        **_capacity_document(plan),
+        "statistics": _statistics_document(plan.request.statistics),
+    }
+
+
+def _capacity_document(plan: Plan) -> Document:
+    """Describe how many answers there are, and what a change would make of them."""
+    return {
+        "summary": summary(plan),
+        "after": plan.request.after,
+        "on_cutoff": plan.request.on_cutoff,
+        "answers_by_agreement": [
+            {
+                "agreement": float(each.agreement),
+                "lead": each.lead,
+                "distance": each.distance,
+                "unstable_probability": each.unstable_probability,
+                "answers": each.answers,
+                "labels": each.labels,
+            }
+            for each in plan.capacities
+        ],
+        "labels_by_mechanism": plan.others,
+        "changes": [
+            {"setting": each.lever.value, "value": each.value, "labels": each.labels}
+            for each in plan.changes
+        ],
+    }
+
+
+def _statistics_document(forecasts: Sequence[StatisticsForecast]) -> Document | None:
+    """Describe the statistics table as it would be on few public points, and on many."""
+    if not forecasts:
+        return None
+    names = ("few_points", "many_points")
+    return {
+        name: {
+            "hypotheses": each.hypothesis_count,
+            "cells": each.cell_count,
+            "updates": each.update_count,
+            "alpha": each.alpha,
+            "proven": each.is_proven,
+        }
+        for name, each in zip(names, forecasts, strict=True)
+    }
+
+
+def curves_document(found: Sequence[Panel]) -> Document:
+    """Describe the series of a plot."""
+    return {
+        "curves": {
+            panel.lever.value: [
+                {
+                    "agreement": float(curve.agreement),
+                    "points": [[point.value, point.labels] for point in curve.points],
+                }
+                for curve in panel.curves
+            ]
+            for panel in found
+        }
     }
 
 

@@ -22,6 +22,7 @@ from app.errors import invariant
 
 if TYPE_CHECKING:
     from app.accounting.calibration import Calibration
+    from app.planning.approximate_profile import ApproximateProfile
 
 HIT_PROBABILITY_MAX: Final = 0.01
 CUTOFF_PART: Final = 10
@@ -55,7 +56,7 @@ def distance_at_unanimity(ensemble_size: int) -> int:
     return max(0, (ensemble_size + 1) // 2 - 1)
 
 
-def size_wanted(*, table: Calibration, query_count: int) -> int:
+def size_wanted(*, table: Calibration | ApproximateProfile, query_count: int) -> int:
     """Return the k that keeps queries on which two thirds agree, rows aside."""
     if isinstance(table, NoisyVoteCalibration):
         return AGREEMENT_FACTOR * table.lead_at(HIT_PROBABILITY_MAX)
@@ -64,7 +65,11 @@ def size_wanted(*, table: Calibration, query_count: int) -> int:
 
 
 def ensemble_size_auto(
-    *, row_count: int, table: Calibration, query_count: int, hypothesis_count: int
+    *,
+    row_count: int,
+    table: Calibration | ApproximateProfile,
+    query_count: int,
+    hypothesis_count: int,
 ) -> int:
     """Return k by the public rule of this module.
 

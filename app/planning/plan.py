@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from app.accounting.amplification import relabel_parameter
 from app.accounting.composition import Mechanism
 from app.accounting.paper import public_query_count
 from app.hypotheses.enumerated_class import SIZE_MAX
-from app.planning.comparison import NOISY_VOTE, best_mechanism, votes_needed
+from app.planning.capacity import AGREEMENTS, USUAL_AGREEMENT, capacity
+from app.planning.changes import Lever, change, levers, value_of
+from app.planning.comparison import (
+    NOISY_VOTE,
+    best_mechanism,
+    calibrations,
+    serving_name,
+    votes_needed,
+)
 from app.planning.ensemble_size import size_wanted
 from app.planning.noisy_vote_plan import plan_noisy_vote
 from app.planning.paper_plan import plan_paper
@@ -23,6 +32,11 @@ from app.planning.stability_plan import plan_stability
 from app.planning.verdict import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.accounting.calibration import Calibration
+    from app.planning.capacity import Capacity
+    from app.planning.changes import Change
     from app.planning.request import PlanRequest
 
 
@@ -39,6 +53,11 @@ class Plan:
         excess_errors: bound on the excess error rate of each drawn hypothesis, by
             mechanism, at failure probability beta; empty where n is unknown.
         votes_needed: k that each mechanism wants at this budget, by its name.
+        capacities: what queries get, by how widely the learners agree on them; empty where
+            answers have no share.
+        others: labels that each mechanism would give with these k votes at this budget, on
+            queries of the usual agreement, by its name.
+        changes: what other values of the levers would give, at the usual agreement.
         reasons: why it cannot work, in plain sentences.
         advice: what to change then.
         notes: what else to know.
@@ -51,6 +70,9 @@ class Plan:
     public_query_count: int
     excess_errors: dict[Mechanism, float]
     votes_needed: dict[str, int]
+    capacities: tuple[Capacity, ...]
+    others: dict[str, int]
+    changes: tuple[Change, ...]
     reasons: tuple[str, ...]
     advice: tuple[str, ...]
     notes: tuple[str, ...]
@@ -84,7 +106,8 @@ def plan_release(request: PlanRequest) -> Plan:
             alpha=request.alpha, beta=request.beta, dimension=request.classifier_dimension
         )
     )
-    needed = _compare(request, answers)
+    found = _compare(request, answers)
+    needed = votes_needed(request, found)
     listing_reasons, listing_advice = _listing(request)
     return Plan(
         request=request,
@@ -93,6 +116,9 @@ def plan_release(request: PlanRequest) -> Plan:
         public_query_count=public_queries,
         excess_errors=excess_errors,
         votes_needed=needed,
+        capacities=_capacities(answers),
+        others=_others(answers, found),
+        changes=_changes(request),
         reasons=answers.reasons + listing_reasons,
         advice=answers.advice + listing_advice,
         notes=answers.notes
@@ -153,15 +179,53 @@ def _excess_errors(request: PlanRequest, parameter: float | None) -> dict[Mechan
     return bounds
 
 
-def _compare(request: PlanRequest, answers: Verdict) -> dict[str, int]:
-    """Compare mechanisms at what the answers may cost; ``paper`` at what they are charged."""
+def _compare(request: PlanRequest, answers: Verdict) -> dict[str, Calibration]:
+    """Calibrate each mechanism for the answers' budget; ``paper`` for what they are charged."""
     charge, budget = request.charge(Mechanism.ANSWERS), request.budget
     if charge is None or budget is None:
         return {}
     if request.calibration == "paper":
-        return votes_needed(request, charge.epsilon, charge.delta, known=None)
-    known = None if answers.stability is None else answers.stability.calibration
-    return votes_needed(request, budget.answers_epsilon, budget.answers_delta, known=known)
+        return calibrations(request, charge.epsilon, charge.delta, known=None)
+    return calibrations(
+        request, budget.answers_epsilon, budget.answers_delta, known=answers.calibration
+    )
+
+
+def _capacities(answers: Verdict) -> tuple[Capacity, ...]:
+    """Return what queries get from the mechanism that serves."""
+    calibration, size = answers.calibration, answers.ensemble_size
+    if calibration is None or size is None:
+        return ()
+    return tuple(
+        capacity(calibration, ensemble_size=size, agreement=agreement) for agreement in AGREEMENTS
+    )
+
+
+def _others(answers: Verdict, found: Mapping[str, Calibration]) -> dict[str, int]:
+    """Return what each mechanism would give with the votes that serve."""
+    size = answers.ensemble_size
+    if size is None:
+        return {}
+    return {
+        name: capacity(calibration, ensemble_size=size, agreement=USUAL_AGREEMENT).labels
+        for name, calibration in found.items()
+    }
+
+
+def _changes(request: PlanRequest) -> tuple[Change, ...]:
+    """Turn each lever to twice its value, and T to half of it as well."""
+    turned = []
+    for lever in levers(request):
+        planned = value_of(request, lever)
+        if planned is None:
+            continue
+        factors = (Fraction(1, 2), Fraction(2)) if lever is Lever.CUTOFF else (Fraction(2),)
+        turned += [
+            change(request, lever, planned * factor, USUAL_AGREEMENT)
+            for factor in factors
+            if planned * factor >= 1 or lever is Lever.EPSILON
+        ]
+    return tuple(turned)
 
 
 def _listing(request: PlanRequest) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -222,8 +286,7 @@ def _public_query_notes(request: PlanRequest, public_queries: int) -> tuple[str,
 
 def _comparison_notes(request: PlanRequest, needed: dict[str, int]) -> tuple[str, ...]:
     """Name the mechanism with which fewer votes would do."""
-    best = best_mechanism(needed)
-    serving = NOISY_VOTE if request.mechanism == NOISY_VOTE else request.calibration
+    best, serving = best_mechanism(needed), serving_name(request)
     if best is None or best == serving:
         return ()
     size = min(needed.values())

@@ -16,6 +16,28 @@ if TYPE_CHECKING:
 
 Calibration = Literal["profile", "svt", "paper"]
 Answering = Literal["stability", "noisy-vote"]
+Sequel = Literal["classifier", "halt", "student"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticsForecast:
+    """What a statistics table of one size would promise.
+
+    Attributes:
+        hypothesis_count: hypotheses of the table.
+        cell_count: cells that rows are counted by.
+        update_count: answers with noise of their own.
+        alpha: error of a value that goes with all passes, 2 at most, which says nothing.
+        is_proven: whether the updates last for all passes whatever the rows; else alpha
+            holds where they do, and is larger where they run out before.
+
+    """
+
+    hypothesis_count: int
+    cell_count: int
+    update_count: int
+    alpha: float
+    is_proven: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +67,9 @@ class PlanRequest:
         universal: whether the classifier follows query m, so that m is m_o.
         with_student: whether a student of the answers follows them.
         with_scores: whether answers are scores, whose bins are tested in place of labels.
+        after: what follows query m.
+        on_cutoff: what follows unstable answer T.
+        statistics: tables on few public points and on many; none without a share, or n.
 
     """
 
@@ -67,6 +92,9 @@ class PlanRequest:
     universal: bool
     with_student: bool = False
     with_scores: bool = False
+    after: Sequel = "classifier"
+    on_cutoff: Sequel = "halt"
+    statistics: tuple[StatisticsForecast, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what the settings never let through."""

@@ -9,10 +9,13 @@ from app.planning.ensemble_size import chunk_row_min, ensemble_size_auto, size_w
 
 if TYPE_CHECKING:
     from app.accounting.calibration import Calibration
+    from app.planning.approximate_profile import ApproximateProfile
     from app.planning.request import PlanRequest
 
 
-def resolve_ensemble_size(request: PlanRequest, calibration: Calibration) -> int:
+def resolve_ensemble_size(
+    request: PlanRequest, calibration: Calibration | ApproximateProfile
+) -> int:
     """Return k as configured, or by the public rule; without n, the votes wanted."""
     if request.ensemble_size is not None:
         return request.ensemble_size

@@ -70,3 +70,10 @@ class Verdict:
     stability: Stability | None = None
     noisy_lead: NoisyLead | None = None
     paper: PaperParameters | None = None
+
+    @property
+    def calibration(self) -> ProfileTable | SvtCalibration | NoisyVoteCalibration | None:
+        """What the answers are calibrated with; None where they have no share."""
+        if self.stability is not None:
+            return self.stability.calibration
+        return None if self.noisy_lead is None else self.noisy_lead.calibration

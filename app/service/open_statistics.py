@@ -19,8 +19,8 @@ from app.service.closed_release import refuse_closed
 from app.service.mechanism import check_pieces
 from app.service.open_release import begin_release, check_configuration, share_event
 from app.service.private_state import put_pieces
-from app.service.released_statistics import ALPHA_MAX, POINTS_PIECE, drawn_statistics
-from app.service.statistics_table import statistics_draw
+from app.service.released_statistics import POINTS_PIECE, drawn_statistics
+from app.service.statistics_table import ALPHA_MAX, statistics_draw
 
 if TYPE_CHECKING:
     from collections.abc import Callable

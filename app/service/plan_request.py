@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from app.service.public_choices import (
     published_class,
     refuse_unknown,
 )
-from app.service.statistics_table import check_statistics_draw
+from app.service.statistics_table import check_statistics_draw, statistics_forecasts
 from app.service.work import PUBLISHED, SEARCHED, refuse_long_draw, refuse_long_fit
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ def plan_settings(settings: Settings, rows: int | None) -> Plan:
         ConfigurationError: as :func:`plan_request`, or learners that would take hours.
 
     """
-    planned = plan_release(plan_request(settings, rows))
+    request = plan_request(settings, rows)
+    if request.row_count is not None:
+        forecasts = statistics_forecasts(settings, row_count=request.row_count)
+        request = replace(request, statistics=forecasts)
+    planned = plan_release(request)
     refuse_long_fit(
         settings,
         public_class(settings),
@@ -91,6 +96,8 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         universal=answers.after == "classifier",
         with_student="student" in (answers.after, answers.on_cutoff),
         with_scores=answers.output == "score",
+        after=answers.after,
+        on_cutoff=answers.on_cutoff,
     )
 
 

@@ -24,6 +24,7 @@ from app.hypotheses.tree_list import TreeList
 from app.mechanisms.query_release import Table
 from app.service.asked_hypotheses import labels_on
 from app.service.private_state import read_piece
+from app.service.statistics_table import ALPHA_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 FORMAT: Final = "conclave-statistics"
 VERSION: Final = 1
 POINTS_PIECE: Final = "statistics-points"
-# A value lies in [-1, 1]: an error of 2 is no promise.
-ALPHA_MAX: Final = 2.0
 # Half of alpha is the points' own, and a value moves by two where a label changes.
 DISAGREEMENT_PARTS: Final = 4
 MANY_OUTSIDE: Final = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from app.accounting.composition import Mechanism
 from app.data.binary_tests import public_tests
 from app.errors import ConfigurationError
 from app.hypotheses.covering import (
+    CHOSEN_POINT_COUNT_MAX,
+    CHOSEN_QUERY_COUNT_MAX,
     chosen_tests,
     covering,
     point_count,
@@ -26,6 +28,7 @@ from app.hypotheses.covering import (
 from app.hypotheses.cut_grid import CutGrid
 from app.hypotheses.representative_domain import product_domain
 from app.mechanisms import query_release
+from app.planning.request import StatisticsForecast
 from app.service.public_choices import charges_by_mechanism
 
 if TYPE_CHECKING:
@@ -40,6 +43,9 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
     from app.service.configure import Configuration
     from app.settings import Settings
+
+# A value lies in [-1, 1]: an error of 2 is no promise.
+ALPHA_MAX: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +134,45 @@ def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
     )
     if _asked_for(settings, budget) is None:
         accounting.calibrate(budget, update_count=1)  # the least that a share must afford
+
+
+def statistics_forecasts(settings: Settings, *, row_count: int) -> tuple[StatisticsForecast, ...]:
+    """Return what a table would be on few public points, and on many.
+
+    The two are the same where every feature has a list of tests.
+
+    Args:
+        settings: the whole configuration, whose table :func:`check_statistics_draw` let pass.
+        row_count: the public n.
+
+    """
+    charge, covered = charges_by_mechanism(settings).get(Mechanism.STATISTICS), settings.covered
+    if charge is None:
+        return ()
+    tests = _tests(settings, np.empty((0, len(settings.data.features))))
+    smallest = (query_count_bound(covered.kind, tests, depth=covered.depth), point_count(tests))
+    is_fixed = len(settings.statistics.tests) == len(settings.data.features)
+    largest = smallest if is_fixed else (CHOSEN_QUERY_COUNT_MAX, CHOSEN_POINT_COUNT_MAX)
+    return tuple(
+        _forecast(settings, charge, row_count=row_count, query_count=queries, cell_count=cells)
+        for queries, cells in (smallest, largest)
+    )
+
+
+def _forecast(
+    settings: Settings, charge: Charge, *, row_count: int, query_count: int, cell_count: int
+) -> StatisticsForecast:
+    budget = _budget(
+        settings, charge, row_count=row_count, query_count=query_count, cell_count=cell_count
+    )
+    calibration = _calibrated(settings, budget)
+    return StatisticsForecast(
+        hypothesis_count=query_count,
+        cell_count=cell_count,
+        update_count=calibration.update_count,
+        alpha=min(ALPHA_MAX, float(calibration.accuracy)),
+        is_proven=calibration.lasts,
+    )
 
 
 def _tests(settings: Settings, public_values: NDArray[np.float64]) -> tuple[BinaryTest, ...]:

@@ -13,13 +13,12 @@ from app.service import released_statistics as module
 from app.service.asked_hypotheses import parse_hypotheses
 from app.service.configure import Configuration, configure
 from app.service.released_statistics import (
-    ALPHA_MAX,
     ReleasedStatistics,
     drawn_statistics,
     read_statistics,
     released_table,
 )
-from app.service.statistics_table import check_statistics_draw, statistics_draw
+from app.service.statistics_table import ALPHA_MAX, check_statistics_draw, statistics_draw
 from app.settings import load_settings
 from tests.unit.service.small_release import CONFIGURATION, SmallRelease, seeded_noise
 from tests.unit.service.test_statistics import ALONE

@@ -1,0 +1,114 @@
+"""How many answers a budget gives, by how widely the learners agree.
+
+How widely they agree on a query is a property of the records, which planning does not
+read.  It is therefore an argument here: a share f of k votes for one label, all others
+for one second label, which is the closest that f can come to a tie.  Every figure then
+follows from the calibration that serves:
+
+* A stability test is asked queries that all have that agreement.  Each is unstable with
+  the calibration's own probability p at that distance, so the T-th unstable answer is
+  answer number T/p on average.  In calibration ``profile`` the coins are independent and
+  this is the mean itself.  In ``svt`` the queries of an epoch share the threshold's noise,
+  and the mean over that noise is T/p or more, since 1/p is convex in p.
+* A noisy vote answers m queries whatever the votes.  What is counted is the largest m
+  whose noise lets such a label lose to another at most once in a hundred.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from app.accounting.noisy_vote import NoisyVoteCalibration
+from app.planning.ensemble_size import HIT_PROBABILITY_MAX
+
+if TYPE_CHECKING:
+    from app.accounting.profile import ProfileTable
+    from app.accounting.svt import SvtCalibration
+    from app.planning.approximate_profile import ApproximateProfile
+
+AGREEMENTS: Final = (
+    Fraction(1),
+    Fraction(19, 20),
+    Fraction(9, 10),
+    Fraction(4, 5),
+    Fraction(2, 3),
+)
+USUAL_AGREEMENT: Final = Fraction(9, 10)
+"""At which one figure stands for all; of learners that agree well, without being alike."""
+
+ANSWERS_MAX: Final = 10**18
+"""What stands for more than that; in ``svt`` a probability may be too small for a double."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What queries of one agreement come to.
+
+    Attributes:
+        agreement: share f of the votes that the first label has.
+        lead: by how many votes it leads.
+        distance: to instability, in votes; None in a noisy vote.
+        unstable_probability: of such a query; None in a noisy vote, which has no hits.
+        answers: number of the answer at which the ensemble ends, on average, or in a
+            noisy vote how many it could give; limited by neither m nor the queries asked.
+        labels: how many of those carry a label, that is, are stable.
+
+    """
+
+    agreement: Fraction
+    lead: int
+    distance: int | None
+    unstable_probability: float | None
+    answers: int
+    labels: int
+
+
+def capacity(
+    calibration: ProfileTable | SvtCalibration | NoisyVoteCalibration | ApproximateProfile,
+    *,
+    ensemble_size: int,
+    agreement: Fraction,
+) -> Capacity:
+    """Return what queries of one agreement come to.
+
+    Args:
+        calibration: of the answers' budget.
+        ensemble_size: k.
+        agreement: share f, above a half and up to 1.
+
+    """
+    first = math.floor(agreement * ensemble_size)
+    lead = max(0, 2 * first - ensemble_size)
+    if isinstance(calibration, NoisyVoteCalibration):
+        answers = _answers_under_noise(calibration, lead)
+        return Capacity(
+            agreement=agreement,
+            lead=lead,
+            distance=None,
+            unstable_probability=None,
+            answers=answers,
+            labels=answers,
+        )
+    distance = max(0, (lead + 1) // 2 - 1)
+    probability = calibration.hit_probability(distance)
+    answers = ANSWERS_MAX
+    if calibration.cutoff < probability * ANSWERS_MAX:
+        answers = math.floor(calibration.cutoff / probability)
+    return Capacity(
+        agreement=agreement,
+        lead=lead,
+        distance=distance,
+        unstable_probability=probability,
+        answers=answers,
+        labels=max(0, answers - calibration.cutoff),
+    )
+
+
+def _answers_under_noise(calibration: NoisyVoteCalibration, lead: int) -> int:
+    """Return the largest m whose noise a lead outweighs; the variance is linear in m."""
+    unit = calibration.lead_squared_a_variance(HIT_PROBABILITY_MAX)
+    each = float(calibration.variance) / calibration.answer_limit
+    return math.floor(lead * lead / (unit * each))
