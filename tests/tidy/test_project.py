@@ -13,6 +13,8 @@ from packaging.requirements import Requirement
 from tests.tidy.sources import ROOT, imported_modules, python_files
 
 LOCKS = ("requirements.lock", "requirements-test.lock")
+# Libraries that a command imports when it runs, by the extra that installs them.
+IMPORTED_OF_EXTRAS = {"matplotlib": "plot", "opentelemetry": "telemetry"}
 # Pinned and brought along by a library that is declared.
 BROUGHT_ALONG = {"pydantic_core"}
 # Chosen by name: by the build, or by an operator's `learner.estimator`.
@@ -83,6 +85,9 @@ def test_what_is_imported_is_declared() -> None:
         for module in imported_modules(path)
     }
     foreign = imported - sys.stdlib_module_names - {"app", "migrations"} - BROUGHT_ALONG
+    for module, extra in IMPORTED_OF_EXTRAS.items():
+        assert module not in foreign or _extra(extra)
+    foreign -= IMPORTED_OF_EXTRAS.keys()
     used = {name.replace("-", "_") for name in declared - USED_WITHOUT_IMPORT}
     assert foreign == used
 

@@ -13,6 +13,7 @@ import sys
 import termios
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from app.cli import plan_plot, run
@@ -157,7 +158,7 @@ def test_the_plot_is_a_picture_of_the_series(
     for axes, (_, series) in zip(drawn.axes, curves.items(), strict=True):
         for line, curve in zip(axes.lines, series, strict=False):
             shown = [point for point in curve["points"] if point[1]]
-            assert [list(point) for point in line.get_xydata()] == shown
+            assert np.array_equal(line.get_xydata(), shown)
             assert line.get_label() == f"{curve['agreement']:.0%}"
         assert axes.get_xlabel()
     assert drawn.get_suptitle().startswith("example: n = 20,000, epsilon 8, k = ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -77,16 +78,12 @@ def test_labels_leave_out_what_is_unstable() -> None:
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_noisy_vote_serves_as_many_as_its_noise_lets_win(classes: int) -> None:
     """With the m that is planned the lead is wide enough, and with a percent more it is not."""
-    given = {"epsilon": Fraction(1), "delta": DELTA, "class_count": classes}
-    found = capacity(
-        noisy_vote.calibrate(**given, answer_limit=50),
-        ensemble_size=1000,
-        agreement=Fraction(9, 10),
-    )
+    calibrate = partial(noisy_vote.calibrate, epsilon=Fraction(1), delta=DELTA, class_count=classes)
+    found = capacity(calibrate(answer_limit=50), ensemble_size=1000, agreement=Fraction(9, 10))
     assert found.answers == found.labels > 10
-    enough = noisy_vote.calibrate(**given, answer_limit=found.labels)
+    enough = calibrate(answer_limit=found.labels)
     assert enough.lead_at(HIT_PROBABILITY_MAX) <= found.lead
-    more = noisy_vote.calibrate(**given, answer_limit=math.ceil(1.01 * found.labels))
+    more = calibrate(answer_limit=math.ceil(1.01 * found.labels))
     assert more.lead_at(HIT_PROBABILITY_MAX) > found.lead
 
 
@@ -129,7 +126,8 @@ def test_learners_that_agree_more_give_no_fewer_labels(one: Fraction, other: Fra
 def test_a_change_is_what_a_plan_of_it_says(lever: Lever) -> None:
     """What a lever is said to give is what planning with its other value gives."""
     planned = request(epsilon=2, cutoff=4)
-    other = changed(planned, lever, {Lever.EPSILON: 4, Lever.CUTOFF: 8, Lever.ROWS: 9000}[lever])
+    value = {Lever.EPSILON: 4, Lever.CUTOFF: 8, Lever.ROWS: 9000}[lever]
+    other = changed(planned, lever, Fraction(value))
     direct = {
         Lever.EPSILON: request(epsilon=4, cutoff=4),
         Lever.CUTOFF: request(epsilon=2, cutoff=8),
