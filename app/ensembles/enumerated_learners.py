@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.enumerated_class import EnumeratedClass
     from app.hypotheses.hypothesis_list import Encoded, HypothesisList
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 def fit_enumerated(
     rule: str,
     *,
-    encoded: Encoded,
+    encoded: EncodedRows,
     labels: NDArray[np.int64],
     offsets: NDArray[np.int64],
     hypothesis_class: EnumeratedClass,
@@ -65,12 +66,11 @@ def fit_enumerated(
     scores = np.zeros((chunk_count, chooser.vote_width, 2)) if scored else None
     for index in range(chunk_count):
         rows = slice(int(offsets[index]), int(offsets[index + 1]))
-        places[index] = _fit_or_constant(
-            chooser, encoded[rows], labels[rows], chunk_seed(secret, index)
-        )
+        chunk = encoded[rows]
+        places[index] = _fit_or_constant(chooser, chunk, labels[rows], chunk_seed(secret, index))
         if scores is not None:
             scores[index] = side_scores(
-                hypothesis_class.hypotheses, places[index], encoded[rows], labels[rows]
+                hypothesis_class.hypotheses, places[index], chunk, labels[rows]
             )
         if progress is not None:
             progress(index + 1, chunk_count)

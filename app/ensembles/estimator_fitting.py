@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from app.ensembles.estimator_choice import Classifier
     from app.ensembles.estimators import Model
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.public_columns import PublicColumn
 
 # What the ledger takes as one private piece, less room for what is stored beside the
@@ -38,7 +39,7 @@ def fit_estimators(
     make: Callable[[], Classifier],
     *,
     columns: Sequence[PublicColumn],
-    values: NDArray[np.float64],
+    values: EncodedRows,
     labels: NDArray[np.int64],
     offsets: NDArray[np.int64],
     secret: bytes,
@@ -49,7 +50,7 @@ def fit_estimators(
     Args:
         make: from :func:`~app.ensembles.estimator_choice.estimator_factory`.
         columns: the public encoding.
-        values: permuted encoded rows, shape ``(n, d)``.
+        values: permuted encoded rows, whole or part by part, shape ``(n, d)``.
         labels: class indices in the same order, shape ``(n,)``.
         offsets: where each chunk starts, shape ``(k + 1,)``.
         secret: the release's secret, from which chunk seeds derive.
@@ -64,7 +65,7 @@ def fit_estimators(
     models: list[Model] = []
     for index in range(chunk_count):
         rows = slice(int(offsets[index]), int(offsets[index + 1]))
-        encoded = encoder.encode(values[rows])
+        encoded = encoder.encode(values[rows].astype(np.float64, copy=False))
         fit = partial(_fitted, make, encoded, labels[rows], chunk_seed(secret, index))
         models.append(_fit_chunk(fit, labels[rows], bytes_max=ENSEMBLE_BYTES_MAX // chunk_count))
         if progress is not None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from app.ensembles.enumerated_ensemble import EnumeratedEnsemble
 from app.ensembles.enumerated_learners import fit_enumerated
 from app.ensembles.estimator_choice import estimator_factory
@@ -18,6 +16,7 @@ from app.ensembles.rules import DEFAULT_RULE
 from app.ensembles.tree_ensemble import TreeEnsemble
 from app.ensembles.tree_learners import fit_trees
 from app.errors import ConfigurationError, LedgerCorruptError, invariant
+from app.hypotheses.encoded_rows import RowsByPart, RowsInTurn
 from app.hypotheses.enumerated_class import EnumeratedClass
 from app.hypotheses.threshold_class import ThresholdClass
 from app.hypotheses.tree_class import TreeClass
@@ -25,11 +24,12 @@ from app.hypotheses.tree_class import TreeClass
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from app.ensembles.ensemble import Ensemble
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.hypothesis_class import HypothesisClass
-    from app.hypotheses.hypothesis_list import Encoded
     from app.hypotheses.public_columns import PublicColumn
 
 
@@ -73,8 +73,9 @@ def fit_ensemble(
         learner: the public choice.
         values: encoded private rows in their own order, shape ``(n, d)``.
         labels: relabelled class indices in the same order, shape ``(n,)``.
-        permutation: secret and uniform; chunk i is rows
-            ``permutation[offsets[i] : offsets[i + 1]]``.
+        permutation: secret, uniform positions of rows; chunk i is rows
+            ``permutation[offsets[i] : offsets[i + 1]]``.  Rows that it leaves out
+            reach no learner.
         offsets: where each chunk starts, shape ``(k + 1,)``.
         secret: the release's secret, from which chunk seeds derive.
         progress: told the chunks done and their number.
@@ -87,11 +88,12 @@ def fit_ensemble(
             cannot be used; it depends on public choices only.
 
     """
-    invariant(len(permutation) == len(values) == int(offsets[-1]), "chunks hold every row once")
+    invariant(len(values) == len(labels), "every row has one label")
+    invariant(len(permutation) == int(offsets[-1]), "chunks hold every position once")
     if learner.estimator is None:
         return _fit_rule(
             learner,
-            learner.hypothesis_class.encode(values)[permutation],
+            RowsInTurn(RowsByPart(learner.hypothesis_class.encode, values, permutation)),
             labels[permutation],
             offsets=offsets,
             secret=secret,
@@ -100,7 +102,7 @@ def fit_ensemble(
     models = fit_estimators(
         estimator_factory(learner.estimator, learner.params),
         columns=learner.columns,
-        values=values[permutation],
+        values=RowsByPart(_as_they_are, values, permutation),
         labels=labels[permutation],
         offsets=offsets,
         secret=secret,
@@ -160,9 +162,14 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
         estimator_factory(learner.estimator, learner.params, section=section)
 
 
+def _as_they_are(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rows of an estimator, which encodes those of a chunk itself."""
+    return values
+
+
 def _fit_rule(
     learner: Learner,
-    encoded: Encoded,
+    encoded: EncodedRows,
     labels: NDArray[np.int64],
     *,
     offsets: NDArray[np.int64],
@@ -185,7 +192,7 @@ def _fit_rule(
     tree_class = searched_by_trees(searched)
     packed = fit_trees(
         learner.rule,
-        bits=encoded.astype(np.uint8, copy=False),
+        bits=encoded,
         labels=labels,
         offsets=offsets,
         hypothesis_class=tree_class,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.tree_class import TreeClass
 
 
@@ -42,7 +43,7 @@ class ChunkFit(Protocol):
 def fit_trees(
     rule: str,
     *,
-    bits: NDArray[np.uint8],
+    bits: EncodedRows,
     labels: NDArray[np.int64],
     offsets: NDArray[np.int64],
     hypothesis_class: TreeClass | ThresholdClass,
@@ -80,11 +81,12 @@ def fit_trees(
     scores = np.zeros((chunk_count, trees_per_vote, 1 << depth)) if scored else None
     for index in range(chunk_count):
         rows = slice(int(offsets[index]), int(offsets[index + 1]))
+        chunk = bits[rows].astype(np.uint8, copy=False)
         trees[index], fitted = _fit_or_constant(
-            fit_chunk, bits[rows], labels[rows], chunk_seed(secret, index), depth
+            fit_chunk, chunk, labels[rows], chunk_seed(secret, index), depth
         )
         if scores is not None and fitted:
-            scores[index] = leaf_scores(trees[index], bits[rows], labels[rows], depth=depth)
+            scores[index] = leaf_scores(trees[index], chunk, labels[rows], depth=depth)
         if progress is not None:
             progress(index + 1, chunk_count)
     return PackedTrees(

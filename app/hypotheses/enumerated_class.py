@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.errors import ConfigurationError, invariant
+from app.hypotheses.encoded_rows import parts
 from app.hypotheses.hypothesis_list import distinct_on
 from app.hypotheses.scaled_sums import FUNCTION_ROUNDOFFS, UNIT_ROUNDOFF
 from app.noise.choice import draw_repeated, truncation_variation
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.hypothesis_list import Encoded, HypothesisList
     from app.noise.source import NoiseSource
 
@@ -98,18 +100,18 @@ class EnumeratedClass:
         """Bound eta for one draw, whatever the size of the list."""
         return log_weight_error(row_count, epsilon)
 
-    def log_normaliser(self, encoded: Encoded, labels: NDArray[np.int64], epsilon: float) -> float:
+    def log_normaliser(
+        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+    ) -> float:
         """Return the log of the sum of all weights.  Secret."""
-        errors, counts = np.unique(
-            self.hypotheses.error_counts(encoded, labels), return_counts=True
-        )
+        errors, counts = np.unique(self._error_counts(encoded, labels), return_counts=True)
         log_weights = _log_weights(errors, epsilon)
         total = float((counts * np.exp(log_weights - log_weights[0])).sum())
         return float(log_weights[0] + np.log(total))
 
     def draw(
         self,
-        encoded: Encoded,
+        encoded: EncodedRows,
         labels: NDArray[np.int64],
         epsilon: float,
         noise: NoiseSource,
@@ -123,7 +125,7 @@ class EnumeratedClass:
             noise: where the draw comes from.
 
         """
-        error_counts = self.hypotheses.error_counts(encoded, labels)
+        error_counts = self._error_counts(encoded, labels)
         errors, counts = np.unique(error_counts, return_counts=True)
         level, place = draw_repeated(_log_weights(errors, epsilon), counts.tolist(), noise)
         index = int(np.flatnonzero(error_counts == errors[level])[place])
@@ -135,6 +137,13 @@ class EnumeratedClass:
             return self
         kept = self.hypotheses.take(distinct_on(self.hypotheses, public_points))
         return EnumeratedClass(kept, min(self.dimension, len(kept).bit_length() - 1))
+
+    def _error_counts(self, encoded: EncodedRows, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Add the errors of every hypothesis over all parts of the rows."""
+        errors = np.zeros(len(self.hypotheses), dtype=np.int64)
+        for rows in parts(len(labels)):
+            errors += self.hypotheses.error_counts(encoded[rows], labels[rows])
+        return errors
 
 
 def log_weight_error(row_count: int, epsilon: float) -> float:

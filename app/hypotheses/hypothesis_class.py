@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
 
@@ -79,13 +80,15 @@ class HypothesisClass(Protocol):
         """
         ...
 
-    def log_normaliser(self, encoded: Encoded, labels: NDArray[np.int64], epsilon: float) -> float:
+    def log_normaliser(
+        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+    ) -> float:
         """Return the log of the sum of all weights.  Secret: it comes from rows."""
         ...
 
     def draw(
         self,
-        encoded: Encoded,
+        encoded: EncodedRows,
         labels: NDArray[np.int64],
         epsilon: float,
         noise: NoiseSource,
@@ -93,7 +96,7 @@ class HypothesisClass(Protocol):
         """Draw one hypothesis with probability proportional to its weight.
 
         Args:
-            encoded: private rows as :meth:`encode` returns them.
+            encoded: private rows as :meth:`encode` returns them, whole or part by part.
             labels: private class indices, shape ``(n,)``.
             epsilon: the parameter of the weights, already reduced by the
                 caller for :meth:`log_weight_error`.

@@ -143,7 +143,7 @@ class _PairTable:
         """Set room aside; public numbers say how much."""
         length = statistics_length(rows.test_count, rows.class_count)
         satisfied = tuple(
-            np.empty((multiset_count(rows.test_count, below), length), rows.bits.dtype)
+            np.empty((multiset_count(rows.test_count, below), length), rows.number)
             for below in range(size)
         )
         count = multiset_count(2 * rows.test_count, size)
@@ -210,7 +210,7 @@ class _PairTable:
     def _satisfied(self, tests: Tests, rows: MergedRows, last: range) -> Counts:
         """Return counts by subset of the tests of each multiset, the last its highest bit."""
         half = 1 << len(tests)
-        counts = np.empty((len(last), 2 * half, self.satisfied[0].shape[1]), rows.bits.dtype)
+        counts = np.empty((len(last), 2 * half, self.satisfied[0].shape[1]), rows.number)
         for subset in range(half):
             chosen = tuple(test for place, test in enumerate(tests) if subset >> place & 1)
             counts[:, subset] = self.satisfied[len(chosen)][multiset_rank(chosen)]

@@ -10,6 +10,7 @@ import numpy as np
 from app.errors import ConfigurationError
 from app.hypotheses.binary_tests import distinct_cuts, evaluate
 from app.hypotheses.box_families import box_dimension
+from app.hypotheses.encoded_rows import parts
 from app.hypotheses.regions import Region
 from app.hypotheses.scaled_sums import FUNCTION_ROUNDOFFS, UNIT_ROUNDOFF, log_sum_exp
 from app.hypotheses.trees import Tree
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.hypotheses.binary_tests import BinaryTest
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
 
@@ -113,13 +115,15 @@ class ThresholdClass:
         largest = 0.5 * epsilon * row_count
         return 2 * UNIT_ROUNDOFF * (2 * largest + FUNCTION_ROUNDOFFS)
 
-    def log_normaliser(self, encoded: Encoded, labels: NDArray[np.int64], epsilon: float) -> float:
+    def log_normaliser(
+        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+    ) -> float:
         """Return the log of the sum of all weights.  Secret."""
         return float(log_sum_exp(self._log_weights(encoded, labels, epsilon)))
 
     def draw(
         self,
-        encoded: Encoded,
+        encoded: EncodedRows,
         labels: NDArray[np.int64],
         epsilon: float,
         noise: NoiseSource,
@@ -149,7 +153,9 @@ class ThresholdClass:
         return ThresholdClass(tests=tuple(self.tests[index] for index in parting))
 
     def _log_weights(
-        self, encoded: Encoded, labels: NDArray[np.int64], epsilon: float
+        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
     ) -> NDArray[np.float64]:
-        errors = self.error_counts(encoded, labels).astype(np.float64)
+        errors = np.zeros(self.size)
+        for rows in parts(len(labels)):
+            errors += self.error_counts(encoded[rows], labels[rows])
         return np.multiply(errors, -0.5 * epsilon)

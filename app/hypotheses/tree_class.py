@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.hypotheses.binary_tests import BinaryTest
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.hypothesis_list import Encoded
     from app.hypotheses.trees import Tree
     from app.noise.source import NoiseSource
@@ -105,13 +106,15 @@ class TreeClass:
         del row_count, epsilon
         return draw_log_error(self._size)
 
-    def log_normaliser(self, encoded: Encoded, labels: NDArray[np.int64], epsilon: float) -> float:
+    def log_normaliser(
+        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+    ) -> float:
         """Return the log of the sum of the weights of all trees.  Secret."""
         return self.weights(encoded, labels, epsilon).log_normaliser()
 
     def draw(
         self,
-        encoded: Encoded,
+        encoded: EncodedRows,
         labels: NDArray[np.int64],
         epsilon: float,
         noise: NoiseSource,
@@ -130,10 +133,12 @@ class TreeClass:
         """
         return self.weights(encoded, labels, epsilon).draw(noise)
 
-    def weights(self, encoded: Encoded, labels: NDArray[np.int64], epsilon: float) -> TreeWeights:
+    def weights(
+        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+    ) -> TreeWeights:
         """Return the weights of all trees by region.  Secret."""
         return TreeWeights.of(
-            encoded.astype(np.uint8, copy=False),
+            encoded,
             labels,
             depth=self.depth,
             class_count=self.class_count,

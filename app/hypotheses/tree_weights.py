@@ -19,6 +19,7 @@ from app.noise.choice import draw_index
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.scaled_sums import ScaledSums
     from app.hypotheses.tree_size import TreeSize
     from app.noise.source import NoiseSource
@@ -50,7 +51,7 @@ class TreeWeights:
     @classmethod
     def of(
         cls,
-        bits: NDArray[np.uint8],
+        bits: EncodedRows,
         labels: NDArray[np.int64],
         *,
         depth: int,
@@ -71,8 +72,9 @@ class TreeWeights:
                 where nothing is known of the tests.
 
         """
-        turned = (2 * bits.sum(axis=0, dtype=np.int64) > len(bits)).astype(np.uint8)
-        rows = MergedRows.of(bits ^ turned, labels, class_count)
+        merged = MergedRows.of(bits, labels, class_count)
+        turned = (2 * merged.single_counts().sum(axis=0) > len(bits)).astype(np.uint8)
+        rows = merged.turned(turned)
         if depth <= PAIR_DEPTH:
             return cls(rows, turned, depth, epsilon / 2, ())
         if excluded is not None:

@@ -12,8 +12,8 @@ e^(+-eta).
 **Proof.** The score has sensitivity 1 and weights are exp(-epsilon errors/2):
 ``docs/proofs/exponential.md``.
 
-**Inputs and outputs.** ``private_value``: rows as the class encodes them, n
-along the first axis, and labels int64 (n,), secret.  Out: one hypothesis,
+**Inputs and outputs.** ``private_value``: rows as the class encodes them, whole
+or part by part, n along the first axis, and labels int64 (n,), secret.  Out: one hypothesis,
 secret until a caller that charged for it publishes it.
 
 **Utility.** With probability 1 - beta its errors exceed the least by at most
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.hypothesis_class import Hypothesis, HypothesisClass
-    from app.hypotheses.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
 
 
@@ -94,7 +94,7 @@ class Parameters:
 
 def draw(
     parameters: Parameters,
-    private_value: tuple[Encoded, NDArray[np.int64]],
+    private_value: tuple[EncodedRows, NDArray[np.int64]],
     noise: NoiseSource,
 ) -> Hypothesis:
     """Draw one hypothesis with probability proportional to exp(-epsilon errors / 2)."""

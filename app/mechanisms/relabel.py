@@ -18,8 +18,8 @@ covered: the hypothesis never leaves.
 common rows; both for the transcript with a fixed client:
 ``docs/proofs/relabel.md``.
 
-**Inputs and outputs.** ``private_value``: rows as the class encodes them, n
-along the first axis, and labels int64 (n,), secret.  Out: ``Relabelled``,
+**Inputs and outputs.** ``private_value``: rows as the class encodes them, whole
+or part by part, n along the first axis, and labels int64 (n,), secret.  Out: ``Relabelled``,
 secret: the hypothesis and labels int64 (n,).
 
 **Utility.** The chunks become realisable by the class, so that learners on
@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING
 from app.accounting.amplification import relabel_parameter
 from app.accounting.composition import NUMERICAL_FACTOR, float_below
 from app.errors import InvariantError, invariant
+from app.hypotheses.encoded_rows import predicted
 from app.hypotheses.enumerated_class import log_weight_error
 from app.mechanisms import exponential
 from app.noise.choice import truncation_variation
@@ -53,9 +54,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.enumerated_class import EnumeratedClass
     from app.hypotheses.hypothesis_class import Hypothesis
-    from app.hypotheses.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
 
 Parameters = exponential.Parameters
@@ -129,19 +130,19 @@ class DichotomyParameters:
 
 def draw(
     parameters: Parameters,
-    private_value: tuple[Encoded, NDArray[np.int64]],
+    private_value: tuple[EncodedRows, NDArray[np.int64]],
     noise: NoiseSource,
 ) -> Relabelled:
     """Draw the hypothesis from a public class and label the rows by it."""
     hypothesis = exponential.draw(parameters, private_value, noise)
     encoded, _ = private_value
-    return Relabelled(hypothesis, hypothesis.predict(encoded))
+    return Relabelled(hypothesis, predicted(hypothesis.predict, encoded))
 
 
 def draw_from_dichotomies(
     parameters: DichotomyParameters,
     private_class: EnumeratedClass,
-    private_value: tuple[Encoded, NDArray[np.int64]],
+    private_value: tuple[EncodedRows, NDArray[np.int64]],
     noise: NoiseSource,
 ) -> Relabelled:
     """Draw a dichotomy of the rows' own points and label the rows by it.
@@ -160,4 +161,4 @@ def draw_from_dichotomies(
         message = "the public bound of the dichotomies holds"
         raise InvariantError(message)
     hypothesis = private_class.draw(encoded, labels, parameters.mechanism_epsilon, noise)
-    return Relabelled(hypothesis, hypothesis.predict(encoded))
+    return Relabelled(hypothesis, predicted(hypothesis.predict, encoded))

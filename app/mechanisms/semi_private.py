@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.hypothesis_class import Hypothesis
-    from app.hypotheses.hypothesis_list import Encoded
     from app.noise.source import NoiseSource
 
 Parameters = exponential.Parameters
@@ -44,7 +44,7 @@ Parameters = exponential.Parameters
 
 def draw(
     parameters: Parameters,
-    private_value: tuple[Encoded, NDArray[np.int64]],
+    private_value: tuple[EncodedRows, NDArray[np.int64]],
     noise: NoiseSource,
 ) -> Hypothesis:
     """Draw the classifier from the class that the public points fixed."""

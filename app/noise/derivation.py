@@ -77,6 +77,6 @@ def permutation_from_keys(
         order = np.argsort(drawn, kind="stable")
         ordered = drawn[order]
         if not bool(np.any(ordered[1:] == ordered[:-1])):
-            return order.astype(np.int64)
+            return order.astype(np.int64, copy=False)
     invariant(holds=False, claim="the noise source repeats its keys without end")
     return np.zeros(0, dtype=np.int64)  # pragma: no cover -- the line above always raises

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from app.service.configure import Configuration
     from app.service.draw_parameters import EnsembleParameters
     from app.service.progress import Progress
+    from app.service.sample import SampledRows
     from app.settings import Settings
 
 RELABELLING = "drawing the labelling hypothesis"
@@ -85,14 +86,14 @@ def draw_ensemble(
     permutation = noise.permutation(rows.count)
     sample = sampled_rows(rows, permutation, count=parameters.sampled_row_count)
     private_hypothesis, private_labels = _relabel(
-        configuration.settings, parameters, rows=sample, noise=noise, progress=progress
+        configuration.settings, parameters, sample=sample, noise=noise, progress=progress
     )
     places = chunk_places(sample.count, with_replacement=parameters.with_replacement, noise=noise)
     private_ensemble = fit_ensemble(
         configuration.learner,
-        sample.values,
-        private_labels,
-        permutation=places,
+        rows.values,
+        sample.in_order_of_rows(private_labels),
+        permutation=sample.positions[places],
         offsets=chunk_offsets(sample.count, parameters.size),
         secret=secret,
         progress=lambda done, total: progress(FITTING, done, total),
@@ -135,23 +136,23 @@ def _relabel(
     settings: Settings,
     parameters: EnsembleParameters,
     *,
-    rows: PrivateRows,
+    sample: SampledRows,
     noise: NoiseSource,
     progress: Progress,
 ) -> tuple[Mapping[str, object] | None, NDArray[np.int64]]:
     """Return the drawn hypothesis and its labels; without a share, none and the rows' own."""
     if parameters.relabel is None:
-        return None, rows.labels
+        return None, sample.labels
     progress(RELABELLING, 0, 1)
     if isinstance(parameters.relabel, relabel.DichotomyParameters):
-        private_class = private_dichotomies(settings, rows.values)
-        private_value = (private_class.encode(rows.values), rows.labels)
+        private_class = private_dichotomies(settings, sample.values)
+        private_value = (private_class.encode(sample.values), sample.labels)
         relabelled = relabel.draw_from_dichotomies(
             parameters.relabel, private_class, private_value, noise
         )
     else:
-        private_encoded = parameters.relabel.hypotheses.encode(rows.values)
-        relabelled = relabel.draw(parameters.relabel, (private_encoded, rows.labels), noise)
+        private_encoded = sample.encoded_by(parameters.relabel.hypotheses.encode)
+        relabelled = relabel.draw(parameters.relabel, (private_encoded, sample.labels), noise)
     progress(RELABELLING, 1, 1)
     return relabelled.private_hypothesis.to_dict(), relabelled.private_labels
 

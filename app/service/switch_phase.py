@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.accounting.composition import Mechanism
+from app.hypotheses.encoded_rows import RowsByPart
 from app.ledger.events import ClassifierPublished, ShareCharged
 from app.mechanisms import semi_private
 from app.mechanisms.universal import Sequel
@@ -117,7 +118,7 @@ def draw_published(
     noise: NoiseSource,
 ) -> PublishedClassifier:
     """Draw under a charge that is committed, and write what was drawn as a document."""
-    private_encoded = parameters.hypotheses.encode(rows.values)
+    private_encoded = RowsByPart(parameters.hypotheses.encode, rows.values)
     return publish_drawn(
         release=configuration.name,
         schema=configuration.schema,

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.auditing.events import Bound
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.hypothesis_class import HypothesisClass
-    from app.hypotheses.hypothesis_list import Encoded
 
 pytestmark = pytest.mark.audit
 
@@ -60,7 +60,9 @@ class Sharper:
         """Be the class itself in all else."""
         return getattr(self.inner, name)
 
-    def log_normaliser(self, encoded: Encoded, labels: NDArray[np.int64], epsilon: float) -> float:
+    def log_normaliser(
+        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+    ) -> float:
         """Sum the weights ``exp(-epsilon errors)``."""
         total: float = self.inner.log_normaliser(encoded, labels, 2 * epsilon)
         return total

@@ -16,7 +16,7 @@ def test_statistics_are_those_of_the_rows() -> None:
     bits = generator.integers(0, 2, (400, 4), dtype=np.uint8)
     labels = generator.integers(0, 3, 400)
     rows = MergedRows.of(bits, labels, 3)
-    assert len(rows.bits) <= 2**4
+    assert len(rows.packed) <= 2**4
     inside = (bits[:, 1] == 1) & (bits[:, 3] == 0)
     flat = rows.restricted(1, 1).restricted(3, 0).statistics()
     statistics = RegionStatistics.of(flat[np.newaxis], test_count=4, class_count=3)
