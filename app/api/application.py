@@ -14,6 +14,7 @@ from app.api.key_ring import Role
 from app.api.limits import Limits
 from app.api.openapi import VERSION, build_document
 from app.api.problems import from_router, problem_response
+from app.api.request_meter import RequestMeter
 from app.api.routes import ROUTES, RouteEntry
 from app.service.steps import Observer, observe_nothing
 
@@ -63,7 +64,7 @@ def create_application(
         observe: called on both sides of VALIDATE; crash tests kill in it.
 
     """
-    api = Api(slot, limits, observe)
+    api = Api(slot, limits, observe, meter=RequestMeter(with_times=limits.time_metrics))
     access = Access(keys, loopback_only=loopback_only)
     entries = (*ROUTES, *_page_entries(page))
     application = ConclaveApplication(
@@ -85,7 +86,8 @@ def create_application(
 
 
 def _route(api: Api, access: Access, entry: RouteEntry) -> Route:
-    endpoint = Endpoint(api, access, entry.role, entry.handler)
+    times = api.meter.route(entry.method, entry.path)
+    endpoint = Endpoint(api, access, entry.role, entry.handler, times)
     return Route(entry.path, endpoint, methods=[entry.method], name=entry.handler.__name__)
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import structlog
 from starlette.requests import ClientDisconnect, Request
 
 from app.api.problems import problem_response, slug_of
+from app.api.request_meter import RequestMeter, count_reply
 from app.errors import IntegrityError, UnavailableError
 from app.service.steps import Observer, observe_nothing
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from app.api.key_ring import Role
     from app.api.limits import Limits
     from app.service.slot import ServiceSlot
+    from app.service.workload import Buckets
 
 GIVEN_UP: Final = (
     "the server is shutting down and gave this request up; sending the same features again is safe"
@@ -38,6 +42,7 @@ class Api:
         limits: the maxima of the HTTP layer.
         observe: called on both sides of VALIDATE.
         refusals: requests and lines that were refused, by slug.
+        meter: requests under way and streams that are open.
 
     """
 
@@ -45,6 +50,7 @@ class Api:
     limits: Limits
     observe: Observer = observe_nothing
     refusals: Counter[str] = field(default_factory=Counter)
+    meter: RequestMeter = field(default_factory=RequestMeter)
 
 
 Handler = Callable[[Api, Request], Awaitable["ASGIApp"]]
@@ -59,6 +65,7 @@ class Endpoint:
         access: the door.
         role: what a key needs; None for a route that is open to all.
         handler: makes the reply, whole or streaming, or raises.
+        times: counts of the times of its replies, by status.
 
     """
 
@@ -66,12 +73,13 @@ class Endpoint:
     access: Access
     role: Role | None
     handler: Handler
+    times: dict[int, Buckets] = field(default_factory=dict)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; nothing escapes, so that no server logs a traceback."""
         request = Request(scope, receive, send)
         try:
-            reply = await self._reply(request)
+            reply = await self._measured_reply(request)
             await reply(scope, receive, send)
         except (ClientDisconnect, OSError):
             # A client that hangs up changes nothing: what was decided stays recorded.
@@ -83,6 +91,20 @@ class Endpoint:
             log.error(  # noqa: TRY400 -- a traceback may be private too
                 "reply_aborted", path=scope["path"], error=type(error).__name__
             )
+
+    async def _measured_reply(self, request: Request) -> ASGIApp:
+        """Make the reply; count its time in the coarse bucket of its route and status."""
+        meter = self.api.meter
+        meter.in_flight += 1
+        started = time.monotonic() if meter.with_times else 0.0
+        try:
+            reply = await self._reply(request)
+        finally:
+            meter.in_flight -= 1
+        if meter.with_times:
+            status = getattr(reply, "status_code", HTTPStatus.OK)  # a stream has no other
+            count_reply(self.times, status, time.monotonic() - started)
+        return reply
 
     async def _reply(self, request: Request) -> ASGIApp:
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from starlette.requests import ClientDisconnect
 
+from app.api.request_meter import EVENT_STREAMS
 from app.errors import IntegrityError
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class EventStream:
         del scope
         await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": HEADERS})
         if not self._head_only:
-            await self._send_until_the_end(receive, send)
+            with self._api.meter.stream(EVENT_STREAMS):
+                await self._send_until_the_end(receive, send)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send_until_the_end(self, receive: Receive, send: Send) -> None:

@@ -26,6 +26,7 @@ class Limits:
         ledger_entries_max: of one page of ``GET /ledger``.
         event_interval_seconds: least time between two events of one event stream.
         keep_alive_seconds: longest silence of an event stream.
+        time_metrics: whether times are counted, in coarse buckets.
 
     """
 
@@ -37,6 +38,7 @@ class Limits:
     ledger_entries_max: int = 1000
     event_interval_seconds: float = 0.1
     keep_alive_seconds: float = 15.0
+    time_metrics: bool = True
 
 
 def limits_of(settings: Settings) -> Limits:
@@ -44,4 +46,5 @@ def limits_of(settings: Settings) -> Limits:
     return Limits(
         body_bytes_max=settings.server.request_bytes_max,
         line_bytes_max=settings.server.stream_line_bytes_max,
+        time_metrics=settings.server.time_metrics,
     )

@@ -22,6 +22,7 @@ from app.api.lines import LineCutter, Overlong
 from app.api.problems import problem_body
 from app.api.query_body import parse_line
 from app.api.refusals import InvalidParameterError
+from app.api.request_meter import QUERY_STREAMS
 from app.errors import IntegrityError, RequestError, TooLargeError, UnavailableError
 from app.service.models import Answer, Query
 from app.service.steps import Edge, Step
@@ -75,6 +76,10 @@ class QueryStream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve until the last line is answered, the client is gone or the server ends."""
         del scope
+        with self._api.meter.stream(QUERY_STREAMS):
+            await self._serve(receive, send)
+
+    async def _serve(self, receive: Receive, send: Send) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
                 reader = tasks.create_task(self._read(receive))

@@ -31,6 +31,9 @@ PATH_KEYS = (
     ("ledger", "head_file"),
     ("server", "keys_file"),
 )
+SECRET_KEYS = (("data", "source"), ("ledger", "url"))
+FILE_SUFFIX = "_file"
+SECRET_BYTES_MAX = 2**16
 SQLITE_FILE = re.compile(r"^(sqlite(?:\+\w+)?:///)([^?]+)(.*)$", re.DOTALL)
 
 
@@ -64,7 +67,9 @@ def read_environment(
     A value is JSON, or the string itself where it is none or where the setting
     is a text.  Shorter paths come first, so that a table given as JSON does
     not undo one of its keys.  Names without ``__``, and sections that are not
-    ours, are not configuration.
+    ours, are not configuration.  ``CONCLAVE_LEDGER__URL_FILE`` and
+    ``CONCLAVE_DATA__SOURCE_FILE`` name a file that holds the address, as
+    orchestrators mount secrets, and beat the address itself.
 
     Args:
         environ: names and values.
@@ -73,21 +78,27 @@ def read_environment(
         folder: what relative paths are relative to.
 
     Raises:
-        ConfigurationError: a section looks like a misspelt one.
+        ConfigurationError: a section looks like a misspelt one, or a file of a
+            secret cannot be read.
 
     """
-    found = []
+    found: list[tuple[tuple[str, ...], object]] = []
+    secrets: list[tuple[tuple[str, ...], object]] = []
     for name in sorted(environ):
         if not name.startswith(PREFIX) or DELIMITER not in name:
             continue
         keys = tuple(name.removeprefix(PREFIX).lower().split(DELIMITER))
-        if keys[0] in sections:
+        secret = _secret_of(keys)
+        if secret is not None:
+            address = _read_secret(name, folder / environ[name])
+            secrets.append((secret, _resolve(secret, address, folder)))
+        elif keys[0] in sections:
             text = environ[name]
             value: object = text if is_text(keys) else _json_or_text(text)
             found.append((keys, _resolve(keys, value, folder)))
         else:
             _refuse_misspelt_section(name, keys[0], sections)
-    return sorted(found, key=lambda item: len(item[0]))
+    return sorted(found, key=lambda item: len(item[0])) + secrets
 
 
 def overlay(tables: Tables, changes: list[tuple[tuple[str, ...], object]]) -> Tables:
@@ -150,6 +161,25 @@ def _read_text(path: Path) -> str:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigurationError(str(path), "is not UTF-8 text") from None
+
+
+def _secret_of(keys: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the setting that a name of a secret's file stands for; None for other names."""
+    secret = (*keys[:-1], keys[-1].removesuffix(FILE_SUFFIX))
+    return secret if secret != keys and secret in SECRET_KEYS else None
+
+
+def _read_secret(name: str, path: Path) -> str:
+    """Read the one line of a secret's file; what it holds is never quoted."""
+    try:
+        with path.open("rb") as file:
+            body = file.read(SECRET_BYTES_MAX + 1)
+    except (OSError, ValueError):
+        raise ConfigurationError(name, f"{str(path)!r} cannot be read") from None
+    lines = body.decode("utf-8", "replace").strip().splitlines()
+    if len(body) > SECRET_BYTES_MAX or len(lines) != 1 or "\ufffd" in lines[0]:
+        raise ConfigurationError(name, f"{str(path)!r} must hold one line of text")
+    return lines[0]
 
 
 def _with_value(tables: Tables, keys: tuple[str, ...], value: object, *, depth: int) -> Tables:

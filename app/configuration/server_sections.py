@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from app.configuration.fields import Address, FilePath, OptionalFile, Text, Unit, Whole
 from app.configuration.section import Section
@@ -49,6 +49,13 @@ class ServerSettings(Section):
         Unit("queries"),
         Field(ge=1, le=10**6, description="Queries that may wait for the writer."),
     ] = 10_000
+    time_metrics: Annotated[
+        StrictBool,
+        Field(
+            description="Whether `GET /metrics` counts the times of requests and commits, in "
+            "coarse buckets."
+        ),
+    ] = True
 
     @property
     def port_is_set(self) -> bool:

@@ -23,6 +23,7 @@ from app.service.padding import wait_for_multiple
 from app.service.private_state import put_pieces, threshold_noise_piece
 from app.service.recent_replays import RecentReplays, recorded_as
 from app.service.steps import Edge, Observer, Step, observe_nothing
+from app.service.workload import SECONDS_BOUNDS, Buckets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +70,7 @@ class QueryAnswerer:
         """
         self.release = release
         self.replays = RecentReplays()
+        self.commit_seconds = Buckets(SECONDS_BOUNDS)
         self._noise = noise
         self._padding_seconds = padding_seconds
         self._has_voted = False  # in the batch that is under way, or was last
@@ -126,6 +128,8 @@ class QueryAnswerer:
             self._undelivered = batch.fresh
             self._append(transaction, batch)
             self.observe(Step.COMMIT, Edge.BEFORE)
+            started = time.monotonic()
+        self.commit_seconds.add(time.monotonic() - started)
         self._undelivered = ()
         self.observe(Step.COMMIT, Edge.AFTER)
         self._adopt(transaction, batch)

@@ -21,17 +21,17 @@ from app.mechanisms.universal import Phase
 from app.service.asked_hypotheses import parse_hypotheses
 from app.service.batch import DEFERRED, EXHAUSTED, Deferred, Fresh
 from app.service.budget import budget_view
-from app.service.models import Answer, Bin, ScoredAnswer
+from app.service.models import Answer, with_score
 from app.service.published_classifier import read_document
 from app.service.released_statistics import released_statistics
 from app.service.replay_index import Recorded
+from app.service.workload import Workload
 from app.service.writer import Writer, decision_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from app.data.schema import Schema
-    from app.mechanisms.soft_labels import ScoreBin
     from app.service.answer_query import QueryAnswerer
     from app.service.batch import Ticket
     from app.service.models import Query
@@ -228,7 +228,7 @@ class ConclaveService:
         )
         if recorded.precision is None:
             return answer
-        return _with_score(answer, recorded.released_bin, recorded.precision)
+        return with_score(answer, recorded.released_bin, recorded.precision)
 
     def _classify(self, queries: Sequence[Query]) -> list[Answer]:
         """Answer by the published classifier, which is called once for all."""
@@ -249,7 +249,7 @@ class ConclaveService:
         ]
         if self.precision is None:
             return answers
-        return [_with_score(answer, None, None) for answer in answers]
+        return [with_score(answer, None, None) for answer in answers]
 
     # -- the public side -------------------------------------------------------
 
@@ -265,6 +265,16 @@ class ConclaveService:
     def noted_sequence(self) -> int | None:
         """Return the number of the entry that the head file notes; None where none is kept."""
         return self._release.ledger.noted_sequence
+
+    def workload(self) -> Workload:
+        """Return what waits for the writer, and what it counted."""
+        writer = self._writer
+        return Workload(
+            waiting=writer.waiting_count,
+            waiting_max=writer.pending_queries_max,
+            batch_queries=writer.batch_queries,
+            commit_seconds=self._answerer.commit_seconds,
+        )
 
     async def ledger_entries(self, *, after: int, limit: int) -> list[dict[str, object]]:
         """Return the public part of up to ``limit`` entries after sequence ``after``."""
@@ -383,17 +393,3 @@ def _model(document: bytes) -> bytes:
     from app.service.onnx_export import to_onnx  # noqa: PLC0415 -- as above
 
     return to_onnx(read_document(document))
-
-
-def _with_score(answer: Answer, released: ScoreBin | None, precision: int | None) -> ScoredAnswer:
-    """Return an answer with the mid-point of its bin, where it has one."""
-    return ScoredAnswer(
-        query_id=answer.query_id,
-        label=answer.label,
-        stable=answer.stable,
-        phase=answer.phase,
-        replayed=answer.replayed,
-        score=None if released is None else float(released.midpoint),
-        bin=None if released is None else Bin(float(released.lower), float(released.upper)),
-        precision=precision,
-    )

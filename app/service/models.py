@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from app.data.schema import Schema
     from app.data.vectors import Vector
     from app.errors import RequestError, UnavailableError
+    from app.mechanisms.soft_labels import ScoreBin
     from app.service.released_statistics import StatisticsAnswer
+    from app.service.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,20 @@ class ScoredAnswer(Answer):
     precision: int | None
 
 
+def with_score(answer: Answer, released: ScoreBin | None, precision: int | None) -> ScoredAnswer:
+    """Return an answer with the mid-point of its bin, where it has one."""
+    return ScoredAnswer(
+        query_id=answer.query_id,
+        label=answer.label,
+        stable=answer.stable,
+        phase=answer.phase,
+        replayed=answer.replayed,
+        score=None if released is None else float(released.midpoint),
+        bin=None if released is None else Bin(float(released.lower), float(released.upper)),
+        precision=precision,
+    )
+
+
 class AnsweringService(Protocol):
     """One open release, as the layers above see it."""
 
@@ -133,6 +149,10 @@ class AnsweringService(Protocol):
 
     def noted_sequence(self) -> int | None:
         """Return the number of the entry that the head file notes; None where none is kept."""
+        ...
+
+    def workload(self) -> Workload:
+        """Return what waits for the writer, and what it counted."""
         ...
 
     async def classifier(self) -> bytes:

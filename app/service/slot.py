@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from app.service.models import AnsweringService
 
 OPENING: Final = "the release is being opened; try again in a few seconds"
+STATES: Final = ("opening", "open", "draining", "stopped")
 STOPPED: Final = (
     "the release has stopped because something that must hold does not; nothing more "
     "is answered until its operator has looked at the server's log and restarted it"
@@ -43,6 +44,15 @@ class ServiceSlot:
         if self._service is None:
             raise OpeningError(OPENING)
         return self._service
+
+    @property
+    def state(self) -> str:
+        """Which of ``STATES`` the server is in."""
+        if self._stopped:
+            return "stopped"
+        if self.draining:
+            return "draining"
+        return "opening" if self._service is None else "open"
 
     @property
     def draining(self) -> bool:

@@ -26,6 +26,7 @@ from app.errors import (
 from app.service.answer_query import CONTAINED
 from app.service.batch import DEFERRED, Deferred
 from app.service.steps import Edge, Step
+from app.service.workload import QUERIES_BOUNDS, Buckets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,6 +74,7 @@ class Writer:
         open_statistics: draws and releases the statistics table after the last answer.
         pending_queries_max: queries that may wait; where none waits, those of
             one caller are taken together, however many they are.
+        batch_queries: sizes of the batches so far.
 
     """
 
@@ -82,6 +84,7 @@ class Writer:
     on_change: Callable[[], None]
     on_stop: Callable[[IntegrityError], None]
     pending_queries_max: int
+    batch_queries: Buckets = field(default_factory=lambda: Buckets(QUERIES_BOUNDS))
     _queue: deque[_Waiting] = field(default_factory=deque)
     _parked: dict[_Waiting, asyncio.TimerHandle] = field(default_factory=dict)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -156,10 +159,14 @@ class Writer:
         """Return why ``count`` further queries cannot wait, if they cannot."""
         if self._closing:
             return UnavailableError(CLOSING)
-        waiting_count = len(self._queue) + len(self._parked)
-        if waiting_count and waiting_count + count > self.pending_queries_max:
+        if self.waiting_count and self.waiting_count + count > self.pending_queries_max:
             return UnavailableError(QUEUE_FULL)
         return None
+
+    @property
+    def waiting_count(self) -> int:
+        """Queries in the queue, and those that wait for the switch."""
+        return len(self._queue) + len(self._parked)
 
     async def _run(self) -> None:
         while not (self._closing and not self._queue):
@@ -176,6 +183,7 @@ class Writer:
         size = min(len(self._queue), BATCH_QUERIES_MAX)
         batch = [self._queue.popleft() for _ in range(size)]
         queries = [waiting.query for waiting in batch]
+        self.batch_queries.add(size)
         try:
             decisions = await self._on_thread(lambda: self.answerer.answer_batch(queries))
         except ConclaveError as error:

@@ -28,6 +28,7 @@ from app.service.conclave_service import NO_STATISTICS, STATISTICS_NOT_OPEN
 from app.service.models import Answer, Bin, Query, ScoredAnswer
 from app.service.released_statistics import StatisticsAnswer
 from app.service.slot import ServiceSlot
+from app.service.workload import Workload
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -64,6 +65,7 @@ class MemoryService:
         failure: raised in place of the next answers, or returned for each.
         held: what all but the first query of a stream's window wait for.
         windows: the sizes of the batches that came.
+        work: what waits, and what was counted.
 
     """
 
@@ -74,6 +76,7 @@ class MemoryService:
         """Start with nothing answered."""
         self.queries_max = queries_max
         self.precision: int | None = None
+        self.work = Workload(waiting=0, waiting_max=10)
         self.failure: Exception | None = None
         self.held: asyncio.Event | None = None
         self.published: bytes | None = None
@@ -166,6 +169,10 @@ class MemoryService:
     def noted_sequence(self) -> int | None:
         """Return the entry that a head file notes, one behind."""
         return max(0, len(self.answers) - 1)
+
+    def workload(self) -> Workload:
+        """Return what a test set, or that nothing waits."""
+        return self.work
 
     async def ledger_entries(self, *, after: int, limit: int) -> list[dict[str, object]]:
         """Return one entry an answer."""

@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
+from operator import mul
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.api.metrics import METRICS, PHASES, SLUGS
+from app.api.limits import Limits
+from app.api.metrics import METRICS
+from app.api.process_metrics import SLUGS
+from app.api.release_metrics import PHASES, RELEASE_METRICS
+from app.service.slot import STATES
+from app.service.workload import SECONDS_BOUNDS, Workload
 from tests.http.doubles import HEAD, Http
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    import pytest
-
+LABELS = {
+    "hash",
+    "kind",
+    "mechanism",
+    "method",
+    "name",
+    "phase",
+    "problem",
+    "python",
+    "route",
+    "state",
+    "status",
+    "version",
+}
 Found: TypeAlias = "Mapping[str, Mapping[tuple[str, ...], float]]"
 
 
@@ -127,9 +147,10 @@ def test_exposes_what_is_listed_and_nothing_of_the_process() -> None:
     for name, family in exposed.items():
         metric = listed[name]
         assert (family.type, family.documentation) == (metric.kind, metric.help)
-        assert all(tuple(sample.labels) == metric.labels for sample in family.samples)
+        own = [tuple(label for label in each.labels if label != "le") for each in family.samples]
+        assert set(own) <= {metric.labels}
     labels = {label for metric in METRICS for label in metric.labels}
-    assert labels == {"name", "phase", "mechanism", "hash", "problem"}
+    assert labels == LABELS
 
 
 def test_names_follow_the_conventions() -> None:
@@ -166,10 +187,97 @@ def test_a_name_that_needs_escaping_comes_back_whole() -> None:
         assert budget_of(samples(http.get("/metrics").text))["release"] == {"name": name}
 
 
-def test_a_release_that_opens_has_no_metrics() -> None:
-    """A scrape that comes too early fails, rather than telling of zeros."""
-    with Http(is_open=False) as http:
-        assert http.get("/metrics").status_code == 503
+@pytest.mark.parametrize("state", ["opening", "stopped", "draining"])
+def test_a_release_that_is_not_served_tells_of_its_server_only(state: str) -> None:
+    """A scrape before the opening, or after a stop, has no number of a release, and no zeros."""
+    with Http(is_open=state != "opening") as http:
+        if state == "stopped":
+            http.slot.stop()
+        elif state == "draining":
+            http.slot.drain()
+        reply = http.get("/metrics")
+    assert reply.status_code == 200
+    found = samples(reply.text)
+    assert found["conclave_server_state"] == {(each,): each == state for each in STATES}
+    of_release = {metric.name for metric in RELEASE_METRICS} | {"conclave_pending_queries"}
+    assert (found.keys() & of_release == set()) is (state != "draining")
+
+
+def test_times_are_counted_by_route_and_status_and_are_coarse() -> None:
+    """Each reply counts once where it belongs, and the sum says no more than the buckets."""
+    with Http(queries_max=2) as http:
+        for age in (20, 21, 22):
+            http.ask([age, None])
+        http.get("/ledger?limit=0")
+        found = samples(http.get("/metrics").text)
+    counts = found["conclave_request_duration_seconds_count"]
+    assert counts == {
+        ("POST", "/query", "200"): 2,
+        ("POST", "/query", "410"): 1,
+        ("GET", "/ledger", "400"): 1,
+    }
+    buckets = found["conclave_request_duration_seconds_bucket"]
+    bounds = {key[0] for key in buckets}
+    assert bounds == {str(bound) for bound in SECONDS_BOUNDS} | {"+Inf"}
+    for key, total in found["conclave_request_duration_seconds_sum"].items():
+        of_bounds = [buckets[str(bound), *key] for bound in SECONDS_BOUNDS]
+        apart = [count - before for before, count in pairwise([0, *of_bounds])]
+        rest = counts[key] - of_bounds[-1]
+        expected = sum(map(mul, SECONDS_BOUNDS, apart)) + rest * SECONDS_BOUNDS[-1]
+        assert total == pytest.approx(expected)
+
+
+def test_times_are_not_counted_where_an_operator_says_so() -> None:
+    """Without ``server.time_metrics`` neither requests nor commits have a time."""
+    with Http(limits=Limits(time_metrics=False)) as http:
+        http.service.work.commit_seconds.add(0.01)
+        http.ask([20, None])
+        text = http.get("/metrics").text
+    assert not re.search(r"^conclave_\w+_duration_seconds_", text, re.MULTILINE)
+    assert "conclave_batch_queries_count 0.0" in text
+
+
+def test_what_waits_and_what_was_decided_together_is_told() -> None:
+    """The queue, its limit, and batches and commits in their buckets."""
+    with Http() as http:
+        http.service.work = Workload(waiting=3, waiting_max=7)
+        http.service.work.batch_queries.add(5)
+        http.service.work.commit_seconds.add(0.003)
+        http.service.work.commit_seconds.add(99.0)
+        found = samples(http.get("/metrics").text)
+    assert found["conclave_pending_queries"] == {(): 3}
+    assert found["conclave_pending_queries_limit"] == {(): 7}
+    assert found["conclave_batch_queries_bucket"][("16.0",)] == 1
+    assert found["conclave_batch_queries_bucket"][("4.0",)] == 0
+    assert found["conclave_batch_queries_sum"] == {(): 16}
+    commits = found["conclave_commit_duration_seconds_bucket"]
+    assert (commits[("0.005",)], commits[("30.0",)], commits[("+Inf",)]) == (1, 1, 2)
+    assert found["conclave_commit_duration_seconds_sum"] == {(): 30.005}
+
+
+def test_open_streams_are_counted_while_they_last() -> None:
+    """An event stream that a client holds is one stream, and none once it hung up."""
+
+    async def held(http: Http) -> list[dict[tuple[str, ...], float]]:
+        counts = []
+        async with http.wire("GET", "/budget/events") as wire:
+            await wire.receive()
+            await wire.receive()
+            counts.append(await _streams(http))
+            wire.hang_up()
+            await wire.task
+        return [*counts, await _streams(http)]
+
+    with Http() as http:
+        during, after = http.runner.run(held(http))
+    assert during == {("events",): 1, ("queries",): 0}
+    assert after == {("events",): 0, ("queries",): 0}
+
+
+async def _streams(http: Http) -> dict[tuple[str, ...], float]:
+    async with http.wire("GET", "/metrics") as wire:
+        await wire.receive()
+        return samples((await wire.receive_body()).decode())["conclave_streams_open"]
 
 
 def test_page_lists_every_metric(repository: Path) -> None:

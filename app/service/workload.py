@@ -1,0 +1,69 @@
+"""How much work there is and how long it takes, in coarse public buckets.
+
+The time of an answer is outside the guarantee (``docs/guarantee.md``), and what is
+counted here is coarser than what every client measures: a value is forgotten as soon
+as it is known which bucket it is in, and buckets are not told apart by what was
+answered, by whom it was asked, or whether it was stable.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import Final
+
+SECONDS_BOUNDS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 30.0)
+"""Upper bounds of the buckets of times, in seconds: each about five times the last."""
+
+QUERIES_BOUNDS: Final = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0)
+"""Upper bounds of the buckets of batches, in queries."""
+
+
+class Buckets:
+    """Counts of values by bucket; the values themselves are not kept."""
+
+    __slots__ = ("_bounds", "_counts")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        """Start at zero; what exceeds the last of ``bounds`` has a bucket of its own."""
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+
+    def add(self, value: float) -> None:
+        """Count ``value``: a look-up in a short tuple and one addition."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+
+    def cumulative(self) -> list[tuple[str, float]]:
+        """Return for every bound, as Prometheus writes it, how many values are up to it."""
+        counts, total, found = list(self._counts), 0, []
+        for bound, count in zip((*self._bounds, None), counts, strict=True):
+            total += count
+            found.append(("+Inf" if bound is None else str(bound), float(total)))
+        return found
+
+    def sum_of_bounds(self) -> float:
+        """Return the sum that the values would have at their buckets' upper bounds.
+
+        It stands for the sum of the values, which would give back a single one.  What
+        exceeds the last bound counts as that bound.
+        """
+        bounds = (*self._bounds, self._bounds[-1])
+        return sum(bound * count for bound, count in zip(bounds, self._counts, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What waits for the writer, and what it has counted since the process started.
+
+    Attributes:
+        waiting: queries in the queue, and those that wait for the switch.
+        waiting_max: queries that may wait.
+        batch_queries: sizes of the batches that were decided together.
+        commit_seconds: how long commits took that succeeded.
+
+    """
+
+    waiting: int
+    waiting_max: int
+    batch_queries: Buckets = field(default_factory=lambda: Buckets(QUERIES_BOUNDS))
+    commit_seconds: Buckets = field(default_factory=lambda: Buckets(SECONDS_BOUNDS))
