@@ -1,17 +1,12 @@
-"""Recorded answers and keys, found by digest: a whole batch in one statement.
-
-Statements go to the driver as they are, since a search takes a few microseconds
-and SQLAlchemy's part of it took several times as long.
-"""
+"""Recorded answers and keys, found by digest: a whole batch in one statement."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy.exc import DBAPIError
-
 from app.errors import LedgerCorruptError
+from app.ledger.driver import fetch_all
 from app.ledger.reads import KeyRow, RecordedAnswer, checked_answer, checked_key
 
 if TYPE_CHECKING:
@@ -98,21 +93,7 @@ def _search(
         # Few sizes, and so few statements to prepare; NULL fills one up and finds nothing.
         size = _size(len(asked))
         filled = (*asked, *[None] * (size - len(asked)), release_number)
-        yield from _executed(connection, _text(statement, columns, size), filled)
-
-
-def _executed(
-    connection: Connection, text: str, values: tuple[bytes | int | None, ...]
-) -> list[tuple[object, ...]]:
-    cursor, dialect = connection.connection.cursor(), connection.dialect
-    try:
-        cursor.execute(text, values)
-        rows: list[tuple[object, ...]] = list(cursor.fetchall())
-    except dialect.loaded_dbapi.Error as error:
-        raise DBAPIError.instance(
-            text, None, error, dialect.loaded_dbapi.Error, hide_parameters=True, dialect=dialect
-        ) from None
-    return rows
+        yield from fetch_all(connection, _text(statement, columns, size), filled)
 
 
 @lru_cache(maxsize=64)

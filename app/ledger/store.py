@@ -32,6 +32,7 @@ from app.ledger.reads import (
     read_private,
 )
 from app.ledger.releases import holds_backup, number_of, read_openings, read_release_count
+from app.ledger.sqlite import version_of
 from app.ledger.tables import FIRST_RELEASE
 from app.ledger.transaction import RELEASE_SECRET, Transaction
 from app.noise.system import SystemNoise
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from app.ledger.events import ReleaseOpened
     from app.ledger.head_keeper import HeadKeeper
+    from app.ledger.sqlite import Version
     from app.noise.source import NoiseSource
 
 __all__ = ["RELEASE_SECRET", "Ledger", "RecordedAnswer", "Transaction", "open_ledger"]
@@ -99,6 +101,7 @@ class Ledger:
         self._known = EMPTY
         self._keeper: HeadKeeper | None = None
         self._checkpoint_at = 0  # entry of a checkpoint that is committed
+        self._committed: tuple[Version, LedgerState] | None = None  # known to have happened
         self.digests: Final = Digests(database.secret)
 
     @property
@@ -287,8 +290,7 @@ class Ledger:
             try:
                 with database_errors():
                     connection.begin()
-                    self._find_release(connection)
-                    state = self._catch_up(connection)
+                    version, state = self._state_under_lock(connection)
                 transaction = Transaction(
                     connection,
                     state,
@@ -305,8 +307,23 @@ class Ledger:
                 _release(connection)
             self._known, self._checkpoint_at = transaction.state, checkpoint_at
             self._openings = transaction.openings
+            self._committed = version, transaction.state
             if self._keeper is not None:
                 self._keeper.committed(transaction.state)
+
+    def _state_under_lock(self, connection: Connection) -> tuple[Version, LedgerState]:
+        """Return what the database holds, and how to tell that nobody else wrote since.
+
+        Where the last commit here is known to have happened and no other connection
+        has committed after it, that is its state: asking the entries took a third of a
+        transaction of one answer.
+        """
+        committed, self._committed = self._committed, None
+        version = version_of(connection)
+        if committed is not None and committed[0] == version:
+            return committed
+        self._find_release(connection)
+        return version, self._catch_up(connection)
 
     @property
     def _is_found(self) -> bool:

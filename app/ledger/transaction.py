@@ -19,11 +19,12 @@ from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableErro
 from app.ledger.chain import next_entry
 from app.ledger.database_errors import UNAVAILABLE, database_errors
 from app.ledger.digests import private_digest, public_digest
+from app.ledger.driver import insert_rows
 from app.ledger.events import AnswersReleased, ScoresReleased
 from app.ledger.fold import fold
 from app.ledger.lookups import find_answers, find_keys
-from app.ledger.reads import read_head, read_private
-from app.ledger.tables import answers, entries, idempotency_keys, private_state
+from app.ledger.reads import RecordedAnswer, read_head, read_private
+from app.ledger.tables import idempotency_keys, private_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from app.ledger.digests import Digests
     from app.ledger.events import LedgerEvent, ReleaseOpened
     from app.ledger.fold import LedgerState
-    from app.ledger.reads import RecordedAnswer
 
 RELEASE_SECRET: Final = "release-secret"  # noqa: S105 -- the name of the piece, not its value
 """The piece of private state that keys the digests of all others; written first."""
@@ -43,8 +43,15 @@ PRIVATE_BODY_BYTES_MAX: Final = 900_000_000
 """Largest piece of private state: SQLite holds a value of just under 10^9 bytes."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
-_INSERT_ENTRY = insert(entries)
-_INSERT_ANSWERS = insert(answers)
+_INSERT_ENTRY = (
+    "INSERT INTO entries (release_number, sequence, kind, version, body, hash) "
+    "VALUES (?, ?, ?, ?, ?, ?)"
+)
+_ANSWER_COLUMNS = ("release_number", "sequence", *RecordedAnswer._fields)
+_INSERT_ANSWERS = (
+    f"INSERT INTO answers ({', '.join(_ANSWER_COLUMNS)}) "  # noqa: S608 -- names of columns
+    f"VALUES ({', '.join('?' for _ in _ANSWER_COLUMNS)})"
+)
 _INSERT_KEYS = insert(idempotency_keys)
 _INSERT_PRIVATE = insert(private_state)
 
@@ -112,16 +119,16 @@ class Transaction:
         except LedgerCorruptError as illegal:
             raise InvariantError(str(illegal)) from None
         self._bind(following)
-        row = {
-            "release_number": self._release_number,
-            "sequence": entry.sequence,
-            "kind": entry.kind,
-            "version": entry.version,
-            "body": entry.body,
-            "hash": entry.hash,
-        }
+        row = (
+            self._release_number,
+            entry.sequence,
+            entry.kind,
+            entry.version,
+            entry.body,
+            entry.hash,
+        )
         with self._writing():
-            self._connection.execute(_INSERT_ENTRY, row)
+            insert_rows(self._connection, _INSERT_ENTRY, [row])
         self._state = following
         return entry.head
 
@@ -143,9 +150,9 @@ class Transaction:
             numbers == list(range(first, first + len(rows))), "answers are numbered without gaps"
         )
         head = self.append(_released(rows))
-        common = {"release_number": self._release_number, "sequence": head.sequence}
+        at = self._release_number, head.sequence
         with self._writing():
-            self._connection.execute(_INSERT_ANSWERS, [common | row._asdict() for row in rows])
+            insert_rows(self._connection, _INSERT_ANSWERS, [(*at, *row) for row in rows])
         return head
 
     def known_answers(self, vector_digests: Sequence[bytes]) -> list[RecordedAnswer]:

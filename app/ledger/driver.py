@@ -1,0 +1,62 @@
+"""Statements that go to the driver as they are: those of every commit and every look-up.
+
+Each takes a few microseconds there, and SQLAlchemy's part of it took several times as
+long.  Errors are the same ones.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+from sqlalchemy.exc import DBAPIError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Connection
+
+Value: TypeAlias = bytes | str | int | None
+Row: TypeAlias = tuple[object, ...]
+
+
+def fetch_all(connection: Connection, text: str, values: tuple[Value, ...] = ()) -> list[Row]:
+    """Return every row that a statement finds.
+
+    Args:
+        connection: inside a transaction.
+        text: one statement.
+        values: of its question marks.
+
+    Raises:
+        DBAPIError: what the driver raised, as SQLAlchemy would have raised it.
+
+    """
+    with _driver_errors(connection, text):
+        cursor = connection.connection.cursor()
+        cursor.execute(text, values)
+        return list(cursor.fetchall())
+
+
+def insert_rows(connection: Connection, text: str, rows: Sequence[tuple[Value, ...]]) -> None:
+    """Insert rows; raises as :func:`fetch_all` does.
+
+    Args:
+        connection: inside a transaction.
+        text: an ``INSERT`` of one row.
+        rows: values of its question marks.
+
+    """
+    with _driver_errors(connection, text):
+        connection.connection.cursor().executemany(text, rows)
+
+
+@contextmanager
+def _driver_errors(connection: Connection, text: str) -> Iterator[None]:
+    dialect = connection.dialect
+    try:
+        yield
+    except dialect.loaded_dbapi.Error as error:
+        raise DBAPIError.instance(
+            text, None, error, dialect.loaded_dbapi.Error, hide_parameters=True, dialect=dialect
+        ) from None
