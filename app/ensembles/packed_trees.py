@@ -1,9 +1,8 @@
-"""All trees of an ensemble as flat arrays, evaluated 64 queries at a time.
+"""All trees of an ensemble over shared tests, as flat arrays.
 
-A query is one bit of a machine word: every inner node reads the word of its
-test, every leaf is a constant word, and a test selects between its children
-with three bitwise operations.  Every tree does the same work on every query,
-so neither votes nor models show in the time of a reply.
+Every inner node reads the outcome of its test on up to 64 queries at once, and
+:mod:`app.ensembles.leaf_selection` does the rest.  Every tree does the same work on
+every query, so neither votes nor models show in the time of a reply.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from app.ensembles.leaf_scores import PLACES_MAX, reached_leaves, vote_means
+from app.ensembles.leaf_selection import BYTE_QUERIES, WORD_QUERIES, LeafSelection, selection_order
 from app.errors import InvariantError, LedgerCorruptError, invariant
 
 if TYPE_CHECKING:
@@ -27,10 +27,6 @@ _CELL = np.dtype("<u2")
 _SCORE = np.dtype("<f8")
 # Which tests a tree uses is private: more of them must be refused before it is fitted.
 PACKED_TESTS_MAX = 1 << 16
-BYTE_QUERIES = 8
-WORD_QUERIES = 64
-# Trees whose votes are unpacked at once: bounds the bytes held at 4 MB.
-TREES_PER_BLOCK = 1 << 16
 
 
 class PackedTrees:
@@ -59,8 +55,6 @@ class PackedTrees:
         """Lay the nodes out one array a node, and the leaves as masks of label bits."""
         node_count = (1 << depth) - 1
         invariant(trees.shape[1] == 2 * node_count + 1, "a packed tree has its nodes and leaves")
-        invariant(len(trees) % trees_per_vote == 0, "every vote has its trees")
-        invariant(trees_per_vote < 1 << 8, "the trees of a vote are counted in a byte")
         scored = private_leaf_scores is None or private_leaf_scores.shape == (
             len(trees),
             node_count + 1,
@@ -72,11 +66,11 @@ class PackedTrees:
         self.trees_per_vote = trees_per_vote
         self._cells = np.ascontiguousarray(trees, dtype=_CELL)
         invariant(bool(np.array_equal(self._cells, trees)), "packed numbers fit in 16 bits")
-        leaves = self._cells[:, node_count:].T
-        invariant(bool(np.all(leaves < class_count)), "a leaf holds a class index")
-        self._nodes = np.ascontiguousarray(self._cells[:, :node_count].T, dtype=np.intp)
-        self._byte_leaves = _label_masks(leaves, class_count)
-        self._word_leaves = np.ascontiguousarray(self._byte_leaves.view(np.int8).astype(np.int64))
+        self._selection = LeafSelection(
+            self._cells[:, node_count:], class_count=class_count, trees_per_vote=trees_per_vote
+        )
+        nodes = self._cells[:, selection_order(depth)].T
+        self._nodes = np.ascontiguousarray(nodes, dtype=np.intp)
 
     @property
     def size(self) -> int:
@@ -98,11 +92,14 @@ class PackedTrees:
             ``private_vote_count``, shape ``(B, L)``; every row sums to k.
 
         """
-        counts = np.empty((len(bits), self.class_count), dtype=np.int64)
-        for start in range(0, len(bits), WORD_QUERIES):
-            block = slice(start, start + WORD_QUERIES)
-            counts[block] = self._block_votes(bits[block])
-        return counts
+        words = [_query_words(bits[start : start + WORD_QUERIES]) for start in _blocks(bits)]
+
+        def outcomes(queries: slice, trees: slice) -> NDArray[np.signedinteger]:
+            block = words[queries.start // WORD_QUERIES]
+            taken: NDArray[np.signedinteger] = block.take(self._nodes[:, trees])
+            return taken
+
+        return self._selection.vote_counts(len(bits), outcomes)
 
     @property
     def is_scored(self) -> bool:
@@ -166,81 +163,22 @@ class PackedTrees:
             private_leaf_scores=scores.reshape(leaves) if score_count else None,
         )
 
-    def _block_votes(self, bits: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Count the votes on at most 64 queries, shape ``(B, L)``."""
-        words = _query_words(bits)
-        leaves = self._byte_leaves if words.dtype == np.uint8 else self._word_leaves
-        planes = [self._select(words, plane) for plane in leaves]
-        counts = np.zeros((len(bits), self.class_count), dtype=np.int64)
-        step = max(1, TREES_PER_BLOCK // self.trees_per_vote) * self.trees_per_vote
-        for start in range(0, len(self._cells), step):
-            block = [plane[start : start + step] for plane in planes]
-            counts += self._count(block, len(bits))
-        return counts
 
-    def _select(
-        self, words: NDArray[np.integer], leaves: NDArray[np.integer]
-    ) -> NDArray[np.integer]:
-        """Carry one label bit from the leaves up to the root of every tree, shape ``(M,)``."""
-        values: NDArray[np.integer] = leaves
-        for level in range(self.depth - 1, -1, -1):
-            nodes = self._nodes[(1 << level) - 1 : (2 << level) - 1]
-            true, false = values[1::2], values[0::2]
-            values = false ^ (words[nodes] & (true ^ false))
-        root: NDArray[np.integer] = values[0]
-        return root
-
-    def _count(self, planes: list[NDArray[np.integer]], query_count: int) -> NDArray[np.int64]:
-        """Turn label bits of trees into votes, then count them, shape ``(B, L)``."""
-        unpacked = [
-            np.unpackbits(
-                plane.view(np.uint8).reshape(len(plane), -1),
-                axis=1,
-                count=query_count,
-                bitorder="little",
-            )
-            for plane in planes
-        ]
-        votes = self._pluralities(unpacked)
-        return np.stack([(votes == label).sum(axis=0) for label in range(self.class_count)], axis=1)
-
-    def _pluralities(self, unpacked: list[NDArray[np.uint8]]) -> NDArray[np.integer]:
-        """Return each vote's label on each query, ties to the smallest, shape ``(k, B)``."""
-        labels: NDArray[np.integer] = unpacked[0]
-        for place, plane in enumerate(unpacked[1:], start=1):
-            labels = labels | plane.astype(np.uint16) << place
-        if self.trees_per_vote == 1:
-            return labels
-        grouped = labels.reshape(-1, self.trees_per_vote, labels.shape[1])
-        counts = [
-            (grouped == label).sum(axis=1, dtype=np.uint8) for label in range(self.class_count)
-        ]
-        most: NDArray[np.intp] = np.stack(counts).argmax(axis=0)
-        return most
-
-
-def _query_words(bits: NDArray[np.uint8]) -> NDArray[np.integer]:
-    """Return each test's outcomes on at most 64 queries as one word, shape ``(t,)``.
-
-    Up to eight queries fit a byte, which is what a single query costs.
-    """
-    packed = np.packbits(bits.T, axis=1, bitorder="little")
+def _query_words(bits: NDArray[np.uint8]) -> NDArray[np.signedinteger]:
+    """Return each test's outcomes on at most 64 queries, shape ``(t,)``, as selection asks."""
+    if len(bits) == 1:
+        mask: NDArray[np.int8] = np.negative(bits[0].view(np.int8))
+        return mask
+    packed: NDArray[np.uint8] = np.packbits(bits.T, axis=1, bitorder="little")
     if len(bits) <= BYTE_QUERIES:
-        return packed[:, 0]
+        octets: NDArray[np.int8] = packed[:, 0].view(np.int8)
+        return octets
     padded = np.zeros((len(packed), WORD_QUERIES // BYTE_QUERIES), dtype=np.uint8)
     padded[:, : packed.shape[1]] = packed
-    return padded.view(np.int64)[:, 0]
+    words: NDArray[np.int64] = padded.view(np.int64)[:, 0]
+    return words
 
 
-def _label_masks(leaves: NDArray[np.integer], class_count: int) -> NDArray[np.uint8]:
-    """Return all-ones or all-zeros bytes for each bit of each leaf's label.
-
-    Returns:
-        Shape ``(planes, 2**depth, M)``, least significant plane first.
-
-    """
-    plane_count = max(1, (class_count - 1).bit_length())
-    planes = [
-        ((leaves >> place) & 1).astype(np.uint8) * np.uint8(0xFF) for place in range(plane_count)
-    ]
-    return np.ascontiguousarray(np.stack(planes))
+def _blocks(bits: NDArray[np.uint8]) -> range:
+    """Return where blocks of queries start."""
+    return range(0, len(bits), WORD_QUERIES)

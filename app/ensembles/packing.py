@@ -8,10 +8,12 @@ the ledger stores stays the estimators themselves.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
+from app.ensembles.packed_cuts import PackedCuts
 from app.ensembles.packed_linear import BINARY, PackedLinear
 from app.errors import invariant
 
@@ -34,6 +36,10 @@ LINEAR_ESTIMATORS = frozenset(
         "SGDClassifier",
     }
 )
+# Estimators of scikit-learn that are one tree of cuts.
+TREE_ESTIMATORS = frozenset({"DecisionTreeClassifier", "ExtraTreeClassifier"})
+# A tree of a greater depth would be padded to more than a thousand nodes.
+PACKED_DEPTH_MAX = 10
 _LIBRARY = "sklearn."
 
 
@@ -63,6 +69,23 @@ class _Linear(Protocol):
     intercept_: NDArray[np.float64] | float
 
 
+class _Nodes(Protocol):
+    """The nodes of a fitted tree, by number; a leaf has no children."""
+
+    children_left: NDArray[np.int64]
+    children_right: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    threshold: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+
+class _Tree(Protocol):
+    """The fitted form of a tree."""
+
+    classes_: NDArray[np.int64]
+    tree_: _Nodes
+
+
 def packing_of(path: str, params: Mapping[str, object]) -> Packing | None:
     """Return how ensembles of an estimator are packed, None where they are not.
 
@@ -71,12 +94,16 @@ def packing_of(path: str, params: Mapping[str, object]) -> Packing | None:
         params: its keyword arguments.
 
     """
-    del params
     module_and_name = path.replace(":", ".")
     if not module_and_name.startswith(_LIBRARY):
         return None
     name = module_and_name.rpartition(".")[2]
-    return pack_linear if name in LINEAR_ESTIMATORS else None
+    if name in LINEAR_ESTIMATORS:
+        return pack_linear
+    depth = params.get("max_depth")
+    if name in TREE_ESTIMATORS and isinstance(depth, int) and 1 <= depth <= PACKED_DEPTH_MAX:
+        return partial(pack_trees, depth=depth)
+    return None
 
 
 def pack_linear(
@@ -109,6 +136,57 @@ def pack_linear(
             (weights[:, 1:] - weights[:, :1]), _differences(intercepts), class_count=class_count
         )
     return PackedLinear(weights, intercepts, class_count=class_count)
+
+
+def pack_trees(
+    models: Sequence[object], *, column_count: int, class_count: int, fallback: int, depth: int
+) -> PackedCuts:
+    """Lay decision trees out as complete ones.
+
+    Args:
+        models: fitted, or the label of a constant.
+        column_count: columns of a query, c.
+        class_count: number of labels, L.
+        fallback: unused, as a tree always knows a label.
+        depth: public bound on the depth of every tree.
+
+    """
+    del fallback
+    node_count = (1 << depth) - 1
+    columns = np.zeros((len(models), node_count), dtype=np.int64)
+    cuts = np.full(columns.shape, np.inf)
+    leaves = np.zeros((len(models), node_count + 1), dtype=np.int64)
+    for index, model in enumerate(models):
+        if isinstance(model, int):
+            leaves[index] = model
+        else:
+            _complete(cast("_Tree", model), columns[index], cuts[index], leaves[index])
+    return PackedCuts(columns, cuts, leaves, class_count=class_count, column_count=column_count)
+
+
+def _complete(
+    fitted: _Tree,
+    columns: NDArray[np.int64],
+    cuts: NDArray[np.float64],
+    leaves: NDArray[np.int64],
+) -> None:
+    """Write a tree's nodes in heap order; below a leaf every path ends in its label."""
+    nodes = fitted.tree_
+    labels = fitted.classes_[np.argmax(nodes.value[:, 0], axis=1)]
+    level = np.zeros(1, dtype=np.int64)
+    while len(level) < len(leaves):
+        start = len(level) - 1
+        is_split = nodes.children_left[level] >= 0
+        heap = slice(start, start + len(level))
+        columns[heap] = np.where(is_split, nodes.feature[level], 0)
+        cuts[heap] = np.where(is_split, nodes.threshold[level], np.inf)
+        sides = [
+            np.where(is_split, children[level], level)
+            for children in (nodes.children_left, nodes.children_right)
+        ]
+        level = np.stack(sides, axis=1).ravel()
+    invariant(bool(np.all(nodes.children_left[level] < 0)), "a tree is as deep as it may be")
+    leaves[:] = labels[level]
 
 
 def _scores_by_class(

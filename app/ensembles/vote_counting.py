@@ -1,4 +1,4 @@
-"""Counting votes for the second of two classes, eight of them an addition."""
+"""Counting votes, eight of them an addition."""
 
 from __future__ import annotations
 
@@ -34,4 +34,23 @@ def count_votes(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
     for start in range(0, words.shape[1], WORDS_A_SUM):
         lanes = np.add.reduce(words[:, start : start + WORDS_A_SUM], axis=1)
         counts += lanes.view(np.uint8).reshape(-1, WORD_VOTES).sum(axis=1, dtype=np.int64)
+    return counts
+
+
+def count_by_column(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Count what is true in each column.
+
+    Args:
+        flags: shape ``(k, w)``, contiguous, w one or a multiple of eight.
+
+    Returns:
+        Shape ``(w,)``.
+
+    """
+    if flags.shape[1] == 1:
+        return np.array([np.count_nonzero(flags)])
+    words = flags.view(np.uint64)
+    counts = np.zeros(flags.shape[1], dtype=np.int64)
+    for start in range(0, len(words), WORDS_A_SUM):
+        counts += np.add.reduce(words[start : start + WORDS_A_SUM], axis=0).view(np.uint8)
     return counts

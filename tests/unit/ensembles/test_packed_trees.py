@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.ensembles import packed_trees
+from app.ensembles import leaf_selection
 from app.ensembles.packed_trees import PackedTrees
 from app.ensembles.tree_ensemble import TreeEnsemble
 from app.errors import InvariantError, LedgerCorruptError
@@ -55,7 +55,7 @@ def test_votes_are_those_of_every_tree(
     depth: int, class_count: int, trees_per_vote: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches around 8 and 64 queries, blocks of trees, and ties within a vote."""
-    monkeypatch.setattr(packed_trees, "TREES_PER_BLOCK", 10)
+    monkeypatch.setattr(leaf_selection, "TREES_PER_BLOCK", 10)
     generator = np.random.default_rng(depth)
     trees = _random_trees(generator, count=24, depth=depth, class_count=class_count)
     packed = PackedTrees(trees, depth=depth, class_count=class_count, trees_per_vote=trees_per_vote)
