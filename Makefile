@@ -25,7 +25,7 @@ help:
 ##  make docs                  print docs/settings.md anew from the settings
 ##  make bench                 the benchmarks
 ##  make audit                 the long audits
-##  make lock                  compile both locks anew from pyproject.toml
+##  make lock                  compile the three locks anew from pyproject.toml
 ##  make image                 build the container image and check that it serves
 ##  make clean                 remove .venv and the caches
 
@@ -91,6 +91,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 lock: $(BIN)/python
 	@$(PIP) install --quiet "uv>=0.13"
 	$(COMPILE) --output-file requirements.lock
+	$(COMPILE) --extra telemetry --constraint requirements.lock --output-file requirements-telemetry.lock
 	$(COMPILE) --extra test --constraint requirements.lock --output-file requirements-test.lock
 
 image:

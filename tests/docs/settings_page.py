@@ -32,7 +32,8 @@ A configuration is one TOML file, `conclave.toml`. Relative paths in it are
 relative to the file. The environment beats the file, for the embedded demo too:
 `CONCLAVE_<SECTION>__<KEY>`, nested tables by one more `__`, as in
 `CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`; lists and tables as JSON; relative paths
-there are relative to the working directory. A name without `__` is no setting. An
+there are relative to the working directory. `CONCLAVE_LEDGER__URL_FILE` and
+`CONCLAVE_DATA__SOURCE_FILE` name files that hold the address. A name without `__` is no setting. An
 unknown key is refused. `conclave serve` without a file serves the embedded demo.
 
 `epsilon`, `delta` and all shares are read as exact decimals. What is bound when a

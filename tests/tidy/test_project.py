@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 
 from tests.tidy.sources import ROOT, imported_modules, python_files
 
-LOCKS = ("requirements.lock", "requirements-test.lock")
+LOCKS = ("requirements.lock", "requirements-telemetry.lock", "requirements-test.lock")
 # Libraries that a command imports when it runs, by the extra that installs them.
 IMPORTED_OF_EXTRAS = {"matplotlib": "plot", "opentelemetry": "telemetry"}
 # Pinned and brought along by a library that is declared.
@@ -58,17 +58,17 @@ def test_a_lock_holds_pins_and_hashes_only(lock: str) -> None:
 
 
 def test_the_locks_agree() -> None:
-    """What both locks pin, they pin to the same versions."""
-    runtime, everything = (_locked(lock) for lock in LOCKS)
-    assert runtime.items() <= everything.items()
+    """Each lock pins what the one before it does, to the same versions."""
+    runtime, traced, everything = (_locked(lock) for lock in LOCKS)
+    assert runtime.items() <= traced.items() <= everything.items()
 
 
 def test_the_locks_cover_the_project() -> None:
     """Every requirement of the project is pinned to a version that it accepts."""
     project = _project()["project"]
     wanted = [Requirement(text) for text in project["dependencies"]]
-    extras = _extra("test")
-    for lock, requirements in zip(LOCKS, (wanted, wanted + extras), strict=True):
+    lists = (wanted, wanted + _extra("telemetry"), wanted + _extra("test"))
+    for lock, requirements in zip(LOCKS, lists, strict=True):
         pinned = _locked(lock)
         for requirement in requirements:
             versions = pinned[requirement.name]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from app.errors import ConfigurationError
 from app.ledger.sqlite import database_path
 from app.settings import demo_settings, load_settings, load_simulation_settings
 from tests.unit.settings.configurations import RIGHT, line_of, spoil, write
@@ -271,3 +272,30 @@ def test_a_simulation_needs_classes_only(tmp_path: Path) -> None:
     settings = load_simulation_settings(path, {})
     assert (len(settings.data.classes), settings.answers.cutoff) == (3, 2)
     assert load_simulation_settings(write(tmp_path), {}) == load_settings(write(tmp_path), {})
+
+
+def test_a_secret_comes_from_a_file_that_is_named(tmp_path: Path) -> None:
+    """An address in a file beats the variable and the configuration; paths are as in both."""
+    (tmp_path / "url").write_text("sqlite:///mounted.db\n", encoding="utf-8")
+    (tmp_path / "source").write_text("mounted.csv", encoding="utf-8")
+    environ = {
+        "CONCLAVE_LEDGER__URL": "sqlite:///named.db",
+        "CONCLAVE_LEDGER__URL_FILE": "url",
+        "CONCLAVE_DATA__SOURCE_FILE": str(tmp_path / "source"),
+    }
+    settings = load_settings(write(tmp_path), environ, working_directory=tmp_path)
+    assert database_path(settings.ledger_url) == tmp_path / "mounted.db"
+    assert settings.source == str(tmp_path / "mounted.csv")
+
+
+@pytest.mark.parametrize("held", [None, b"", b"two\nlines", b"\xff\xfe", b"x" * 70_000])
+def test_a_secret_that_cannot_be_read_is_one_line(tmp_path: Path, held: bytes | None) -> None:
+    """A file that is missing, empty, longer than a line or no text is named, never quoted."""
+    file = tmp_path / "url"
+    if held is not None:
+        file.write_bytes(held)
+    with pytest.raises(ConfigurationError) as refused:
+        load_settings(write(tmp_path), {"CONCLAVE_LEDGER__URL_FILE": str(file)})
+    line = str(refused.value)
+    assert line.startswith(f"CONCLAVE_LEDGER__URL_FILE: '{file}' ")
+    assert "lines" not in line
