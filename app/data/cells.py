@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 REMEMBERED_CELLS_MAX = 65_536
 DECIMAL_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+# Every character of a decimal number and of the blanks about it, and what joins cells:
+# a cell that holds a comma of its own is no number to `float` either.
+JOINT = ","
+NOT_OF_NUMBERS = re.compile(r"[^0-9+\-.eE \t,]", re.ASCII)
 NOT_FINITE = "is not a finite number"
 
 
@@ -64,6 +68,7 @@ class SourceColumn(dict[str, float]):
         super().__init__()
         self.name = name
         self.reader = reader
+        self._repeats = True
 
     def __missing__(self, cell: str) -> float:
         """Check a text and remember it."""
@@ -94,9 +99,17 @@ class SourceColumn(dict[str, float]):
         """
         if isinstance(cells, np.ndarray):
             return self._numeric().read_numbers(cells)
+        numbers = None if self._repeats else self._numeric().read_texts(cells)
+        return self._looked_up(cells) if numbers is None else numbers
+
+    def _looked_up(self, cells: Sequence[str]) -> NDArray[np.float64]:
+        """Look every text up; numbers that hardly repeat are read together from then on."""
         if len(self) > REMEMBERED_CELLS_MAX:
             self.clear()
-        return np.fromiter(map(self.__getitem__, cells), dtype=np.float64, count=len(cells))
+        known = len(self)
+        encoded = np.fromiter(map(self.__getitem__, cells), dtype=np.float64, count=len(cells))
+        self._repeats = not self.takes_numbers or 2 * (len(self) - known) <= len(cells)
+        return encoded
 
     def check(self, cell: str | float) -> None:
         """Check one cell.
@@ -137,6 +150,32 @@ class NumericColumn:
             raise CellError(NOT_FINITE)
         # Adding 0.0 turns -0.0 into 0.0, as in a posted vector.
         return min(max(number, self._lower), self._upper) + 0.0
+
+    def read_texts(self, cells: Sequence[str]) -> NDArray[np.float64] | None:
+        """Return what :meth:`read` returns of many cells at once.
+
+        Returns:
+            Shape ``(len(cells),)``; None where some cell may be no number, or is not
+            finite, and must be read alone.
+
+        """
+        some_missing = not self.names.isdisjoint(cells)
+        present = [cell for cell in cells if cell not in self.names] if some_missing else cells
+        # Of these characters `float` takes the same as the pattern of one cell.
+        if NOT_OF_NUMBERS.search(JOINT.join(present)):
+            return None
+        try:
+            numbers = np.fromiter(map(float, present), dtype=np.float64, count=len(present))
+        except ValueError:
+            return None
+        if not np.isfinite(numbers).all():
+            return None
+        clipped: NDArray[np.float64] = np.clip(numbers, self._lower, self._upper) + 0.0
+        if not some_missing:
+            return clipped
+        encoded = np.full(len(cells), math.nan)
+        encoded[[cell not in self.names for cell in cells]] = clipped
+        return encoded
 
     def read_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return clipped numbers, and one NaN, always the same, for every missing one."""

@@ -20,7 +20,8 @@ def fingerprint(rows: PrivateRows, key: bytes) -> str:
 
     Sorting makes it a function of the multiset; the key, a secret of the
     database, keeps it from saying anything: a bare hash of private rows would
-    itself be a leak.  One copy of the rows is made, and sorted in place.
+    itself be a leak.  One copy of the rows is made, and sorted in place; the same
+    rows under the same key are sorted once.
 
     Args:
         rows: the private rows, encoded.
@@ -30,6 +31,12 @@ def fingerprint(rows: PrivateRows, key: bytes) -> str:
         64 hexadecimal digits.
 
     """
+    if key not in rows.fingerprints:
+        rows.fingerprints[key] = _digest(rows, key)
+    return rows.fingerprints[key]
+
+
+def _digest(rows: PrivateRows, key: bytes) -> str:
     table = np.empty((rows.count, rows.values.shape[1] + 1), dtype="<f8")
     table[:, :-1] = rows.values
     table[:, -1] = rows.labels

@@ -20,11 +20,13 @@ class PrivateRows:
         values: float64 (n, d); a number clipped to its bounds, NaN where it
             is missing; the code of a category.
         labels: int64 (n,); the index of the label among the classes.
+        fingerprints: those computed so far, by their keys; the arrays are frozen.
 
     """
 
     values: NDArray[np.float64] = field(repr=False)
     labels: NDArray[np.int64] = field(repr=False)
+    fingerprints: dict[bytes, str] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Freeze both arrays."""
