@@ -17,8 +17,10 @@ LOCKS = ("requirements.lock", "requirements-telemetry.lock", "requirements-test.
 IMPORTED_OF_EXTRAS = {"matplotlib": "plot", "opentelemetry": "telemetry"}
 # Pinned and brought along by a library that is declared.
 BROUGHT_ALONG = {"pydantic_core"}
-# Chosen by name: by the build, or by an operator's `learner.estimator`.
-USED_WITHOUT_IMPORT = {"scikit-learn", "setuptools"}
+# Imported by another name than that of their distribution.
+IMPORTED_AS = {"scikit-learn": "sklearn"}
+# Chosen by name, by the build.
+USED_WITHOUT_IMPORT = {"setuptools"}
 IGNORES = re.compile(r"^(ignore = \[|\"[^\"]+\" = \[)\n(.*?)^\]", re.MULTILINE | re.DOTALL)
 
 
@@ -88,7 +90,9 @@ def test_what_is_imported_is_declared() -> None:
     for module, extra in IMPORTED_OF_EXTRAS.items():
         assert module not in foreign or _extra(extra)
     foreign -= IMPORTED_OF_EXTRAS.keys()
-    used = {name.replace("-", "_") for name in declared - USED_WITHOUT_IMPORT}
+    used = {
+        IMPORTED_AS.get(name, name.replace("-", "_")) for name in declared - USED_WITHOUT_IMPORT
+    }
     assert foreign == used
 
 
