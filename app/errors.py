@@ -20,6 +20,7 @@ only, and name a column and a row number, never a value.
     │   ├── InvalidFeaturesError    names the feature
     │   ├── IdempotencyConflictError
     │   ├── BudgetExhaustedError
+    │   ├── KeyLimitError           a key's own share is used up
     │   ├── NotPublishedError       no classifier yet
     │   ├── NoStatisticsError       statistics have no share
     │   ├── StatisticsNotOpenError  no table yet
@@ -136,6 +137,12 @@ class BudgetExhaustedError(RequestError):
     """The release has halted: recorded vectors replay, new ones are refused."""
 
     slug = "budget-exhausted"
+
+
+class KeyLimitError(RequestError):
+    """The key has had as many answers, or unstable ones, as its limit allows."""
+
+    slug = "key-limit"
 
 
 class NotPublishedError(RequestError):

@@ -23,6 +23,7 @@ _VECTOR: Final = b"conclave-vector-1\0"
 _SCORED_VECTOR: Final = b"conclave-scored-vector-1\0"
 _IDEMPOTENCY: Final = b"conclave-idempotency-key-1\0"
 _KEPT_KEY: Final = b"conclave-kept-key-1\0"
+_KEY_COUNT: Final = b"conclave-key-count-1\0"
 _FINGERPRINT: Final = b"conclave-fingerprint-key-1\0"
 _CHECKPOINT: Final = b"conclave-checkpoint-1\0"
 _PRIVATE_STATE: Final = b"conclave-private-state-1\0"
@@ -72,6 +73,13 @@ class Digests:
             row.key_digest, row.vector_digest, release_number=release_number
         )
         return hmac.compare_digest(computed, row.mark)
+
+    def of_key_count(
+        self, name: str, answered: int, unstable: int, *, release_number: int
+    ) -> bytes:
+        """Return the mark (32 bytes) of what a key of that name was given."""
+        counted = f"{release_number} {answered} {unstable} {name}".encode()
+        return hmac.digest(self._secret, _KEY_COUNT + counted, "sha256")
 
     def fingerprint_key(self, release_number: int = FIRST_RELEASE) -> bytes:
         """Return the key (32 bytes) of the fingerprint of a release's private rows.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,3 +60,12 @@ def _driver_errors(connection: Connection, text: str) -> Iterator[None]:
         raise DBAPIError.instance(
             text, None, error, dialect.loaded_dbapi.Error, hide_parameters=True, dialect=dialect
         ) from None
+
+
+def give_back(connection: Connection) -> None:
+    """Give a connection back; one that cannot be rolled back is thrown away."""
+    try:
+        connection.rollback()
+    except SQLAlchemyError:
+        connection.invalidate()
+    connection.close()

@@ -23,8 +23,15 @@ _KEYED: Final = {
     "private_state": ("release_number", "name"),
     "database_secret": ("number",),
     "checkpoints": ("release_number", "sequence"),
+    "key_counts": ("release_number", "name"),
 }
 
+_ONLY_GROW: Final = (
+    "CREATE TRIGGER key_counts_only_grow BEFORE UPDATE ON key_counts "
+    "WHEN NEW.release_number <> OLD.release_number OR NEW.name <> OLD.name "
+    "OR NEW.answered < OLD.answered OR NEW.unstable < OLD.unstable "
+    "BEGIN SELECT RAISE(ABORT, 'key_counts: counts only grow'); END"
+)
 _INDEX: Final = f"CREATE UNIQUE INDEX {ANSWERS_INDEX} ON answers (vector_digest, release_number)"
 
 
@@ -58,7 +65,12 @@ def type_fault(connection: Connection) -> str | None:
 
 def _protections() -> dict[str, tuple[str, str]]:
     """Return every trigger by its name: its table and its text."""
-    expected = {}
+    expected = {"key_counts_only_grow": ("key_counts", _ONLY_GROW)}
+    name = "key_counts_refuse_delete"
+    expected[name] = (
+        "key_counts",
+        _refusing(name, "DELETE ON key_counts", "key_counts", "changed"),
+    )
     for table in INSERT_ONLY:
         for verb in ("UPDATE", "DELETE"):
             name = f"{table}_refuse_{verb.lower()}"

@@ -18,6 +18,7 @@ from app.ledger.tables import (
     checkpoints,
     entries,
     idempotency_keys,
+    key_counts,
     private_state,
 )
 
@@ -51,7 +52,7 @@ _STRAY_PIECE = (
 )
 _STRAY_ROWS = {
     table.name: select(table.c.release_number).where(_stray(table)).limit(1)
-    for table in (entries, answers, idempotency_keys, checkpoints)
+    for table in (entries, answers, idempotency_keys, checkpoints, key_counts)
 }
 
 

@@ -12,15 +12,15 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from app.errors import ConclaveError, ConfigurationError, LedgerCorruptError, invariant
 from app.ledger.catching_up import check_answers, folded_on
 from app.ledger.chain import Head, public_entry
 from app.ledger.checkpoint import is_due, newest_checkpoint, write_checkpoint
 from app.ledger.database_errors import database_errors
 from app.ledger.digests import Digests, private_digest
+from app.ledger.driver import give_back
 from app.ledger.fold import EMPTY, LedgerState
+from app.ledger.key_counts import KeyCount, read_key_counts
 from app.ledger.lookups import find_answers, find_keys
 from app.ledger.opening import OpenDatabase, open_database
 from app.ledger.reads import (
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from app.ledger.sqlite import Version
     from app.noise.source import NoiseSource
 
-__all__ = ["RELEASE_SECRET", "Ledger", "RecordedAnswer", "Transaction", "open_ledger"]
+__all__ = ["RELEASE_SECRET", "KeyCount", "Ledger", "RecordedAnswer", "Transaction", "open_ledger"]
 
 PUBLIC_ENTRIES_MAX: Final = 1000
 """Entries of one page of ``GET /ledger``."""
@@ -200,6 +200,17 @@ class Ledger:
         with self.snapshot() as connection, database_errors():
             return find_keys(connection, self._release_number, key_digests, digests=self.digests)
 
+    def key_counts(self) -> dict[str, KeyCount]:
+        """Return what every key was given, by its name.
+
+        Raises:
+            LedgerCorruptError: a count was altered.
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with self.snapshot() as connection, database_errors():
+            return read_key_counts(connection, self._release_number, None, digests=self.digests)
+
     def public_entries(self, after: int, limit: int) -> list[dict[str, object]]:
         """Return entries after number ``after`` as ``GET /ledger`` gives them.
 
@@ -304,7 +315,7 @@ class Ledger:
                     checkpoint_at = self._keep_checkpoint(connection, transaction.state)
                     connection.commit()
             finally:
-                _release(connection)
+                give_back(connection)
             self._known, self._checkpoint_at = transaction.state, checkpoint_at
             self._openings = transaction.openings
             self._committed = version, transaction.state
@@ -383,12 +394,3 @@ class Ledger:
     def _read_keys(self, after: bytes) -> list[tuple[bytes, bytes]]:
         with self.snapshot() as connection, database_errors():
             return [row[:2] for row in read_keys(connection, self._release_number, after)]
-
-
-def _release(connection: Connection) -> None:
-    """Give a connection back; one that cannot be rolled back is thrown away."""
-    try:
-        connection.rollback()
-    except SQLAlchemyError:
-        connection.invalidate()
-    connection.close()

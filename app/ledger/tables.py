@@ -1,7 +1,8 @@
 """The tables, as the newest revision in ``migrations/`` leaves them.
 
-Every table is insert-only; triggers refuse UPDATE and DELETE.  The number of
-the release is part of every key, so that one database can hold several.
+Every table is insert-only but the counts of keys, which only grow; triggers refuse
+any other UPDATE, and DELETE.  The number of the release is part of every key, so that
+one database can hold several.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from sqlalchemy import (
     Text,
 )
 
-REVISION: Final = "0005"
+REVISION: Final = "0006"
 """The newest revision in ``migrations/``."""
 
 FIRST_RELEASE: Final = 1
@@ -130,5 +131,17 @@ checkpoints = Table(
         ["entries.release_number", "entries.sequence"],
         name="checkpoints_have_an_entry",
     ),
+    sqlite_with_rowid=False,
+)
+
+key_counts = Table(
+    "key_counts",
+    metadata,
+    Column("release_number", SmallInteger, nullable=False),
+    Column("name", String(64), nullable=False),
+    Column("answered", BigInteger, nullable=False),
+    Column("unstable", BigInteger, nullable=False),
+    Column("mark", LargeBinary(32), nullable=False),
+    PrimaryKeyConstraint("release_number", "name", name="key_counts_key"),
     sqlite_with_rowid=False,
 )

@@ -22,12 +22,13 @@ from app.ledger.digests import private_digest, public_digest
 from app.ledger.driver import insert_rows
 from app.ledger.events import AnswersReleased, ScoresReleased
 from app.ledger.fold import fold
+from app.ledger.key_counts import read_key_counts, write_key_counts
 from app.ledger.lookups import find_answers, find_keys
 from app.ledger.reads import RecordedAnswer, read_head, read_private
 from app.ledger.tables import idempotency_keys, private_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from app.ledger.digests import Digests
     from app.ledger.events import LedgerEvent, ReleaseOpened
     from app.ledger.fold import LedgerState
+    from app.ledger.key_counts import KeyCount
 
 RELEASE_SECRET: Final = "release-secret"  # noqa: S105 -- the name of the piece, not its value
 """The piece of private state that keys the digests of all others; written first."""
@@ -176,6 +178,30 @@ class Transaction:
             return find_keys(
                 self._connection, self._release_number, key_digests, digests=self._digests
             )
+
+    def key_counts(self, names: Collection[str]) -> dict[str, KeyCount]:
+        """Return what those keys were given that have a count.
+
+        Raises:
+            LedgerCorruptError: a count was altered.
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with self._writing():
+            return read_key_counts(
+                self._connection, self._release_number, names, digests=self._digests
+            )
+
+    def keep_key_counts(self, counts: Mapping[str, KeyCount]) -> None:
+        """Keep what keys were given by now, with the answers of this transaction.
+
+        Raises:
+            InvariantError: a count would be less than before.
+            LedgerUnavailableError: the database did not take it.
+
+        """
+        with self._writing():
+            write_key_counts(self._connection, self._release_number, counts, digests=self._digests)
 
     def record_key(self, key_digest: bytes, vector_digest: bytes) -> None:
         """Keep an idempotency key beside the answer of its vector, without an entry.

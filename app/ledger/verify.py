@@ -22,6 +22,7 @@ from app.ledger.database_errors import WRONG_TYPE, is_damage
 from app.ledger.digests import private_digest, public_digest
 from app.ledger.events import AnswersReleased, ScoresReleased
 from app.ledger.fold import EMPTY, LedgerState, fold
+from app.ledger.key_counts import read_key_counts
 from app.ledger.protections import protection_fault, type_fault
 from app.ledger.reads import (
     AnswerRow,
@@ -137,6 +138,7 @@ class _Verification:
         _hold(self._next_checkpoint is None, "a checkpoint is at an entry that the chain lacks")
         self._check_no_more_answers(state)
         self._check_keys()
+        self._check_key_counts(state)
         self._check_private()
         self._check_releases(state)
         odd = type_fault(self._connection)
@@ -230,6 +232,17 @@ class _Verification:
                     "an idempotency key was altered: its mark is not that of what it is kept for",
                 )
             page_after = page[-1].key_digest
+
+    def _check_key_counts(self, state: LedgerState) -> None:
+        """Check the marks, and that no more is counted for keys than was answered."""
+        counts = read_key_counts(
+            self._connection, self._release_number, None, digests=self._digests
+        ).values()
+        _hold(
+            sum(count.answered for count in counts) <= state.answered
+            and sum(count.unstable for count in counts) <= state.unstable,
+            "the counts of keys come to more than the answers that were given",
+        )
 
     def _check_private(self) -> None:
         names = read_private_names(self._connection, self._release_number)

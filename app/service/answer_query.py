@@ -15,10 +15,12 @@ import structlog
 from app.data.vectors import encode, replay_key
 from app.errors import ContainedError, IntegrityError, UnavailableError
 from app.ledger.events import ReleaseHalted, ThresholdRefreshed
+from app.ledger.key_counts import NOTHING
 from app.ledger.store import RecordedAnswer
 from app.mechanisms import universal
 from app.service.batch import Batch, Ticket
 from app.service.evaluate import private_tallies
+from app.service.key_limits import key_limit_refusal
 from app.service.padding import wait_for_multiple
 from app.service.private_state import put_pieces, threshold_noise_piece
 from app.service.recent_replays import RecentReplays, recorded_as
@@ -26,15 +28,16 @@ from app.service.steps import Edge, Observer, Step, observe_nothing
 from app.service.workload import SECONDS_BOUNDS, Buckets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from app.ledger.key_counts import KeyCount
     from app.ledger.store import Transaction
     from app.mechanisms.soft_labels import PrivateBins
     from app.mechanisms.subsample_aggregate import Tally
     from app.mechanisms.universal import Phase
     from app.noise.source import NoiseSource
     from app.service.batch import Decision, Fresh
-    from app.service.models import Query
+    from app.service.models import Asker, Query
     from app.service.recent_replays import Records
     from app.service.release import Release
     from app.service.replay_index import ReplayIndex
@@ -74,6 +77,7 @@ class QueryAnswerer:
         self._noise = noise
         self._padding_seconds = padding_seconds
         self._has_voted = False  # in the batch that is under way, or was last
+        self.key_counts: dict[str, KeyCount] = dict(release.ledger.key_counts())
         self._undelivered: Sequence[Fresh] = ()  # drawn, and not known to be committed
         self.observe = observe
         self._read_replays(answered_before=0, answered=release.state.answered)
@@ -123,8 +127,9 @@ class QueryAnswerer:
         with self.release.ledger.transaction() as transaction:
             self._catch_up(transaction)
             replays = self._replay(transaction, tickets)
-            private_values = self._vote(tickets, replays)
-            batch, decisions = self._step(tickets, private_values, replays)
+            counts = self._key_counts(transaction, tickets)
+            private_values = self._vote(_admitted(tickets, counts), replays)
+            batch, decisions = self._step(tickets, private_values, replays, counts)
             self._undelivered = batch.fresh
             self._append(transaction, batch)
             self.observe(Step.COMMIT, Edge.BEFORE)
@@ -175,6 +180,18 @@ class QueryAnswerer:
         self.observe(Step.REPLAY, Edge.AFTER)
         return replays
 
+    def _key_counts(
+        self, transaction: Transaction, tickets: Sequence[Ticket]
+    ) -> dict[str, KeyCount]:
+        """Read under the write lock what the askers' keys were given; without keys, nothing."""
+        asked = [*tickets, *(fresh.ticket for fresh in self._undelivered)]
+        names = {each.query.asker.name for each in asked if each.query.asker is not None}
+        if not names:
+            return {}
+        counts = transaction.key_counts(names)
+        self.key_counts.update(counts)  # a commit of unknown outcome may have counted
+        return counts
+
     def _vote(
         self, tickets: Sequence[Ticket], replays: ReplayIndex
     ) -> dict[bytes, Tally | PrivateBins]:
@@ -198,6 +215,7 @@ class QueryAnswerer:
         tickets: Sequence[Ticket],
         private_values: dict[bytes, Tally | PrivateBins],
         replays: ReplayIndex,
+        key_counts: dict[str, KeyCount],
     ) -> tuple[Batch, list[Decision]]:
         self.observe(Step.STEP, Edge.BEFORE)
         batch = Batch(
@@ -206,6 +224,7 @@ class QueryAnswerer:
             replays=replays,
             private_values=private_values,
             noise=self._noise,
+            key_counts=key_counts,
         )
         batch.restore(self._undelivered)
         decisions = [batch.decide(ticket) for ticket in tickets]
@@ -217,6 +236,8 @@ class QueryAnswerer:
         if batch.fresh:
             transaction.record_answers([_row(fresh) for fresh in batch.fresh])
             self._append_threshold(transaction, batch)
+        if batch.key_counts:
+            transaction.keep_key_counts(batch.key_counts)
         for key_digest, vector_digest in batch.new_keys.items():
             transaction.record_key(key_digest, vector_digest)
 
@@ -238,6 +259,7 @@ class QueryAnswerer:
         for fresh in batch.fresh:
             self.replays.add(fresh.ticket.vector_digest, fresh.recorded)
         self.replays.add_keys(batch.new_keys.items())
+        self.key_counts.update(batch.key_counts)
         self.release.adopt(transaction.state)
         if batch.fresh:
             self._log(batch)
@@ -275,6 +297,17 @@ def _unknown(tickets: Sequence[Ticket], replays: ReplayIndex) -> dict[bytes, Tic
         if replays.find_by_vector(ticket.vector_digest) is None:
             unknown.setdefault(ticket.vector_digest, ticket)
     return unknown
+
+
+def _admitted(tickets: Sequence[Ticket], counts: Mapping[str, KeyCount]) -> list[Ticket]:
+    """Leave out what only a refusal awaits: votes are not cast for a key at its limit."""
+    return [ticket for ticket in tickets if not _is_at_limit(ticket.query.asker, counts)]
+
+
+def _is_at_limit(asker: Asker | None, counts: Mapping[str, KeyCount]) -> bool:
+    if asker is None:
+        return False
+    return key_limit_refusal(asker, counts.get(asker.name, NOTHING)) is not None
 
 
 def _row(fresh: Fresh) -> RecordedAnswer:

@@ -9,9 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from app.errors import BudgetExhaustedError, IdempotencyConflictError, RequestError, invariant
+from app.errors import (
+    BudgetExhaustedError,
+    IdempotencyConflictError,
+    KeyLimitError,
+    RequestError,
+    invariant,
+)
+from app.ledger.key_counts import NOTHING, KeyCount
 from app.mechanisms import universal
 from app.mechanisms.universal import Outcome, Phase, State
+from app.service.key_limits import key_limit_refusal
 from app.service.replay_index import Recorded, ReplayIndex, check_same_vector
 
 if TYPE_CHECKING:
@@ -91,11 +99,25 @@ class Batch:
         replays: ReplayIndex,
         private_values: Mapping[bytes, Tally | PrivateBins],
         noise: NoiseSource,
+        key_counts: Mapping[str, KeyCount] | None = None,
     ) -> None:
-        """Start from the committed state; ``private_values`` are votes, or bins, by vector."""
+        """Start from the committed state.
+
+        Args:
+            parameters: of the release.
+            state: as it is committed.
+            replays: everything recorded of what is asked.
+            private_values: votes, or bins, by vector; of a vector that only keys ask
+                which have reached a limit, there need be none.
+            noise: where coins come from.
+            key_counts: what the askers' keys were given before.
+
+        """
         self.state = state
         self.fresh: list[Fresh] = []
         self.new_keys: dict[bytes, bytes] = {}
+        self.key_counts: dict[str, KeyCount] = {}
+        self._counts_before = key_counts or {}
         self._fresh_by_vector: dict[bytes, Recorded] = {}
         self._parameters = parameters
         self._replays = replays
@@ -152,7 +174,15 @@ class Batch:
             return BudgetExhaustedError(EXHAUSTED)
         if self.phase is Phase.CLASSIFIER:
             return DEFERRED
-        return self._answer(ticket)
+        return self._key_refusal(ticket) or self._answer(ticket)
+
+    def _key_refusal(self, ticket: Ticket) -> KeyLimitError | None:
+        asker = ticket.query.asker
+        return None if asker is None else key_limit_refusal(asker, self._key_count(asker.name))
+
+    def _key_count(self, name: str) -> KeyCount:
+        """Return what a key was given, in this batch too."""
+        return self.key_counts.get(name) or self._counts_before.get(name, NOTHING)
 
     def _replay(self, ticket: Ticket) -> Recorded | None:
         by_key = self._replays.find_by_key(ticket.key_digest, ticket.vector_digest)
@@ -187,7 +217,14 @@ class Batch:
         fresh = Fresh(ticket, recorded, drawn_in, self.state)
         self.fresh.append(fresh)
         self._fresh_by_vector[ticket.vector_digest] = recorded
+        self._count_for_key(fresh)
         return fresh
+
+    def _count_for_key(self, fresh: Fresh) -> None:
+        asker = fresh.ticket.query.asker
+        if asker is not None:
+            answered, unstable = self._key_count(asker.name)
+            self.key_counts[asker.name] = KeyCount(answered + 1, unstable + fresh.hit_count)
 
     def _remember_key(self, ticket: Ticket) -> None:
         if ticket.key_digest is not None:

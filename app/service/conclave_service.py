@@ -17,6 +17,7 @@ from app.errors import (
     StatisticsNotOpenError,
     UnavailableError,
 )
+from app.ledger.key_counts import NOTHING
 from app.mechanisms.universal import Phase
 from app.service.asked_hypotheses import parse_hypotheses
 from app.service.batch import DEFERRED, EXHAUSTED, Deferred, Fresh
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from app.data.schema import Schema
+    from app.ledger.key_counts import KeyCount
     from app.service.answer_query import QueryAnswerer
     from app.service.batch import Ticket
     from app.service.models import Query
@@ -252,6 +254,10 @@ class ConclaveService:
         return [with_score(answer, None, None) for answer in answers]
 
     # -- the public side -------------------------------------------------------
+
+    def key_count(self, name: str) -> KeyCount:
+        """Return what the key of that name was given, as committed by now."""
+        return self._answerer.key_counts.get(name, NOTHING)
 
     def budget(self) -> dict[str, object]:
         """Return the body of ``GET /budget``."""

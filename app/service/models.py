@@ -16,9 +16,26 @@ if TYPE_CHECKING:
     from app.data.schema import Schema
     from app.data.vectors import Vector
     from app.errors import RequestError, UnavailableError
+    from app.ledger.key_counts import KeyCount
     from app.mechanisms.soft_labels import ScoreBin
     from app.service.released_statistics import StatisticsAnswer
     from app.service.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """The key of a server that a query came with, by which its answers are counted.
+
+    Attributes:
+        name: of the key.
+        answer_limit: fresh answers that it may have; None for as many as there are.
+        unstable_limit: the same of unstable ones; with scores, of units of the cutoff.
+
+    """
+
+    name: str
+    answer_limit: int | None = None
+    unstable_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +46,14 @@ class Query:
         vector: as posted, in schema order.
         idempotency_key: the caller's; None without one.
         precision: bins of the score that is asked for; None leaves it to the release.
+        asker: whose query it is; None on a server without keys.
 
     """
 
     vector: Vector
     idempotency_key: str | None = None
     precision: int | None = None
+    asker: Asker | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +152,10 @@ class AnsweringService(Protocol):
             IntegrityError: the release has stopped.
 
         """
+        ...
+
+    def key_count(self, name: str) -> KeyCount:
+        """Return what the key of that name was given, as committed by now."""
         ...
 
     def budget(self) -> dict[str, object]:

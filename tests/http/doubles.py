@@ -23,6 +23,7 @@ from app.errors import (
     StatisticsNotOpenError,
     UnavailableError,
 )
+from app.ledger.key_counts import KeyCount
 from app.service.asked_hypotheses import parse_hypotheses
 from app.service.conclave_service import NO_STATISTICS, STATISTICS_NOT_OPEN
 from app.service.models import Answer, Bin, Query, ScoredAnswer
@@ -87,6 +88,7 @@ class MemoryService:
         self.windows: list[int] = []
         self.answers: dict[Vector, int] = {}
         self.vector_of_key: dict[str, Vector] = {}
+        self.counts: dict[str, KeyCount] = {}
         self.subscribers: set[asyncio.Queue[bool]] = set()
 
     async def answer_many(
@@ -165,6 +167,10 @@ class MemoryService:
             "ensemble": {"size": 100},
             "ledger": {"sequence": answered, "head": HEAD},
         }
+
+    def key_count(self, name: str) -> KeyCount:
+        """Return what a key was given."""
+        return self.counts.get(name, KeyCount())
 
     def noted_sequence(self) -> int | None:
         """Return the entry that a head file notes, one behind."""

@@ -140,6 +140,7 @@ LIVES = {
     "0002": published,
     "0003": with_scores,
     "0004": published_with_checkpoints,
+    "0005": published_with_checkpoints,
 }
 
 

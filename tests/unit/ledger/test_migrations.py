@@ -77,7 +77,13 @@ def test_revisions_build_the_tables_that_the_code_declares(tmp_path: Path) -> No
         schemas = connection.exec_driver_sql(
             "SELECT name FROM sqlite_master WHERE sql LIKE '%WITHOUT ROWID%' ORDER BY name"
         ).scalars()
-        assert list(schemas) == ["answers", "checkpoints", "entries", "idempotency_keys"]
+        assert list(schemas) == [
+            "answers",
+            "checkpoints",
+            "entries",
+            "idempotency_keys",
+            "key_counts",
+        ]
 
 
 @pytest.mark.parametrize("revision", EARLIER)

@@ -11,6 +11,7 @@ import pytest
 from app.ledger import checkpoint
 from app.ledger.tables import INSERT_ONLY
 from tests.unit.ledger.releases import middle_of_life, publish
+from tests.unit.ledger.whole_lives import life_with_labels
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,6 +61,27 @@ def test_no_table_is_updated_or_deleted_from(
         f"DELETE FROM {table}",
     ):
         assert refusal(path, statement) == f"{table}: rows are never changed"
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("UPDATE key_counts SET answered = answered - 1", "counts only grow"),
+        ("UPDATE key_counts SET unstable = unstable - 1", "counts only grow"),
+        ("UPDATE key_counts SET name = 'other' WHERE name = 'web'", "counts only grow"),
+        ("UPDATE key_counts SET release_number = 2", "counts only grow"),
+        ("DELETE FROM key_counts", "rows are never changed"),
+        (
+            "REPLACE INTO key_counts VALUES (1, 'web', 0, 0, x'00')",
+            "rows are never replaced",
+        ),
+    ],
+)
+def test_the_count_of_a_key_only_grows(tmp_path: Path, change: str, problem: str) -> None:
+    """What a key was given is never taken back, by this program or any other."""
+    path = tmp_path / "counts.db"
+    life_with_labels(path).close()
+    assert refusal(path, change) == f"key_counts: {problem}"
 
 
 @pytest.mark.parametrize(

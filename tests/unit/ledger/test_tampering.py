@@ -40,9 +40,9 @@ COLUMNS = [
     *((name, column.name) for name, table in metadata.tables.items() for column in table.columns),
     REVISION,
 ]
-# No entry tells of a key that a client sent, so that one that is gone is not missed; nor is
-# what makes a start quick.
-UNTOLD_TABLES = {"idempotency_keys", "checkpoints"}
+# No entry tells of a key that a client sent, nor of whose query an answer was, so that one
+# that is gone is not missed; nor is what makes a start quick.
+UNTOLD_TABLES = {"idempotency_keys", "checkpoints", "key_counts"}
 REFUSED = "no two rows of a table have the same key, so that there is no such file"
 FLIPS_OF_A_COLUMN = 12
 INTEGER_BITS = (0, 1, 2, 5, 7, 14, 31, 40, 62)

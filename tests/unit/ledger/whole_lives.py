@@ -13,6 +13,7 @@ from app.ledger.events import (
     StudentPublished,
     threshold_noise_name,
 )
+from app.ledger.key_counts import KeyCount
 from tests.unit.ledger.releases import (
     answer,
     create,
@@ -43,6 +44,7 @@ def life_with_labels(path: Path) -> Ledger:
         row = answer(ledger, 5, label=1)
         transaction.record_answers([row])
         transaction.record_key(ledger.digests.of_key("first"), row.vector_digest)
+        transaction.keep_key_counts({"web": KeyCount(2, 1), "desk": KeyCount(1)})
     publish(ledger)
     with ledger.transaction() as transaction:
         transaction.record_key(ledger.digests.of_key("second"), row.vector_digest)
@@ -60,6 +62,7 @@ def life_with_scores(path: Path) -> Ledger:
         rows = [scored(ledger, 1), scored(ledger, 2, shifted=True, units=1)]
         transaction.record_answers(rows)
         transaction.record_key(ledger.digests.of_key("first"), rows[1].vector_digest)
+        transaction.keep_key_counts({"web": KeyCount(2, 1)})
     record(ledger, [scored(ledger, 3, released=None, units=2, precision=1000)])
     record(ledger, [scored(ledger, 4), scored(ledger, 5, released=None, units=1)])
     with ledger.transaction() as transaction:

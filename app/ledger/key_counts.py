@@ -1,0 +1,120 @@
+"""What each key of a server was given: its fresh answers, and units of the cutoff.
+
+Counts stand beside the ledger, without an entry: which client asked what is in nobody's
+copy of the entries, and not in this table either, which has totals alone.  They are
+written in the transaction of the answers that they count, so that they survive whatever
+the answers survive.  A row only grows, and carries a mark.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from app.errors import LedgerCorruptError
+from app.ledger.driver import fetch_all
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from sqlalchemy import Connection
+
+    from app.ledger.digests import Digests
+
+ALTERED: Final = "the count of a key was altered: its mark is not that of what it says"
+
+_COLUMNS: Final = "SELECT name, answered, unstable, mark FROM key_counts WHERE release_number = ?"
+_READ_ONE: Final = f"{_COLUMNS} AND name = ?"
+_READ_ALL: Final = f"{_COLUMNS} ORDER BY name"
+_COUNT_UP: Final = (
+    "UPDATE key_counts SET answered = ?, unstable = ?, mark = ? "
+    "WHERE release_number = ? AND name = ? RETURNING 1"
+)
+_BEGIN: Final = (
+    "INSERT INTO key_counts (answered, unstable, mark, release_number, name) VALUES (?, ?, ?, ?, ?)"
+)
+
+
+class KeyCount(NamedTuple):
+    """What a key was given so far.
+
+    Attributes:
+        answered: fresh answers of the ensemble.
+        unstable: the unstable ones; of a release with scores, units of its cutoff.
+
+    """
+
+    answered: int = 0
+    unstable: int = 0
+
+
+NOTHING: Final = KeyCount()
+
+
+def read_key_counts(
+    connection: Connection,
+    release_number: int,
+    names: Collection[str] | None,
+    *,
+    digests: Digests,
+) -> dict[str, KeyCount]:
+    """Return the counts of the keys of these names that have one, or of every key.
+
+    Args:
+        connection: inside a transaction.
+        release_number: of the release that answered.
+        names: of keys; None for every one.
+        digests: of the database, by which a count's mark is checked.
+
+    Raises:
+        SQLAlchemyError: the database cannot be read.
+        LedgerCorruptError: a count that is found was altered.
+
+    """
+    if names is None:
+        rows = fetch_all(connection, _READ_ALL, (release_number,))
+    else:
+        rows = [
+            row
+            for name in names
+            for row in fetch_all(connection, _READ_ONE, (release_number, name))
+        ]
+    return dict(_checked(row, release_number, digests) for row in rows)
+
+
+def write_key_counts(
+    connection: Connection,
+    release_number: int,
+    counts: Mapping[str, KeyCount],
+    *,
+    digests: Digests,
+) -> None:
+    """Write what keys were given by now, none of them less than before.
+
+    Raises:
+        SQLAlchemyError: the database does not take it.
+
+    """
+    for name, count in counts.items():
+        mark = digests.of_key_count(name, *count, release_number=release_number)
+        values = (*count, mark, release_number, name)
+        if not fetch_all(connection, _COUNT_UP, values):
+            fetch_all(connection, _BEGIN, values)
+
+
+def _checked(
+    row: tuple[object, ...], release_number: int, digests: Digests
+) -> tuple[str, KeyCount]:
+    """Return a row that has the types and the mark that it was written with."""
+    name, answered, unstable, mark = row
+    if not (
+        isinstance(name, str)
+        and isinstance(answered, int)
+        and isinstance(unstable, int)
+        and isinstance(mark, bytes)
+    ):
+        raise LedgerCorruptError(ALTERED)
+    computed = digests.of_key_count(name, answered, unstable, release_number=release_number)
+    if not hmac.compare_digest(computed, mark):
+        raise LedgerCorruptError(ALTERED)
+    return name, KeyCount(answered, unstable)

@@ -1,0 +1,41 @@
+"""Count the answers that each key of a server was given, for its limits."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0006"
+down_revision = "0005"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Create the table, whose counts only grow: what was answered before is counted for no key."""
+    op.create_table(
+        "key_counts",
+        sa.Column("release_number", sa.SmallInteger, nullable=False),
+        sa.Column("name", sa.String(64), nullable=False),
+        sa.Column("answered", sa.BigInteger, nullable=False),
+        sa.Column("unstable", sa.BigInteger, nullable=False),
+        sa.Column("mark", sa.LargeBinary(32), nullable=False),
+        sa.PrimaryKeyConstraint("release_number", "name", name="key_counts_key"),
+        sqlite_with_rowid=False,
+    )
+    op.execute(
+        "CREATE TRIGGER key_counts_refuse_delete BEFORE DELETE ON key_counts "
+        "BEGIN SELECT RAISE(ABORT, 'key_counts: rows are never changed'); END"
+    )
+    op.execute(
+        "CREATE TRIGGER key_counts_only_grow BEFORE UPDATE ON key_counts "
+        "WHEN NEW.release_number <> OLD.release_number OR NEW.name <> OLD.name "
+        "OR NEW.answered < OLD.answered OR NEW.unstable < OLD.unstable "
+        "BEGIN SELECT RAISE(ABORT, 'key_counts: counts only grow'); END"
+    )
+    op.execute(
+        "CREATE TRIGGER key_counts_refuse_replacement BEFORE INSERT ON key_counts "
+        "WHEN EXISTS (SELECT 1 FROM key_counts WHERE release_number = NEW.release_number "
+        "AND name = NEW.name) "
+        "BEGIN SELECT RAISE(ABORT, 'key_counts: rows are never replaced'); END"
+    )
