@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from app.api.application import create_application
 from app.api.binding import is_loopback, require_safe_binding
-from app.api.key_ring import read_key_ring
 from app.api.limits import limits_of
+from app.api.watched_keys import WatchedKeys
 from app.dashboard.page import page_response
 from app.data.public_points import no_points, read_public_points
 from app.errors import ConclaveError, ContainedError, UnavailableError
@@ -93,6 +93,7 @@ class Server:
     expect_head: str | None = None
     slot: ServiceSlot = field(default_factory=ServiceSlot)
     failure: ConclaveError | None = None
+    _keys: WatchedKeys | None = None
     _held: ExitStack = field(default_factory=ExitStack)
 
     def application(self) -> FastAPI:
@@ -104,7 +105,8 @@ class Server:
         """
         server = self.settings.server
         require_safe_binding(self.settings, is_demo=self.settings.is_embedded_demo)
-        keys = None if server.keys_file is None else read_key_ring(server.keys_file)
+        keys = None if server.keys_file is None else WatchedKeys(server.keys_file)
+        self._keys = keys
         return create_application(
             self.slot,
             keys,
@@ -121,13 +123,21 @@ class Server:
         del application
         opening = asyncio.create_task(self._open_and_serve())
         draining = asyncio.create_task(self._drain(opening))
+        watching = asyncio.create_task(self._watch_keys())
         try:
             yield
         finally:
             self.slot.drain()
             await _close(opening)
             draining.cancel()
+            watching.cancel()
             await asyncio.to_thread(self._held.close)
+
+    async def _watch_keys(self) -> None:
+        """Follow the file of keys for as long as the server runs."""
+        if self._keys is not None:
+            interval = self.settings.server.keys_reload_seconds
+            await self._keys.watch(interval_seconds=interval)
 
     async def _drain(self, opening: asyncio.Task[ConclaveService | None]) -> None:
         """Take no more queries as soon as the process is asked to end."""

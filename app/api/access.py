@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from app.api.binding import is_loopback
-from app.api.key_ring import KeyRing, Role
+from app.api.key_ring import Role
 from app.api.refusals import CrossSiteError, MisdirectedRequestError
 from app.errors import ForbiddenError, UnauthorizedError
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
+    from starlette.types import Scope
+
+    from app.api.key_ring import Found, Keys
+    from app.service.models import Asker
 
 SEND_A_KEY: Final = (
     "send a key of this server as `Authorization: Bearer KEY`, or as the password of Basic"
@@ -29,6 +33,48 @@ MISDIRECTED: Final = (
 )
 
 
+CALLER: Final = "conclave.caller"
+"""Where a request's scope has its caller, if the server has keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever sent a request with a key: a stream may go on while the keys change.
+
+    Attributes:
+        keys: where it is looked up again.
+        found: the key when the request came.
+        needed: the role of the route.
+
+    """
+
+    keys: Keys
+    found: Found
+    needed: Role
+
+    def asker(self) -> Asker:
+        """Return by whom queries are counted, with the limits of now.
+
+        Raises:
+            UnauthorizedError: the key opens nothing any more.
+            ForbiddenError: it has another role now.
+
+        """
+        return _allowed(self.keys.known(self.found.digest), self.needed).asker
+
+
+def caller_of(scope: Scope) -> Caller | None:
+    """Return who sent a request; None on a server without keys."""
+    caller: Caller | None = scope.get(CALLER)
+    return caller
+
+
+def asker_of(scope: Scope) -> Asker | None:
+    """Return by whom the queries of a request are counted; None on a server without keys."""
+    caller = caller_of(scope)
+    return None if caller is None else caller.found.asker
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """The door of every route that has a role.
@@ -41,11 +87,14 @@ class Access:
 
     """
 
-    keys: KeyRing | None
+    keys: Keys | None
     loopback_only: bool = False
 
-    def check(self, headers: Headers, needed: Role, *, writes: bool) -> None:
+    def check(self, headers: Headers, needed: Role, *, writes: bool) -> Caller | None:
         """Let a request in, or raise; ``writes`` says that it can spend budget.
+
+        Returns:
+            Who sent it; None where the server has no keys.
 
         Raises:
             UnauthorizedError: no key, or an unknown one.
@@ -60,17 +109,21 @@ class Access:
         # A browser adds a Basic password on its own, but never a Bearer key.
         if writes and (self.keys is None or scheme == "basic"):
             _refuse_cross_site(headers)
-        if self.keys is not None:
-            _check_role(self.keys, _presented_key(scheme, credentials), needed)
+        if self.keys is None:
+            return None
+        presented = _presented_key(scheme, credentials)
+        found = None if presented is None else self.keys.find(presented)
+        return Caller(self.keys, _allowed(found, needed), needed)
 
 
-def _check_role(keys: KeyRing, presented: str | None, needed: Role) -> None:
-    key = None if presented is None else keys.find(presented)
-    if key is None:
+def _allowed(found: Found | None, needed: Role) -> Found:
+    if found is None:
         raise UnauthorizedError(SEND_A_KEY)
-    if not key.role.allows(needed):
-        text = f"this route needs the role {needed}, and the key has {key.role}; send another key"
+    role = found.key.role
+    if not role.allows(needed):
+        text = f"this route needs the role {needed}, and the key has {role}; send another key"
         raise ForbiddenError(text)
+    return found
 
 
 def _authorization(headers: Headers) -> tuple[str, str]:

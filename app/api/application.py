@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Lifespan
 
-    from app.api.key_ring import KeyRing
+    from app.api.key_ring import Keys
     from app.service.slot import ServiceSlot
 
 DEFAULT_LIMITS: Final = Limits()
@@ -43,7 +43,7 @@ class ConclaveApplication(FastAPI):
 
 def create_application(
     slot: ServiceSlot,
-    keys: KeyRing | None,
+    keys: Keys | None,
     *,
     limits: Limits = DEFAULT_LIMITS,
     page: Response | None = None,

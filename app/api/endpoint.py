@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
+from app.api.access import CALLER, caller_of
 from app.api.problems import problem_response, slug_of
+from app.api.rate_limits import rate_limit_headers
 from app.api.request_meter import RequestMeter, count_reply
 from app.errors import IntegrityError, UnavailableError
 from app.service.steps import Observer, observe_nothing
@@ -107,10 +110,18 @@ class Endpoint:
         return reply
 
     async def _reply(self, request: Request) -> ASGIApp:
+        reply = await self._reply_or_problem(request)
+        caller = caller_of(request.scope)
+        if caller is not None and isinstance(reply, Response):
+            reply.raw_headers.extend(rate_limit_headers(self.api.slot, caller))
+        return reply
+
+    async def _reply_or_problem(self, request: Request) -> ASGIApp:
         try:
             if self.role is not None:
                 writes = request.method == "POST"
-                self.access.check(request.headers, self.role, writes=writes)
+                caller = self.access.check(request.headers, self.role, writes=writes)
+                request.scope[CALLER] = caller
             return await self.handler(self.api, request)
         except (ClientDisconnect, OSError):
             raise

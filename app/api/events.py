@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from starlette.requests import ClientDisconnect
 
+from app.api.access import caller_of
 from app.api.request_meter import EVENT_STREAMS
-from app.errors import IntegrityError
+from app.errors import IntegrityError, RequestError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
+    from app.api.access import Caller
     from app.api.endpoint import Api
 
 KEEP_ALIVE: Final = b": keep-alive\n\n"
@@ -31,15 +33,16 @@ HEADERS: Final = (
 async def open_events(api: Api, request: Request) -> EventStream:
     """Begin a stream once the release is open."""
     api.slot.check_open()
-    return EventStream(api, head_only=request.method == "HEAD")
+    return EventStream(api, caller_of(request.scope), head_only=request.method == "HEAD")
 
 
 class EventStream:
     """The reply to one subscriber: the budget now, then again after every change."""
 
-    def __init__(self, api: Api, *, head_only: bool) -> None:
+    def __init__(self, api: Api, caller: Caller | None, *, head_only: bool) -> None:
         """Serve the budget of ``api``; a HEAD request gets the headers alone."""
         self._api = api
+        self._caller = caller
         self._head_only = head_only
         self._changed = asyncio.Event()
 
@@ -73,7 +76,7 @@ class EventStream:
             self._changed.set()
 
     async def _send_events(self, send: Send) -> None:
-        """Send until a release that stopped has no budget to show."""
+        """Send until a release that stopped has no budget to show, or the key opens nothing."""
         limits = self._api.limits
         event = self._event()
         while event:
@@ -87,6 +90,17 @@ class EventStream:
             else:
                 self._changed.clear()
                 event = self._event()
+            if not self._is_allowed():
+                return
+
+    def _is_allowed(self) -> bool:
+        """Return whether the key still opens this route: a stream may outlive it."""
+        try:
+            if self._caller is not None:
+                self._caller.asker()
+        except RequestError:
+            return False
+        return True
 
     def _event(self) -> bytes:
         try:

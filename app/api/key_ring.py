@@ -1,6 +1,6 @@
-"""Keys and roles: the hashes of ``server.keys_file``, compared in constant time.
+"""Keys and roles: hashes that a presented key is compared with in constant time.
 
-A key has 256 random bits, so one SHA-256 of it cannot be searched; the file
+A key has 256 random bits, so one SHA-256 of it cannot be searched; the file of keys
 holds that hash and never the key.
 """
 
@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
-import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from app.errors import ConfigurationError
+from app.service.models import Asker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-SETTING: Final = "server.keys_file"
-ADD_ONE: Final = "add one with `conclave keys add --role query --name NAME`"
-NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
-HASH_PATTERN: Final = re.compile(r"[0-9a-f]{64}")
-MEMBERS: Final = frozenset({"name", "role", "hash"})
+BUCKET_BYTES: Final = 4
 
 
 class Role(StrEnum):
@@ -41,83 +34,92 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One row of the keys file: who, what they may do, and the key's hash."""
+    """One row of the keys file.
+
+    Attributes:
+        name: whose it is; what it is given is counted by it.
+        role: what it may do.
+        hash: of the key, 64 hexadecimal digits.
+        old_hash: of the key that it replaces, which goes on for a while; None without one.
+        limit: fresh answers that it may have; None for as many as there are.
+        unstable_limit: the same of unstable answers; with scores, of units of the cutoff.
+        disabled: whether it opens nothing for now.
+
+    """
 
     name: str
     role: Role
     hash: str
+    old_hash: str | None = None
+    limit: int | None = None
+    unstable_limit: int | None = None
+    disabled: bool = False
+
+    @property
+    def hashes(self) -> tuple[str, ...]:
+        """What a presented key may have, the new one first."""
+        return (self.hash,) if self.old_hash is None else (self.hash, self.old_hash)
+
+
+class Found(NamedTuple):
+    """A key that was presented.
+
+    Attributes:
+        key: as the file has it now.
+        asker: by whom its queries are counted.
+        digest: SHA-256 of what was presented, 32 bytes.
+
+    """
+
+    key: Key
+    asker: Asker
+    digest: bytes
+
+
+class Keys(Protocol):
+    """Where keys are looked up, as they are now."""
+
+    def find(self, presented: str) -> Found | None:
+        """Return the key that ``presented`` is, or None."""
+
+    def known(self, digest: bytes) -> Found | None:
+        """Return the key of a digest that was found before, if it still opens anything."""
+
+
+class KeyRing:
+    """The keys that a server knows at one moment.
+
+    A hash is looked for among those that begin with the same four bytes: how long that
+    takes depends on 32 bits of hashes, which say nothing of a key of 256 random bits.
+    Within, hashes are compared in constant time.
+    """
+
+    def __init__(self, keys: Sequence[Key]) -> None:
+        """Hold ``keys``."""
+        self.keys = tuple(keys)
+        self._buckets: dict[bytes, tuple[Found, ...]] = {}
+        for key in keys:
+            asker = Asker(key.name, key.limit, key.unstable_limit)
+            for digest in map(bytes.fromhex, () if key.disabled else key.hashes):
+                bucket = self._buckets.get(digest[:BUCKET_BYTES], ())
+                self._buckets[digest[:BUCKET_BYTES]] = (*bucket, Found(key, asker, digest))
+
+    def find(self, presented: str) -> Found | None:
+        """Return the key that ``presented`` is, or None; hashes once, however many there are."""
+        return self.known(_digest(presented))
+
+    def known(self, digest: bytes) -> Found | None:
+        """Return the key of a digest, or None."""
+        found = None
+        for each in self._buckets.get(digest[:BUCKET_BYTES], ()):
+            if hmac.compare_digest(digest, each.digest):
+                found = each
+        return found
 
 
 def hash_of(secret: str) -> str:
     """Return what the file holds of a key: its SHA-256, hex."""
     return _digest(secret).hex()
-
-
-class KeyRing:
-    """The keys that a server knows."""
-
-    def __init__(self, keys: Sequence[Key]) -> None:
-        """Hold ``keys``."""
-        self.keys = tuple(keys)
-        self._hashes = tuple(bytes.fromhex(key.hash) for key in keys)
-
-    def find(self, presented: str) -> Key | None:
-        """Return the key that ``presented`` is, or None; takes the same time for both."""
-        digest = _digest(presented)
-        found = None
-        for key, known in zip(self.keys, self._hashes, strict=True):
-            if hmac.compare_digest(digest, known):
-                found = key
-        return found
-
-
-def read_key_ring(path: Path) -> KeyRing:
-    """Read a keys file that must hold at least one key.
-
-    Raises:
-        ConfigurationError: the file is missing, empty, or not a keys file.
-
-    """
-    keys = read_keys(path)
-    if not keys:
-        raise ConfigurationError(SETTING, f"{path} holds no key; {ADD_ONE}")
-    return KeyRing(keys)
-
-
-def read_keys(path: Path) -> list[Key]:
-    """Read the rows of a keys file, in order; see :func:`read_key_ring` for errors."""
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigurationError(SETTING, f"{path} does not exist; {ADD_ONE}") from None
-    except OSError as error:
-        raise ConfigurationError(SETTING, f"{path} cannot be read: {error.strerror}") from None
-    except ValueError:
-        # Neither the decoder's text nor TOML's is repeated: it could quote the file.
-        raise ConfigurationError(SETTING, f"{path} is not a TOML file") from None
-    return _parse(document, path)
-
-
-def _parse(document: dict[str, object], path: Path) -> list[Key]:
-    rows = document.get("keys", [])
-    if set(document) - {"keys"} or not isinstance(rows, list):
-        raise ConfigurationError(SETTING, f"{path} may hold [[keys]] tables only")
-    keys = [_parse_row(row, number, path) for number, row in enumerate(rows, start=1)]
-    names = [key.name for key in keys]
-    if len(set(names)) < len(names):
-        raise ConfigurationError(SETTING, f"{path} names two keys alike")
-    return keys
-
-
-def _parse_row(row: object, number: int, path: Path) -> Key:
-    problem = f"[[keys]] number {number} of {path} needs name, hash and role = query | read | admin"
-    if not isinstance(row, dict) or set(row) != MEMBERS:
-        raise ConfigurationError(SETTING, problem)
-    name, role, digest = str(row["name"]), str(row["role"]), str(row["hash"])
-    fits = NAME_PATTERN.fullmatch(name) and HASH_PATTERN.fullmatch(digest)
-    if not fits or role not in set(Role):
-        raise ConfigurationError(SETTING, problem)
-    return Key(name=name, role=Role(role), hash=digest)
 
 
 def _digest(secret: str) -> bytes:

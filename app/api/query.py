@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from starlette.responses import Response
 
+from app.api.access import asker_of
 from app.api.bodies import JSON, JSON_TYPES, check_media_type, read_body
 from app.api.query_body import idempotency_key, parse_body
 from app.service.models import Answer
@@ -25,7 +26,13 @@ async def answer_query(api: Api, request: Request) -> Response:
     key = idempotency_key(request.headers)
     body = await read_body(request, bytes_max=api.limits.body_bytes_max)
     api.observe(Step.VALIDATE, Edge.BEFORE)
-    query = parse_body(service.schema, body, key, with_scores=service.precision is not None)
+    query = parse_body(
+        service.schema,
+        body,
+        key,
+        with_scores=service.precision is not None,
+        asker=asker_of(request.scope),
+    )
     api.observe(Step.VALIDATE, Edge.AFTER)
     (outcome,) = await service.answer_many([query])
     if not isinstance(outcome, Answer):

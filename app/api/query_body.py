@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from starlette.datastructures import Headers
 
+    from app.service.models import Asker
+
 SHAPE: Final = (
     'send one JSON object {"features": [...]} with the values in schema order, or '
     '{"features": {...}} with each value by its feature\'s name; GET /schema lists them'
@@ -59,7 +61,14 @@ _BODY: Final = msgspec.json.Decoder(QueryBody)
 _LINE: Final = msgspec.json.Decoder(QueryLine)
 
 
-def parse_body(schema: Schema, body: bytes, key: str | None, *, with_scores: bool) -> Query:
+def parse_body(
+    schema: Schema,
+    body: bytes,
+    key: str | None,
+    *,
+    with_scores: bool,
+    asker: Asker | None = None,
+) -> Query:
     """Return the query that a body of ``POST /query`` posts.
 
     Args:
@@ -67,6 +76,7 @@ def parse_body(schema: Schema, body: bytes, key: str | None, *, with_scores: boo
         body: as it was posted.
         key: the idempotency key of the header, if there is one.
         with_scores: whether the release answers scores, so that a precision means something.
+        asker: by whom it is counted; None on a server without keys.
 
     Raises:
         MalformedBodyError: not one JSON object of the right shape.
@@ -75,10 +85,13 @@ def parse_body(schema: Schema, body: bytes, key: str | None, *, with_scores: boo
 
     """
     decoded, vector = _parse(_BODY, schema, body)
-    return Query(vector, key, _checked_precision(decoded.precision, with_scores=with_scores))
+    precision = _checked_precision(decoded.precision, with_scores=with_scores)
+    return Query(vector, key, precision, asker)
 
 
-def parse_line(schema: Schema, line: bytes, *, with_scores: bool) -> Query:
+def parse_line(
+    schema: Schema, line: bytes, *, with_scores: bool, asker: Asker | None = None
+) -> Query:
     """Return the query of one line of a stream; raises as :func:`parse_body` does.
 
     Raises:
@@ -88,7 +101,7 @@ def parse_line(schema: Schema, line: bytes, *, with_scores: bool) -> Query:
     decoded, vector = _parse(_LINE, schema, line)
     key = decoded.idempotency_key
     precision = _checked_precision(decoded.precision, with_scores=with_scores)
-    return Query(vector, None if key is None else _checked_key(key), precision)
+    return Query(vector, None if key is None else _checked_key(key), precision, asker)
 
 
 def idempotency_key(headers: Headers) -> str | None:

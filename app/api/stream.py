@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from starlette.requests import ClientDisconnect
 
+from app.api.access import caller_of
 from app.api.bodies import LINE_TYPES, NDJSON, check_media_type
 from app.api.channel import Channel
 from app.api.endpoint import note_refusal
 from app.api.lines import LineCutter, Overlong
 from app.api.problems import problem_body
 from app.api.query_body import parse_line
+from app.api.rate_limits import rate_limit_headers
 from app.api.refusals import InvalidParameterError
 from app.api.request_meter import QUERY_STREAMS
 from app.errors import IntegrityError, RequestError, TooLargeError, UnavailableError
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
+    from app.api.access import Caller
     from app.api.endpoint import Api
     from app.api.lines import Line
 
@@ -60,15 +63,16 @@ async def open_stream(api: Api, request: Request) -> QueryStream:
     check_media_type(request.headers, LINE_TYPES)
     if "idempotency-key" in request.headers:
         raise InvalidParameterError(KEY_OF_A_STREAM)
-    return QueryStream(api)
+    return QueryStream(api, caller_of(request.scope))
 
 
 class QueryStream:
     """The reply to one stream of queries."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, caller: Caller | None) -> None:
         """Start with nothing read and nothing to send."""
         self._api = api
+        self._caller = caller
         limits = api.limits
         self._lines: Channel[Line] = Channel(bytes_max=limits.stream_unread_bytes_max)
         self._replies: Channel[bytes] = Channel(bytes_max=limits.stream_unsent_bytes_max)
@@ -120,7 +124,8 @@ class QueryStream:
         self._replies.close()
 
     async def _send(self, send: Send) -> None:
-        await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": HEADERS})
+        headers = [*HEADERS, *rate_limit_headers(self._api.slot, self._caller)]
+        await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": headers})
         while replies := await self._replies.take(count_max=self._api.limits.stream_lines_max):
             body = b"".join(replies)
             await send({"type": "http.response.body", "body": body, "more_body": True})
@@ -156,8 +161,13 @@ class QueryStream:
             limit = self._api.limits.line_bytes_max
             return TooLargeError(f"this line is longer than {limit} bytes; send shorter lines")
         try:
-            service = self._api.slot.service
-            return parse_line(service.schema, line, with_scores=service.precision is not None)
+            service, caller = self._api.slot.service, self._caller
+            return parse_line(
+                service.schema,
+                line,
+                with_scores=service.precision is not None,
+                asker=None if caller is None else caller.asker(),
+            )
         except (RequestError, UnavailableError, IntegrityError) as refusal:
             return refusal
 

@@ -1,8 +1,9 @@
-"""``conclave keys``: who may use a server."""
+"""``conclave keys``: who may use a server, and how much of its answers each may take."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -17,7 +18,6 @@ KEY_BYTES: Final = 32
 KEY_PREFIX: Final = "conclave_"
 KEYS_FILE_DEFAULT: Final = Path("keys.toml")
 KEYS_FILE_VARIABLE: Final = "CONCLAVE_SERVER__KEYS_FILE"
-OWNER_ONLY: Final = 0o600
 
 KeysFile = Annotated[
     Path | None,
@@ -30,19 +30,36 @@ KeysFile = Annotated[
 Config = Annotated[
     Path | None, typer.Option("--config", help="A configuration that names the file of keys.")
 ]
+Name = Annotated[str, typer.Option("--name", help="Which key.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=0, help="Fresh answers that it may have at most.")
+]
+UnstableLimit = Annotated[
+    int | None,
+    typer.Option("--unstable-limit", min=0, help="Unstable answers that it may have at most."),
+]
 
 
 def register(application: typer.Typer) -> None:
     """Add ``conclave keys`` and its subcommands."""
-    keys = typer.Typer(help="Add and list the keys of a server.", no_args_is_help=True)
+    keys = typer.Typer(help="The keys of a server, and their limits.", no_args_is_help=True)
     keys.command("add")(add)
     keys.command("list")(list_keys)
+    keys.command("limit")(limit_key)
+    keys.command("disable")(disable)
+    keys.command("enable")(enable)
+    keys.command("remove")(remove)
+    keys.command("rotate")(rotate)
+    keys.command("retire-old")(retire_old)
+    keys.command("usage")(usage)
     application.add_typer(keys, name="keys")
 
 
 def add(
     role: Annotated[str, typer.Option("--role", help="query, read or admin.")],
     name: Annotated[str, typer.Option("--name", help="Who the key is for: a-z, 0-9, . _ -")],
+    limit: Limit = None,
+    unstable_limit: UnstableLimit = None,
     keys_file: KeysFile = None,
     config: Config = None,
 ) -> None:
@@ -50,17 +67,102 @@ def add(
     path = _keys_path(keys_file, config)
     secret = _new_secret()
     key = _new_key(secret, role=role, name=name)
-    _append(path, key)
+    _append(path, _limited(key, limit, unstable_limit))
     typer.echo(secret)
     typer.echo(f"added {name} ({role}) to {path}; the key is shown this once", err=True)
 
 
 def list_keys(keys_file: KeysFile = None, config: Config = None) -> None:
-    """List names and roles."""
-    from app.api.key_ring import read_keys
+    """List names, roles, limits and states; tabs between, a dash where there is no limit."""
+    from app.api.keys_file import read_keys
 
     for key in read_keys(_keys_path(keys_file, config)):
-        typer.echo(f"{key.name}\t{key.role}")
+        typer.echo("\t".join([key.name, key.role, *map(_or_dash, _limits(key)), _state(key)]))
+
+
+def limit_key(
+    name: Name,
+    limit: Limit = None,
+    unstable_limit: UnstableLimit = None,
+    keys_file: KeysFile = None,
+    config: Config = None,
+) -> None:
+    """Set the limits of a key; one that is left out is taken away."""
+    path = _keys_path(keys_file, config)
+    _change(path, _limited(_named(path, name), limit, unstable_limit))
+    typer.echo(f"limits of {name}: {_or_dash(limit)}, unstable {_or_dash(unstable_limit)}")
+
+
+def disable(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
+    """Let a key open nothing, until it is enabled."""
+    path = _keys_path(keys_file, config)
+    _change(path, replace(_named(path, name), disabled=True))
+    typer.echo(f"disabled {name}")
+
+
+def enable(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
+    """Let a key that was disabled open what it opened."""
+    path = _keys_path(keys_file, config)
+    _change(path, replace(_named(path, name), disabled=False))
+    typer.echo(f"enabled {name}")
+
+
+def remove(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
+    """Remove a key; what it was given stays counted by its name."""
+    from app.api.keys_file import read_keys, write_keys
+
+    path = _keys_path(keys_file, config)
+    gone = _named(path, name)
+    write_keys(path, [key for key in read_keys(path) if key.name != gone.name])
+    typer.echo(f"removed {name}")
+
+
+def rotate(
+    name: Name,
+    at_once: Annotated[
+        bool, typer.Option("--at-once", help="The old key opens nothing from now on.")
+    ] = False,
+    keys_file: KeysFile = None,
+    config: Config = None,
+) -> None:
+    """Make a new key of the same name, role and limits, and print it once.
+
+    The old one goes on beside it until `conclave keys retire-old`.
+    """
+    from app.api.key_ring import hash_of
+
+    path = _keys_path(keys_file, config)
+    key, secret = _named(path, name), _new_secret()
+    _change(path, replace(key, hash=hash_of(secret), old_hash=None if at_once else key.hash))
+    typer.echo(secret)
+    told = "is gone" if at_once else "goes on until `conclave keys retire-old`"
+    typer.echo(f"rotated {name}; the key is shown this once, and the old one {told}", err=True)
+
+
+def retire_old(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
+    """End a rotation: the old key opens nothing any more."""
+    path = _keys_path(keys_file, config)
+    _change(path, replace(_named(path, name), old_hash=None))
+    typer.echo(f"retired the old key of {name}")
+
+
+def usage(
+    config: Annotated[
+        Path | None, typer.Option(help="Configuration file; without one, the embedded demo.")
+    ] = None,
+) -> None:
+    """Tell what each key was given: its name, fresh answers, unstable ones; tabs between."""
+    from app.ledger.store import open_ledger
+    from app.settings import demo_settings, load_settings
+
+    environment = dict(os.environ)
+    settings = demo_settings(environment) if config is None else load_settings(config, environment)
+    ledger = open_ledger(settings.ledger_url, create=False, name=settings.release.name)
+    try:
+        for name, (answered, unstable) in sorted(ledger.key_counts().items()):
+            typer.echo(f"{name}\t{answered}\t{unstable}")
+    finally:
+        ledger.close()
 
 
 def _keys_path(keys_file: Path | None, config: Path | None) -> Path:
@@ -87,7 +189,8 @@ def _new_secret() -> str:
 
 
 def _new_key(secret: str, *, role: str, name: str) -> Key:
-    from app.api.key_ring import NAME_PATTERN, Key, Role, hash_of
+    from app.api.key_ring import Key, Role, hash_of
+    from app.api.keys_file import NAME_PATTERN
 
     if role not in set(Role):
         raise ConfigurationError("--role", f"{role!r} is none of {', '.join(Role)}")
@@ -96,15 +199,69 @@ def _new_key(secret: str, *, role: str, name: str) -> Key:
     return Key(name=name, role=Role(role), hash=hash_of(secret))
 
 
+def _limited(key: Key, limit: int | None, unstable_limit: int | None) -> Key:
+    """Return a key with limits, which it must be able to reach.
+
+    Raises:
+        ConfigurationError: a key that asks nothing, or a limit beyond all numbers.
+
+    """
+    from app.api.key_ring import Role
+    from app.api.keys_file import LIMIT_MAX
+
+    given = {"--limit": limit, "--unstable-limit": unstable_limit}
+    for option, number in given.items():
+        if number is not None and key.role is Role.READ:
+            raise ConfigurationError(option, "a key of role read asks nothing; leave it out")
+        if number is not None and number > LIMIT_MAX:
+            raise ConfigurationError(option, f"is at most {LIMIT_MAX}")
+    return replace(key, limit=limit, unstable_limit=unstable_limit)
+
+
+def _named(path: Path, name: str) -> Key:
+    """Return the key of that name.
+
+    Raises:
+        ConfigurationError: the file has none.
+
+    """
+    from app.api.keys_file import read_keys
+
+    found = [key for key in read_keys(path) if key.name == name]
+    if not found:
+        raise ConfigurationError("--name", f"{path} has no key named {name}")
+    return found[0]
+
+
 def _append(path: Path, key: Key) -> None:
     """Append a row to a keys file that is whole, readable by its owner only."""
-    from app.api.key_ring import read_keys
+    from app.api.keys_file import parse_keys, read_text, replace_text, row_of
 
-    known = read_keys(path) if path.exists() else []
+    before = read_text(path) if path.exists() else b""
+    known = parse_keys(before, path)
     if key.name in {each.name for each in known}:
         raise ConfigurationError("--name", f"{path} has a key named {key.name}; choose another")
-    row = f'[[keys]]\nname = "{key.name}"\nrole = "{key.role}"\nhash = "{key.hash}"\n\n'
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, OWNER_ONLY)
-    with os.fdopen(descriptor, "a", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), OWNER_ONLY)
-        file.write(row)
+    kept = before.decode("utf-8") if known else ""
+    separator = "\n" if kept and not kept.endswith("\n") else ""
+    replace_text(path, kept + separator + row_of(key))
+
+
+def _change(path: Path, changed: Key) -> None:
+    """Write the file with one key changed."""
+    from app.api.keys_file import read_keys, write_keys
+
+    write_keys(path, [changed if key.name == changed.name else key for key in read_keys(path)])
+
+
+def _limits(key: Key) -> tuple[int | None, int | None]:
+    return key.limit, key.unstable_limit
+
+
+def _or_dash(limit: int | None) -> str:
+    return "-" if limit is None else str(limit)
+
+
+def _state(key: Key) -> str:
+    if key.disabled:
+        return "disabled"
+    return "active" if key.old_hash is None else "rotating"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, StrictBool
 
-from app.configuration.fields import Address, FilePath, OptionalFile, Text, Unit, Whole
+from app.configuration.fields import Address, FilePath, Number, OptionalFile, Text, Unit, Whole
 from app.configuration.section import Section
 
 
@@ -36,6 +36,11 @@ class ServerSettings(Section):
     keys_file: Annotated[
         FilePath | None, Field(description="TOML file of keys and roles; unset, loopback only.")
     ] = None
+    keys_reload_seconds: Annotated[
+        Number,
+        Unit("seconds"),
+        Field(ge=0.1, le=3600, description="How often the file of keys is looked at for changes."),
+    ] = 1.0
     request_bytes_max: Annotated[
         Whole,
         Unit("bytes"),

@@ -23,7 +23,7 @@ from app.service.asked_hypotheses import parse_hypotheses
 from app.service.batch import DEFERRED, EXHAUSTED, Deferred, Fresh
 from app.service.budget import budget_view
 from app.service.models import Answer, with_score
-from app.service.published_classifier import read_document
+from app.service.published_classifier import onnx_model
 from app.service.released_statistics import released_statistics
 from app.service.replay_index import Recorded
 from app.service.workload import Workload
@@ -314,7 +314,7 @@ class ConclaveService:
         document = await self.classifier()
         async with self._building_model:
             if self._model_of is None or self._model_of[0] != document:
-                self._model_of = document, await asyncio.to_thread(_model, document)
+                self._model_of = document, await asyncio.to_thread(onnx_model, document)
             return self._model_of[1]
 
     async def statistics(self, raw: Sequence[object]) -> StatisticsAnswer:
@@ -392,10 +392,3 @@ def _is_looked_up(ticket: Ticket, phase: Phase) -> bool:
     if phase is Phase.ENSEMBLE:
         return False
     return phase is Phase.HALTED or ticket.key_digest is not None
-
-
-def _model(document: bytes) -> bytes:
-    """Return a document as an ONNX model; its library is slow to import and rarely needed."""
-    from app.service.onnx_export import to_onnx  # noqa: PLC0415 -- as above
-
-    return to_onnx(read_document(document))

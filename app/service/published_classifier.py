@@ -357,3 +357,10 @@ def _condition(feature: Feature, test: BinaryTest) -> Condition:
     if test.category_code == feature.missing_code:
         return Condition(missing=True)
     return Condition(category=feature.categories[test.category_code or 0])
+
+
+def onnx_model(document: bytes) -> bytes:
+    """Return a document as an ONNX model; its library is slow to import and rarely needed."""
+    from app.service.onnx_export import to_onnx  # noqa: PLC0415 -- as above
+
+    return to_onnx(read_document(document))

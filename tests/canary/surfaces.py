@@ -226,8 +226,11 @@ def _simulate(scene: Scene) -> bytes:
 
 def _keys(scene: Scene) -> bytes:
     file: Options = ["--keys-file", scene.release.folder / "keys.toml"]
-    names = (["add", "--role", "read", "--name", "one"], ["list"])
-    return scene.run("keys", *([*name, *file] for name in names), bare=True)
+    named = ["--name", "one"]
+    runs = (["add", "--role", "query", *named], ["limit", "--limit", "7", *named])
+    rest = ([word, *named] for word in ("disable", "enable", "rotate", "retire-old", "remove"))
+    told = scene.run("keys", *([*each, *file] for each in (*runs, ["list"], *rest)), bare=True)
+    return told + scene.run("keys usage", [])
 
 
 def _ledger(scene: Scene) -> bytes:
@@ -247,6 +250,17 @@ def _ledger(scene: Scene) -> bytes:
     )
 
 
+KEYS_COMMANDS: Final = (
+    "add",
+    "list",
+    "limit",
+    "disable",
+    "enable",
+    "remove",
+    "rotate",
+    "retire-old",
+    "usage",
+)
 SURFACES: Final = (
     Surface("/query", ("POST /query",), _query),
     Surface("/query/stream", ("POST /query/stream",), _stream),
@@ -284,7 +298,7 @@ SURFACES: Final = (
         ("conclave ledger backup", "conclave ledger restore", "conclave ledger retire"),
         _ledger,
     ),
-    Surface("conclave keys", ("conclave keys add", "conclave keys list"), _keys),
+    Surface("conclave keys", tuple(f"conclave keys {word}" for word in KEYS_COMMANDS), _keys),
 )
 COMMANDS: Final = tuple(surface for surface in SURFACES if surface.is_command)
 SERVED: Final = tuple(surface for surface in SURFACES if not surface.is_command)

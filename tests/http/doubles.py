@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import Message
 
+    from app.api.key_ring import Keys
     from app.data.vectors import Vector
 
 SCHEMA = Schema(
@@ -242,7 +243,7 @@ class Http:
     def __init__(
         self,
         *,
-        keys: KeyRing | None = None,
+        keys: Keys | None = None,
         limits: Limits | None = None,
         is_open: bool = True,
         loopback_only: bool = False,
@@ -358,6 +359,13 @@ class Wire:
         message = await self.receive()
         assert message["type"] == "http.response.body"
         return bytes(message["body"])
+
+
+async def wait_until(holds: Any) -> None:
+    """Wait a second at most until ``holds`` returns true."""
+    async with asyncio.timeout(1.0):
+        while not holds():  # noqa: ASYNC110 -- the service has no event for it
+            await asyncio.sleep(0.001)
 
 
 def problem(slug: str, title: str, status: int, detail: str, **more: str) -> dict[str, object]:

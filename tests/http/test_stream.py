@@ -13,7 +13,16 @@ from app.api.query_body import KEY_SHAPE, SHAPE
 from app.api.stream import DRAINING, KEY_OF_A_STREAM
 from app.errors import InvariantError, LedgerUnavailableError
 from app.service.slot import STOPPED
-from tests.http.doubles import CONFLICT, EXHAUSTED, NDJSON, Http, Wire, assert_problem, problem
+from tests.http.doubles import (
+    CONFLICT,
+    EXHAUSTED,
+    NDJSON,
+    Http,
+    Wire,
+    assert_problem,
+    problem,
+    wait_until,
+)
 
 MALFORMED = problem("malformed-body", "Malformed body", 400, SHAPE)
 
@@ -256,10 +265,3 @@ def test_lines_that_come_too_late_are_refused() -> None:
         replies = http.stream(query(1))
         assert replies in ([], [problem("unavailable", "Unavailable", 503, DRAINING)])
         assert http.service.answers == {}
-
-
-async def wait_until(holds: Any) -> None:
-    """Wait a second at most until ``holds`` returns true."""
-    async with asyncio.timeout(1.0):
-        while not holds():  # noqa: ASYNC110 -- the service has no event for it
-            await asyncio.sleep(0.001)

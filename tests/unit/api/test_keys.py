@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from app.api.binding import is_loopback, require_safe_binding
-from app.api.key_ring import Key, KeyRing, Role, hash_of, read_key_ring
+from app.api.key_ring import Key, KeyRing, Role, hash_of
+from app.api.keys_file import read_key_ring
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -28,8 +29,11 @@ def test_finds_a_key_by_its_hash(tmp_path: Path) -> None:
     path = tmp_path / "keys.toml"
     path.write_text(row() + row(name="ops", role="admin", hash=hash_of("other")))
     keys = read_key_ring(path)
-    assert keys.find("a key") == Key(name="web", role=Role.QUERY, hash=HASH)
-    assert keys.find("other") == Key(name="ops", role=Role.ADMIN, hash=hash_of("other"))
+    web, ops = keys.find("a key"), keys.find("other")
+    assert web is not None
+    assert web.key == Key(name="web", role=Role.QUERY, hash=HASH)
+    assert ops is not None
+    assert ops.key == Key(name="ops", role=Role.ADMIN, hash=hash_of("other"))
     assert keys.find(HASH) is None
     assert keys.find("") is None
 
@@ -54,7 +58,17 @@ def test_an_empty_ring_finds_nothing() -> None:
         (row(hash="00"), "number 1 of"),
         (row(name="a b"), "number 1 of"),
         (row(limit="7"), "number 1 of"),
+        (row(other="7"), "number 1 of"),
+        (row(old_hash="00"), "number 1 of"),
+        (row() + "limit = -1\n", "number 1 of"),
+        (row() + "limit = true\n", "number 1 of"),
+        (row() + "unstable_limit = 1.5\n", "number 1 of"),
+        (row() + "disabled = 1\n", "number 1 of"),
+        (row(role="read") + "limit = 1\n", "number 1 of"),
+        ("[[keys]]\nname = 1\nrole = 'query'\nhash = '00'\n", "number 1 of"),
         (row() + row(), "names two keys alike"),
+        (row() + row(name="two"), "has one key under two names"),
+        (row(old_hash=HASH), "has one key under two names"),
     ],
 )
 def test_refuses_a_file_that_holds_no_keys(tmp_path: Path, text: str | None, problem: str) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.api.key_ring import Role, read_key_ring
+from app.api.key_ring import Role, hash_of
+from app.api.keys_file import read_key_ring, read_keys
 from app.cli import run
 
 if TYPE_CHECKING:
@@ -27,11 +28,11 @@ def test_adds_keys_that_the_server_then_knows(
         assert f"added {name} ({role}) to {path}" in captured.err
         found = read_key_ring(path).find(secret)
         assert found is not None
-        assert (found.name, found.role) == (name, Role(role))
+        assert (found.key.name, found.key.role) == (name, Role(role))
         assert secret not in path.read_text()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert run(["keys", "list", "--keys-file", str(path)]) == 0
-    assert capsys.readouterr().out == "web\tquery\nops\tadmin\n"
+    assert capsys.readouterr().out == "web\tquery\t-\t-\tactive\nops\tadmin\t-\t-\tactive\n"
 
 
 def test_finds_the_file_that_the_environment_names(
@@ -57,6 +58,14 @@ def test_finds_the_file_that_the_environment_names(
         (
             ["--role", "read", "--name", "web"],
             "--name: keys.toml has a key named web; choose another",
+        ),
+        (
+            ["--role", "read", "--name", "b", "--limit", "1"],
+            "--limit: a key of role read asks nothing; leave it out",
+        ),
+        (
+            ["--role", "admin", "--name", "b", "--unstable-limit", "1" + "0" * 16],
+            "--unstable-limit: is at most 1000000000000000",
         ),
     ],
 )
@@ -103,3 +112,123 @@ def test_finds_the_file_that_a_configuration_names(
     config.write_text(example.replace("# keys_file", "keys_file"))
     assert run(arguments) == 0
     assert read_key_ring(tmp_path / "keys.toml").keys[0].name == "page"
+
+
+@pytest.fixture
+def file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """Return a file with the keys web, of role query, and ops, of role admin."""
+    path = tmp_path / "keys.toml"
+    for name, role in (("web", "query"), ("ops", "admin")):
+        call(path, "add", "--role", role, "--name", name)
+    capsys.readouterr()
+    return path
+
+
+def call(path: Path, *arguments: str) -> None:
+    """Run a subcommand on a file of keys."""
+    assert run(["keys", *arguments, "--keys-file", str(path)]) == 0
+
+
+def test_limits_are_set_listed_and_taken_away(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A limit stands in the file, and one that is left out is gone."""
+    call(file, "limit", "--name", "web", "--limit", "1000", "--unstable-limit", "5")
+    call(file, "list")
+    listed = capsys.readouterr().out.splitlines()
+    assert listed[0] == "limits of web: 1000, unstable 5"
+    assert listed[1:] == ["web\tquery\t1000\t5\tactive", "ops\tadmin\t-\t-\tactive"]
+    call(file, "limit", "--name", "web", "--limit", "0")
+    assert [(key.limit, key.unstable_limit) for key in read_keys(file)] == [(0, None), (None, None)]
+
+
+def test_a_key_is_made_with_limits(tmp_path: Path) -> None:
+    """``conclave keys add`` takes both."""
+    path = tmp_path / "keys.toml"
+    limits = ("--limit", "10", "--unstable-limit", "2")
+    call(path, "add", "--role", "query", "--name", "web", *limits)
+    (key,) = read_keys(path)
+    assert (key.limit, key.unstable_limit) == (10, 2)
+
+
+def test_a_disabled_key_opens_nothing_until_it_is_enabled(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It stays in the file, with its hash."""
+    call(file, "rotate", "--name", "web", "--at-once")
+    secret = capsys.readouterr().out.strip()
+    call(file, "disable", "--name", "web")
+    assert read_key_ring(file).find(secret) is None
+    call(file, "list")
+    assert "web\tquery\t-\t-\tdisabled" in capsys.readouterr().out
+    call(file, "enable", "--name", "web")
+    assert read_key_ring(file).find(secret) is not None
+
+
+def test_a_rotation_keeps_the_old_key_until_it_is_retired(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both keys open the same under one name, then the new one alone; name and limits stay."""
+    call(file, "limit", "--name", "web", "--limit", "7")
+    capsys.readouterr()
+    call(file, "rotate", "--name", "web", "--at-once")
+    old = capsys.readouterr().out.strip()
+    call(file, "rotate", "--name", "web")
+    new = capsys.readouterr().out.strip()
+    ring = read_key_ring(file)
+    for secret in (old, new):
+        found = ring.find(secret)
+        assert found is not None
+        assert (found.asker.name, found.asker.answer_limit) == ("web", 7)
+    call(file, "list")
+    assert "web\tquery\t7\t-\trotating" in capsys.readouterr().out
+    call(file, "retire-old", "--name", "web")
+    assert read_key_ring(file).find(old) is None
+    assert read_key_ring(file).find(new) is not None
+    assert read_keys(file)[0].hash == hash_of(new)
+
+
+def test_a_key_is_removed_and_the_last_one_leaves_a_file_for_nobody(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is left is a sound file; a start with it is refused."""
+    call(file, "remove", "--name", "web")
+    assert [key.name for key in read_keys(file)] == ["ops"]
+    call(file, "remove", "--name", "ops")
+    assert read_keys(file) == []
+    capsys.readouterr()
+    call(file, "add", "--role", "query", "--name", "web")
+    assert [key.name for key in read_keys(file)] == ["web"]
+
+
+def test_a_comment_stays_when_a_key_is_added(file: Path) -> None:
+    """``add`` appends to what is there."""
+    file.write_text("# for the desk\n" + file.read_text().rstrip("\n"))
+    call(file, "add", "--role", "read", "--name", "page")
+    assert file.read_text().startswith("# for the desk\n")
+    assert [key.name for key in read_keys(file)] == ["web", "ops", "page"]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "command", ["limit", "disable", "enable", "remove", "rotate", "retire-old"]
+)
+def test_a_name_that_is_not_there_is_refused(
+    file: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """One line, and the file stays as it was."""
+    before = file.read_bytes()
+    assert run(["keys", command, "--name", "nobody", "--keys-file", str(file)]) == 2
+    assert capsys.readouterr().err == f"conclave: --name: {file} has no key named nobody\n"
+    assert file.read_bytes() == before
+
+
+def test_a_folder_that_takes_no_file_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the system refuses is told with the setting."""
+    path = tmp_path / "absent" / "keys.toml"
+    assert run(["keys", "add", "--role", "read", "--name", "a", "--keys-file", str(path)]) == 2
+    assert capsys.readouterr().err == (
+        f"conclave: server.keys_file: {path} cannot be written: No such file or directory\n"
+    )
