@@ -6,10 +6,9 @@ The only place that wires.  Everything below takes what it needs as arguments.
 from __future__ import annotations
 
 import asyncio
-import threading
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from app.api.application import create_application
 from app.api.binding import is_loopback, require_safe_binding
@@ -29,6 +28,7 @@ from app.service.beside import warn_of_others
 from app.service.closed_release import warn_if_closed
 from app.service.conclave_service import ConclaveService
 from app.service.configure import configure, warn_if_infeasible, warn_of_relabelled_scores
+from app.service.daemon_thread import in_daemon_thread
 from app.service.learn import check_learnable, learn
 from app.service.open_release import check_configuration, open_release
 from app.service.open_statistics import (
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 CLOSE_SECONDS_MAX: Final = 8.0
 HALTED: Final = "this release has halted for good"
 HALTED_SERVES: Final = "recorded answers are given again, and new queries are refused"
-ResultT = TypeVar("ResultT")
 
 
 def _ignore(line: str) -> None:
@@ -149,7 +148,7 @@ class Server:
     async def _open_and_serve(self) -> ConclaveService | None:
         noise = SystemNoise()
         try:
-            answerer = await _in_daemon_thread(lambda: self._open(noise))
+            answerer = await in_daemon_thread(lambda: self._open(noise))
         except Exception as error:  # noqa: BLE001 -- containment: whatever it says may be private
             self.failure = error if isinstance(error, ConclaveError) else ContainedError(CONTAINED)
             self.on_failure()
@@ -357,35 +356,6 @@ def _require_newest(
     if head_file is not None:
         for line in keep_newest(ledger, head_file):
             warn(line)
-
-
-async def _in_daemon_thread(function: Callable[[], ResultT]) -> ResultT:
-    """Run ``function`` on a thread that does not keep a stopped process alive.
-
-    What an interrupted opening charged and did not persist left no trace
-    outside; the next start draws it again under the same charge.
-    """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[ResultT] = loop.create_future()
-
-    def settle(result: ResultT | None, error: BaseException | None) -> None:
-        if done.cancelled():
-            return
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(result)  # type: ignore[arg-type]  # one of both is given
-
-    def work() -> None:
-        try:
-            result = function()
-        except BaseException as error:  # noqa: BLE001 -- handed to the waiting task whole
-            loop.call_soon_threadsafe(settle, None, error)
-        else:
-            loop.call_soon_threadsafe(settle, result, None)
-
-    threading.Thread(target=work, name="conclave-opening", daemon=True).start()
-    return await done
 
 
 async def _close(opening: asyncio.Task[ConclaveService | None]) -> None:
