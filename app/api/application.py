@@ -12,10 +12,11 @@ from app.api.access import Access
 from app.api.endpoint import Api, Endpoint
 from app.api.key_ring import Role
 from app.api.limits import Limits
-from app.api.openapi import VERSION, build_document
+from app.api.openapi import build_document
 from app.api.problems import from_router, problem_response
 from app.api.request_meter import RequestMeter
 from app.api.routes import ROUTES, RouteEntry
+from app.api.version import VERSION
 from app.service.steps import Observer, observe_nothing
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def create_application(
 
 def _route(api: Api, access: Access, entry: RouteEntry) -> Route:
     times = api.meter.route(entry.method, entry.path)
-    endpoint = Endpoint(api, access, entry.role, entry.handler, times)
+    endpoint = Endpoint(api, access, entry.path, entry.role, entry.handler, times)
     return Route(entry.path, endpoint, methods=[entry.method], name=entry.handler.__name__)
 
 
@@ -105,7 +106,6 @@ def _page_entries(page: Response | None) -> list[RouteEntry]:
 
 async def _refuse_route(request: Request, error: Exception) -> Response:
     """Answer the router's own refusals in the one error shape."""
-    del request
     if not isinstance(error, HTTPException):
         raise error
-    return problem_response(from_router(error))
+    return problem_response(from_router(error), path=request.url.path)

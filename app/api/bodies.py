@@ -20,24 +20,35 @@ JSON_TYPES: Final = frozenset({JSON})
 LENGTH_DIGITS_MAX: Final = 18
 DISCARD_BYTES_MAX: Final = 16 << 20
 DISCARD_SECONDS_MAX: Final = 2.0
+UNCOMPRESSED: Final = frozenset({"identity"})
 LINE_TYPES: Final = frozenset({NDJSON, "application/ndjson", "application/jsonl"})
 
 
-def check_media_type(headers: Headers, accepted: frozenset[str]) -> None:
+def check_media_type(
+    headers: Headers, accepted: frozenset[str], *, encodings: frozenset[str] = UNCOMPRESSED
+) -> None:
     """Accept a listed type, or none at all; where JSON is listed, any ``+json`` too.
 
     Raises:
-        UnsupportedMediaTypeError: another type, or a compressed body.
+        UnsupportedMediaTypeError: another type, or an encoding that is not listed.
 
     """
-    if headers.get("content-encoding", "identity").lower() != "identity":
-        text = "this server takes bodies that are not compressed; leave out Content-Encoding"
-        raise UnsupportedMediaTypeError(text)
+    if content_encoding(headers) not in encodings:
+        raise UnsupportedMediaTypeError(
+            "this route takes bodies that are not compressed; leave out Content-Encoding"
+            if encodings == UNCOMPRESSED
+            else "this route takes bodies as they are, or one Content-Encoding, gzip or deflate"
+        )
     declared = headers.get("content-type", "").partition(";")[0].strip().lower()
     if not declared or declared in accepted or (JSON in accepted and declared.endswith("+json")):
         return
     wanted = " or ".join(sorted(accepted))
     raise UnsupportedMediaTypeError(f"send the body with `Content-Type: {wanted}`")
+
+
+def content_encoding(headers: Headers) -> str:
+    """Return how the body is compressed, in lower case; ``identity`` where it is not."""
+    return headers.get("content-encoding", "identity").strip().lower()
 
 
 async def read_body(request: Request, *, bytes_max: int) -> bytes:

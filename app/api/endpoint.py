@@ -66,6 +66,7 @@ class Endpoint:
     Attributes:
         api: passed to the handler.
         access: the door.
+        path: the route's, as logs name it: what a client puts into one is not logged.
         role: what a key needs; None for a route that is open to all.
         handler: makes the reply, whole or streaming, or raises.
         times: counts of the times of its replies, by status.
@@ -74,6 +75,7 @@ class Endpoint:
 
     api: Api
     access: Access
+    path: str
     role: Role | None
     handler: Handler
     times: dict[int, Buckets] = field(default_factory=dict)
@@ -89,10 +91,10 @@ class Endpoint:
             return
         except asyncio.CancelledError:
             # The server gave up on draining this request; it would log a traceback.
-            log.warning("reply_cancelled", path=scope["path"])
+            log.warning("reply_cancelled", path=self.path)
         except Exception as error:  # noqa: BLE001 -- the edge; its text may be private
             log.error(  # noqa: TRY400 -- a traceback may be private too
-                "reply_aborted", path=scope["path"], error=type(error).__name__
+                "reply_aborted", path=self.path, error=type(error).__name__
             )
 
     async def _measured_reply(self, request: Request) -> ASGIApp:
@@ -127,12 +129,12 @@ class Endpoint:
             raise
         except asyncio.CancelledError:
             # The server gave up on draining this request, whose reply has not begun.
-            log.warning("reply_cancelled", path=request.url.path)
-            return problem_response(UnavailableError(GIVEN_UP))
+            log.warning("reply_cancelled", path=self.path)
+            return problem_response(UnavailableError(GIVEN_UP), path=request.url.path)
         except Exception as error:  # noqa: BLE001 -- the edge: an unknown error has fixed text
             if self.role is not None:  # probes ask on and on while a release opens
-                note_refusal(self.api, request.url.path, error)
-            return problem_response(error)
+                note_refusal(self.api, self.path, error)
+            return problem_response(error, path=request.url.path)
 
 
 def note_refusal(api: Api, path: str, error: Exception, *, count: int = 1) -> None:

@@ -17,6 +17,7 @@ class Limits:
 
     Attributes:
         body_bytes_max: of a request body that is read whole.
+        batch_rows_max: of one request of the V2 protocol or MLflow's.
         line_bytes_max: of one line of a stream; a longer one is refused in its place.
         stream_lines_max: of a stream that are submitted together.
         stream_unread_bytes_max: of a stream's lines that wait to be submitted.
@@ -31,6 +32,7 @@ class Limits:
     """
 
     body_bytes_max: int = MEBIBYTE
+    batch_rows_max: int = 65_536
     line_bytes_max: int = MEBIBYTE
     stream_lines_max: int = 512
     stream_unread_bytes_max: int = 4 * MEBIBYTE

@@ -18,6 +18,7 @@ from app.api.refusals import (
     NotAcceptableError,
 )
 from app.api.routes import ROUTES, RouteEntry
+from app.api.version import VERSION
 from app.errors import (
     BudgetExhaustedError,
     ContainedError,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
     from app.api.openapi_schemas import JsonSchema
 
-VERSION: Final = "1.0.0"
 EVENT_STREAM: Final = "text/event-stream"
 TEXT: Final = "text/plain"
 BODY_REFUSALS: Final = (

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from starlette.responses import Response
 
+from app.api.bodies import JSON
 from app.api.refusals import (
     CrossSiteError,
     InvalidParameterError,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from starlette.exceptions import HTTPException
 
 MEDIA_TYPE: Final = "application/problem+json"
+V2_PATH: Final = "/v2"
 TYPE_PREFIX: Final = "urn:conclave:problem:"
 DETAIL_CHARACTERS_MAX: Final = 500
 INTERNAL_SLUG: Final = "internal-error"
@@ -134,9 +136,24 @@ def problem_body(error: Exception) -> bytes:
     return msgspec.json.encode(problem_of(error))
 
 
-def problem_response(error: Exception) -> Response:
-    """Return the problem as a whole reply, with the headers that its status asks for."""
-    response = Response(problem_body(error), kind_of(error).status, media_type=MEDIA_TYPE)
+def v2_error_body(error: Exception) -> bytes:
+    """Return the error as the Open Inference Protocol has it: one member, for people."""
+    return msgspec.json.encode({"error": _public_text(_detail_of(error))})
+
+
+def problem_response(error: Exception, *, path: str = "") -> Response:
+    """Return the refusal as a whole reply, with the headers that its status asks for.
+
+    Args:
+        error: what went wrong.
+        path: of the request; below ``/v2`` a refusal has the form of that protocol.
+
+    """
+    status = kind_of(error).status
+    if path == V2_PATH or path.startswith(V2_PATH + "/"):
+        response = Response(v2_error_body(error), status, media_type=JSON)
+    else:
+        response = Response(problem_body(error), status, media_type=MEDIA_TYPE)
     if isinstance(error, UnauthorizedError):
         response.raw_headers.extend(CHALLENGES)
     if isinstance(error, MethodNotAllowedError):

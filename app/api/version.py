@@ -1,3 +1,4 @@
+<<<<<<< HEAD
 """Which version of the project serves."""
 
 from __future__ import annotations
@@ -16,3 +17,12 @@ def installed_version() -> str:
         return version("conclave")
     except PackageNotFoundError:
         return UNKNOWN
+=======
+"""The version of the interface, which the OpenAPI document and the V2 protocol tell."""
+
+from __future__ import annotations
+
+from typing import Final
+
+VERSION: Final = "1.0.0"
+>>>>>>> 28a1c0c (Let refusals below /v2 have that protocol's form; name routes, not paths, in logs)

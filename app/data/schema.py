@@ -120,6 +120,11 @@ class Schema:
         return {name: index for index, name in enumerate(self.feature_names)}
 
     @cached_property
+    def numeric_flags(self) -> tuple[bool, ...]:
+        """Return of each feature whether it is numeric."""
+        return tuple(isinstance(feature, NumericFeature) for feature in self.features)
+
+    @cached_property
     def missing_tokens(self) -> frozenset[str]:
         """Return every string that stands for a missing value, the empty one included."""
         return frozenset((*self.missing, ""))

@@ -199,7 +199,7 @@ def test_refuses_another_media_type(headers: dict[str, str]) -> None:
 
 def test_refuses_a_compressed_body() -> None:
     """A content coding is refused by name rather than read as broken JSON."""
-    detail = "this server takes bodies that are not compressed; leave out Content-Encoding"
+    detail = "this route takes bodies that are not compressed; leave out Content-Encoding"
     expected = problem("unsupported-media-type", "Unsupported media type", 415, detail)
     with Http() as http:
         assert_problem(http.ask([1, None], **{"Content-Encoding": "gzip"}), expected)
