@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
+CSV: Final = "text/csv"
+OCTETS: Final = "application/octet-stream"
 JSON_TYPES: Final = frozenset({JSON})
 LENGTH_DIGITS_MAX: Final = 18
 DISCARD_BYTES_MAX: Final = 16 << 20
@@ -39,11 +41,16 @@ def check_media_type(
             if encodings == UNCOMPRESSED
             else "this route takes bodies as they are, or one Content-Encoding, gzip or deflate"
         )
-    declared = headers.get("content-type", "").partition(";")[0].strip().lower()
+    declared = media_type(headers)
     if not declared or declared in accepted or (JSON in accepted and declared.endswith("+json")):
         return
     wanted = " or ".join(sorted(accepted))
     raise UnsupportedMediaTypeError(f"send the body with `Content-Type: {wanted}`")
+
+
+def media_type(headers: Headers) -> str:
+    """Return the declared type without its parameters, in lower case; empty where none is."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def content_encoding(headers: Headers) -> str:

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from app.api import query_body, statistics, stream
+from app.api import statistics, stream
 from app.api.access import CROSS_SITE, MISDIRECTED, SEND_A_KEY
 from app.api.bodies import JSON, NDJSON
-from app.api.openapi_schemas import COMPONENTS
-from app.api.problems import MEDIA_TYPE, kind_of, problem_of, slug_of
+from app.api.openapi_components import COMPONENTS
+from app.api.openapi_operation import (
+    ANSWER_REFUSALS,
+    BODY_REFUSALS,
+    IDEMPOTENCY_KEY,
+    Operation,
+    content_of,
+    parameter,
+    request_body,
+)
+from app.api.openapi_protocols import PROTOCOL_OPERATIONS
+from app.api.problems import (
+    MEDIA_TYPE,
+    is_below_v2,
+    kind_of,
+    problem_of,
+    slug_of,
+    v2_error_of,
+)
 from app.api.reads import ONNX, TWO_FORMS
 from app.api.refusals import (
     CrossSiteError,
@@ -20,11 +36,8 @@ from app.api.refusals import (
 from app.api.routes import ROUTES, RouteEntry
 from app.api.version import VERSION
 from app.errors import (
-    BudgetExhaustedError,
     ContainedError,
     ForbiddenError,
-    IdempotencyConflictError,
-    InvalidFeaturesError,
     InvalidHypothesisError,
     LedgerUnavailableError,
     MalformedBodyError,
@@ -32,7 +45,6 @@ from app.errors import (
     NotPublishedError,
     OpeningError,
     StatisticsNotOpenError,
-    SwitchingError,
     TooLargeError,
     UnauthorizedError,
     UnsupportedMediaTypeError,
@@ -43,23 +55,9 @@ from app.service.slot import OPENING, STOPPED
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from app.api.openapi_schemas import JsonSchema
 
 EVENT_STREAM: Final = "text/event-stream"
 TEXT: Final = "text/plain"
-BODY_REFUSALS: Final = (
-    MalformedBodyError(query_body.SHAPE),
-    InvalidParameterError(query_body.KEY_SHAPE),
-    TooLargeError("the body is longer than 1048576 bytes"),
-    UnsupportedMediaTypeError("send the body with `Content-Type: application/json`"),
-)
-ANSWER_REFUSALS: Final = (
-    InvalidFeaturesError(feature="age", problem="a number is needed"),
-    IdempotencyConflictError("this Idempotency-Key was used with another feature vector"),
-    BudgetExhaustedError("the release has halted"),
-    LedgerUnavailableError("the ledger did not take the commit; nothing was released"),
-    SwitchingError("the published classifier is being drawn"),
-)
 STATISTICS_REFUSALS: Final = (
     NoStatisticsError(NO_STATISTICS),
     StatisticsNotOpenError(STATISTICS_NOT_OPEN),
@@ -67,51 +65,15 @@ STATISTICS_REFUSALS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """What the document says of one route beside its path, method and role."""
-
-    summary: str
-    schema: str
-    media_type: str = JSON
-    refusals: tuple[Exception, ...] = ()
-    more: dict[str, Any] = field(default_factory=dict)
-    other_forms: dict[str, Any] = field(default_factory=dict)
-
-
-def _request_body(schema: str, media_type: str) -> dict[str, Any]:
-    content = {media_type: _content(schema)}
-    return {"requestBody": {"required": True, "content": content}}
-
-
-def _content(schema: str) -> dict[str, Any]:
-    examples = COMPONENTS[schema].get("examples", [])
-    return {
-        "schema": {"$ref": f"#/components/schemas/{schema}"},
-        "examples": {
-            f"example{number}": {"value": value} for number, value in enumerate(examples, 1)
-        },
-    }
-
-
-def _parameter(name: str, place: str, schema: JsonSchema, description: str) -> dict[str, Any]:
-    return {"name": name, "in": place, "schema": schema, "description": description}
-
-
-IDEMPOTENCY_KEY: Final = _parameter(
-    "Idempotency-Key",
-    "header",
-    {"type": "string", "minLength": 1, "maxLength": 255},
-    "1 to 255 visible ASCII characters; the same key again gets the same answer again",
-)
+WITHOUT_A_RELEASE: Final = frozenset({"/healthz", "/v2", "/v2/health/live"})
 PAGE: Final = [
-    _parameter(
+    parameter(
         "after",
         "query",
         {"type": "integer", "minimum": 0, "default": 0},
         "entries that follow this sequence",
     ),
-    _parameter(
+    parameter(
         "limit",
         "query",
         {"type": "integer", "minimum": 1, "default": 100},
@@ -123,7 +85,7 @@ OPERATIONS: Final = {
         "Ask one query",
         "Answer",
         refusals=(*BODY_REFUSALS, *ANSWER_REFUSALS),
-        more={"parameters": [IDEMPOTENCY_KEY], **_request_body("Query", JSON)},
+        more={"parameters": [IDEMPOTENCY_KEY], **request_body("Query", JSON)},
     ),
     "/query/stream": Operation(
         "Ask a query a line; each reply line is an Answer, or a Problem in its place",
@@ -133,7 +95,7 @@ OPERATIONS: Final = {
             InvalidParameterError(stream.KEY_OF_A_STREAM),
             UnsupportedMediaTypeError("send the body with `Content-Type: application/x-ndjson`"),
         ),
-        more=_request_body("QueryLine", NDJSON),
+        more=request_body("QueryLine", NDJSON),
     ),
     "/budget": Operation("What is promised, charged and left", "Budget"),
     "/budget/events": Operation(
@@ -156,7 +118,7 @@ OPERATIONS: Final = {
             LedgerUnavailableError("the ledger cannot be read"),
             NotAcceptableError(TWO_FORMS),
         ),
-        other_forms={ONNX: _content("ClassifierModel")},
+        other_forms={ONNX: content_of("ClassifierModel")},
     ),
     "/statistics": Operation(
         "Means of hypotheses over the rows, from the released table",
@@ -168,7 +130,7 @@ OPERATIONS: Final = {
             TooLargeError("the body is longer than 1048576 bytes"),
             UnsupportedMediaTypeError("send the body with `Content-Type: application/json`"),
         ),
-        more=_request_body("StatisticsQuestion", JSON),
+        more=request_body("StatisticsQuestion", JSON),
     ),
     "/statistics/table": Operation(
         "The released table itself: tests, hypotheses, counts",
@@ -179,6 +141,7 @@ OPERATIONS: Final = {
     "/metrics": Operation("The public quantities of the budget, for Prometheus", "Metrics", TEXT),
     "/healthz": Operation("Whether the process answers", "Status"),
     "/readyz": Operation("Whether the release is open, in whatever phase", "Status"),
+    **PROTOCOL_OPERATIONS,
 }
 
 
@@ -212,10 +175,10 @@ def _operation(entry: RouteEntry, *, with_keys: bool) -> dict[str, Any]:
         "responses": {
             "200": {
                 "description": operation.summary,
-                "content": {operation.media_type: _content(operation.schema)}
+                "content": {operation.media_type: content_of(operation.schema)}
                 | operation.other_forms,
             },
-            **_problem_responses(refusals),
+            **_refusal_responses(entry.path, refusals),
         },
     }
     if entry.role is not None:
@@ -225,10 +188,9 @@ def _operation(entry: RouteEntry, *, with_keys: bool) -> dict[str, Any]:
 
 
 def _common_refusals(entry: RouteEntry, *, with_keys: bool) -> Iterable[Exception]:
-    if entry.path == "/healthz":
-        return
-    yield OpeningError(OPENING)
-    yield ContainedError(STOPPED)
+    if entry.path not in WITHOUT_A_RELEASE:
+        yield OpeningError(OPENING)
+        yield ContainedError(STOPPED)
     if entry.role is None:
         return
     if entry.method == "POST":
@@ -240,14 +202,17 @@ def _common_refusals(entry: RouteEntry, *, with_keys: bool) -> Iterable[Exceptio
         yield MisdirectedRequestError(MISDIRECTED)
 
 
-def _problem_responses(refusals: Iterable[Exception]) -> dict[str, Any]:
-    """Group refusals by status, an example of each problem in its group."""
+def _refusal_responses(path: str, refusals: Iterable[Exception]) -> dict[str, Any]:
+    """Group refusals by status, an example of each in its group, in the form of the path."""
+    is_v2 = is_below_v2(path)
+    schema, media_type = ("V2Error", JSON) if is_v2 else ("Problem", MEDIA_TYPE)
     responses: dict[str, Any] = {}
     for refusal in refusals:
         kind = kind_of(refusal)
-        content = {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": {}}
-        empty = {"description": kind.status.phrase, "content": {MEDIA_TYPE: content}}
+        content = {"schema": {"$ref": f"#/components/schemas/{schema}"}, "examples": {}}
+        empty = {"description": kind.status.phrase, "content": {media_type: content}}
         response = responses.setdefault(str(int(kind.status)), empty)
-        examples = response["content"][MEDIA_TYPE]["examples"]
-        examples[slug_of(refusal)] = {"value": problem_of(refusal)}
+        examples = response["content"][media_type]["examples"]
+        value = v2_error_of(refusal) if is_v2 else problem_of(refusal)
+        examples[slug_of(refusal)] = {"value": value}
     return dict(sorted(responses.items()))

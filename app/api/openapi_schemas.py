@@ -380,20 +380,3 @@ conclave_ledger_sequence 412.0
 """
     ],
 }
-COMPONENTS: Final[dict[str, JsonSchema]] = {
-    "Query": QUERY,
-    "QueryLine": QUERY_LINE,
-    "Answer": ANSWER,
-    "Problem": PROBLEM,
-    "Budget": BUDGET,
-    "LedgerPage": LEDGER_PAGE,
-    "LedgerHead": LEDGER_HEAD,
-    "Classifier": CLASSIFIER,
-    "ClassifierModel": CLASSIFIER_MODEL,
-    "StatisticsQuestion": STATISTICS_QUESTION,
-    "StatisticsAnswer": STATISTICS_ANSWER,
-    "StatisticsTable": STATISTICS_TABLE,
-    "Metrics": METRICS,
-    "Schema": SCHEMA,
-    "Status": STATUS,
-}

@@ -136,9 +136,14 @@ def problem_body(error: Exception) -> bytes:
     return msgspec.json.encode(problem_of(error))
 
 
-def v2_error_body(error: Exception) -> bytes:
+def is_below_v2(path: str) -> bool:
+    """Return whether refusals of this path have the form of the Open Inference Protocol."""
+    return path == V2_PATH or path.startswith(V2_PATH + "/")
+
+
+def v2_error_of(error: Exception) -> dict[str, object]:
     """Return the error as the Open Inference Protocol has it: one member, for people."""
-    return msgspec.json.encode({"error": _public_text(_detail_of(error))})
+    return {"error": _public_text(_detail_of(error))}
 
 
 def problem_response(error: Exception, *, path: str = "") -> Response:
@@ -150,8 +155,8 @@ def problem_response(error: Exception, *, path: str = "") -> Response:
 
     """
     status = kind_of(error).status
-    if path == V2_PATH or path.startswith(V2_PATH + "/"):
-        response = Response(v2_error_body(error), status, media_type=JSON)
+    if is_below_v2(path):
+        response = Response(msgspec.json.encode(v2_error_of(error)), status, media_type=JSON)
     else:
         response = Response(problem_body(error), status, media_type=MEDIA_TYPE)
     if isinstance(error, UnauthorizedError):

@@ -151,7 +151,7 @@ def _parse(
     # sends both is mistaken about one of them.
     many = decoded.precision is not None or body.count(b'"precision"') > 1
     if many or isinstance(decoded.features, dict) or body.count(b'"features"') > 1:
-        _refuse_repeated_members(body)
+        refuse_repeated_members(body)
     return decoded, vector
 
 
@@ -177,7 +177,13 @@ def _has_non_finite_number(features: object) -> bool:
     return any(isinstance(value, float) and not math.isfinite(value) for value in values)
 
 
-def _refuse_repeated_members(body: bytes) -> None:
+def refuse_repeated_members(body: bytes) -> None:
+    """Refuse JSON with an object that names a member twice.
+
+    Raises:
+        MalformedBodyError: one does.
+
+    """
     json.loads(body, object_pairs_hook=_distinct)
 
 

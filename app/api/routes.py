@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from app.api import reads
+from app.api import reads, v2
 from app.api.events import open_events
+from app.api.invocations import invoke, ping
 from app.api.key_ring import Role
 from app.api.metrics import metrics
 from app.api.query import answer_query
@@ -31,6 +32,8 @@ ROUTES: Final = (
     # The router tries them in this order, so the busiest come first.
     RouteEntry("POST", "/query", Role.QUERY, answer_query),
     RouteEntry("POST", "/query/stream", Role.QUERY, open_stream),
+    RouteEntry("POST", "/v2/models/{name}/infer", Role.QUERY, v2.infer),
+    RouteEntry("POST", "/invocations", Role.QUERY, invoke),
     RouteEntry("GET", "/budget", Role.READ, reads.budget),
     RouteEntry("GET", "/budget/events", Role.READ, open_events),
     RouteEntry("GET", "/ledger", Role.ADMIN, reads.ledger),
@@ -39,7 +42,13 @@ ROUTES: Final = (
     RouteEntry("POST", "/statistics", Role.QUERY, ask_statistics),
     RouteEntry("GET", "/statistics/table", Role.QUERY, statistics_table),
     RouteEntry("GET", "/schema", Role.QUERY, reads.schema),
+    RouteEntry("GET", "/v2", Role.QUERY, v2.server),
+    RouteEntry("GET", "/v2/models/{name}", Role.QUERY, v2.model),
+    RouteEntry("GET", "/ping", Role.QUERY, ping),
     RouteEntry("GET", "/metrics", Role.READ, metrics),
     RouteEntry("GET", "/healthz", None, reads.alive),
     RouteEntry("GET", "/readyz", None, reads.ready),
+    RouteEntry("GET", "/v2/health/live", None, v2.live),
+    RouteEntry("GET", "/v2/health/ready", None, v2.server_ready),
+    RouteEntry("GET", "/v2/models/{name}/ready", None, v2.model_ready),
 )

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, TextIO
 
+from app.api.csv_rows import number_in
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +109,8 @@ class LineWriter:
             return None
         if not column.is_numeric:
             return cell
-        number = float(cell) if NUMBER.fullmatch(cell.strip(" \t")) else math.nan
-        if not math.isfinite(number):
+        number = number_in(cell)
+        if number is None:
             raise ConfigurationError(column.name, f"row {row.number}: a number is needed")
         return number
 

@@ -34,6 +34,7 @@ Options: TypeAlias = "Sequence[str | Path]"
 SECONDS_MAX = 120
 JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
+CSV = {"Content-Type": "text/csv"}
 ONNX = {"Accept": "application/onnx"}
 # A length is a function of the body, which is searched, and a whole number of its own.
 UNSEARCHED_HEADERS = frozenset({b"content-length"})
@@ -72,6 +73,11 @@ class Scene:
         """The server, which must be there."""
         assert self.process is not None
         return self.process
+
+    @property
+    def model(self) -> str:
+        """The release's name."""
+        return self.release.settings().release.name
 
     def send(self, method: str, path: str, **options: object) -> bytes:
         """Send one request, and return status, headers and body."""
@@ -150,6 +156,53 @@ def _stream(scene: Scene) -> bytes:
     bodies = [{"features": features} for features in QUERIES[4:6]]
     lines = [*map(json.dumps, (*bodies, *REFUSED)), UNFINISHED]
     return scene.send("POST", "/query/stream", content="\n".join(lines), headers=NDJSON)
+
+
+def _infer(scene: Scene) -> bytes:
+    """Ask rows by the V2 protocol, and badly; its errors have a form of their own."""
+    path = f"/v2/models/{scene.model}/infer"
+    ages, groups = zip(*QUERIES[5:8], strict=True)
+    asked = _tensors(list(ages), list(groups))
+    bad = (_tensors(list(ages), groups[:2]), _tensors([str(MARKED_AGE)], [MARKED_GROUP]), PAIRS)
+    said = [scene.send("POST", path, json=body) for body in (asked, *bad)]
+    said += [scene.send(method, f"/v2/{MARKED_GROUP}") for method in ("GET", "DELETE")]
+    said += [scene.send("POST", f"/v2/models/{MARKED_GROUP}/infer", json=asked)]
+    return b"".join([*said, scene.send("POST", path, content=UNFINISHED, headers=JSON)])
+
+
+def _tensors(ages: Sequence[object], groups: Sequence[object]) -> dict[str, object]:
+    columns = (("age", "FP64", ages), ("group", "BYTES", groups))
+    return {
+        "inputs": [
+            {"name": name, "shape": [len(values)], "datatype": datatype, "data": values}
+            for name, datatype, values in columns
+        ]
+    }
+
+
+def _model(*more: str) -> Callable[[Scene], bytes]:
+    """Return what reads a path below the model, and below one that is not there."""
+
+    def emit(scene: Scene) -> bytes:
+        names = (scene.model, MARKED_GROUP)
+        return b"".join(scene.send("GET", "/".join(["/v2/models", name, *more])) for name in names)
+
+    return emit
+
+
+def _invocations(scene: Scene) -> bytes:
+    """Ask rows as MLflow does, in a form of each kind, and badly."""
+    rows = [list(each) for each in QUERIES[7:9]]
+    bodies = (
+        {"dataframe_split": {"columns": ["age", "group"], "data": rows}},
+        {"dataframe_records": [{"age": str(MARKED_AGE), "group": MARKED_GROUP}]},
+        {"instances": [[MARKED_AGE]]},
+        {"inputs": {"age": [MARKED_AGE], "group": []}},
+    )
+    said = [scene.send("POST", "/invocations", json=body) for body in bodies]
+    for table in ("age,group\n20,common\n", f"age,group\n{MARKED_GROUP},{MARKED_AGE}\n"):
+        said += [scene.send("POST", "/invocations", content=table, headers=CSV)]
+    return b"".join(said)
 
 
 def _events(scene: Scene) -> bytes:
@@ -264,6 +317,14 @@ KEYS_COMMANDS: Final = (
 SURFACES: Final = (
     Surface("/query", ("POST /query",), _query),
     Surface("/query/stream", ("POST /query/stream",), _stream),
+    Surface("inference", ("POST /v2/models/{name}/infer",), _infer),
+    Surface("invocations", ("POST /invocations",), _invocations),
+    Surface("the V2 model", ("GET /v2/models/{name}",), _model()),
+    Surface("its readiness", ("GET /v2/models/{name}/ready",), _model("ready")),
+    _read("/v2"),
+    _read("/v2/health/live"),
+    _read("/v2/health/ready"),
+    _read("/ping"),
     _read("/budget"),
     Surface("/budget/events", ("GET /budget/events",), _events),
     _read("/ledger", "?limit=1000", "?after=3&limit=2", "?limit=none"),

@@ -9,7 +9,7 @@ import pytest
 from app.api.access import CROSS_SITE, MISDIRECTED, SEND_A_KEY
 from app.api.key_ring import Role
 from app.api.routes import ROUTES, RouteEntry
-from tests.http.doubles import JSON, KEY_RING, KEYS, Http, assert_problem, problem
+from tests.http.doubles import JSON, KEY_RING, KEYS, Http, assert_problem, path_of, problem
 
 UNAUTHORIZED = problem("unauthorized", "No valid key", 401, SEND_A_KEY)
 WHOLE_REPLIES = [entry for entry in ROUTES if entry.path != "/budget/events"]
@@ -43,7 +43,7 @@ def basic(user: str, password: str) -> dict[str, str]:
 def test_every_route_with_a_role_wants_a_key(entry: RouteEntry, headers: dict[str, str]) -> None:
     """No key, an unknown one or a mangled one: 401 that offers both schemes."""
     with Http(keys=KEY_RING) as http:
-        reply = http.request(entry.method, entry.path, headers=headers)
+        reply = http.request(entry.method, path_of(entry), headers=headers)
     assert_problem(reply, UNAUTHORIZED)
     challenges = reply.headers.get_list("www-authenticate")
     assert [challenge.split()[0] for challenge in challenges] == ["Bearer", "Basic"]
@@ -55,7 +55,7 @@ def test_a_route_opens_to_its_role_and_to_admin(entry: RouteEntry, role: Role) -
     """Roles query and read exclude each other; admin includes both; probes ask for nothing."""
     with Http(keys=KEY_RING) as http:
         http.service.published = http.service.table = b"{}"
-        reply = http.request(entry.method, entry.path, headers=bearer(role))
+        reply = http.request(entry.method, path_of(entry), headers=bearer(role))
     if entry.role in {None, role} or role is Role.ADMIN:
         assert reply.status_code in {200, 400}
     else:
@@ -78,6 +78,14 @@ def test_the_roles_are_those_of_the_contract() -> None:
         "/statistics/table": Role.QUERY,
         "/schema": Role.QUERY,
         "/metrics": Role.READ,
+        "/v2": Role.QUERY,
+        "/v2/models/{name}": Role.QUERY,
+        "/v2/models/{name}/infer": Role.QUERY,
+        "/v2/health/live": None,
+        "/v2/health/ready": None,
+        "/v2/models/{name}/ready": None,
+        "/invocations": Role.QUERY,
+        "/ping": Role.QUERY,
         "/healthz": None,
         "/readyz": None,
     }

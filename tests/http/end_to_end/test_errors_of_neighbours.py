@@ -51,6 +51,20 @@ BAD_REQUESTS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "/query/stream",
         {"content": '{"features": [1]}\nno json\n{"features": 7}\n', "headers": NDJSON},
     ),
+    "tensors of two lengths": (
+        "POST",
+        "/v2/models/members/infer",
+        {
+            "json": {
+                "inputs": [
+                    {"name": "age", "shape": [2], "datatype": "FP64", "data": [1, 2]},
+                    {"name": "group", "shape": [1], "datatype": "BYTES", "data": ["rare"]},
+                ]
+            }
+        },
+    ),
+    "a model that is none": ("POST", "/v2/models/none/infer", {"json": {"inputs": []}}),
+    "a frame of no form": ("POST", "/invocations", {"json": {"rows": [agreed(1)]}}),
     "a page that is none": ("GET", "/ledger?limit=none", {}),
     "no classifier yet": ("GET", "/classifier", {}),
     "a path that is none": ("GET", "/no-such-path", {}),
