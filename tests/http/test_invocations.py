@@ -9,6 +9,7 @@ import pytest
 
 from app.api.batches import ONE_ROW
 from app.api.invocations import REPEATED_FORM, SPLIT_SHAPE
+from app.api.key_ring import Role
 from app.api.limits import Limits
 from app.data.schema import NumericFeature, Schema
 from tests.http.doubles import (
@@ -225,7 +226,7 @@ def test_ping_follows_the_release() -> None:
     """A ping is answered while the release is open, to who may query."""
     with Http(keys=KEY_RING) as http:
         assert http.get("/ping").status_code == 401
-        headers = {"Authorization": f"Bearer {KEYS['query']}"}
+        headers = {"Authorization": f"Bearer {KEYS[Role.QUERY]}"}
         assert http.get("/ping", headers=headers).json() == {"status": "ready"}
     with Http(is_open=False) as http:
         assert http.get("/ping").status_code == 503

@@ -281,6 +281,7 @@ def test_refuses_other_types_and_encodings(headers: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("encoding", "compress"),
     [("gzip", gzip.compress), ("GZIP", gzip.compress), ("deflate", zlib.compress)],
+    ids=["gzip", "upper case", "deflate"],
 )
 def test_takes_compressed_bodies(encoding: str, compress: Any) -> None:
     """Both compressions that tritonclient can send are read."""
@@ -298,6 +299,7 @@ def test_takes_compressed_bodies(encoding: str, compress: Any) -> None:
         (gzip.compress(b"{}") + b"more", 400),
         (gzip.compress(bytes(10_000_000)), 413),
     ],
+    ids=["broken", "cut", "lengthened", "a bomb"],
 )
 def test_refuses_what_does_not_decompress(body: bytes, status: int) -> None:
     """Broken, cut or lengthened streams are malformed, and a bomb is too large."""

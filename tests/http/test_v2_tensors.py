@@ -22,7 +22,7 @@ from tests.http.inference import (
 )
 
 WORK = tensor("workclass", "BYTES", ["Private", "Private"])
-NUMPY = {
+NUMPY: dict[str, Any] = {
     "FP16": np.float16,
     "FP32": np.float32,
     "FP64": np.float64,
