@@ -1,11 +1,13 @@
-<<<<<<< HEAD
-"""Which version of the project serves."""
+"""Which version of the project serves, and of the interface that it serves."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
+
+VERSION: Final = "1.0.0"
+"""Of the interface, which the OpenAPI document and the V2 protocol tell."""
 
 UNKNOWN: Final = "unknown"
 
@@ -17,12 +19,3 @@ def installed_version() -> str:
         return version("conclave")
     except PackageNotFoundError:
         return UNKNOWN
-=======
-"""The version of the interface, which the OpenAPI document and the V2 protocol tell."""
-
-from __future__ import annotations
-
-from typing import Final
-
-VERSION: Final = "1.0.0"
->>>>>>> 28a1c0c (Let refusals below /v2 have that protocol's form; name routes, not paths, in logs)

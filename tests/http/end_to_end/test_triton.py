@@ -64,12 +64,10 @@ def columns(*rows: Sequence[object], module: Any = triton, binary: bool = True) 
 def outputs(result: Any) -> dict[str, list[Any]]:
     """Return a result's outputs, texts decoded."""
     arrays: dict[str, NDArray[Any]] = {name: result.as_numpy(name) for name in OUTPUTS}
-    values = {name: array.tolist() for name, array in arrays.items() if array is not None}
-    if "label" in values:
-        values["label"] = [
-            each.decode() if isinstance(each, bytes) else each for each in values["label"]
-        ]
-    return values
+    values = {name: array.tolist() for name, array in arrays.items()}
+    # The client gives bytes where it was sent bytes, and text where it was sent JSON.
+    labels = [each.decode() if isinstance(each, bytes) else each for each in values["label"]]
+    return values | {"label": labels}
 
 
 def test_finds_server_and_model(client: triton.InferenceServerClient) -> None:
