@@ -9,6 +9,7 @@ from app.api.refusals import InvalidParameterError
 from app.errors import (
     BudgetExhaustedError,
     InvalidFeaturesError,
+    KeyLimitError,
     RequestError,
     TooLargeError,
     UnavailableError,
@@ -19,7 +20,7 @@ from app.service.validate import Schema, Vector, parse_features
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.service.models import AnsweringService
+    from app.service.models import AnsweringService, Asker
 
 WINDOW_ROWS: Final = 512
 ONE_ROW: Final = (
@@ -57,32 +58,42 @@ async def validated(schema: Schema, rows: Sequence[object], *, rows_max: int) ->
     return vectors
 
 
-async def answer_rows(
-    service: AnsweringService, vectors: Sequence[Vector], key: str | None
-) -> list[Answer | None]:
-    """Answer rows in order; None stands for one that came after the release halted.
+def as_queries(
+    vectors: Sequence[Vector], idempotency_key: str | None, asker: Asker | None
+) -> list[Query]:
+    """Return a query a row; a key, which is bound to one vector, is for one row alone.
 
     Raises:
-        BudgetExhaustedError: no row has an answer.
+        InvalidParameterError: a key with any other number of rows.
+
+    """
+    if idempotency_key is not None and len(vectors) != 1:
+        raise InvalidParameterError(ONE_ROW)
+    return [Query(vector, idempotency_key, asker=asker) for vector in vectors]
+
+
+async def answer_rows(service: AnsweringService, queries: Sequence[Query]) -> list[Answer | None]:
+    """Answer rows in order; None stands for one after the release halted, or its key's limit.
+
+    Raises:
+        BudgetExhaustedError: the release has halted, and no row has an answer.
+        KeyLimitError: the key is at its limit, and no row has an answer.
         RequestError: what refuses a single row.
         UnavailableError: the rows before are recorded, so that asking again repeats them.
         IntegrityError: the release has stopped.
 
     """
-    if key is not None and len(vectors) != 1:
-        raise InvalidParameterError(ONE_ROW)
-    queries = [Query(vector, key) for vector in vectors]
     answers: list[Answer | None] = []
-    exhausted: BudgetExhaustedError | None = None
+    ended: RequestError | None = None
     for start in range(0, len(queries), WINDOW_ROWS):
         for outcome in await service.answer_many(queries[start : start + WINDOW_ROWS]):
-            if isinstance(outcome, BudgetExhaustedError):
-                exhausted = outcome
+            if isinstance(outcome, (BudgetExhaustedError, KeyLimitError)):
+                ended = outcome
                 answers.append(None)
             else:
                 answers.append(_answer_of(outcome, before=answers))
-    if exhausted is not None and not any(answers):
-        raise exhausted
+    if ended is not None and not any(answers):
+        raise ended
     return answers
 
 

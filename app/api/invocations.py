@@ -9,7 +9,8 @@ import msgspec
 from starlette.responses import Response
 
 from app.api import reads
-from app.api.batches import answer_rows, validated
+from app.api.access import asker_of
+from app.api.batches import answer_rows, as_queries, validated
 from app.api.bodies import CSV, JSON, check_media_type, media_type, read_body
 from app.api.csv_rows import read_csv
 from app.api.query_body import idempotency_key, refuse_repeated_members
@@ -74,8 +75,9 @@ async def invoke(api: Api, request: Request) -> Response:
     is_csv = media_type(request.headers) == CSV
     parse = _parse_csv if is_csv else _parse_json
     vectors = await parse(service.schema, body, api.limits.batch_rows_max)
+    queries = as_queries(vectors, key, asker_of(request.scope))
     api.observe(Step.VALIDATE, Edge.AFTER)
-    answers = await answer_rows(service, vectors, key)
+    answers = await answer_rows(service, queries)
     predictions = [None if answer is None else answer.label for answer in answers]
     return Response(msgspec.json.encode({"predictions": predictions}), media_type=JSON)
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from starlette.responses import Response
 
-from app.api.batches import answer_rows
+from app.api.access import asker_of
+from app.api.batches import answer_rows, as_queries
 from app.api.bodies import JSON, OCTETS, check_media_type, content_encoding, read_body
 from app.api.inflate import ENCODINGS, inflate
 from app.api.query_body import idempotency_key
@@ -85,8 +86,9 @@ async def infer(api: Api, request: Request) -> Response:
         rows_max=api.limits.batch_rows_max,
         offered=OUTPUTS,
     )
+    queries = as_queries(asked.vectors, key, asker_of(request.scope))
     api.observe(Step.VALIDATE, Edge.AFTER)
-    answers = await answer_rows(service, asked.vectors, key)
+    answers = await answer_rows(service, queries)
     return inference_response(service.release_name, asked, answers)
 
 

@@ -14,7 +14,7 @@ from app.api.limits import Limits
 from app.api.problems import NO_SUCH_PATH
 from app.api.v2 import NO_SUCH_MODEL
 from app.api.v2_body import HEADER_LENGTH_SHAPE
-from app.errors import InvariantError, LedgerUnavailableError
+from app.errors import InvariantError, KeyLimitError, LedgerUnavailableError
 from app.service.slot import OPENING, STOPPED
 from tests.http.doubles import CONFLICT, EXHAUSTED, KEY_RING, Http
 from tests.http.inference import INFER, MODEL, NUMERIC_SCHEMA, frame, infer, outputs_of
@@ -148,6 +148,24 @@ def test_a_batch_without_an_answer_is_gone() -> None:
     with Http(queries_max=0) as http:
         reply = infer(http, frame(*ROWS))
     assert (reply.status_code, reply.json()) == (410, error(EXHAUSTED))
+
+
+@pytest.mark.parametrize("answered_count", [2, 0])
+def test_rows_after_a_keys_limit_are_empty(answered_count: int) -> None:
+    """A key's limit ends a batch as a halt does: with what it got, or a refusal."""
+    with Http() as http:
+        answer_many = http.service.answer_many
+
+        async def answer_some(queries: Any) -> Any:
+            answers = await answer_many(queries)
+            return [*answers[:answered_count], *[KeyLimitError("no more")] * (3 - answered_count)]
+
+        http.service.answer_many = answer_some  # type: ignore[method-assign]  # a key's limit
+        reply = infer(http, frame(*ROWS))
+    if answered_count:
+        assert outputs_of(reply)["query_id"] == [1, 2, 0]
+    else:
+        assert (reply.status_code, reply.json()) == (429, error("no more"))
 
 
 def test_no_rows_are_no_answers() -> None:
