@@ -23,7 +23,7 @@ help:
 ##  make format                let ruff format the sources
 ##  make coverage              branches of the pure packages that no test takes; fails on one
 ##  make docs                  print docs/settings.md anew from the settings
-##  make bench                 the benchmarks
+##  make bench [ARGS=...]      the benchmarks, or those named, and one table of ratios
 ##  make audit                 the long audits
 ##  make lock                  compile the three locks anew from pyproject.toml
 ##  make image                 build the container image and check that it serves
@@ -76,7 +76,7 @@ docs: install-test
 	@$(BIN)/python -m tests.docs.settings_page > docs/settings.md
 
 bench: install-test
-	@for question in $(wildcard benchmarks/*.py); do echo "== $$question"; $(BIN)/python "$$question" || exit 1; done
+	@$(BIN)/python -m benchmarks.measuring.all_questions $(ARGS)
 
 audit: install-test
 	@$(BIN)/python -m pytest -m "audit or crash or long" $(ARGS)

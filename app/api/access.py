@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -104,7 +105,7 @@ class Access:
 
         """
         scheme, credentials = _authorization(headers)
-        if self.loopback_only and not is_loopback(_host_name(headers)):
+        if self.loopback_only and not _is_loopback_host(headers.get("host", "")):
             raise MisdirectedRequestError(MISDIRECTED)
         # A browser adds a Basic password on its own, but never a Bearer key.
         if writes and (self.keys is None or scheme == "basic"):
@@ -145,11 +146,13 @@ def _basic_password(credentials: str) -> str | None:
     return text.partition(":")[2]
 
 
-def _host_name(headers: Headers) -> str:
+@lru_cache(maxsize=64)
+def _is_loopback_host(host: str) -> bool:
+    """Return whether a ``Host`` header, name and port, is a loopback name."""
     try:
-        return urlsplit("//" + headers.get("host", "")).hostname or ""
+        return is_loopback(urlsplit("//" + host).hostname or "")
     except ValueError:
-        return ""
+        return is_loopback("")
 
 
 def _refuse_cross_site(headers: Headers) -> None:

@@ -22,18 +22,31 @@ from app.service.steps import Observer, observe_nothing
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.types import Lifespan
+    from starlette.types import Lifespan, Receive, Scope, Send
 
     from app.api.key_ring import Keys
     from app.service.slot import ServiceSlot
 
 DEFAULT_LIMITS: Final = Limits()
+QUERY_PATH: Final = "/query"
 
 
 class ConclaveApplication(FastAPI):
     """FastAPI with our own description of itself: the routes are typed by hand."""
 
     documents_keys = False
+    busiest: Endpoint | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request; a query goes to its endpoint past the router and what is around it.
+
+        That is a quarter of a bare request's processor time.  Nothing is lost: access,
+        errors and counts are the endpoint's, and no other route has this path.
+        """
+        if self.busiest is not None and scope.get("path") == QUERY_PATH and _is_post(scope):
+            await self.busiest(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI 3.1 document."""
@@ -83,6 +96,7 @@ def create_application(
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     application.documents_keys = keys is not None
+    application.busiest = _busiest(application)
     return application
 
 
@@ -90,6 +104,20 @@ def _route(api: Api, access: Access, entry: RouteEntry) -> Route:
     times = api.meter.route(entry.method, entry.path)
     endpoint = Endpoint(api, access, entry.path, entry.role, entry.handler, times)
     return Route(entry.path, endpoint, methods=[entry.method], name=entry.handler.__name__)
+
+
+def _busiest(application: FastAPI) -> Endpoint:
+    """Return the endpoint of ``POST /query``, which is the route's own."""
+    posts = (each for each in application.routes if isinstance(each, Route))
+    return next(
+        each.endpoint
+        for each in posts
+        if each.path == QUERY_PATH and isinstance(each.endpoint, Endpoint)
+    )
+
+
+def _is_post(scope: Scope) -> bool:
+    return bool(scope["type"] == "http" and scope["method"] == "POST")
 
 
 def _page_entries(page: Response | None) -> list[RouteEntry]:

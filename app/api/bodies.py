@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Final
 
+from starlette.requests import ClientDisconnect
+
 from app.errors import TooLargeError, UnsupportedMediaTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from starlette.datastructures import Headers
     from starlette.requests import Request
 
@@ -63,23 +63,31 @@ async def read_body(request: Request, *, bytes_max: int) -> bytes:
 
     Raises:
         TooLargeError: it is longer, by its own account or in fact.
+        ClientDisconnect: the client hung up.
 
     """
-    stream = request.stream()
-    body = b""
+    more = True
     if not _declares_more(request.headers, bytes_max):
-        async for chunk in stream:
-            body += chunk
-            if len(body) > bytes_max:
-                break
-        else:
+        body, more = await _next_part(request)
+        while more and len(body) <= bytes_max:
+            part, more = await _next_part(request)
+            body += part
+        if len(body) <= bytes_max:
             return body
-    if "expect" not in request.headers:
-        await _discard(stream)
+    if more and "expect" not in request.headers:
+        await _discard(request)
     raise TooLargeError(
         f"the body is longer than {bytes_max} bytes; one query takes far less, and "
         "POST /query/stream takes many"
     )
+
+
+async def _next_part(request: Request) -> tuple[bytes, bool]:
+    """Return the bytes that came next, and whether more follow."""
+    message = await request.receive()
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnect
+    return message.get("body", b""), message.get("more_body", False)
 
 
 def _declares_more(headers: Headers, bytes_max: int) -> bool:
@@ -87,12 +95,11 @@ def _declares_more(headers: Headers, bytes_max: int) -> bool:
     return declared.isdecimal() and int(declared[:LENGTH_DIGITS_MAX]) > bytes_max
 
 
-async def _discard(stream: AsyncIterator[bytes]) -> None:
+async def _discard(request: Request) -> None:
     """Read on for a while: a client that is still sending misses an early reply."""
-    discarded_bytes = 0
+    discarded_bytes, more = 0, True
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(DISCARD_SECONDS_MAX):
-            async for chunk in stream:
-                discarded_bytes += len(chunk)
-                if discarded_bytes > DISCARD_BYTES_MAX:
-                    return
+            while more and discarded_bytes <= DISCARD_BYTES_MAX:
+                part, more = await _next_part(request)
+                discarded_bytes += len(part)

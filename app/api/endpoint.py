@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from app.api.access import CALLER, caller_of
 from app.api.problems import problem_response, slug_of
+from app.api.quick import JsonReply, QuickRequest
 from app.api.rate_limits import rate_limit_headers
 from app.api.request_meter import RequestMeter, count_reply
 from app.errors import IntegrityError, UnavailableError
@@ -82,7 +83,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; nothing escapes, so that no server logs a traceback."""
-        request = Request(scope, receive, send)
+        request = QuickRequest(scope, receive, send)
         try:
             reply = await self._measured_reply(request)
             await reply(scope, receive, send)
@@ -114,7 +115,7 @@ class Endpoint:
     async def _reply(self, request: Request) -> ASGIApp:
         reply = await self._reply_or_problem(request)
         caller = caller_of(request.scope)
-        if caller is not None and isinstance(reply, Response):
+        if caller is not None and isinstance(reply, Response | JsonReply):
             reply.raw_headers.extend(rate_limit_headers(self.api.slot, caller))
         return reply
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-from starlette.responses import Response
 
 from app.api.access import asker_of
-from app.api.bodies import JSON, JSON_TYPES, check_media_type, read_body
+from app.api.bodies import JSON_TYPES, check_media_type, read_body
 from app.api.query_body import idempotency_key, parse_body
+from app.api.quick import JsonReply
 from app.service.models import Answer
 from app.service.steps import Edge, Step
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.api.endpoint import Api
 
 
-async def answer_query(api: Api, request: Request) -> Response:
+async def answer_query(api: Api, request: Request) -> JsonReply:
     """Validate one query, wait until its answer is committed, and give it."""
     service = api.slot.service
     check_media_type(request.headers, JSON_TYPES)
@@ -37,4 +37,4 @@ async def answer_query(api: Api, request: Request) -> Response:
     (outcome,) = await service.answer_many([query])
     if not isinstance(outcome, Answer):
         raise outcome
-    return Response(msgspec.json.encode(outcome), media_type=JSON)
+    return JsonReply(msgspec.json.encode(outcome))

@@ -130,6 +130,11 @@ class Schema:
         return frozenset((*self.missing, ""))
 
     @cached_property
+    def is_numeric(self) -> bool:
+        """Whether every feature is a number."""
+        return all(isinstance(feature, NumericFeature) for feature in self.features)
+
+    @cached_property
     def category_codes(self) -> tuple[CategoryCodes | None, ...]:
         """Return the codes of each categorical feature; None for a numeric one."""
         return tuple(

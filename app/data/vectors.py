@@ -28,6 +28,7 @@ Vector = tuple[float | str | None, ...]
 
 WHOLE_VECTOR = "features"
 STRING_CHARACTERS_MAX = 1000
+_FLOAT = frozenset({float})
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(tuple[float | str | None, ...])
@@ -59,6 +60,10 @@ def parse_features(schema: Schema, raw: object) -> Vector:
         raise InvalidFeaturesError(
             feature=WHOLE_VECTOR, problem="must be a list in schema order or an object by name"
         )
+    if schema.is_numeric and _FLOAT.issuperset(map(type, ordered)):
+        numbers: tuple[float, ...] = tuple([number + 0.0 for number in ordered])  # type: ignore[operator]  # floats
+        if math.isfinite(sum(numbers)):  # and so each is; a sum that overflows is looked at below
+            return numbers
     missing = schema.missing_tokens
     return tuple(
         [

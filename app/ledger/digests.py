@@ -7,6 +7,7 @@ Each use has its own tag, so that no digest can stand in for another.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from typing import TYPE_CHECKING, Final
 
@@ -29,19 +30,32 @@ _CHECKPOINT: Final = b"conclave-checkpoint-1\0"
 _PRIVATE_STATE: Final = b"conclave-private-state-1\0"
 _PRECISION_BYTES: Final = 2
 
+# Of RFC 2104, for SHA-256; a secret is shorter than a block.
+_BLOCK_BYTES: Final = 64
+_INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
+
 
 class Digests:
     """The keyed digests of one database."""
 
-    __slots__ = ("_secret",)
+    __slots__ = ("_outer", "_secret", "_vectors")
 
     def __init__(self, database_secret: bytes) -> None:
         """Key every digest with the database's secret."""
         self._secret = database_secret
+        # An HMAC's two hashes as they stand after the key, and after the tag of vectors:
+        # a copy of each takes a third of what the key takes anew, for every query.
+        key = database_secret.ljust(_BLOCK_BYTES, b"\0")
+        self._vectors = hashlib.sha256(key.translate(_INNER) + _VECTOR)
+        self._outer = hashlib.sha256(key.translate(_OUTER))
 
     def of_vector(self, vector: bytes) -> bytes:
         """Return the digest (32 bytes) of a vector's canonical bytes."""
-        return hmac.digest(self._secret, _VECTOR + vector, "sha256")
+        inner, outer = self._vectors.copy(), self._outer.copy()
+        inner.update(vector)
+        outer.update(inner.digest())
+        return outer.digest()
 
     def of_question(self, vector: bytes, precision: int | None) -> bytes:
         """Return the digest (32 bytes) of a vector that is asked for a label, or for a score.

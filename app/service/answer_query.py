@@ -87,8 +87,11 @@ class QueryAnswerer:
         """The phase that the committed counters put the release in."""
         return self.release.phase
 
-    def answer_batch(self, queries: Sequence[Query]) -> list[Decision]:
+    def answer_batch(self, queries: Sequence[Query | Ticket]) -> list[Decision]:
         """Answer ``queries`` in order, in one durable transaction.
+
+        Args:
+            queries: as they came, or with their digests where those are known already.
 
         Raises:
             LedgerUnavailableError: nothing was released; try again.
@@ -100,7 +103,9 @@ class QueryAnswerer:
                 # That a commit failed may tell of its draws, by their size on a full
                 # disk: they are recorded, and count, before anything new is drawn.
                 self._answer_batch(())
-            return self._answer_batch([self.identify(query) for query in queries])
+            return self._answer_batch(
+                [each if isinstance(each, Ticket) else self.identify(each) for each in queries]
+            )
         except (UnavailableError, IntegrityError):
             raise
         except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
@@ -256,8 +261,7 @@ class QueryAnswerer:
         The phase comes last: whoever sees that it has changed finds every
         answer that was given before.
         """
-        for fresh in batch.fresh:
-            self.replays.add(fresh.ticket.vector_digest, fresh.recorded)
+        self.replays.add_all([(each.ticket.vector_digest, each.recorded) for each in batch.fresh])
         self.replays.add_keys(batch.new_keys.items())
         self.key_counts.update(batch.key_counts)
         self.release.adopt(transaction.state)

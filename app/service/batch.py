@@ -6,8 +6,9 @@ key asked twice in one batch is treated as it would be in two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from app.errors import (
     BudgetExhaustedError,
@@ -20,6 +21,7 @@ from app.ledger.key_counts import NOTHING, KeyCount
 from app.mechanisms import universal
 from app.mechanisms.universal import Outcome, Phase, State
 from app.service.key_limits import key_limit_refusal
+from app.service.models import Query
 from app.service.replay_index import Recorded, ReplayIndex, check_same_vector
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from app.mechanisms.subsample_aggregate import Tally
     from app.mechanisms.universal import Parameters
     from app.noise.source import NoiseSource
-    from app.service.models import Query
 
 EXHAUSTED: Final = (
     "the release has halted: new vectors are refused, recorded ones still get "
@@ -37,8 +38,7 @@ EXHAUSTED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Ticket:
+class Ticket(msgspec.Struct, frozen=True):
     """A query with its keyed digests.
 
     Attributes:
@@ -56,8 +56,7 @@ class Ticket:
     precision: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fresh:
+class Fresh(msgspec.Struct, frozen=True):
     """An answer that this batch makes, to be committed.
 
     Attributes:
@@ -79,8 +78,7 @@ class Fresh:
         return self.following.unstable_count - self.drawn_in.unstable_count
 
 
-@dataclass(frozen=True, slots=True)
-class Deferred:
+class Deferred(msgspec.Struct, frozen=True):
     """A query that the published classifier answers, now or once it is drawn."""
 
 
@@ -114,6 +112,7 @@ class Batch:
 
         """
         self.state = state
+        self.phase = universal.phase(parameters, state)  # after the decisions so far
         self.fresh: list[Fresh] = []
         self.new_keys: dict[bytes, bytes] = {}
         self.key_counts: dict[str, KeyCount] = {}
@@ -123,11 +122,6 @@ class Batch:
         self._replays = replays
         self._private_values = private_values
         self._noise = noise
-
-    @property
-    def phase(self) -> Phase:
-        """The phase after the decisions so far."""
-        return universal.phase(self._parameters, self.state)
 
     def restore(self, undelivered: Iterable[Fresh]) -> None:
         """Take up answers that were drawn before and whose commit failed.
@@ -155,6 +149,7 @@ class Batch:
             drawn=(fresh.drawn_in, fresh.following),
             noise=self._noise,
         )
+        self.phase = universal.phase(self._parameters, self.state)
         self._record(fresh.ticket, outcome, drawn_in=before)
 
     def _epoch(self, state: State) -> tuple[int | None, int | None]:
@@ -203,6 +198,7 @@ class Batch:
         private_value = self._private_values[ticket.vector_digest]
         before = self.state
         self.state, outcome = universal.step(self._parameters, before, private_value, self._noise)
+        self.phase = universal.phase(self._parameters, self.state)
         self._remember_key(ticket)
         return self._record(ticket, outcome, drawn_in=before)
 

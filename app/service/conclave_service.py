@@ -19,10 +19,10 @@ from app.errors import (
 )
 from app.ledger.key_counts import NOTHING
 from app.mechanisms.universal import Phase
+from app.service.answers import answer_of, classified_as
 from app.service.asked_hypotheses import parse_hypotheses
 from app.service.batch import DEFERRED, EXHAUSTED, Deferred, Fresh
 from app.service.budget import budget_view
-from app.service.models import Answer, with_score
 from app.service.published_classifier import onnx_model
 from app.service.released_statistics import released_statistics
 from app.service.replay_index import Recorded
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from app.ledger.key_counts import KeyCount
     from app.service.answer_query import QueryAnswerer
     from app.service.batch import Ticket
-    from app.service.models import Query
+    from app.service.models import Answer, Query
     from app.service.recent_replays import RecentReplays
     from app.service.released_statistics import ReleasedStatistics, StatisticsAnswer
     from app.service.replay_index import ReplayIndex
@@ -118,7 +118,24 @@ class ConclaveService:
             IntegrityError: the release has stopped.
 
         """
+        if len(queries) == 1:
+            return [await self._answer_one(queries[0])]
         return [result async for part in self.answer_in_turn(queries) for result in part]
+
+    async def _answer_one(self, query: Query) -> Answer | RequestError | UnavailableError:
+        """Answer a query alone, without what keeps many in turn."""
+        ticket = self._answerer.identify(query)
+        phase = self._release.phase  # before the look-up, as below
+        replays = await self._recorded([ticket] if _is_looked_up(ticket, phase) else [])
+        known = self._answer_without_writer(ticket, phase, replays)
+        if known is None:
+            (pending,) = self._writer.enqueue([ticket])
+            decided = decision_of(await pending)
+            if not isinstance(decided, Deferred):
+                return self._answer_for(decided)
+        elif not isinstance(known, Deferred):
+            return known
+        return self._classify([query])[0]
 
     async def answer_in_turn(
         self, queries: Sequence[Query]
@@ -132,12 +149,15 @@ class ConclaveService:
             IntegrityError: the release has stopped.
 
         """
-        known = await self._answers_without_writer(queries)
-        told = list(zip(queries, known, strict=True))
-        written = [query for query, result in told if result is None]
+        tickets = [self._answerer.identify(query) for query in queries]
+        known = await self._answers_without_writer(tickets)
+        written = [each for each, result in zip(tickets, known, strict=True) if result is None]
         pending = iter(self._writer.enqueue(written))
         place = -len(written)
-        classified = iter(self._classify([query for query, result in told if result is DEFERRED]))
+        deferred = zip(queries, known, strict=True)
+        classified = iter(
+            self._classify([query for query, result in deferred if result is DEFERRED])
+        )
         later: list[Answer] = []  # of as many of the last ``written``
         part: list[Answer | RequestError | UnavailableError] = []
         for result in known:
@@ -153,7 +173,7 @@ class ConclaveService:
                 part = []
             decided = decision_of(await decision)
             if isinstance(decided, Deferred):
-                later = later or self._classify(written[place:])
+                later = later or self._classify([ticket.query for ticket in written[place:]])
                 part.append(later[place])
             else:
                 part.append(self._answer_for(decided))
@@ -161,10 +181,9 @@ class ConclaveService:
         yield part
 
     async def _answers_without_writer(
-        self, queries: Sequence[Query]
+        self, tickets: Sequence[Ticket]
     ) -> list[Answer | RequestError | UnavailableError | Deferred | None]:
         """Answer from committed state alone, leave to the classifier, or None to the writer."""
-        tickets = [self._answerer.identify(query) for query in queries]
         # Before the look-up: whoever sees that it has changed finds every answer before.
         phase = self._release.phase
         replays = await self._recorded([each for each in tickets if _is_looked_up(each, phase)])
@@ -200,7 +219,7 @@ class ConclaveService:
         except IdempotencyConflictError as conflict:
             return conflict
         if recorded is not None:
-            return self._recorded_answer(recorded, replayed=True)
+            return answer_of(recorded, self.schema, replayed=True)
         if phase is Phase.CLASSIFIER:
             return None if self._release.classifier is None else DEFERRED
         recorded = replays.find_by_vector(ticket.vector_digest)
@@ -208,29 +227,16 @@ class ConclaveService:
             return BudgetExhaustedError(EXHAUSTED) if phase is Phase.HALTED else None
         # A new key on a recorded vector has to be stored before the reply.
         is_new_key = ticket.key_digest is not None
-        return None if is_new_key else self._recorded_answer(recorded, replayed=True)
+        return None if is_new_key else answer_of(recorded, self.schema, replayed=True)
 
     def _answer_for(
         self, decision: Recorded | Fresh | RequestError | UnavailableError
     ) -> Answer | RequestError | UnavailableError:
         if isinstance(decision, Fresh):
-            return self._recorded_answer(decision.recorded, replayed=False)
+            return answer_of(decision.recorded, self.schema, replayed=False)
         if isinstance(decision, Recorded):
-            return self._recorded_answer(decision, replayed=True)
+            return answer_of(decision, self.schema, replayed=True)
         return decision
-
-    def _recorded_answer(self, recorded: Recorded, *, replayed: bool) -> Answer:
-        label = None if recorded.label is None else self.schema.classes[recorded.label]
-        answer = Answer(
-            query_id=recorded.query_id,
-            label=label,
-            stable=recorded.stable,
-            phase=Phase.ENSEMBLE.value,
-            replayed=replayed,
-        )
-        if recorded.precision is None:
-            return answer
-        return with_score(answer, recorded.released_bin, recorded.precision)
 
     def _classify(self, queries: Sequence[Query]) -> list[Answer]:
         """Answer by the published classifier, which is called once for all."""
@@ -239,19 +245,8 @@ class ConclaveService:
         classifier = self._release.classifier
         if classifier is None:
             raise NotPublishedError(NOT_PUBLISHED)
-        answers = [
-            Answer(
-                query_id=None,
-                label=label,
-                stable=True,
-                phase=Phase.CLASSIFIER.value,
-                replayed=False,
-            )
-            for label in classifier.predict_many([query.vector for query in queries])
-        ]
-        if self.precision is None:
-            return answers
-        return [with_score(answer, None, None) for answer in answers]
+        labels = classifier.predict_many([query.vector for query in queries])
+        return [classified_as(label, with_scores=self.precision is not None) for label in labels]
 
     # -- the public side -------------------------------------------------------
 

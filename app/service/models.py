@@ -6,15 +6,17 @@ need neither rows nor a ledger.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from app.data.vectors import Vector
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from app.data.schema import Schema
-    from app.data.vectors import Vector
     from app.errors import RequestError, UnavailableError
     from app.ledger.key_counts import KeyCount
     from app.mechanisms.soft_labels import ScoreBin
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
     from app.service.workload import Workload
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
+class Asker(msgspec.Struct, frozen=True):
     """The key of a server that a query came with, by which its answers are counted.
 
     Attributes:
@@ -38,8 +39,7 @@ class Asker:
     unstable_limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(msgspec.Struct, frozen=True):
     """A validated feature vector, with the caller's idempotency key if there is one.
 
     Attributes:
@@ -56,8 +56,7 @@ class Query:
     asker: Asker | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """A released answer; its fields are the members of the HTTP reply, in order.
 
     Attributes:
@@ -76,16 +75,14 @@ class Answer:
     replayed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Bin:
+class Bin(msgspec.Struct, frozen=True):
     """Scores from ``lower`` on and below ``upper``, or up to it where that is 1."""
 
     lower: float
     upper: float
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredAnswer(Answer):
+class ScoredAnswer(Answer, frozen=True):
     """A released answer of a release with scores.
 
     Attributes:

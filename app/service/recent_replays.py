@@ -52,11 +52,16 @@ class RecentReplays:
 
     def add(self, vector_digest: bytes, recorded: Recorded) -> None:
         """Add a committed answer."""
+        self.add_all([(vector_digest, recorded)])
+
+    def add_all(self, pairs: Sequence[tuple[bytes, Recorded]]) -> None:
+        """Add committed answers: (vector digest, answer)."""
         with self._changing:
             # Said before the oldest answer goes: a reader beside must look it up from then on.
-            if len(self._by_vector) >= self._recent_max:
+            if len(self._by_vector) + len(pairs) > self._recent_max:
                 self._lacks_answers = True
-            _keep(self._by_vector, vector_digest, recorded, self._recent_max)
+            for vector_digest, recorded in pairs:
+                _keep(self._by_vector, vector_digest, recorded, self._recent_max)
 
     def add_keys(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
         """Add committed (key digest, vector digest) pairs."""

@@ -62,6 +62,10 @@ class Release:
     statistics: ReleasedStatistics | None = field(default=None, init=False, repr=False)
     private_statistics: DrawnStatistics | None = field(default=None, init=False, repr=False)
     private_threshold_noise: int | None = field(default=None, init=False, repr=False)
+    # Asked for several times a query: of which state and mechanism it is, and the phase.
+    _known_phase: tuple[LedgerState, Parameters, Phase] | None = field(
+        default=None, init=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         """Keep of the private state only what is still needed."""
@@ -94,7 +98,11 @@ class Release:
     @property
     def phase(self) -> Phase:
         """The phase that the committed entries put the release in."""
-        return self.phase_at(self.state)
+        state, mechanism, phase = self._known_phase or (None, None, None)
+        if phase is None or state is not self.state or mechanism is not self.mechanism:
+            phase = self.phase_at(self.state)
+            self._known_phase = self.state, self.mechanism, phase
+        return phase
 
     def phase_at(self, state: LedgerState) -> Phase:
         """Return the phase that ``state`` puts the release in."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from app.errors import IdempotencyConflictError, LedgerCorruptError
+from app.mechanisms.soft_labels import ScoreBin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from app.mechanisms.soft_labels import ScoreBin
 
 CONFLICT = (
     "this Idempotency-Key was used with another feature vector or precision; send a new key, "
@@ -19,8 +20,7 @@ CONFLICT = (
 KEY_WITHOUT_ANSWER = "an idempotency key is kept for a vector that has no answer"
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(msgspec.Struct, frozen=True):
     """A committed answer of the ensemble: number, class index or none, stable flag.
 
     With scores also the precision that was asked for and, where stable, the bin.

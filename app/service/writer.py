@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.service.answer_query import QueryAnswerer
-    from app.service.batch import Decision
+    from app.service.batch import Decision, Ticket
     from app.service.models import Query
 
     Pending: TypeAlias = asyncio.Future[Decision | ConclaveError]
@@ -53,7 +53,7 @@ log = structlog.get_logger("conclave.service")
 class _Waiting:
     """A query in the queue and the caller that waits for its decision."""
 
-    query: Query
+    query: Query | Ticket
     future: Pending
 
     def settle(self, result: Decision | ConclaveError) -> None:
@@ -114,7 +114,7 @@ class Writer:
         self._refuse_all(UnavailableError(CLOSING))
         await asyncio.to_thread(self._thread.shutdown)
 
-    async def submit(self, queries: Sequence[Query]) -> list[Decision | UnavailableError]:
+    async def submit(self, queries: Sequence[Query | Ticket]) -> list[Decision | UnavailableError]:
         """ENQUEUE ``queries`` in order and wait until each is decided and committed.
 
         Raises:
@@ -124,7 +124,7 @@ class Writer:
         results = await asyncio.gather(*self.enqueue(queries))
         return [decision_of(result) for result in results]
 
-    def enqueue(self, queries: Sequence[Query]) -> list[Pending]:
+    def enqueue(self, queries: Sequence[Query | Ticket]) -> list[Pending]:
         """ENQUEUE ``queries`` in order; each result comes once it is decided and committed.
 
         A caller that hangs up and waits no more changes nothing: its queries

@@ -10,8 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def circumstances() -> str:
-    """Return one line to print above figures."""
+def commit() -> str:
+    """Return the commit, marked where files differ from it."""
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty"],
         cwd=ROOT,
@@ -19,10 +19,14 @@ def circumstances() -> str:
         text=True,
         check=False,
     )
-    commit = described.stdout.strip() or "unknown"
+    return described.stdout.strip() or "unknown"
+
+
+def circumstances() -> str:
+    """Return one line to print above figures."""
     load = os.getloadavg()[0]
     return (
-        f"commit {commit}, {platform.machine()}, {os.cpu_count()} processors "
+        f"commit {commit()}, {platform.machine()}, {os.cpu_count()} processors "
         f"at load {load:.1f}, CPython {platform.python_version()}, "
         "seed: none, the operating system's generator"
     )

@@ -73,6 +73,7 @@ def open_linear_release(folder: Path, *, queries: int = 10**9, after: str = "hal
         after: what follows, ``halt`` or ``classifier``.
 
     """
+    folder.mkdir(exist_ok=True)
     names = [f"f{index}" for index in range(FEATURE_COUNT)]
     generator = np.random.default_rng(SEED)
     rows = generator.normal(size=(MODEL_COUNT * CHUNK_ROWS, FEATURE_COUNT))

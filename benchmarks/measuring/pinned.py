@@ -77,6 +77,17 @@ def load_on_its_core() -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
+@contextmanager
+def on_the_servers_core() -> Iterator[None]:
+    """Do here what the server does there, to compare with it."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def free_port() -> int:
     """Return a port of loopback that nobody listens on."""
     with socket.socket() as listening:

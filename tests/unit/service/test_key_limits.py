@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from app.errors import KeyLimitError, LedgerUnavailableError
 from app.ledger.key_counts import KeyCount

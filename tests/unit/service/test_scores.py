@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from app.errors import (
     BudgetExhaustedError,
@@ -54,7 +55,7 @@ def scored(small_release: SmallRelease) -> SmallRelease:
 
 def ask_for(margin: int, precision: int | None = None, key: str | None = None) -> Query:
     """Return a query in bins of its own."""
-    return replace(ask(margin, key), precision=precision)
+    return structs.replace(ask(margin, key), precision=precision)
 
 
 def recorded(decisions: Sequence[Decision]) -> list[Recorded]:

@@ -1,0 +1,95 @@
+"""Every question, one after the other, and one table of what was found: ``make bench``.
+
+    python -m benchmarks.measuring.all_questions [NAME ...]
+
+NAMEs are programs of ``benchmarks/`` without their ending; none means all.  What each
+prints is passed on; what it finds goes into the table, into ``benchmarks/results/`` with
+machine, load and commit, and into the plot of ``docs/performance.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.measuring.circumstances import ROOT, circumstances, commit
+from benchmarks.measuring.findings import PREFIX, Finding, read_findings
+from benchmarks.measuring.ratio_plot import plot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+RESULTS: Final = ROOT / "benchmarks" / "results"
+PLOT: Final = ROOT / "docs" / "performance.svg"
+WIDTH: Final = 60
+
+
+def main() -> None:
+    """Run the programs, print the table, and keep what was found."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("names", nargs="*", metavar="NAME")
+    known = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
+    chosen = arguments.parse_args().names or known
+    findings, failed = [], []
+    for name in chosen:
+        print(f"\n== {name}", flush=True)
+        found, exit_code = _run(name)
+        findings += found
+        failed += [name] if exit_code else []
+    print(f"\n{circumstances()}\n\n{table(findings)}")
+    if findings:
+        _keep(findings)
+    sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
+
+
+def _run(name: str) -> tuple[list[Finding], int]:
+    """Run one program; pass on what it prints, and return what it found."""
+    command = [sys.executable, "-m", f"benchmarks.{name}"]
+    lines = []
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as program:
+        for line in program.stdout or ():
+            lines.append(line)
+            if not line.startswith(PREFIX):
+                print(line, end="", flush=True)
+    return read_findings(lines), program.returncode
+
+
+def table(findings: Sequence[Finding]) -> str:
+    """Return a table in Markdown, a finding a line."""
+    head = "| question | ours | floor or peer | ratio | wanted | reached |"
+    rows = [
+        f"| {each.question} | {each.ours} | {each.peer} | {each.ratio:.3g} | {each.wanted} "
+        f"| {'yes' if each.is_reached else 'NO'} |"
+        for each in findings
+    ]
+    return "\n".join([head, "| --- | --- | --- | --- | --- | --- |", *rows])
+
+
+def _keep(findings: Sequence[Finding]) -> None:
+    """Write what was found, a file a run, and draw it."""
+    now = datetime.now(UTC)
+    document = {
+        "commit": commit(),
+        "at": now.isoformat(timespec="seconds"),
+        "machine": platform.machine(),
+        "processors": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
+        "python": platform.python_version(),
+        "findings": [asdict(each) | {"reached": each.is_reached} for each in findings],
+    }
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{now:%Y-%m-%d}-{document['commit']}.json"
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    plot(findings, PLOT)
+    print(f"\nkept in {path.relative_to(ROOT)}, drawn in {PLOT.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
