@@ -3,8 +3,9 @@
     python -m benchmarks.measuring.all_questions [NAME ...]
 
 NAMEs are programs of ``benchmarks/`` without their ending; none means all.  What each
-prints is passed on; what it finds goes into the table, into ``benchmarks/results/`` with
-machine, load and commit, and into the plot of ``docs/performance.md``.
+prints is passed on; what it finds goes into the table, and into ``benchmarks/results/``
+with machine, load and commit.  Where all ran, the table and the plot of
+``docs/performance.md`` are those of this run.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 RESULTS: Final = ROOT / "benchmarks" / "results"
+PAGE: Final = ROOT / "docs" / "performance.md"
 PLOT: Final = ROOT / "docs" / "performance.svg"
-WIDTH: Final = 60
+BEGIN: Final = "<!-- `make bench` writes from here -->\n"
+END: Final = "<!-- to here -->\n"
 
 
 def main() -> None:
@@ -46,6 +49,8 @@ def main() -> None:
     print(f"\n{circumstances()}\n\n{table(findings)}")
     if findings:
         _keep(findings)
+        if chosen == known:
+            _publish(findings)
     sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
 
 
@@ -73,7 +78,7 @@ def table(findings: Sequence[Finding]) -> str:
 
 
 def _keep(findings: Sequence[Finding]) -> None:
-    """Write what was found, a file a run, and draw it."""
+    """Write what was found, a file a run."""
     now = datetime.now(UTC)
     document = {
         "commit": commit(),
@@ -87,8 +92,16 @@ def _keep(findings: Sequence[Finding]) -> None:
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{now:%Y-%m-%d}-{document['commit']}.json"
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    print(f"\nkept in {path.relative_to(ROOT)}")
+
+
+def _publish(findings: Sequence[Finding]) -> None:
+    """Put the table into the page, and draw it."""
     plot(findings, PLOT)
-    print(f"\nkept in {path.relative_to(ROOT)}, drawn in {PLOT.relative_to(ROOT)}")
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    table_of_all = f"{circumstances()}\n\n{table(findings)}\n"
+    PAGE.write_text(f"{before}{BEGIN}{table_of_all}{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":
