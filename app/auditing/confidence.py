@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy.special import betaincinv
 
+from app.accounting.proportions import at_least, at_most
 from app.auditing.asking import smallest_where
 from app.auditing.events import epsilon_shown
 
@@ -20,25 +20,6 @@ if TYPE_CHECKING:
 EPSILON_GRID: Final = 1000
 EPSILON_SEEN_MAX: Final = 100
 HALF: Final = 0.5
-
-
-def at_least(counts: Counts, trials: int, miss: float) -> Floats:
-    """Return Clopper and Pearson's lower bounds of proportions.
-
-    Args:
-        counts: successes, any shape.
-        trials: of each.
-        miss: probability with which one bound is above the truth.
-
-    """
-    found = betaincinv(np.maximum(counts, 1), trials - counts + 1, miss)
-    return np.where(counts > 0, found, 0.0)
-
-
-def at_most(counts: Counts, trials: int, miss: float) -> Floats:
-    """Return Clopper and Pearson's upper bounds; arguments as in :func:`at_least`."""
-    found = betaincinv(counts + 1, np.maximum(trials - counts, 1), 1 - miss)
-    return np.where(counts < trials, found, 1.0)
 
 
 def bounds_shown(

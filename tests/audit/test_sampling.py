@@ -13,14 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from app.accounting.proportions import at_least, at_most
 from app.auditing.adversaries import Adversary, Stretch
-from app.auditing.confidence import (
-    at_least,
-    at_most,
-    bounds_shown,
-    detection_limit,
-    largest_shown,
-)
+from app.auditing.confidence import bounds_shown, detection_limit, largest_shown
 from app.auditing.sampling import FALSE_ALARM, bound_of, sample
 from app.mechanisms.universal import Outcome, Parameters, State
 from app.noise.scripted import ScriptedNoise, seeded_words
