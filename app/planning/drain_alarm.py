@@ -1,0 +1,93 @@
+"""An alarm when unstable answers come unusually often, with a bound on false alarms for life.
+
+**What is unusual.** T unstable answers are meant to last for m answers: T/m an answer is
+the pace at which both run out together.  The hypothesis that is tested is that every answer
+uses at most T/m units of the cutoff on average, *whatever came before it*; no independence
+and no fixed number of looks is assumed.
+
+**The test.** A gambler who bets the share ``f`` of a fortune on instability multiplies it by
+``1 + f (x / r - 1)`` with every answer, where x is the units that the answer uses and
+r = T/m.  Under the hypothesis the fortune does not grow on average, so it is a
+supermartingale, and reaches 1/a ever in the release's life with probability a at most
+(Ville).  The fortune is divided beforehand over bets of several sizes, and over several
+beginnings: at the start, and after later hits, so that a burst after a long quiet time is
+seen too.  A hit is a stopping time, and the division does not look at the answers, so the
+sum is a supermartingale still.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.errors import invariant
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FALSE_ALARM_PROBABILITY: Final = 0.01
+"""Of an alarm, ever, in a release whose answers keep to T/m."""
+
+BET_COUNT: Final = 12
+BET_LARGEST: Final = 0.9
+BEGINNINGS_MAX: Final = 256
+
+
+class DrainAlarm:
+    """The fortune of one release, told of its answers in order.
+
+    Attributes:
+        pace: r = T/m, units an answer.
+        raised_at: number of the answer at which it was raised first; None where never.
+
+    """
+
+    def __init__(self, *, cutoff: int, limit: int) -> None:
+        """Watch a release of ``limit`` answers of which ``cutoff`` units may be unstable.
+
+        Args:
+            cutoff: T, below ``limit``.
+            limit: m_o.
+
+        """
+        invariant(0 < cutoff < limit, "fewer unstable answers than answers end the run")
+        self.pace: Final = cutoff / limit
+        self.raised_at: int | None = None
+        self._answered = 0
+        self._hits = 0
+        # A bet of f pays best where f is about the excess of the true rate over r.
+        smallest = min(self.pace, BET_LARGEST)
+        self._bets = np.geomspace(smallest, BET_LARGEST, BET_COUNT)
+        self._hits_between = -(-cutoff // BEGINNINGS_MAX)
+        self._logs: NDArray[np.float64] = np.zeros((1, BET_COUNT))
+
+    @property
+    def fortune(self) -> float:
+        """What a fortune of 1 has become; the alarm sounds at ``1 / FALSE_ALARM_PROBABILITY``."""
+        numbers = np.arange(1, len(self._logs) + 1)
+        weights = 1 / (numbers * (numbers + 1))
+        idle = 1 / (len(self._logs) + 1)  # what awaits a later beginning
+        with np.errstate(over="ignore"):
+            grown = np.exp(self._logs).mean(axis=1)
+        return float(weights @ grown + idle)
+
+    @property
+    def is_raised(self) -> bool:
+        """Whether the alarm sounds now; it falls silent once answers are stable for long."""
+        return self.fortune * FALSE_ALARM_PROBABILITY >= 1
+
+    def note_stable(self, count: int) -> None:
+        """Note that ``count`` further answers used nothing."""
+        self._answered += count
+        self._logs = self._logs + count * np.log1p(-self._bets)
+
+    def note_hit(self, units: int) -> None:
+        """Note a further answer, which used 1 or 2 units."""
+        self._answered += 1
+        self._hits += 1
+        self._logs = self._logs + np.log1p(self._bets * (units / self.pace - 1))
+        if self.raised_at is None and self.is_raised:
+            self.raised_at = self._answered
+        if self._hits % self._hits_between == 0 and len(self._logs) < BEGINNINGS_MAX:
+            self._logs = np.vstack([self._logs, np.zeros((1, BET_COUNT))])
