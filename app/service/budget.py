@@ -31,7 +31,13 @@ def budget_view(release: Release) -> dict[str, object]:
         "composed": composed_view(release.ledger.openings),
         "charged": _shares(state.charged),
         "reserved": _shares(state.reserved),
+        "left": _left(release),
         "queries": _counter("answered", state.answered, "limit", release.mechanism.answer_limit),
+        "with_scores": release.mechanism.with_scores,
+        "follows": {
+            "limit": release.mechanism.after.value,
+            "cutoff": release.mechanism.on_cutoff.value,
+        },
         "unstable": _counter("count", state.unstable, "cutoff", release.mechanism.cutoff),
         "ensemble": {"size": state.ensemble.size if state.ensemble else 0},
         "ledger": {"sequence": state.head.sequence, "head": state.head.hash},
@@ -51,6 +57,15 @@ def _counter(
 ) -> dict[str, int | None]:
     left = None if limit is None else max(0, limit - count)
     return {count_name: count, limit_name: limit, "left": left}
+
+
+def _left(release: Release) -> dict[str, float]:
+    """Return what is neither charged nor reserved, computed exactly."""
+    epsilon, delta = release.configuration.epsilon, release.configuration.delta
+    for shares in (release.state.charged, release.state.reserved):
+        for share in shares:
+            epsilon, delta = epsilon - Fraction(share.epsilon), delta - Fraction(share.delta)
+    return {"epsilon": float(epsilon), "delta": float(delta)}
 
 
 def _shares(shares: Iterable[ShareCharged | ShareReserved]) -> list[dict[str, object]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from app.accounting.composition import Mechanism
@@ -23,7 +22,10 @@ from app.service.answers import answer_of, classified_as
 from app.service.asked_hypotheses import parse_hypotheses
 from app.service.batch import DEFERRED, EXHAUSTED, Deferred, Fresh
 from app.service.budget import budget_view
-from app.service.published_classifier import onnx_model
+from app.service.changes import Changes
+from app.service.explained import explained
+from app.service.outlook import Outlook
+from app.service.published_forms import NOT_PUBLISHED, PublishedForms
 from app.service.released_statistics import released_statistics
 from app.service.replay_index import Recorded
 from app.service.workload import Workload
@@ -31,6 +33,7 @@ from app.service.writer import Writer, decision_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from app.data.schema import Schema
     from app.ledger.key_counts import KeyCount
@@ -46,7 +49,6 @@ STATISTICS_NOT_OPEN = (
     "the statistics table is not open yet; it opens after the ensemble's last answer, or by "
     "`conclave statistics` before the first"
 )
-NOT_PUBLISHED = "no classifier is published yet; ask again after the switch"
 
 
 class ConclaveService:
@@ -65,17 +67,16 @@ class ConclaveService:
         self._answerer = answerer
         self._release = answerer.release
         self._on_stop = on_stop
-        self._closed = False
-        self._model_of: tuple[bytes, bytes] | None = None
-        self._building_model = asyncio.Lock()
-        self._subscribers: set[asyncio.Event] = set()
+        self._forms = PublishedForms(self._release)
+        self._changes = Changes()
+        self._outlook = Outlook(self._release)
         self._statistics: ReleasedStatistics | None = None
         self._answering_statistics = asyncio.Lock()
         self._writer = Writer(
             answerer=answerer,
             switch=switch,
             open_statistics=open_statistics,
-            on_change=self._notify,
+            on_change=self._changes.notify,
             on_stop=self._stop,
             pending_queries_max=pending_queries_max,
         )
@@ -96,8 +97,9 @@ class ConclaveService:
         return self._release.precision
 
     def start(self) -> None:
-        """Start the writer on the running event loop."""
+        """Start the writer on the running event loop, and note from now on what it answers."""
         self._writer.start()
+        self._outlook.start(self._changes)
 
     def drain(self) -> None:
         """Take no query any more; those that are queued are still answered."""
@@ -106,8 +108,8 @@ class ConclaveService:
     async def close(self) -> None:
         """Drain the writer and wake every event stream."""
         await self._writer.close()
-        self._closed = True
-        self._notify()
+        self._changes.close()
+        await self._outlook.close()
 
     async def answer_many(
         self, queries: Sequence[Query]
@@ -258,6 +260,23 @@ class ConclaveService:
         """Return the body of ``GET /budget``."""
         return budget_view(self._release)
 
+    async def outlook(self) -> dict[str, object]:
+        """Return the body of ``GET /budget/outlook``.
+
+        Raises:
+            IntegrityError: the entries are not what was written, and the release has stopped.
+
+        """
+        try:
+            return await self._outlook.document()
+        except IntegrityError as error:
+            self._writer.stop(error)
+            raise
+
+    def parameters(self) -> list[dict[str, str]]:
+        """Return the public parameters in words, each with its formula."""
+        return [each._asdict() for each in explained(self._release)]
+
     def ledger_head(self) -> dict[str, object]:
         """Return the sequence and hash of the newest entry."""
         head = self._release.state.head
@@ -282,35 +301,12 @@ class ConclaveService:
         return await asyncio.to_thread(self._release.ledger.public_entries, after, limit)
 
     async def classifier(self) -> bytes:
-        """Return the published classifier's JSON.
-
-        Raises:
-            NotPublishedError: there is none yet.
-            LedgerUnavailableError: the ledger cannot be read.
-
-        """
-        if self._release.classifier is not None:
-            return self._release.classifier.json
-        # Another process may have published since the last batch: `conclave learn` does.
-        state = await asyncio.to_thread(self._release.ledger.read_state)
-        if state.classifier is None:
-            raise NotPublishedError(NOT_PUBLISHED)
-        return state.classifier.classifier.encode()
+        """Return the published classifier's JSON; raises as its forms do."""
+        return await self._forms.document()
 
     async def classifier_onnx(self) -> bytes:
-        """Return the published classifier as an ONNX model, which is built once.
-
-        Raises:
-            NotPublishedError: there is none yet.
-            NotExportableError: ONNX cannot hold it.
-            LedgerUnavailableError: the ledger cannot be read.
-
-        """
-        document = await self.classifier()
-        async with self._building_model:
-            if self._model_of is None or self._model_of[0] != document:
-                self._model_of = document, await asyncio.to_thread(onnx_model, document)
-            return self._model_of[1]
+        """Return the published classifier as an ONNX model; raises as its forms do."""
+        return await self._forms.onnx()
 
     async def statistics(self, raw: Sequence[object]) -> StatisticsAnswer:
         """Answer posted hypotheses from the released table; nothing private is read.
@@ -353,30 +349,14 @@ class ConclaveService:
         ledger = self._release.ledger
         return released_statistics(ledger.read_state(), ledger, self.schema)
 
-    @asynccontextmanager
-    async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:
+    def subscribe(self) -> AbstractAsyncContextManager[AsyncIterator[None]]:
         """Yield an iterator that yields once for every change, coalesced."""
-        changed = asyncio.Event()
-        self._subscribers.add(changed)
-        try:
-            yield self._changes(changed)
-        finally:
-            self._subscribers.discard(changed)
-
-    async def _changes(self, changed: asyncio.Event) -> AsyncIterator[None]:
-        while not self._closed:
-            await changed.wait()
-            changed.clear()
-            yield
+        return self._changes.subscribe()
 
     def _stop(self, error: IntegrityError) -> None:
         """Pass on that the release has stopped, and wake every event stream to see it."""
         self._on_stop(error)
-        self._notify()
-
-    def _notify(self) -> None:
-        for changed in self._subscribers:
-            changed.set()
+        self._changes.notify()
 
 
 def _is_looked_up(ticket: Ticket, phase: Phase) -> bool:

@@ -159,6 +159,19 @@ class AnsweringService(Protocol):
         """Return the body of ``GET /budget``: public quantities, null where unlimited."""
         ...
 
+    async def outlook(self) -> dict[str, object]:
+        """Return the body of ``GET /budget/outlook``: history, forecast, alarm, checked entries.
+
+        Raises:
+            IntegrityError: the entries are not what was written, and the release has stopped.
+
+        """
+        ...
+
+    def parameters(self) -> list[dict[str, str]]:
+        """Return the public parameters in words: name, value, meaning, formula."""
+        ...
+
     async def ledger_entries(self, *, after: int, limit: int) -> list[dict[str, object]]:
         """Return the public part of up to ``limit`` entries that follow entry ``after``."""
         ...

@@ -293,7 +293,7 @@ def test_a_subscription_ends_with_the_service(small_release: SmallRelease) -> No
                 await service.close()
                 async for _ in changes:
                     seen += 1
-            assert not service._subscribers
+            assert not service._changes._listeners
         assert seen <= 1
 
     run(test())

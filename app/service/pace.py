@@ -1,0 +1,97 @@
+"""Answers by time, as the server that is running saw them: bounded, and no finer than a second.
+
+The ledger's entries carry no times, so this begins when the release was opened here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from app.errors import invariant
+
+POINTS_MAX: Final = 240
+WINDOW_SECONDS_MAX: Final = 300
+
+
+class Sample(NamedTuple):
+    """Counts at the end of a second: answers of the ensemble, and units of the cutoff."""
+
+    second: int
+    answered: int
+    unstable: int
+
+
+@dataclass(slots=True)
+class Pace:
+    """What was answered when.
+
+    Attributes:
+        began: the counts at the beginning.
+        points: of the whole time; at most ``POINTS_MAX``, at ever coarser steps.
+        step_seconds: between two of them at least.
+
+    """
+
+    began: Sample
+    points: list[Sample] = field(init=False)
+    step_seconds: int = field(default=1, init=False)
+    _recent: deque[Sample] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with the first sample."""
+        self.points = [self.began]
+        self._recent = deque([self.began], maxlen=WINDOW_SECONDS_MAX + 1)
+
+    @property
+    def newest(self) -> Sample:
+        """The counts as last noted."""
+        return self._recent[-1]
+
+    def note(self, sample: Sample) -> None:
+        """Note counts; the last ones of a second stand for it."""
+        newest = self.newest
+        invariant(sample.second >= newest.second, "time goes on")
+        if sample[1:] == newest[1:]:
+            return
+        if sample.second == newest.second and len(self._recent) > 1:
+            self._recent.pop()
+        self._recent.append(sample)
+        self._keep(sample)
+        while len(self.points) > POINTS_MAX:
+            self._thin()
+
+    def answers_per_second(self, *, now: int, window_seconds: int) -> float:
+        """Return the mean of the last ``window_seconds``, or of the time since the beginning.
+
+        Args:
+            now: the second that it is.
+            window_seconds: at most ``WINDOW_SECONDS_MAX``.
+
+        """
+        start = now - window_seconds
+        if start < self.began.second:
+            since = self.began
+        else:
+            recent = list(self._recent)
+            place = bisect_right(recent, start, key=lambda sample: sample.second) - 1
+            since = recent[max(0, place)]
+        seconds = min(window_seconds, now - self.began.second)
+        return (self.newest.answered - since.answered) / max(1, seconds)
+
+    def _keep(self, sample: Sample) -> None:
+        last = self.points[-1]
+        is_same_step = sample.second // self.step_seconds == last.second // self.step_seconds
+        if is_same_step and len(self.points) > 1:
+            self.points[-1] = sample
+        else:
+            self.points.append(sample)
+
+    def _thin(self) -> None:
+        """Double the step; the last counts of a step stand for it, the beginning stays."""
+        points, self.step_seconds = self.points, self.step_seconds * 2
+        self.points = points[:1]
+        for sample in points[1:]:
+            self._keep(sample)
