@@ -14,7 +14,7 @@ from app.api.application import create_application
 from app.api.binding import is_loopback, require_safe_binding
 from app.api.limits import limits_of
 from app.api.watched_keys import WatchedKeys
-from app.dashboard.page import page_response
+from app.dashboard.page import page_responses
 from app.data.public_points import no_points, read_public_points
 from app.errors import ConclaveError, ContainedError, UnavailableError
 from app.ledger.head_file import head_file_of
@@ -110,7 +110,7 @@ class Server:
             self.slot,
             keys,
             limits=limits_of(self.settings),
-            page=page_response(),
+            pages=page_responses(),
             loopback_only=keys is None and is_loopback(server.host),
             lifespan=self._lifespan,
             observe=self.observe,

@@ -20,10 +20,13 @@ from app.api.version import VERSION
 from app.service.steps import Observer, observe_nothing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import Lifespan, Receive, Scope, Send
 
+    from app.api.endpoint import Handler
     from app.api.key_ring import Keys
     from app.service.slot import ServiceSlot
 
@@ -60,7 +63,7 @@ def create_application(
     keys: Keys | None,
     *,
     limits: Limits = DEFAULT_LIMITS,
-    page: Response | None = None,
+    pages: Mapping[str, Response] | None = None,
     loopback_only: bool = False,
     lifespan: Lifespan[FastAPI] | None = None,
     observe: Observer = observe_nothing,
@@ -71,7 +74,7 @@ def create_application(
         slot: where the service will be; requests before that get 503 ``opening``.
         keys: who may do what; None grants every role.
         limits: the maxima of the HTTP layer.
-        page: the dashboard, served at ``/``; None serves nothing there.
+        pages: the dashboard, a reply for each of its paths; None serves nothing there.
         loopback_only: whether the server listens on loopback without keys, and
             so answers to loopback names in ``Host`` only.
         lifespan: what runs around serving, e.g. opening and closing the release.
@@ -80,7 +83,7 @@ def create_application(
     """
     api = Api(slot, limits, observe, meter=RequestMeter(with_times=limits.time_metrics))
     access = Access(keys, loopback_only=loopback_only)
-    entries = (*ROUTES, *_page_entries(page))
+    entries = (*ROUTES, *_page_entries(pages or {}))
     application = ConclaveApplication(
         title="Conclave",
         version=VERSION,
@@ -120,16 +123,17 @@ def _is_post(scope: Scope) -> bool:
     return bool(scope["type"] == "http" and scope["method"] == "POST")
 
 
-def _page_entries(page: Response | None) -> list[RouteEntry]:
-    if page is None:
-        return []
+def _page_entries(pages: Mapping[str, Response]) -> list[RouteEntry]:
+    return [RouteEntry("GET", path, Role.READ, _page(reply)) for path, reply in pages.items()]
 
+
+def _page(reply: Response) -> Handler:
     async def dashboard(api: Api, request: Request) -> Response:
-        """Serve the page itself, which holds no number: it asks for the budget."""
+        """Serve a file of the page, which holds no number: it asks for the budget."""
         del api, request
-        return page
+        return reply
 
-    return [RouteEntry("GET", "/", Role.READ, dashboard)]
+    return dashboard
 
 
 async def _refuse_route(request: Request, error: Exception) -> Response:

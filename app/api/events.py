@@ -1,4 +1,7 @@
-"""``GET /budget/events``: the budget as server-sent events, on every change."""
+"""``GET /budget/events``: the budget as server-sent events, on every change.
+
+With ``?outlook=true`` the stream has the outlook too, as events of its own name.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import msgspec
 from starlette.requests import ClientDisconnect
 
 from app.api.access import caller_of
+from app.api.refusals import InvalidParameterError
 from app.api.request_meter import EVENT_STREAMS
 from app.errors import IntegrityError, RequestError
 
@@ -28,23 +32,32 @@ HEADERS: Final = (
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 )
+OUTLOOK: Final = "outlook"
+OUTLOOK_SHAPE: Final = "outlook is true or false"
 
 
 async def open_events(api: Api, request: Request) -> EventStream:
     """Begin a stream once the release is open."""
+    with_outlook = _with_outlook(request)
     api.slot.check_open()
-    return EventStream(api, caller_of(request.scope), head_only=request.method == "HEAD")
+    is_head = request.method == "HEAD"
+    caller = caller_of(request.scope)
+    return EventStream(api, caller, head_only=is_head, with_outlook=with_outlook)
 
 
 class EventStream:
     """The reply to one subscriber: the budget now, then again after every change."""
 
-    def __init__(self, api: Api, caller: Caller | None, *, head_only: bool) -> None:
+    def __init__(
+        self, api: Api, caller: Caller | None, *, head_only: bool, with_outlook: bool
+    ) -> None:
         """Serve the budget of ``api``; a HEAD request gets the headers alone."""
         self._api = api
         self._caller = caller
         self._head_only = head_only
+        self._with_outlook = with_outlook
         self._changed = asyncio.Event()
+        self._outlook_changed = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until the client is gone, the service closes or the server drains."""
@@ -64,6 +77,8 @@ class EventStream:
                 asyncio.create_task(_wait_for_hang_up(receive)),
                 asyncio.create_task(self._api.slot.drained()),
             ]
+            if self._with_outlook:
+                tasks.append(asyncio.create_task(self._send_outlooks(send)))
             try:
                 ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -74,6 +89,7 @@ class EventStream:
     async def _note_changes(self, changes: AsyncIterator[None]) -> None:
         async for _ in changes:
             self._changed.set()
+            self._outlook_changed.set()
 
     async def _send_events(self, send: Send) -> None:
         """Send until a release that stopped has no budget to show, or the key opens nothing."""
@@ -102,12 +118,42 @@ class EventStream:
             return False
         return True
 
+    async def _send_outlooks(self, send: Send) -> None:
+        """Send after changes, and at times without one: rates fall while nothing is asked."""
+        limits = self._api.limits
+        while event := await self._outlook():
+            await send({"type": "http.response.body", "body": event, "more_body": True})
+            await asyncio.sleep(limits.outlook_interval_seconds)
+            if not self._is_allowed():
+                return
+            try:
+                await asyncio.wait_for(self._outlook_changed.wait(), limits.outlook_seconds_max)
+            except TimeoutError:
+                continue
+            self._outlook_changed.clear()
+
     def _event(self) -> bytes:
         try:
-            body = msgspec.json.encode(self._api.slot.service.budget())
+            return _named(b"budget", self._api.slot.service.budget())
         except IntegrityError:
             return b""
-        return b"event: budget\ndata: " + body + b"\n\n"
+
+    async def _outlook(self) -> bytes:
+        try:
+            return _named(b"outlook", await self._api.slot.service.outlook())
+        except IntegrityError:
+            return b""
+
+
+def _named(name: bytes, document: object) -> bytes:
+    return b"event: " + name + b"\ndata: " + msgspec.json.encode(document) + b"\n\n"
+
+
+def _with_outlook(request: Request) -> bool:
+    asked = request.query_params.get(OUTLOOK, "false")
+    if asked not in {"true", "false"}:
+        raise InvalidParameterError(OUTLOOK_SHAPE)
+    return asked == "true"
 
 
 async def _wait_for_hang_up(receive: Receive) -> None:

@@ -26,6 +26,8 @@ class Limits:
             here, about 350,000 answers; beyond, it must read while it sends.
         ledger_entries_max: of one page of ``GET /ledger``.
         event_interval_seconds: least time between two events of one event stream.
+        outlook_interval_seconds: least time between two outlooks of one event stream.
+        outlook_seconds_max: longest time between them, while nothing changes.
         keep_alive_seconds: longest silence of an event stream.
         time_metrics: whether times are counted, in coarse buckets.
 
@@ -39,6 +41,8 @@ class Limits:
     stream_unsent_bytes_max: int = 32 * MEBIBYTE
     ledger_entries_max: int = 1000
     event_interval_seconds: float = 0.1
+    outlook_interval_seconds: float = 1.0
+    outlook_seconds_max: float = 5.0
     keep_alive_seconds: float = 15.0
     time_metrics: bool = True
 

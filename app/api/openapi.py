@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from app.api import statistics, stream
+from app.api import events, statistics, stream
 from app.api.access import CROSS_SITE, MISDIRECTED, SEND_A_KEY
 from app.api.bodies import JSON, NDJSON
 from app.api.openapi_components import COMPONENTS
@@ -80,6 +80,12 @@ PAGE: Final = [
         "how many at most; a page never has more than 1000",
     ),
 ]
+WITH_OUTLOOK: Final = parameter(
+    "outlook",
+    "query",
+    {"type": "boolean", "default": False},
+    "also send events named outlook, of GET /budget/outlook, after changes and every few seconds",
+)
 OPERATIONS: Final = {
     "/query": Operation(
         "Ask one query",
@@ -99,8 +105,14 @@ OPERATIONS: Final = {
     ),
     "/budget": Operation("What is promised, charged and left", "Budget"),
     "/budget/events": Operation(
-        "The same, on every change, as events named budget", "Budget", EVENT_STREAM
+        "The same, on every change, as events named budget",
+        "Budget",
+        EVENT_STREAM,
+        refusals=(InvalidParameterError(events.OUTLOOK_SHAPE),),
+        more={"parameters": [WITH_OUTLOOK]},
     ),
+    "/budget/outlook": Operation("History, forecast, alarm and the entries checked", "Outlook"),
+    "/parameters": Operation("The public parameters in words, with formulas", "Parameters"),
     "/ledger": Operation(
         "The public part of the ledger's entries",
         "LedgerPage",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from app.api import openapi_budget as budget
 from app.api import openapi_protocol_schemas as protocols
 from app.api import openapi_schemas as schemas
 
@@ -15,7 +16,9 @@ COMPONENTS: Final[dict[str, JsonSchema]] = {
     "QueryLine": schemas.QUERY_LINE,
     "Answer": schemas.ANSWER,
     "Problem": schemas.PROBLEM,
-    "Budget": schemas.BUDGET,
+    "Budget": budget.BUDGET,
+    "Outlook": budget.OUTLOOK,
+    "Parameters": budget.PARAMETERS,
     "LedgerPage": schemas.LEDGER_PAGE,
     "LedgerHead": schemas.LEDGER_HEAD,
     "Classifier": schemas.CLASSIFIER,

@@ -37,6 +37,18 @@ async def budget(api: Api, request: Request) -> Response:
     return _json(api.slot.service.budget())
 
 
+async def outlook(api: Api, request: Request) -> Response:
+    """Give what was answered when, what is to be expected, and how far entries were checked."""
+    del request
+    return _json(await api.slot.service.outlook())
+
+
+async def parameters(api: Api, request: Request) -> Response:
+    """Give the public parameters in words, each with its formula."""
+    del request
+    return _json({"parameters": api.slot.service.parameters()})
+
+
 async def ledger(api: Api, request: Request) -> Response:
     """Give a page of the ledger's public part, and the head it was read at."""
     after = _whole_number(request, "after", default=0, least=0)

@@ -36,6 +36,8 @@ ROUTES: Final = (
     RouteEntry("POST", "/invocations", Role.QUERY, invoke),
     RouteEntry("GET", "/budget", Role.READ, reads.budget),
     RouteEntry("GET", "/budget/events", Role.READ, open_events),
+    RouteEntry("GET", "/budget/outlook", Role.READ, reads.outlook),
+    RouteEntry("GET", "/parameters", Role.READ, reads.parameters),
     RouteEntry("GET", "/ledger", Role.ADMIN, reads.ledger),
     RouteEntry("GET", "/ledger/head", Role.READ, reads.ledger_head),
     RouteEntry("GET", "/classifier", Role.QUERY, reads.classifier),

@@ -25,7 +25,7 @@ from app import main as composition
 from app.api import application, problems, reads
 from app.api.openapi import build_document
 from app.cli import logs, run
-from app.dashboard.page import page_response
+from app.dashboard.page import page_responses
 from app.service import answer_query, conclave_service, draw_ensemble
 from app.service.budget import budget_view
 from app.service.evaluate import private_tallies
@@ -95,12 +95,13 @@ def show_it(text: str) -> None:
     """Add a text to the page."""
 
     def page() -> Any:
-        reply = page_response()
+        replies = page_responses()
+        reply = replies["/"]
         reply.body = bytes(reply.body) + text.encode()
         reply.headers["content-length"] = str(len(reply.body))
-        return reply
+        return replies
 
-    replace(composition, "page_response", page)
+    replace(composition, "page_responses", page)
 
 
 def describe_it(text: str) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import httpx
 
+from app.dashboard.page import page_responses
 from tests.canary.doubled import run_into
 from tests.canary.marked_release import MARKED_AGE, MARKED_GROUP, MARKED_KEY, QUERIES
 from tests.http.end_to_end.asking_statistics import QUESTION, question
@@ -327,6 +328,8 @@ SURFACES: Final = (
     _read("/ping"),
     _read("/budget"),
     Surface("/budget/events", ("GET /budget/events",), _events),
+    _read("/budget/outlook"),
+    _read("/parameters"),
     _read("/ledger", "?limit=1000", "?after=3&limit=2", "?limit=none"),
     _read("/ledger/head"),
     _read("/classifier"),
@@ -338,7 +341,7 @@ SURFACES: Final = (
     _read("/metrics"),
     _read("/schema"),
     _read("/openapi.json"),
-    _read("/"),
+    *(_read(path) for path in page_responses()),
     _read("/healthz"),
     _read("/readyz"),
     Surface("problems", (), _problems),

@@ -1,4 +1,4 @@
-"""A small service in memory, and two ways to talk to an application without a socket."""
+"""A small service in memory, and an application around it, to be asked without a socket."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from app.service.models import Answer, Bin, Query, ScoredAnswer
 from app.service.released_statistics import StatisticsAnswer
 from app.service.slot import ServiceSlot
 from app.service.workload import Workload
+from tests.http.wire import Wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from fastapi import FastAPI
-    from starlette.types import Message
 
     from app.api.key_ring import Keys
     from app.api.routes import RouteEntry
@@ -174,6 +174,14 @@ class MemoryService:
         """Return what a key was given."""
         return self.counts.get(name, KeyCount())
 
+    async def outlook(self) -> dict[str, object]:
+        """Return how many entries are checked."""
+        return {"chain": {"checked_to": len(self.answers)}}
+
+    def parameters(self) -> list[dict[str, str]]:
+        """Return one parameter."""
+        return [{"name": "epsilon", "value": "1", "meaning": "a promise", "formula": "e^1"}]
+
     def noted_sequence(self) -> int | None:
         """Return the entry that a head file notes, one behind."""
         return max(0, len(self.answers) - 1)
@@ -299,67 +307,6 @@ class Http:
     def wire(self, method: str, path: str, **headers: str) -> Wire:
         """Open a request whose body and reply are handled message by message."""
         return Wire(self.application, method, path, headers)
-
-
-class Wire:
-    """One HTTP request at the level of ASGI messages, for what httpx cannot do."""
-
-    def __init__(
-        self, application: FastAPI, method: str, path: str, headers: dict[str, str]
-    ) -> None:
-        """Prepare the request; entering starts it."""
-        self._application = application
-        self._scope = {
-            "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.4"},
-            "http_version": "1.1",
-            "method": method,
-            "scheme": "http",
-            "path": path,
-            "raw_path": path.encode(),
-            "query_string": b"",
-            "root_path": "",
-            "headers": [(name.lower().encode(), text.encode()) for name, text in headers.items()],
-            "client": ("127.0.0.1", 1),
-            "server": ("127.0.0.1", 8000),
-        }
-        self._incoming: asyncio.Queue[Message] = asyncio.Queue()
-        self._outgoing: asyncio.Queue[Message] = asyncio.Queue()
-        self.open_for_sending = asyncio.Event()
-        self.open_for_sending.set()
-
-    async def __aenter__(self) -> Self:
-        """Start the application on the request."""
-        application = self._application(self._scope, self._incoming.get, self._take)
-        self.task = asyncio.create_task(application)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """End the application if it has not ended."""
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
-
-    async def _take(self, message: Message) -> None:
-        await self.open_for_sending.wait()
-        self._outgoing.put_nowait(message)
-
-    def send(self, body: bytes, *, more: bool = True) -> None:
-        """Send a piece of the request's body."""
-        self._incoming.put_nowait({"type": "http.request", "body": body, "more_body": more})
-
-    def hang_up(self) -> None:
-        """Close the connection as a client."""
-        self._incoming.put_nowait({"type": "http.disconnect"})
-
-    async def receive(self) -> Message:
-        """Return the next message of the reply, waiting a second at most."""
-        return await asyncio.wait_for(self._outgoing.get(), 1.0)
-
-    async def receive_body(self) -> bytes:
-        """Return the next piece of the reply's body; empty at its end."""
-        message = await self.receive()
-        assert message["type"] == "http.response.body"
-        return bytes(message["body"])
 
 
 async def wait_until(holds: Any) -> None:

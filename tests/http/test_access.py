@@ -76,6 +76,8 @@ def test_the_roles_are_those_of_the_contract() -> None:
         "/classifier": Role.QUERY,
         "/statistics": Role.QUERY,
         "/statistics/table": Role.QUERY,
+        "/budget/outlook": Role.READ,
+        "/parameters": Role.READ,
         "/schema": Role.QUERY,
         "/metrics": Role.READ,
         "/v2": Role.QUERY,

@@ -13,11 +13,13 @@ from app.api.application import create_application
 from app.api.limits import Limits
 from app.api.reads import TWO_FORMS
 from app.api.routes import ROUTES
-from app.dashboard.page import page_response
-from tests.http.doubles import HEAD, KEY_RING, Http, Wire, assert_problem, problem
+from app.dashboard.page import page_responses
+from tests.http.doubles import HEAD, KEY_RING, Http, assert_problem, problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from tests.http.wire import Wire
 
 
 def test_gives_the_budget_as_the_service_has_it() -> None:
@@ -54,6 +56,58 @@ def test_sends_the_budget_on_every_change() -> None:
 
     with Http(limits=Limits(event_interval_seconds=0.01, keep_alive_seconds=0.05)) as http:
         http.runner.run(listen(http))
+
+
+def test_sends_the_outlook_where_it_is_asked_for() -> None:
+    """The stream then has both, each by its name; the outlook comes again without a change."""
+
+    async def listen(http: Http) -> None:
+        async with http.wire("GET", "/budget/events?outlook=true") as wire:
+            await wire.receive()
+            names = [(await wire.receive_body()).partition(b"\n")[0] for _ in range(2)]
+            assert sorted(names) == [b"event: budget", b"event: outlook"]
+            assert (await wire.receive_body()).startswith(b'event: outlook\ndata: {"chain":')
+            http.service.answers = {(1.0, None): 1}
+            http.service.announce()
+            after = {(await wire.receive_body()).partition(b"\n")[0] for _ in range(2)}
+            assert after == {b"event: budget", b"event: outlook"}
+
+    limits = Limits(
+        event_interval_seconds=0.01, outlook_interval_seconds=0.01, outlook_seconds_max=0.2
+    )
+    with Http(limits=limits) as http:
+        http.runner.run(listen(http))
+
+
+@pytest.mark.parametrize("query", ["outlook=yes", "outlook=", "outlook=TRUE"])
+def test_refuses_an_outlook_that_is_neither_true_nor_false(query: str) -> None:
+    """A parameter with another value is told of, in place of a stream without it."""
+    with Http() as http:
+        expected = problem(
+            "invalid-parameter", "Invalid parameter", 400, "outlook is true or false"
+        )
+        assert_problem(http.get(f"/budget/events?{query}"), expected)
+
+
+def test_a_last_event_id_changes_nothing() -> None:
+    """A browser that comes back sends the last id it saw; there is none, and the budget comes."""
+
+    async def listen(http: Http) -> None:
+        async with http.wire("GET", "/budget/events", **{"Last-Event-ID": "17"}) as wire:
+            await wire.receive()
+            assert (await next_event(wire))["queries"]["answered"] == 0
+
+    with Http() as http:
+        http.runner.run(listen(http))
+
+
+def test_gives_outlook_and_parameters_as_the_service_has_them() -> None:
+    """Both are the service's own words, and nothing is cached."""
+    with Http() as http:
+        outlook, parameters = http.get("/budget/outlook"), http.get("/parameters")
+        assert parameters.json() == {"parameters": http.service.parameters()}
+    assert outlook.json() == {"chain": {"checked_to": 0}}
+    assert outlook.headers["cache-control"] == parameters.headers["cache-control"] == "no-store"
 
 
 def stop(http: Http) -> None:
@@ -235,16 +289,23 @@ def test_describes_the_public_schema() -> None:
 
 
 def test_serves_the_page_and_lets_nothing_else_load() -> None:
-    """The page is one file with a policy that allows its own script only."""
+    """Every file of the page comes from here, with a policy that allows no inline code or style."""
     with Http() as http:
         assert http.get("/").status_code == 404
-        http.application = create_application(http.slot, None, page=page_response())
-        reply = http.get("/")
-    assert reply.status_code == 200
-    assert reply.headers["content-type"] == "text/html; charset=utf-8"
-    assert re.findall(r"(?:https?:)?//[a-z]", reply.text) == []
-    policy = reply.headers["content-security-policy"]
-    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+        http.application = create_application(http.slot, None, pages=page_responses())
+        replies = {path: http.get(path) for path in page_responses()}
+        assert http.get("/dashboard/nothing.js").status_code == 404
+    page = replies["/"]
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert re.findall(r"(?:https?:)?//[a-z]", page.text) == []
+    asked = {f"/{path}" for path in re.findall(r'(?:src|href)="(dashboard/[^"]+)"', page.text)}
+    assert asked <= set(replies)
+    for reply in replies.values():
+        assert reply.status_code == 200
+        policy = reply.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+        assert "unsafe" not in policy
+        assert reply.headers["x-content-type-options"] == "nosniff"
 
 
 def references(document: object) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,11 +18,13 @@ from tests.http.doubles import (
     EXHAUSTED,
     NDJSON,
     Http,
-    Wire,
     assert_problem,
     problem,
     wait_until,
 )
+
+if TYPE_CHECKING:
+    from tests.http.wire import Wire
 
 MALFORMED = problem("malformed-body", "Malformed body", 400, SHAPE)
 

@@ -9,13 +9,14 @@ from typer.main import get_command
 
 from app.api.routes import ROUTES
 from app.cli import application
+from app.dashboard.page import page_responses
 from tests.canary.life import STAGES
 from tests.canary.surfaces import SURFACES, WITHOUT_PRIVATE_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-PAGES = {"GET /", "GET /openapi.json"}
+PAGES = {"GET /openapi.json", *(f"GET {path}" for path in page_responses())}
 
 
 def test_every_route_has_a_surface() -> None:

@@ -1,0 +1,62 @@
+// Numbers, times and durations as people read them.
+
+const counts = new Intl.NumberFormat("en");
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const clockSeconds = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+export const count = (number) => counts.format(number);
+
+/** A privacy parameter: plain where that is short, else with its power of ten. */
+export function cost(number) {
+  if (number === 0) return "0";
+  const rounded = Number(number.toPrecision(3));
+  return Math.abs(rounded) < 1e-3 ? rounded.toExponential().replace("-", "\u2212") : String(rounded);
+}
+
+/** A rate between 0 and 1, in per cent, with two digits that count. */
+export function percent(rate) {
+  const value = rate * 100;
+  if (value === 0 || value >= 99.95) return `${Math.round(value)} %`;
+  return `${value >= 10 ? value.toFixed(1) : Number(value.toPrecision(2))} %`;
+}
+
+export function perSecond(rate) {
+  if (rate === 0) return "0";
+  return rate >= 100 ? count(Math.round(rate)) : String(Number(rate.toPrecision(2)));
+}
+
+export const timeOfDay = (seconds) => clockSeconds.format(new Date(seconds * 1000));
+
+/** A moment, with its day where that is not today. */
+export function moment(seconds, now) {
+  const date = new Date(seconds * 1000);
+  const isToday = date.toDateString() === new Date(now * 1000).toDateString();
+  return isToday ? clock.format(date) : `${day.format(date)}, ${clock.format(date)}`;
+}
+
+/** The axis of a chart that spans `span` seconds. */
+export function axisTime(seconds, span) {
+  const date = new Date(seconds * 1000);
+  if (span < 10 * MINUTE) return clockSeconds.format(date);
+  return span < 2 * DAY ? clock.format(date) : day.format(date);
+}
+
+export function duration(seconds) {
+  if (seconds < MINUTE) return "a minute";
+  if (seconds < HOUR) return `${Math.round(seconds / MINUTE)} min`;
+  if (seconds < DAY) return hoursAndMinutes(Math.round(seconds / MINUTE));
+  const days = seconds / DAY;
+  return days < 365 ? `${Number(days.toPrecision(2))} days` : "over a year";
+}
+
+function hoursAndMinutes(minutes) {
+  const rest = minutes % 60;
+  return rest === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${rest} min`;
+}
+
+export const plural = (number, one, many) => `${count(number)} ${number === 1 ? one : many}`;

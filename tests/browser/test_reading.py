@@ -1,0 +1,96 @@
+"""Other ways to read the dashboard: by keyboard, by ear, without motion, as tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.phases import CUTOFF, REACH
+from tests.http.end_to_end.server_process import ServerProcess, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.browser.conftest import Open
+    from tests.http.end_to_end.small_release import SmallRelease
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def server(
+    release: SmallRelease, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServerProcess]:
+    """Serve a release that has answered, one answer unstable."""
+    copy = release.copy_to(tmp_path_factory.mktemp("served"))
+    with serving(copy.config) as process:
+        REACH["ensemble"](process.address)
+        yield process
+
+
+def test_nothing_moves_where_motion_is_not_wanted(server: ServerProcess, open_page: Open) -> None:
+    """A meter glides to its new width, but for who asked for reduced motion."""
+    durations = {}
+    for motion in ("no-preference", "reduce"):
+        with open_page(server.address, reduced_motion=motion) as page:
+            durations[motion] = page.evaluate(
+                "getComputedStyle(document.querySelector('.meter span')).transitionDuration"
+            )
+    assert durations == {"no-preference": "0.4s", "reduce": "0s"}
+
+
+def test_it_is_walked_by_keyboard(server: ServerProcess, open_page: Open) -> None:
+    """Tab goes through everything that unfolds, in reading order, and Enter unfolds it."""
+    with open_page(server.address) as page:
+        page.shows("#parameters", "epsilon")
+        walked = []
+        for _ in range(6):
+            page.page.keyboard.press("Tab")
+            walked.append(page.evaluate("document.activeElement.textContent.trim().slice(0, 40)"))
+        assert walked[:3] == [
+            "Skip to the figures",
+            "As a table of unstable answers used",
+            "As a table of answers over time",
+        ]
+        assert walked[3].startswith("Mechanism")  # the table, which scrolls where it is wide
+        assert walked[4:] == ["What is checked, and what is not", "Formula of epsilon (ε)"]
+        page.page.keyboard.press("Enter")
+        assert page.find("#parameters details").first.get_attribute("open") is not None
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline == "solid"
+
+
+def test_a_chart_is_told_in_words_and_in_a_table(server: ServerProcess, open_page: Open) -> None:
+    """Each chart has a name that says its figures, and a table with the same numbers."""
+    with open_page(server.address) as page:
+        page.shows("#drain-chart svg", "0")
+        name = page.find("#drain-chart svg").get_attribute("aria-label")
+        assert name is not None
+        assert f"1 of {CUTOFF} after 51 answers" in name
+        page.find("#drain-figure summary").click()
+        rows = page.find("#drain-table tbody tr").all_inner_texts()
+        assert rows == ["0\t0", "21\t1", "51\t1"]
+        page.find("#time-figure summary").click()
+        last = page.find("#time-table tbody tr").last.inner_text()
+        assert last.endswith("\t51\t1")
+
+
+def test_little_is_spoken(server: ServerProcess, open_page: Open) -> None:
+    """Only the connection and an alarm are live: figures that change do not interrupt."""
+    with open_page(server.address) as page:
+        live = page.evaluate(
+            "[...document.querySelectorAll('[aria-live], [role=status], [role=alert]')]"
+            ".map((each) => each.id)"
+        )
+        assert sorted(live) == ["alert", "connection"]
+
+
+def test_every_parameter_has_its_formula(server: ServerProcess, open_page: Open) -> None:
+    """The formula of a parameter is folded away, and shown when it is asked for."""
+    with open_page(server.address) as page:
+        page.shows("#parameters", "limit of answers (m)")
+        formula = page.find("#parameters code").first
+        assert not formula.is_visible()
+        page.find("#parameters summary").first.click()
+        assert "e^epsilon" in formula.inner_text()
