@@ -25,7 +25,7 @@ help:
 ##  make docs                  print docs/settings.md anew from the settings
 ##  make bench [ARGS=...]      the benchmarks, or those named, and one table of ratios
 ##  make audit                 the long audits
-##  make lock                  compile the three locks anew from pyproject.toml
+##  make lock                  compile every lock anew
 ##  make image                 build the container image and check that it serves
 ##  make clean                 remove .venv and the caches
 
@@ -45,6 +45,14 @@ $(VENV)/.installed-test: requirements-test.lock $(VENV)/.installed
 	@$(PIP) install --quiet --no-deps --require-hashes --requirement requirements-test.lock
 	@touch $@
 
+# Clients of other servers whose libraries contradict the lock's, in a folder that
+# only their own processes search.
+$(VENV)/.installed-peers: tests/peers/requirements.lock $(VENV)/.installed-test
+	@echo "Installing into $(VENV)/peers from tests/peers/requirements.lock ..."
+	@rm -rf $(VENV)/peers
+	@$(PIP) install --quiet --no-deps --require-hashes --target $(VENV)/peers --requirement tests/peers/requirements.lock
+	@touch $@
+
 install: $(VENV)/.installed
 
 install-test: $(VENV)/.installed-test
@@ -55,7 +63,7 @@ demo: install
 serve: install
 	@$(BIN)/conclave serve $(if $(CONFIG),--config "$(CONFIG)")
 
-test: install-test
+test: install-test $(VENV)/.installed-peers
 	@$(BIN)/python -m pytest -m "not long" --numprocesses auto --dist loadfile $(ARGS)
 
 lint: install-test
@@ -86,13 +94,15 @@ audit: install-test
 # the index that was asked is left out.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --upgrade \
-	--index-strategy first-index pyproject.toml
+	--index-strategy first-index
 
 lock: $(BIN)/python
 	@$(PIP) install --quiet "uv>=0.13"
-	$(COMPILE) --output-file requirements.lock
-	$(COMPILE) --extra telemetry --constraint requirements.lock --output-file requirements-telemetry.lock
-	$(COMPILE) --extra test --constraint requirements.lock --output-file requirements-test.lock
+	$(COMPILE) pyproject.toml --output-file requirements.lock
+	$(COMPILE) pyproject.toml --extra telemetry --constraint requirements.lock --output-file requirements-telemetry.lock
+	$(COMPILE) pyproject.toml --extra test --constraint requirements.lock --output-file requirements-test.lock
+	$(COMPILE) --no-deps tests/peers/requirements.in --output-file tests/peers/requirements.lock
+	$(COMPILE) benchmarks/peers/requirements.in --output-file benchmarks/peers/requirements.lock
 
 image:
 	@sh .ci/check-image
