@@ -155,6 +155,13 @@ class LearnerSettings(Section):
     params: Annotated[
         Mapping[str, Parameter], Field(description="Keyword arguments of the estimator.")
     ] = {}
+    packed: Annotated[
+        bool,
+        Field(
+            description="Whether an `estimator` that can be is fitted on all chunks at once; "
+            "otherwise by its own `fit`, one after the other."
+        ),
+    ] = True
 
 
 class StudentSettings(Section):
@@ -183,5 +190,5 @@ class StudentSettings(Section):
         which gives a single hypothesis.
         """
         if self.rule is None and self.estimator is None and learner.estimator is not None:
-            return learner
+            return learner.model_copy(update={"packed": True})
         return LearnerSettings(estimator=self.estimator, params=self.params)

@@ -10,6 +10,9 @@ from app.ensembles.enumerated_learners import fit_enumerated
 from app.ensembles.estimator_choice import estimator_factory
 from app.ensembles.estimator_fitting import fit_estimators
 from app.ensembles.estimators import EstimatorEnsemble
+from app.ensembles.packed_ensemble import MAGIC as PACKED_MAGIC
+from app.ensembles.packed_ensemble import PackedEnsemble
+from app.ensembles.packed_fit import block_fit_of, fit_together
 from app.ensembles.packed_trees import PACKED_TESTS_MAX
 from app.ensembles.packing import packing_of
 from app.ensembles.rules import DEFAULT_RULE
@@ -43,6 +46,7 @@ class Learner:
         rule: ``canonical`` or ``halving``; unused where an estimator is given.
         estimator: import path of a scikit-learn classifier, or None.
         params: keyword arguments of the estimator.
+        packed: whether an estimator is fitted on all chunks at once where it can be.
         columns: public encoding of the features for an estimator.
         scored: whether every learner is asked for scores of the second of two
             classes, beside its votes.
@@ -53,6 +57,7 @@ class Learner:
     rule: str = DEFAULT_RULE
     estimator: str | None = None
     params: Mapping[str, object] = field(default_factory=dict)
+    packed: bool = True
     columns: Sequence[PublicColumn] = ()
     scored: bool = False
 
@@ -99,20 +104,13 @@ def fit_ensemble(
             secret=secret,
             progress=progress,
         )
-    models = fit_estimators(
-        estimator_factory(learner.estimator, learner.params),
-        columns=learner.columns,
-        values=RowsByPart(_as_they_are, values, permutation),
-        labels=labels[permutation],
+    return _fit_estimators(
+        learner,
+        values[permutation],
+        labels[permutation],
         offsets=offsets,
         secret=secret,
         progress=progress,
-    )
-    return EstimatorEnsemble(
-        learner.columns,
-        models,
-        class_count=learner.hypothesis_class.class_count,
-        packing=packing_of(learner.estimator, learner.params),
     )
 
 
@@ -135,6 +133,8 @@ def _read(learner: Learner, body: bytes) -> Ensemble:
         if isinstance(searched, EnumeratedClass):
             return EnumeratedEnsemble.from_bytes(searched.hypotheses, body)
         return TreeEnsemble.from_bytes(searched_by_trees(searched).tests, body)
+    if body.startswith(PACKED_MAGIC):
+        return PackedEnsemble.from_bytes(learner.columns, body)
     packing = packing_of(learner.estimator, learner.params)
     return EstimatorEnsemble.from_bytes(learner.columns, body, packing=packing)
 
@@ -165,6 +165,42 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
 def _as_they_are(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return rows of an estimator, which encodes those of a chunk itself."""
     return values
+
+
+def _fit_estimators(
+    learner: Learner,
+    values: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    *,
+    offsets: NDArray[np.int64],
+    secret: bytes,
+    progress: Callable[[int, int], None] | None,
+) -> Ensemble:
+    """Fit an estimator on permuted rows: on all chunks at once, or on one after the other."""
+    path, class_count = learner.estimator or "", learner.hypothesis_class.class_count
+    make = estimator_factory(path, learner.params)
+    block_fit = block_fit_of(path, learner.params)
+    if block_fit is not None and learner.packed and not learner.scored:
+        return fit_together(
+            block_fit,
+            columns=learner.columns,
+            values=values,
+            labels=labels,
+            offsets=offsets,
+            class_count=class_count,
+            progress=progress,
+        )
+    models = fit_estimators(
+        make,
+        columns=learner.columns,
+        values=values,
+        labels=labels,
+        offsets=offsets,
+        secret=secret,
+        progress=progress,
+    )
+    packing = packing_of(path, learner.params)
+    return EstimatorEnsemble(learner.columns, models, class_count=class_count, packing=packing)
 
 
 def _fit_rule(

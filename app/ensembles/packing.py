@@ -94,16 +94,26 @@ def packing_of(path: str, params: Mapping[str, object]) -> Packing | None:
         params: its keyword arguments.
 
     """
-    module_and_name = path.replace(":", ".")
-    if not module_and_name.startswith(_LIBRARY):
-        return None
-    name = module_and_name.rpartition(".")[2]
+    name = scikit_learn_name(path)
     if name in LINEAR_ESTIMATORS:
         return pack_linear
-    depth = params.get("max_depth")
-    if name in TREE_ESTIMATORS and isinstance(depth, int) and 1 <= depth <= PACKED_DEPTH_MAX:
+    depth = packable_depth(params)
+    if name in TREE_ESTIMATORS and depth is not None:
         return partial(pack_trees, depth=depth)
     return None
+
+
+def scikit_learn_name(path: str) -> str | None:
+    """Return the name of a class of scikit-learn by its import path; None for any other."""
+    dotted = path.replace(":", ".")
+    return dotted.rpartition(".")[2] if dotted.startswith(_LIBRARY) else None
+
+
+def packable_depth(params: Mapping[str, object]) -> int | None:
+    """Return the public bound on the depth of trees, where it is low enough to pad them."""
+    depth = params.get("max_depth")
+    is_low = isinstance(depth, int) and 1 <= depth <= PACKED_DEPTH_MAX
+    return depth if is_low and isinstance(depth, int) else None
 
 
 def pack_linear(
@@ -131,10 +141,22 @@ def pack_linear(
             continue
         weights[index, fitted.classes_] = coefficients
         intercepts[index, fitted.classes_] = offsets
+    return linear_votes(weights, intercepts, class_count=class_count)
+
+
+def linear_votes(
+    weights: NDArray[np.float64], intercepts: NDArray[np.float64], *, class_count: int
+) -> PackedLinear:
+    """Lay out a score for each class; of two classes their difference.
+
+    Args:
+        weights: shape ``(k, L, c)``.
+        intercepts: shape ``(k, L)``; minus infinity where a model does not know a class.
+        class_count: number of labels, L.
+
+    """
     if class_count == BINARY:
-        return PackedLinear(
-            (weights[:, 1:] - weights[:, :1]), _differences(intercepts), class_count=class_count
-        )
+        weights, intercepts = weights[:, 1:] - weights[:, :1], _differences(intercepts)
     return PackedLinear(weights, intercepts, class_count=class_count)
 
 

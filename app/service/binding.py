@@ -38,6 +38,8 @@ LATER: Final[Mapping[str, str]] = {
     "hypotheses.grid": '"public"',
     "hypotheses.predictors": "[]",
     "classifier.predictors": "[]",
+    "learner.packed": "true",
+    "student.packed": "true",
     "answers.output": '"label"',
     "answers.precision": "10",
     EPSILON_KEY: "null",

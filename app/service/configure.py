@@ -136,5 +136,6 @@ def _learner(chosen: LearnerSettings, schema: Schema, hypotheses: HypothesisClas
         rule=chosen.rule,
         estimator=chosen.estimator,
         params=chosen.params,
+        packed=chosen.packed,
         columns=public_columns(schema),
     )

@@ -21,9 +21,11 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from app.ensembles.batched_cart import CompleteTrees
 from app.ensembles.chunking import chunk_offsets
 from app.ensembles.enumerated_ensemble import EnumeratedEnsemble
 from app.ensembles.estimators import EstimatorEnsemble
+from app.ensembles.packed_ensemble import LinearForm, PackedEnsemble
 from app.ensembles.packed_trees import PackedTrees
 from app.ensembles.tree_ensemble import TreeEnsemble
 from app.mechanisms import relabel
@@ -288,6 +290,8 @@ def learners(ensemble: Ensemble) -> list[Ensemble]:
             )
             for model in ensemble._models
         ]
+    if isinstance(ensemble, PackedEnsemble):
+        return [_one_packed(ensemble, index) for index in range(ensemble.size)]
     if isinstance(ensemble, EnumeratedEnsemble):
         return [EnumeratedEnsemble(ensemble._list, place[None]) for place in ensemble._places]
     assert isinstance(ensemble, TreeEnsemble)
@@ -343,3 +347,14 @@ def _patched_draw(searched: HypothesisClass, hypothesis: Hypothesis) -> Iterator
 
 def _fixed_hypothesis(case: Case) -> AbstractContextManager[None]:
     return _patched_draw(configured(case)[0].hypotheses, _hypothesis(case))
+
+
+def _one_packed(ensemble: PackedEnsemble, index: int) -> PackedEnsemble:
+    """Return one model of an ensemble that was fitted together."""
+    form, one = ensemble.form, slice(index, index + 1)
+    alone = (
+        LinearForm(form.weights[one], form.intercepts[one])
+        if isinstance(form, LinearForm)
+        else CompleteTrees(form.columns[one], form.cuts[one], form.leaves[one])
+    )
+    return PackedEnsemble(ensemble.columns, alone, class_count=ensemble.class_count)

@@ -86,7 +86,9 @@ ORDINARY, ONE_CLASS, CONSTANT_ROWS, TWO_CLASSES, ROW_A_CLASS, TWO_ROWS, EMPTY = 
 def _learner(path: str) -> Learner:
     trees = hypothesis_class("trees", unit_tests(1), depth=1, class_count=CLASS_COUNT)
     params = FEWER_ROUNDS.get(path, {})
-    return Learner(hypothesis_class=trees, estimator=path, params=params, columns=COLUMNS)
+    return Learner(
+        hypothesis_class=trees, estimator=path, params=params, columns=COLUMNS, packed=False
+    )
 
 
 def _chunks() -> list[tuple[NDArray[np.float64], NDArray[np.int64]]]:
