@@ -7,7 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")))
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+_COMMAND = re.compile(r"^\$ (.+(?:\n  +.+)*)", re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
@@ -30,6 +31,16 @@ def prose(path: Path) -> str:
 def examples(path: Path, language: str) -> list[str]:
     """Return the fenced examples of one language on a page."""
     return [found[2] for found in _FENCE.finditer(text(path)) if found[1] == language]
+
+
+def languages(path: Path) -> list[str]:
+    """Return the language of each fenced example on a page, in their order; "" for none."""
+    return [found[1] for found in _FENCE.finditer(text(path))]
+
+
+def commands(path: Path) -> list[str]:
+    """Return every command of a page's console examples, with the lines that continue it."""
+    return [found[1] for found in _COMMAND.finditer("".join(examples(path, "console")))]
 
 
 def links(path: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -55,6 +56,27 @@ def test_every_step_is_explained_in_its_order() -> None:
     table = [line for line in page.splitlines() if line.startswith("| `")]
     named = [re.split(r"`", line)[1] for line in table]
     assert named == [step.name for step in Step]
+
+
+def test_the_picture_shows_every_step_in_its_order() -> None:
+    """The diagram is well-formed, has words for who cannot see it, and names every step."""
+    path = ROOT / "docs" / "pictures" / "life-of-a-query.svg"
+    picture = ET.parse(path)  # noqa: S314 -- the project's own file
+    shown = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+    steps = [step.name for step in Step]
+    assert [each for each in shown if each in steps] == steps
+    described = picture.findtext("{http://www.w3.org/2000/svg}desc")
+    assert described is not None
+    assert all(step in described for step in steps)
+
+
+def test_every_page_is_in_the_index() -> None:
+    """Whoever reads docs/README.md finds every page beside it."""
+    index = ROOT / "docs" / "README.md"
+    listed = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
+    pages = {path for path in (ROOT / "docs").glob("*.md") if path != index}
+    absent = sorted(path.name for path in pages - listed)
+    assert not absent, "\n".join(absent)
 
 
 def test_every_entry_kind_is_explained() -> None:

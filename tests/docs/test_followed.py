@@ -1,0 +1,190 @@
+"""Pages that a reader can follow are followed, command by command, on real releases."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.docs.pages import ROOT, commands, examples
+from tests.docs.reader import Reader
+from tests.docs.readers_release import write_release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DOCS = ROOT / "docs"
+# What installs or starts more than a test may; each is run by what stands beside it.
+RUN_ELSEWHERE = {
+    "make demo": "tests/http/end_to_end/test_demo.py runs what it runs",
+    "make test": "this is it",
+    "make install": "tests/tidy/test_install.py",
+    'export PATH="$PWD/.venv/bin:$PATH"': "the reader here has conclave on the path",
+}
+VALUES = {"N": "30000", "M": "10", "D": "0.001", "E": "1", "A": "0.1", "B": "0.05", "G": "0.01"}
+VALUES |= {"P": "4", "SIZE": "5000"}
+
+
+@pytest.fixture(name="reader")
+def reader_in_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Reader]:
+    """Return a reader, whose servers end with the test."""
+    if shutil.which("curl") is None:
+        pytest.skip("the pages ask with curl, which is not installed")
+    monkeypatch.chdir(tmp_path)
+    reader = Reader(tmp_path, lambda: capsys.readouterr().out)
+    yield reader
+    reader.leave()
+
+
+def followed(reader: Reader, page: Path) -> dict[str, str]:
+    """Follow every command of a page, and return what each printed."""
+    typed = [command for command in commands(page) if command not in RUN_ELSEWHERE]
+    return {command: reader.follow(command) for command in typed}
+
+
+def test_the_five_minutes_of_somebody_new(reader: Reader, tmp_path: Path) -> None:
+    """From the example's configuration to answers and a verified ledger, as the page says."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    generator = np.random.default_rng(7)
+    ages = generator.integers(18, 91, 20_000)
+    regions = generator.choice(["north", "south", "east", "west"], len(ages))
+    rows = [
+        f"{age},{region},{'yes' if age > 54 else 'no'}"
+        for age, region in zip(ages, regions, strict=True)
+    ]
+    (tmp_path / "people.csv").write_text("\n".join(["age,region,outcome", *rows[:20_000]]) + "\n")
+    (tmp_path / "asked.csv").write_text("\n".join(["age,region", *(r[:-3] for r in rows[:5])]))
+    said = followed(reader, DOCS / "start.md")
+    (planned,) = [text for command, text in said.items() if command.startswith("conclave plan")]
+    assert planned.startswith("This release works on 30,000 rows")
+    (answer,) = [text for command, text in said.items() if command.endswith("north\"}}'")]
+    assert json.loads(answer)["label"] in {"no", None}
+    assert (tmp_path / "answered.csv").read_text().startswith("age,region,outcome,query_id,label")
+    (budget,) = [text for command, text in said.items() if command.endswith("/budget")]
+    assert json.loads(budget)["queries"]["answered"] > 100
+    (verified,) = [text for command, text in said.items() if "verify" in command]
+    assert "verified" in verified or "head" in verified
+    assert re.search(r"^\[\[?keys", (tmp_path / "keys.toml").read_text(), re.MULTILINE)
+
+
+def test_the_readme_asks_the_demo(reader: Reader, tmp_path: Path) -> None:
+    """The front door's two requests are answered by the embedded demo."""
+    # Its own settings, with fewer learners and rows fewer to fit: the requests are the same.
+    from app.configuration.demo import tables
+
+    demo = tables()["data"]
+    assert isinstance(demo, dict)
+    features = demo["features"]
+    lines = ["[release]", 'name = "demo"', "[data]", 'source = "rows.csv"', 'label = "label"']
+    lines += ['classes = ["no", "yes"]']
+    for feature in features:
+        lines += ["[[data.features]]", f'name = "{feature["name"]}"', 'kind = "numeric"']
+        lines += ["bounds = [0, 1]"]
+    lines += [
+        "[hypotheses]",
+        'class = "trees"',
+        "depth = 1",
+        "bins = 4",
+        "[privacy]",
+        "epsilon = 9",
+    ]
+    (tmp_path / "demo.toml").write_text("\n".join(lines))
+    generator = np.random.default_rng(1)
+    rows = generator.random((2000, 8)).round(3)
+    shown = [",".join(map(str, row)) + (",yes" if row[0] > 0.5 else ",no") for row in rows]
+    header = ",".join([feature["name"] for feature in features] + ["label"])
+    (tmp_path / "rows.csv").write_text("\n".join([header, *shown]) + "\n")
+    reader.serve("demo.toml")
+    query, budget = followed(reader, ROOT / "README.md").values()
+    assert set(json.loads(query)) == {"query_id", "label", "stable", "phase", "replayed"}
+    assert json.loads(budget)["queries"]["answered"] == 1
+
+
+def test_http_is_asked_as_its_page_says(reader: Reader, tmp_path: Path) -> None:
+    """A query, a stream of two and both forms of the classifier, by curl."""
+    write_release(tmp_path, answers='on_cutoff = "classifier"')
+    reader.follow("conclave learn --config conclave.toml --public people.csv -o drawn.json")
+    reader.serve("conclave.toml")
+    one, stream, document, _ = followed(reader, DOCS / "http.md").values()
+    assert json.loads(one)["query_id"] == 1
+    first, second = (json.loads(line) for line in stream.splitlines())
+    assert (first["replayed"], second["query_id"]) == (True, 2)
+    assert document == (tmp_path / "drawn.json").read_text().rstrip("\n")
+    assert (tmp_path / "classifier.onnx").stat().st_size > 100
+
+
+def test_scores_are_asked_as_their_page_says(reader: Reader, tmp_path: Path) -> None:
+    """The reply has the members that the page shows, in their order."""
+    write_release(tmp_path, relabel=0, answers='output = "score"')
+    reader.serve("conclave.toml")
+    (reply,) = followed(reader, DOCS / "scores.md").values()
+    (shown,) = examples(DOCS / "scores.md", "json")
+    assert list(json.loads(reply)) == list(json.loads(shown))
+
+
+def test_a_classifier_is_learned_as_its_page_says(reader: Reader, tmp_path: Path) -> None:
+    """Plan, learn and serve; the lines about Adult are benchmarks/learn_adult.py's own."""
+    write_release(tmp_path)
+    typed = commands(DOCS / "learn.md")
+    rest = [command for command in typed if "export CONCLAVE_" in command or "adult" in command]
+    for command in [command for command in typed if command not in rest]:
+        reader.follow(command)
+    assert len(rest) == 5
+    assert json.loads((tmp_path / "classifier.json").read_text())["format"]
+
+
+def test_statistics_are_asked_as_their_page_says(reader: Reader, tmp_path: Path) -> None:
+    """The command prints what the page shows, by its members; the server answers as well."""
+    write_release(tmp_path)
+    command, request = commands(DOCS / "statistics.md")
+    printed = json.loads(reader.follow(command))
+    (shown,) = re.findall(
+        r"^\{.*\}$", "".join(examples(DOCS / "statistics.md", "console")), re.MULTILINE
+    )
+    assert list(printed) == list(json.loads(shown))
+    reader.serve("conclave.toml")
+    assert len(json.loads(reader.follow(request))["values"]) == 1
+
+
+def test_a_plan_is_made_as_its_page_says(reader: Reader, tmp_path: Path) -> None:
+    """Both synopses hold with every option that they name."""
+    write_release(tmp_path)
+    for synopsis in commands(DOCS / "planning.md"):
+        words = re.sub(r"[\[\]]|\\?\n", " ", synopsis.replace("--vc D", "--vc 3")).split()
+        command = " ".join(VALUES.get(word, word) for word in words)
+        assert json.loads(reader.follow(command))
+    assert (tmp_path / "plan.png").exists()
+
+
+def test_an_exported_ledger_is_verified_as_its_page_says(reader: Reader, tmp_path: Path) -> None:
+    """Both pages are fetched with a key and added up by the page's program."""
+    write_release(tmp_path)
+    shutil.copy(ROOT / "tests" / "docs" / "verify_exported_ledger.py", tmp_path)
+    key = reader.follow("conclave keys add --role admin --name watcher --keys-file keys.toml")
+    reader.variables["KEY"] = key.strip().splitlines()[-1].split()[-1]
+    address = reader.serve("conclave.toml", CONCLAVE_SERVER__KEYS_FILE=str(tmp_path / "keys.toml"))
+    reader.variables |= {
+        "URL": address,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    *_, verified = followed(reader, DOCS / "ledger-format.md").values()
+    assert re.fullmatch(r"\d+ entries, head [0-9a-f]{64}, answered 0, unstable 0\n", verified)
+
+
+def test_keys_are_made_as_their_page_says(reader: Reader, tmp_path: Path) -> None:
+    """A key is made and listed, and its use is told of a release that is open."""
+    write_release(tmp_path)
+    config = tmp_path / "conclave.toml"
+    reader.serve("conclave.toml")
+    config.write_text(config.read_text() + '\n[server]\nkeys_file = "keys.toml"\n')
+    said = list(followed(reader, DOCS / "keys.md").values())
+    assert said[1].startswith("web\tquery\t1000\t2\t")
