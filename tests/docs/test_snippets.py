@@ -138,7 +138,7 @@ def test_a_piece_of_configuration_is_one(page: Path) -> None:
     for example in examples(page, "toml"):
         tables = tomllib.loads(WHOLE)
         piece = tomllib.loads(example, parse_float=Decimal)
-        merged = {
+        merged: dict[str, object] = {
             name: {**tables.get(name, {}), **piece.get(name, {})} for name in {*tables, *piece}
         }
         Settings.read(merged)
