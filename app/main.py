@@ -17,6 +17,7 @@ from app.api.watched_keys import WatchedKeys
 from app.dashboard.page import page_responses
 from app.data.public_points import no_points, read_public_points
 from app.errors import ConclaveError, ContainedError, UnavailableError
+from app.ledger.database import turn_to_open
 from app.ledger.head_file import head_file_of
 from app.ledger.rollback import check_expected_head, check_no_ledger, keep_newest
 from app.ledger.server_lock import take_server_lock
@@ -166,16 +167,18 @@ class Server:
         return service
 
     def _open(self, noise: NoiseSource) -> QueryAnswerer:
-        """Open the release as its only server, which this stays until it is closed."""
+        """Open the release, as the only server of a ledger in SQLite until it is closed."""
+        url, name = self.settings.ledger_url, self.settings.release.name
         with ExitStack() as held:
-            held.callback(take_server_lock(self.settings.ledger_url).release)
-            release = open_from_settings(
-                self.settings,
-                noise=noise,
-                progress=self.progress,
-                warn=self.warn,
-                expect_head=self.expect_head,
-            )
+            held.callback(take_server_lock(url).release)
+            with turn_to_open(url, name):
+                release = open_from_settings(
+                    self.settings,
+                    noise=noise,
+                    progress=self.progress,
+                    warn=self.warn,
+                    expect_head=self.expect_head,
+                )
             held.callback(release.ledger.close)
             with suppress(UnavailableError):  # without it, only the next start is slower
                 release.ledger.keep_checkpoint()

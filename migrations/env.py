@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from alembic import context
 
-from app.ledger.sqlite import create_owner_only, database_path, writing_engine
+from app.ledger.database import ledger_database
 from app.ledger.tables import metadata
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ def run(connection: Connection) -> None:
 
 def run_by_hand() -> None:
     """Open the database that ``-x url=...`` names, and run the revisions on it."""
-    path = database_path(context.get_x_argument(as_dictionary=True).get("url", ""))
-    create_owner_only(path)
-    engine = writing_engine(path)
+    database = ledger_database(context.get_x_argument(as_dictionary=True).get("url", ""))
+    database.create()
+    engine = database.writing_engine()
     try:
         with engine.begin() as connection:
             run(connection)

@@ -30,11 +30,27 @@ GOES_ON: Final = "open: it goes on where the copy ended"
 
 def register(application: typer.Typer) -> None:
     """Add ``conclave ledger`` and its subcommands."""
-    ledger = typer.Typer(help="Back up, restore and retire a ledger.", no_args_is_help=True)
+    ledger = typer.Typer(
+        help="Prepare, back up, restore and retire a ledger.", no_args_is_help=True
+    )
+    ledger.command("prepare")(prepare)
     ledger.command("backup")(backup)
     ledger.command("restore")(restore)
     ledger.command("retire")(retire)
     application.add_typer(ledger, name="ledger")
+
+
+def prepare(config: Config = None) -> None:
+    """Make the tables of the ledger, or bring them to this version, and serve nothing.
+
+    For a database whose owner is another than who serves it: ``docs/postgresql.md``.
+    """
+    from app.ledger.database import ledger_database
+    from app.ledger.store import open_ledger
+
+    url = _settings(config).ledger_url
+    open_ledger(url, create=True).close()
+    typer.echo(f"prepared: {ledger_database(url).place}")
 
 
 def backup(

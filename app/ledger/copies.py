@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError, LedgerUnavailableError, VerificationError, invariant
 from app.ledger.chain import Head
+from app.ledger.database import SqliteDatabase
 from app.ledger.database_errors import database_errors
 from app.ledger.digests import private_digest
 from app.ledger.events import ReleaseClosed, ReleaseReopened
@@ -103,7 +104,8 @@ def back_up(url: str, copy: Path) -> Copied:
         VerificationError: the ledger has no release, or does not verify.
 
     """
-    with reading(database_path(url)) as connection, _place(copy, "--output") as building:
+    source = SqliteDatabase(database_path(url))
+    with reading(source) as connection, _place(copy, "--output") as building:
         _copy(connection, building)
         return _closed(building)
 
@@ -130,7 +132,7 @@ def restore(
         if companion.exists():
             problem = "is left of a ledger that was there, and would spoil another; move it away"
             raise ConfigurationError(URL_KEY, f"{companion} {problem}")
-    with reading(copy) as connection, _place(target, URL_KEY) as building:
+    with reading(SqliteDatabase(copy)) as connection, _place(target, URL_KEY) as building:
         _copy(connection, building)
         copied = _closed(building)
         return Copied(copied.head, _reopened(building, expect_head, code))

@@ -7,6 +7,7 @@ long.  Errors are the same ones.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -21,7 +22,7 @@ Row: TypeAlias = tuple[object, ...]
 
 
 def fetch_all(connection: Connection, text: str, values: tuple[Value, ...] = ()) -> list[Row]:
-    """Return every row that a statement finds.
+    """Return every row that a statement finds, none of one that finds nothing.
 
     Args:
         connection: inside a transaction.
@@ -34,8 +35,9 @@ def fetch_all(connection: Connection, text: str, values: tuple[Value, ...] = ())
     """
     with _driver_errors(connection, text):
         cursor = connection.connection.cursor()
-        cursor.execute(text, values)
-        return list(cursor.fetchall())
+        cursor.execute(_marked(text, connection.dialect.paramstyle), values)
+        found: object = cursor.description  # None after what finds nothing, whatever stubs say
+        return [] if found is None else list(cursor.fetchall())
 
 
 def insert_rows(connection: Connection, text: str, rows: Sequence[tuple[Value, ...]]) -> None:
@@ -48,7 +50,14 @@ def insert_rows(connection: Connection, text: str, rows: Sequence[tuple[Value, .
 
     """
     with _driver_errors(connection, text):
-        connection.connection.cursor().executemany(text, rows)
+        cursor = connection.connection.cursor()
+        cursor.executemany(_marked(text, connection.dialect.paramstyle), rows)
+
+
+@lru_cache(maxsize=256)
+def _marked(text: str, style: str) -> str:
+    """Return a statement with the marks that a driver knows; it has no other question marks."""
+    return text if style == "qmark" else text.replace("?", "%s")
 
 
 @contextmanager

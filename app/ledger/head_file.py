@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import msgspec
 
 from app.errors import ConfigurationError, HeadFileError
+from app.ledger.database import is_shared
 from app.ledger.server_lock import LOCK_SUFFIX
 from app.ledger.sqlite import URL_KEY, database_path
 
@@ -90,8 +91,8 @@ def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | 
 
     Args:
         url: the ledger's address.
-        setting: ``ledger.head_file``: a path; None for the file beside the database;
-            False for none.
+        setting: ``ledger.head_file``: a path; None for the file beside the database,
+            and none where that is no file; False for none.
 
     Raises:
         HeadFileError: the path is one that the ledger needs for itself, or leads nowhere.
@@ -100,6 +101,8 @@ def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | 
     """
     if setting is False:
         return None
+    if is_shared(url):
+        return None if setting is None else HeadFile(_resolved(setting, HeadFileError(NOWHERE)))
     database = _resolved(database_path(url), ConfigurationError(URL_KEY, NOWHERE))
     if setting is None:
         return HeadFile(database.with_name(database.name + HEAD_SUFFIX))

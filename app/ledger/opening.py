@@ -13,16 +13,11 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, SQLAlchemyError
 
 import app
 from app.errors import ConclaveError, ConfigurationError, LedgerCorruptError
+from app.ledger.database import LedgerDatabase, ledger_database
 from app.ledger.database_errors import DAMAGED, is_damage
 from app.ledger.digests import SECRET_BYTES
 from app.ledger.reads import read_database_secret
-from app.ledger.sqlite import (
-    URL_KEY,
-    create_owner_only,
-    database_path,
-    reading_engine,
-    writing_engine,
-)
+from app.ledger.sqlite import URL_KEY
 from app.ledger.tables import INSERT_ONLY, REVISION, database_secret, metadata
 
 if TYPE_CHECKING:
@@ -45,12 +40,14 @@ class OpenDatabase:
         writer: None where it was opened for reading.
         readers: connections that cannot write.
         secret: the database's secret, 32 bytes.
+        is_shared: whether other servers may write beside this one.
 
     """
 
     writer: Engine | None
     readers: Engine
     secret: bytes
+    is_shared: bool = False
 
     def close(self) -> None:
         """Close every connection."""
@@ -67,64 +64,62 @@ def open_database(url: str, *, create: bool, noise: NoiseSource) -> OpenDatabase
         LedgerCorruptError: it cannot be read as a database, or has lost its secret.
 
     """
-    path = database_path(url)
+    database = ledger_database(url)
     if create:
-        return _open_to_write(path, noise)
-    return _open_to_read(path)
+        return _open_to_write(database, noise)
+    return _open_to_read(database)
 
 
-def _open_to_write(path: Path, noise: NoiseSource) -> OpenDatabase:
-    is_new = not path.exists() or path.stat().st_size == 0
+def _open_to_write(database: LedgerDatabase, noise: NoiseSource) -> OpenDatabase:
     try:
-        if not is_new:
-            _refuse_others(path)
-        create_owner_only(path)
+        if not database.is_empty:
+            _refuse_others(database)
+        database.create()
     except OSError as error:
-        raise _cannot_open(path, error.strerror or "the system refuses") from None
-    writer = writing_engine(path)
+        raise _cannot_open(database, error.strerror or "the system refuses") from None
+    writer = database.writing_engine()
     try:
         with writer.begin() as connection:
-            secret = _migrated(path, connection, noise)
+            secret = _migrated(database, connection, noise)
     except (SQLAlchemyError, ValueError) as error:
         writer.dispose()
-        raise _cannot_open(path, _reason(error)) from None
+        raise _cannot_open(database, _reason(error)) from None
     except ConclaveError:
         writer.dispose()
         raise
-    return OpenDatabase(writer, reading_engine(path), secret)
+    return OpenDatabase(writer, database.reading_engine(), secret, database.is_shared)
 
 
-def _refuse_others(path: Path) -> None:
-    """Leave alone a file that is something else, its mode and its journal included."""
-    readers = reading_engine(path)
+def _refuse_others(database: LedgerDatabase) -> None:
+    """Leave alone a database that is something else, a file's mode and journal included."""
+    readers = database.reading_engine()
     try:
         with readers.connect() as connection:
-            _revision(path, connection)
+            _revision(database, connection)
     except (SQLAlchemyError, ValueError) as error:
-        raise _cannot_open(path, _reason(error)) from None
+        raise _cannot_open(database, _reason(error)) from None
     finally:
         readers.dispose()
 
 
-def _open_to_read(path: Path) -> OpenDatabase:
-    if not path.is_file():
-        raise ConfigurationError(URL_KEY, f"there is no ledger at {path}")
-    readers = reading_engine(path)
+def _open_to_read(database: LedgerDatabase) -> OpenDatabase:
+    _require(database)
+    readers = database.reading_engine()
     try:
         with readers.connect() as connection:
-            revision = _revision(path, connection)
-            _check_revision(path, revision)
-            return OpenDatabase(None, readers, _secret(connection))
+            revision = _revision(database, connection)
+            _check_revision(database, revision)
+            return OpenDatabase(None, readers, _secret(connection), database.is_shared)
     except (SQLAlchemyError, ValueError) as error:
         readers.dispose()
-        raise _unreadable(path, error) from None
+        raise _unreadable(database, error) from None
     except ConclaveError:
         readers.dispose()
         raise
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[Connection]:
+def reading(database: LedgerDatabase) -> Iterator[Connection]:
     """Yield a connection that reads a ledger of whatever revision.
 
     Raises:
@@ -132,39 +127,43 @@ def reading(path: Path) -> Iterator[Connection]:
         LedgerCorruptError: it cannot be read as a database.
 
     """
-    if not path.is_file():
-        raise ConfigurationError(URL_KEY, f"there is no ledger at {path}")
-    readers = reading_engine(path)
+    _require(database)
+    readers = database.reading_engine()
     try:
-        with _connected(path, readers) as connection:
+        with _connected(database, readers) as connection:
             yield connection
     finally:
         readers.dispose()
 
 
-def _connected(path: Path, readers: Engine) -> Connection:
+def _require(database: LedgerDatabase) -> None:
+    if not database.is_there:
+        raise ConfigurationError(URL_KEY, f"there is no ledger at {database.place}")
+
+
+def _connected(database: LedgerDatabase, readers: Engine) -> Connection:
     try:
         connection = readers.connect()
         with ExitStack() as stack:
             stack.callback(connection.close)
-            if _revision(path, connection) is None:
-                raise ConfigurationError(URL_KEY, f"there is no ledger at {path} yet")
+            if _revision(database, connection) is None:
+                raise ConfigurationError(URL_KEY, f"there is no ledger at {database.place} yet")
             stack.pop_all()
     except (SQLAlchemyError, ValueError) as error:
-        raise _unreadable(path, error) from None
+        raise _unreadable(database, error) from None
     return connection
 
 
-def _migrated(path: Path, connection: Connection, noise: NoiseSource) -> bytes:
+def _migrated(database: LedgerDatabase, connection: Connection, noise: NoiseSource) -> bytes:
     """Bring the tables to the newest revision, all in one transaction; return the secret."""
-    revision = _revision(path, connection)
+    revision = _revision(database, connection)
     if revision is None:
-        _upgrade(path, connection, revision)
+        _upgrade(database, connection, revision)
         secret = noise.secret(SECRET_BYTES)
         connection.execute(insert(database_secret), {"number": 1, "secret": secret})
         return secret
     if revision != REVISION:
-        _upgrade(path, connection, revision)
+        _upgrade(database, connection, revision)
     return _secret(connection)
 
 
@@ -175,7 +174,7 @@ def _secret(connection: Connection) -> bytes:
     return secret
 
 
-def _upgrade(path: Path, connection: Connection, revision: str | None) -> None:
+def _upgrade(database: LedgerDatabase, connection: Connection, revision: str | None) -> None:
     # Alembic takes long to import and is needed once in a database's life.
     from alembic import command  # noqa: PLC0415 -- see above
     from alembic.config import Config  # noqa: PLC0415 -- see above
@@ -187,12 +186,12 @@ def _upgrade(path: Path, connection: Connection, revision: str | None) -> None:
     try:
         command.upgrade(config, "head")
     except CommandError:
-        _check_revision(path, revision)
+        _check_revision(database, revision)
     except IntegrityError:
         raise LedgerCorruptError("the answers table holds two answers to one vector") from None
 
 
-def _revision(path: Path, connection: Connection) -> str | None:
+def _revision(database: LedgerDatabase, connection: Connection) -> str | None:
     """Return the revision of the tables, None for a database without any table."""
     names = inspect(connection).get_table_names()
     if _REVISION_TABLE in names:
@@ -203,7 +202,7 @@ def _revision(path: Path, connection: Connection) -> str | None:
     if set(names) & set(INSERT_ONLY):
         raise LedgerCorruptError(DAMAGED)
     if names:
-        raise ConfigurationError(URL_KEY, f"{path} is a database, and no ledger")
+        raise ConfigurationError(URL_KEY, f"{database.place} is a database, and no ledger")
     return None
 
 
@@ -237,32 +236,32 @@ def _has_newest_columns(connection: Connection) -> bool:
     )
 
 
-def _check_revision(path: Path, revision: str | None) -> None:
+def _check_revision(database: LedgerDatabase, revision: str | None) -> None:
     if revision is None:
-        raise ConfigurationError(URL_KEY, f"there is no ledger at {path} yet")
+        raise ConfigurationError(URL_KEY, f"there is no ledger at {database.place} yet")
     if revision != REVISION:
         raise ConfigurationError(
             URL_KEY,
-            f"{path} has tables of revision {revision}, and this version knows {REVISION}; "
-            "run the version that wrote it, or serve it once to migrate it",
+            f"{database.place} has tables of revision {revision}, and this version "
+            f"knows {REVISION}; run the version that wrote it, or serve it once to migrate it",
         )
 
 
 def _reason(error: SQLAlchemyError | ValueError) -> str:
     if isinstance(error, DatabaseError):
-        return str(error.orig)
+        return str(error.orig).splitlines()[0]
     # A damaged file can make the driver stumble over its own error's text.
     return "the file is damaged" if isinstance(error, ValueError) else "the database refuses"
 
 
-def _cannot_open(path: Path, reason: str) -> ConfigurationError:
-    return ConfigurationError(URL_KEY, f"cannot open {path}: {reason}")
+def _cannot_open(database: LedgerDatabase, reason: str) -> ConfigurationError:
+    return ConfigurationError(URL_KEY, f"cannot open {database.place}: {reason}")
 
 
 def _unreadable(
-    path: Path, error: SQLAlchemyError | ValueError
+    database: LedgerDatabase, error: SQLAlchemyError | ValueError
 ) -> ConfigurationError | LedgerCorruptError:
     """Tell a damaged file from one that cannot be opened."""
     if isinstance(error, ValueError) or is_damage(error):
         return LedgerCorruptError(DAMAGED)
-    return _cannot_open(path, _reason(error))
+    return _cannot_open(database, _reason(error))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import bindparam, func, select
 
 from app.errors import ConfigurationError, HeadFileError
+from app.ledger.database import is_shared
 from app.ledger.database_errors import database_errors
 from app.ledger.events import ReleaseClosed
 from app.ledger.head_keeper import HeadKeeper
@@ -68,6 +69,8 @@ def check_no_ledger(url: str, head_file: HeadFile) -> None:
         HeadFileError: the file notes a release, or cannot be read.
 
     """
+    if is_shared(url):
+        return  # nobody creates that database here; what it lacks is found once it is open
     path = database_path(url)
     is_there = path.exists() and path.stat().st_size > 0
     if is_there or not path.parent.is_dir():

@@ -1,5 +1,7 @@
 """One server for each SQLite ledger, by a lock that a crash cannot leave behind.
 
+A ledger in PostgreSQL has as many servers as it likes, and no such lock.
+
 The lock is the kernel's (``flock``), on a file of its own beside the database,
 which stays there and holds nothing.  The kernel lets go of it with the process,
 however that ends.  The database's own file is never opened for this: closing any
@@ -17,6 +19,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
+from app.ledger.database import is_shared
 from app.ledger.sqlite import OWNER_ONLY, URL_KEY, database_path
 
 if TYPE_CHECKING:
@@ -30,17 +33,18 @@ _held: Final[set[int]] = set()
 class ServerLock:
     """The lock of one server; held until it is released or the process ends."""
 
-    def __init__(self, descriptor: int) -> None:
-        """Take over an open descriptor that holds the lock."""
+    def __init__(self, descriptor: int | None) -> None:
+        """Take over an open descriptor that holds the lock; None where none is needed."""
         self._descriptor = descriptor
-        _held.add(descriptor)
+        if descriptor is not None:
+            _held.add(descriptor)
 
     def release(self) -> None:
         """Let another server in; once released, this does nothing."""
-        if self._descriptor in _held:
+        if self._descriptor is not None and self._descriptor in _held:
             _held.discard(self._descriptor)
             os.close(self._descriptor)
-        self._descriptor = -1
+        self._descriptor = None
 
 
 def take_server_lock(url: str) -> ServerLock:
@@ -54,6 +58,8 @@ def take_server_lock(url: str) -> ServerLock:
             its own, or it cannot be locked.
 
     """
+    if is_shared(url):
+        return ServerLock(None)
     path = _resolved(database_path(url))
     lock_path = path.with_name(path.name + LOCK_SUFFIX)
     try:

@@ -63,7 +63,9 @@ def database_path(url: str) -> Path:
         raise ConfigurationError(URL_KEY, "is no address like sqlite:///conclave.db") from None
     if parsed.drivername not in _DRIVERS:
         raise ConfigurationError(
-            URL_KEY, f"this version keeps ledgers in sqlite:/// only, not {parsed.drivername}"
+            URL_KEY,
+            "a ledger is kept in sqlite:/// or postgresql+psycopg://, and here in "
+            f"sqlite:/// only, not in {parsed.drivername}",
         )
     if parsed.query or parsed.host:
         raise ConfigurationError(URL_KEY, "a sqlite:/// address has a path and nothing else")

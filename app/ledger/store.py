@@ -101,8 +101,9 @@ class Ledger:
         self._known = EMPTY
         self._keeper: HeadKeeper | None = None
         self._checkpoint_at = 0  # entry of a checkpoint that is committed
-        self._committed: tuple[Version, LedgerState] | None = None  # known to have happened
+        self._committed: tuple[Version | None, LedgerState] | None = None  # known to have happened
         self.digests: Final = Digests(database.secret)
+        self.is_shared: Final = database.is_shared  # whether other servers may write beside
 
     @property
     def release_number(self) -> int:
@@ -161,9 +162,11 @@ class Ledger:
             LedgerUnavailableError: the database cannot be read.
 
         """
+        known = self._known  # before the snapshot, which may otherwise be of an earlier moment
         with self.snapshot() as connection, database_errors():
-            state = self._catch_up(connection)
-        self._known = state
+            state = self._catch_up(connection, known)
+        if state.head.sequence >= self._known.head.sequence:
+            self._known = state
         return state
 
     def answers_after(self, query_id: int) -> Iterator[RecordedAnswer]:
@@ -322,7 +325,7 @@ class Ledger:
             if self._keeper is not None:
                 self._keeper.committed(transaction.state)
 
-    def _state_under_lock(self, connection: Connection) -> tuple[Version, LedgerState]:
+    def _state_under_lock(self, connection: Connection) -> tuple[Version | None, LedgerState]:
         """Return what the database holds, and how to tell that nobody else wrote since.
 
         Where the last commit here is known to have happened and no other connection
@@ -330,11 +333,11 @@ class Ledger:
         transaction of one answer.
         """
         committed, self._committed = self._committed, None
-        version = version_of(connection)
-        if committed is not None and committed[0] == version:
+        version = None if self.is_shared else version_of(connection)
+        if version is not None and committed is not None and committed[0] == version:
             return committed
         self._find_release(connection)
-        return version, self._catch_up(connection)
+        return version, self._catch_up(connection, self._known)
 
     @property
     def _is_found(self) -> bool:
@@ -375,9 +378,8 @@ class Ledger:
             return self._checkpoint_at
         return write_checkpoint(connection, self._release_number, self.digests, state)
 
-    def _catch_up(self, connection: Connection) -> LedgerState:
+    def _catch_up(self, connection: Connection, known: LedgerState) -> LedgerState:
         """Fold what the database holds beyond what this process knows."""
-        known = self._known
         is_first = known is EMPTY
         if is_first:
             known = newest_checkpoint(connection, self._release_number, self.digests)

@@ -23,7 +23,7 @@ from app.ledger.digests import private_digest, public_digest
 from app.ledger.events import AnswersReleased, ScoresReleased
 from app.ledger.fold import EMPTY, LedgerState, fold
 from app.ledger.key_counts import read_key_counts
-from app.ledger.protections import protection_fault, type_fault
+from app.ledger.protections import protection_fault, structural_fault, type_fault
 from app.ledger.reads import (
     AnswerRow,
     CheckpointRow,
@@ -35,7 +35,6 @@ from app.ledger.reads import (
     read_private_names,
 )
 from app.ledger.releases import read_openings, stray_row
-from app.ledger.sqlite import structural_fault
 from app.ledger.transaction import RELEASE_SECRET
 
 if TYPE_CHECKING:

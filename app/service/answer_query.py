@@ -30,6 +30,7 @@ from app.service.workload import SECONDS_BOUNDS, Buckets
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from app.ledger.fold import LedgerState
     from app.ledger.key_counts import KeyCount
     from app.ledger.store import Transaction
     from app.mechanisms.soft_labels import PrivateBins
@@ -278,12 +279,27 @@ class QueryAnswerer:
             phase=self.phase.value,
         )
 
+    def follow(self) -> bool:
+        """Adopt what other processes have committed; return whether there was anything.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+            IntegrityError: the release must stop serving.
+
+        """
+        return self._adopt_newer(self.release.ledger.read_state())
+
     def _catch_up(self, transaction: Transaction) -> None:
         """Adopt what another process, or a commit of unknown outcome, put there."""
-        known, state = self.release.state, transaction.state
-        if state.head != known.head:
-            self._read_replays(answered_before=known.answered, answered=state.answered)
-            self.release.adopt(state)
+        self._adopt_newer(transaction.state)
+
+    def _adopt_newer(self, state: LedgerState) -> bool:
+        known = self.release.state
+        if state.head == known.head:
+            return False
+        self._read_replays(answered_before=known.answered, answered=state.answered)
+        self.release.adopt(state)
+        return True
 
     def _read_replays(self, *, answered_before: int, answered: int) -> None:
         """Read the answers after number ``answered_before``, unless they are too many."""

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 BATCH_QUERIES_MAX: Final = 1024
 SWITCH_WAIT_SECONDS: Final = 30.0
 SWITCH_RETRY_SECONDS: Final = 1.0
+FOLLOW_SECONDS: Final = 0.25
+"""How often a server of several looks for what the others have committed."""
+
 
 SWITCHING: Final = "the published classifier is being made; try again in a moment"
 QUEUE_FULL: Final = "too many queries are waiting; nothing was charged, try again"
@@ -91,6 +94,7 @@ class Writer:
     _closing: bool = False
     _stopped: IntegrityError | None = None
     _task: asyncio.Task[None] | None = None
+    _following: asyncio.Task[None] | None = None
     _thread: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="conclave-writer")
     )
@@ -99,6 +103,8 @@ class Writer:
         """Start the writer's task on the running event loop."""
         self._task = asyncio.get_running_loop().create_task(self._run())
         self._wake.set()  # a switch that a restart interrupted goes on at once
+        if self.answerer.release.ledger.is_shared:
+            self._following = asyncio.get_running_loop().create_task(self._follow())
 
     def drain(self) -> None:
         """Take no query any more, and let none wait for a switch; the queued are answered."""
@@ -109,6 +115,8 @@ class Writer:
     async def close(self) -> None:
         """Drain, wait for what is under way, and end the thread."""
         self.drain()
+        if self._following is not None:
+            self._following.cancel()
         if self._task is not None:
             await self._task
         self._refuse_all(UnavailableError(CLOSING))
@@ -211,6 +219,33 @@ class Writer:
             waiting.settle(UnavailableError(CLOSING))
         else:
             self._park(waiting)
+
+    # -- other servers of the same ledger --------------------------------------
+
+    async def _follow(self) -> None:
+        """Show what other servers commit soon after; queries are decided by the ledger itself."""
+        while self._stopped is None and not self._closing:
+            await asyncio.sleep(FOLLOW_SECONDS)
+            await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        """Adopt what other servers have committed, between two batches."""
+        try:
+            has_changed = await self._on_thread(self.answerer.follow)
+        except UnavailableError as error:
+            log.warning("follow_postponed", error=type(error).__name__)
+        except IntegrityError as error:
+            self.stop(error)
+        else:
+            if has_changed:
+                self._take_over()
+
+    def _take_over(self) -> None:
+        """Go on from what others have committed: a switch that is due, or one that is done."""
+        if not self._must_switch():
+            self._unpark(DEFERRED)
+        self._wake.set()
+        self.on_change()
 
     # -- the switch ------------------------------------------------------------
 

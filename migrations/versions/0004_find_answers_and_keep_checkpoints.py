@@ -30,6 +30,16 @@ def upgrade() -> None:
         ),
         sqlite_with_rowid=False,
     )
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute(
+            "CREATE TRIGGER checkpoints_refuse_change BEFORE UPDATE OR DELETE OR TRUNCATE "
+            "ON checkpoints FOR EACH STATEMENT EXECUTE FUNCTION conclave_refuse_change()"
+        )
+    else:
+        _protect_in_sqlite()
+
+
+def _protect_in_sqlite() -> None:
     for verb in ("UPDATE", "DELETE"):
         op.execute(
             f"CREATE TRIGGER checkpoints_refuse_{verb.lower()} BEFORE {verb} ON checkpoints "

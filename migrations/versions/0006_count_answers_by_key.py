@@ -23,6 +23,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("release_number", "name", name="key_counts_key"),
         sqlite_with_rowid=False,
     )
+    if op.get_bind().dialect.name == "postgresql":
+        _protect_in_postgresql()
+    else:
+        _protect_in_sqlite()
+
+
+def _protect_in_sqlite() -> None:
     op.execute(
         "CREATE TRIGGER key_counts_refuse_delete BEFORE DELETE ON key_counts "
         "BEGIN SELECT RAISE(ABORT, 'key_counts: rows are never changed'); END"
@@ -38,4 +45,22 @@ def upgrade() -> None:
         "WHEN EXISTS (SELECT 1 FROM key_counts WHERE release_number = NEW.release_number "
         "AND name = NEW.name) "
         "BEGIN SELECT RAISE(ABORT, 'key_counts: rows are never replaced'); END"
+    )
+
+
+def _protect_in_postgresql() -> None:
+    op.execute(
+        "CREATE TRIGGER key_counts_refuse_change BEFORE DELETE OR TRUNCATE ON key_counts "
+        "FOR EACH STATEMENT EXECUTE FUNCTION conclave_refuse_change()"
+    )
+    op.execute(
+        "CREATE FUNCTION conclave_key_counts_only_grow() RETURNS trigger LANGUAGE plpgsql AS $$ "
+        "BEGIN IF NEW.release_number <> OLD.release_number OR NEW.name <> OLD.name "
+        "OR NEW.answered < OLD.answered OR NEW.unstable < OLD.unstable THEN "
+        "RAISE EXCEPTION 'key_counts: counts only grow' USING ERRCODE = '23000'; "
+        "END IF; RETURN NEW; END $$"
+    )
+    op.execute(
+        "CREATE TRIGGER key_counts_only_grow BEFORE UPDATE ON key_counts "
+        "FOR EACH ROW EXECUTE FUNCTION conclave_key_counts_only_grow()"
     )

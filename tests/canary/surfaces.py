@@ -359,7 +359,12 @@ SURFACES: Final = (
     Surface("conclave simulate", ("conclave simulate",), _simulate),
     Surface(
         "conclave ledger",
-        ("conclave ledger backup", "conclave ledger restore", "conclave ledger retire"),
+        (
+            "conclave ledger prepare",
+            "conclave ledger backup",
+            "conclave ledger restore",
+            "conclave ledger retire",
+        ),
         _ledger,
     ),
     Surface("conclave keys", tuple(f"conclave keys {word}" for word in KEYS_COMMANDS), _keys),

@@ -19,8 +19,8 @@ IMPORTED_OF_EXTRAS = {"matplotlib": "plot", "opentelemetry": "telemetry"}
 BROUGHT_ALONG = {"pydantic_core"}
 # Imported by another name than that of their distribution.
 IMPORTED_AS = {"scikit-learn": "sklearn"}
-# Chosen by name, by the build.
-USED_WITHOUT_IMPORT = {"setuptools"}
+# Chosen by name: by the build, and by `ledger.url`.
+USED_WITHOUT_IMPORT = {"psycopg", "setuptools"}
 IGNORES = re.compile(r"^(ignore = \[|\"[^\"]+\" = \[)\n(.*?)^\]", re.MULTILINE | re.DOTALL)
 
 

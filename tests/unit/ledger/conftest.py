@@ -1,4 +1,4 @@
-"""Closes every ledger that a test opened, so that no connection outlives it."""
+"""Closes every ledger that a test opened, and runs what is not about files in PostgreSQL too."""
 
 from __future__ import annotations
 
@@ -7,15 +7,81 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.ledger.store import Ledger
+from tests.postgresql_server import PostgresqlServer, postgresql_server
+from tests.unit.ledger.databases import DATABASES, KINDS, POSTGRESQL, SQLITE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.ledger.opening import OpenDatabase
 
+IN_EVERY_DATABASE = {
+    f"tests.unit.ledger.test_{name}"
+    for name in (
+        "checkpoint",
+        "closing",
+        "key_counts",
+        "kept_keys",
+        "releases",
+        "scores",
+        "store",
+        "transaction",
+        "verify",
+    )
+}
+"""What the tests of these modules say holds of a ledger wherever it is kept."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker of what is about SQLite alone."""
+    config.addinivalue_line("markers", "sqlite_only(reason): says something of files alone")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test of a portable module once in every kind of database."""
+    if metafunc.module.__name__ in IN_EVERY_DATABASE:
+        metafunc.parametrize("_database_kind", KINDS, indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out of PostgreSQL what is about SQLite alone."""
+    alone = [item for item in items if _is_in_postgresql(item) and _is_of_sqlite(item)]
+    if alone:
+        config.hook.pytest_deselected(items=alone)
+        items[:] = [item for item in items if item not in set(alone)]
+
+
+def _is_in_postgresql(item: pytest.Item) -> bool:
+    parameters = (
+        item.callspec.params
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        else {}
+    )
+    return parameters.get("_database_kind") == POSTGRESQL
+
+
+def _is_of_sqlite(item: pytest.Item) -> bool:
+    return item.get_closest_marker("sqlite_only") is not None
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgresqlServer]:
+    """Yield a PostgreSQL server, or skip where there is none."""
+    with postgresql_server() as server:
+        yield server
+
 
 @pytest.fixture(autouse=True)
-def _ledgers_are_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _database_kind(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Keep the ledgers of a test where its kind says."""
+    if getattr(request, "param", SQLITE) == POSTGRESQL:
+        DATABASES.server = request.getfixturevalue("postgresql")
+    yield
+    DATABASES.end()
+
+
+@pytest.fixture(autouse=True)
+def _ledgers_are_closed(_database_kind: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     opened: list[Ledger] = []
     initialise = Ledger.__init__
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import TYPE_CHECKING
 
 from app.ledger.events import (
@@ -17,6 +16,7 @@ from app.ledger.events import (
 )
 from app.ledger.store import RELEASE_SECRET, Ledger, RecordedAnswer, open_ledger
 from app.noise.scripted import ScriptedNoise, seeded_words
+from tests.unit.ledger.databases import DATABASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +27,8 @@ DOCUMENT = '{"cut":0.47,"label":">50K é"}'
 
 
 def url_of(path: Path) -> str:
-    """Return the address of a ledger in a file."""
-    return f"sqlite:///{path}"
+    """Return the address of a ledger in a file, or in what stands for it in this test."""
+    return DATABASES.url_of(path)
 
 
 def create(path: Path, name: str | None = None) -> Ledger:
@@ -204,13 +204,4 @@ def refreshed_epochs(path: Path) -> Ledger:
 
 def tamper(path: Path, *statements: str) -> None:
     """Change a database behind the ledger's back, its triggers dropped."""
-    connection = sqlite3.connect(path)
-    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
-    for name, _ in (found := triggers.fetchall()):
-        connection.execute(f"DROP TRIGGER {name}")
-    for statement in statements:
-        connection.execute(statement)
-    for _, statement in found:
-        connection.execute(statement)
-    connection.commit()
-    connection.close()
+    DATABASES.tamper(path, *statements)

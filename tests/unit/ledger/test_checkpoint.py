@@ -213,9 +213,10 @@ def test_without_a_checkpoint_everything_is_folded(tmp_path: Path) -> None:
             "UPDATE entries SET body = replace(body, 'trees', 'boxes') WHERE sequence = 1",
             "entry 1 does not have the hash that its contents",
         ),
-        (
+        pytest.param(
             "UPDATE checkpoints SET body = x'00'",
             "a table of the ledger holds a value of a wrong type",
+            marks=pytest.mark.sqlite_only(reason="PostgreSQL keeps to the types of its columns"),
         ),
         (
             "DELETE FROM answers WHERE query_id = 4",

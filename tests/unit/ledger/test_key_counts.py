@@ -106,6 +106,7 @@ def test_releases_of_one_database_are_counted_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004", "0005"])
+@pytest.mark.sqlite_only(reason="no earlier version kept ledgers in PostgreSQL")
 def test_a_ledger_of_before_the_counts_begins_them(tmp_path: Path, revision: str) -> None:
     """What was answered before there were counts is counted for no key."""
     path = tmp_path / "old.db"

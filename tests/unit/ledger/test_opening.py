@@ -27,12 +27,11 @@ ROOT = Path(__file__).parents[3]
         ("sqlite://", "a ledger in memory would forget what it charged; name a file"),
         ("sqlite:///:memory:", "a ledger in memory would forget what it charged; name a file"),
         (
-            "postgresql+psycopg://user:hunter2@host/db",
-            "this version keeps ledgers in sqlite:/// only, not postgresql+psycopg",
-        ),
-        (
             "sqlite+aiosqlite:///x",
-            "this version keeps ledgers in sqlite:/// only, not sqlite+aiosqlite",
+            (
+                "a ledger is kept in sqlite:/// or postgresql+psycopg://, and here in sqlite:/// "
+                "only, not in sqlite+aiosqlite"
+            ),
         ),
         ("sqlite:///x.db?mode=memory", "a sqlite:/// address has a path and nothing else"),
         ("sqlite://host/x.db", "a sqlite:/// address has a path and nothing else"),

@@ -152,7 +152,7 @@ TAMPERED = {
         "answer 9 of entry 9 is missing from the answers table",
     ),
     "an answer is added": (
-        ["INSERT INTO answers SELECT 1, 10, 9, x'00', x'00', 0, 1, NULL, NULL, NULL, NULL"],
+        ["INSERT INTO answers SELECT 1, 10, 9, x'00', x'00', 0, true, NULL, NULL, NULL, NULL"],
         "answer 10 is in the answers table, and the chain ends with answer 9",
     ),
     "a label is changed": (
@@ -167,7 +167,7 @@ TAMPERED = {
         ),
     ),
     "a stable flag is changed": (
-        ["UPDATE answers SET stable = 0 WHERE query_id = 2"],
+        ["UPDATE answers SET stable = false WHERE query_id = 2"],
         "answer 2 in the answers table has label 0 and stable False, and entry 6 says 0 and True",
     ),
     "an answer moves to another entry": (
@@ -190,10 +190,6 @@ TAMPERED = {
             )
         ],
         "answer 2 in the answers table has a vector that does not give its digest",
-    ),
-    "a vector has a wrong type": (
-        ["UPDATE answers SET vector = 'text' WHERE query_id = 2"],
-        "the table answers has a value of a wrong type in the column vector",
     ),
     "a key belongs to no answer": (
         ["UPDATE idempotency_keys SET vector_digest = x'00'"],
@@ -243,6 +239,7 @@ def test_first_thing_wrong_is_named(tmp_path: Path, statements: list[str], accou
     assert account_of(path) == account
 
 
+@pytest.mark.sqlite_only(reason="a statement over two files")
 def test_private_state_of_another_release_is_named(tmp_path: Path) -> None:
     """A piece of a release with other private state does not pass for this one's."""
     path, other = tmp_path / "this.db", tmp_path / "other.db"
@@ -289,6 +286,7 @@ def test_dropped_index_is_named(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.sqlite_only(reason="of one of its triggers")
 def test_dropped_triggers_are_named(tmp_path: Path) -> None:
     """A table without its protection is told."""
     path = tmp_path / "triggers.db"
@@ -301,6 +299,7 @@ def test_dropped_triggers_are_named(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.sqlite_only(reason="about the file")
 def test_truncated_file_is_named(tmp_path: Path) -> None:
     """A file that lost its end is told as damaged."""
     path = tmp_path / "short.db"
@@ -311,6 +310,7 @@ def test_truncated_file_is_named(tmp_path: Path) -> None:
         assert account_of(path)
 
 
+@pytest.mark.sqlite_only(reason="about the file")
 def test_no_flipped_bit_changes_what_the_ledger_says(tmp_path: Path) -> None:
     """A flipped bit anywhere in the file is told, or changes nothing of what is read."""
     path = tmp_path / "bits.db"
@@ -355,10 +355,8 @@ def forge(path: Path, head: Head, *, body: str) -> None:
         version=entry.version,
         body=body,
     )
-    connection = sqlite3.connect(path)
-    connection.execute(
-        "INSERT INTO entries VALUES (1, ?, ?, ?, ?, ?)",
-        (entry.sequence, entry.kind, entry.version, body, hash_),
+    tamper(
+        path,
+        f"INSERT INTO entries VALUES (1, {entry.sequence}, '{entry.kind}', {entry.version}, "  # noqa: S608 -- ours
+        f"'{body}', '{hash_}')",
     )
-    connection.commit()
-    connection.close()

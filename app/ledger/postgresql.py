@@ -1,0 +1,182 @@
+"""PostgreSQL: everything about the ledger that SQLite does otherwise.
+
+Several servers may have one ledger open.  What orders them is one advisory lock of the
+database, which every transaction that writes takes before it reads anything, and which
+PostgreSQL lets go of with the transaction or with the connection, however either ends.
+Nobody else writes meanwhile, so that each statement of such a transaction sees the
+same committed rows, those of the transaction before it included.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import Connection, Engine, NullPool, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from app.errors import ConfigurationError
+from app.ledger.sqlite import READERS_MAX, URL_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DRIVER: Final = "postgresql+psycopg"
+DIALECT: Final = "postgresql"
+
+WRITING_LOCK: Final = 0x436F6E63_6C617665  # "Conclave"
+"""The advisory lock of whoever writes, in the ledger's database."""
+
+OPENING_LOCK: Final = 0x6F70656E  # "open"
+"""The first half of the advisory lock of whoever opens a release, while others wait."""
+
+LOCK_SECONDS_MAX: Final = 20
+"""How long a transaction waits for another server's before it is refused."""
+
+IDLE_SECONDS_MAX: Final = 10
+"""How long a server may hold the lock and ask for nothing.
+
+One that is paused, or whose machine is gone, is then cut off by PostgreSQL and its
+transaction undone, before those that wait for it give up.
+"""
+
+CONNECT_SECONDS_MAX: Final = 5
+TURN_SECONDS: Final = 0.2
+"""How often a server that waits for its turn to open a release asks for it."""
+
+# In every transaction, since a pooler may give each to another connection: a commit is
+# answered once it is on disk, whatever the database's own default says.
+_BEGIN: Final = (
+    "SELECT set_config('synchronous_commit', 'on', true), "
+    f"set_config('lock_timeout', '{LOCK_SECONDS_MAX}s', true), "
+    f"set_config('idle_in_transaction_session_timeout', '{IDLE_SECONDS_MAX}s', true), "
+    f"pg_advisory_xact_lock({WRITING_LOCK})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresqlDatabase:
+    """A ledger's database on a PostgreSQL server.
+
+    Attributes:
+        url: its whole address; shown to nobody.
+
+    """
+
+    url: URL
+
+    @property
+    def place(self) -> str:
+        """The host and the name of the database, without user and password."""
+        host = self.url.host or self.url.query.get("host") or "localhost"
+        return f"{self.url.database or 'postgres'} at {host}"
+
+    @property
+    def is_shared(self) -> bool:
+        """Several servers may have it open."""
+        return True
+
+    @property
+    def is_there(self) -> bool:
+        """Whoever runs the server has made the database."""
+        return True
+
+    @property
+    def is_empty(self) -> bool:
+        """What is in it is known once it is read."""
+        return False
+
+    def create(self) -> None:
+        """Do nothing: whoever runs the server creates its databases."""
+
+    def writing_engine(self) -> Engine:
+        """Return the engine of the one writer: each transaction takes the lock at once."""
+        engine = self._engine(pool_size=1, isolation_level="READ COMMITTED")
+
+        @event.listens_for(engine, "begin")
+        def _begin(connection: Connection) -> None:
+            connection.exec_driver_sql(_BEGIN)
+
+        return engine
+
+    def reading_engine(self) -> Engine:
+        """Return the engine of the readers, which see one moment and cannot write."""
+        engine = self._engine(pool_size=READERS_MAX, isolation_level="REPEATABLE READ")
+
+        @event.listens_for(engine, "begin")
+        def _begin(connection: Connection) -> None:
+            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+
+        return engine
+
+    def _engine(self, *, pool_size: int, isolation_level: str) -> Engine:
+        return create_engine(
+            self.url,
+            isolation_level=isolation_level,
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=CONNECT_SECONDS_MAX,
+            # A connection that was cut, as by a restart of the database, is replaced unnoticed.
+            pool_pre_ping=True,
+            hide_parameters=True,
+            connect_args={"connect_timeout": CONNECT_SECONDS_MAX},
+        )
+
+
+def postgresql_database(url: str) -> PostgresqlDatabase:
+    """Return the database that an address names.
+
+    Raises:
+        ConfigurationError: the address is malformed.
+
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise ConfigurationError(
+            URL_KEY, "is no address like postgresql+psycopg://HOST/DATABASE"
+        ) from None
+    return PostgresqlDatabase(parsed)
+
+
+@contextmanager
+def turn_to_open(url: str, release_name: str) -> Iterator[None]:
+    """Wait until no other server is opening the release, and be the one that does.
+
+    PostgreSQL gives the turn to another where this process or its connection ends.
+    Two that opened at once would do no harm, only the same work twice: what is drawn
+    is the release's by the first transaction that says so.
+
+    Args:
+        url: of the ledger.
+        release_name: of the release.
+
+    Raises:
+        ConfigurationError: the database cannot be reached.
+
+    """
+    engine = create_engine(
+        postgresql_database(url).url,
+        poolclass=NullPool,
+        isolation_level="AUTOCOMMIT",
+        hide_parameters=True,
+        connect_args={"connect_timeout": CONNECT_SECONDS_MAX},
+    )
+    second_half = zlib.crc32(release_name.encode()) - 2**31
+    turn = f"SELECT pg_try_advisory_lock({OPENING_LOCK}, {second_half})"
+    with _connected(engine, place=postgresql_database(url).place) as connection:
+        while connection.exec_driver_sql(turn).scalar() is not True:
+            time.sleep(TURN_SECONDS)
+        yield
+
+
+def _connected(engine: Engine, *, place: str) -> Connection:
+    try:
+        return engine.connect()
+    except DBAPIError as error:
+        reason = str(error.orig).splitlines()[0]
+        raise ConfigurationError(URL_KEY, f"cannot open {place}: {reason}") from None

