@@ -81,7 +81,7 @@ def _database_kind(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _ledgers_are_closed(_database_kind: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _ledgers_are_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     opened: list[Ledger] = []
     initialise = Ledger.__init__
 
