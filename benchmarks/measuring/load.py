@@ -106,29 +106,37 @@ class Measured:
         return len(self.latencies) / self.seconds
 
 
-def requests_of(bodies: Sequence[bytes], port: int) -> list[bytes]:
+def requests_of(bodies: Sequence[bytes], port: int, path: str = "/query") -> list[bytes]:
     """Return whole requests, written beforehand so that a client only sends them."""
     head = (
-        f"POST /query HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
         "Content-Type: application/json\r\nContent-Length: "
     ).encode()
     return [b"%b%d\r\n\r\n%b" % (head, len(body), body) for body in bodies]
 
 
-def measure(port: int, bodies: Sequence[bytes], *, clients: int, expected: bytes) -> Measured:
+def measure(
+    port: int,
+    bodies: Sequence[bytes],
+    *,
+    clients: int,
+    expected: bytes,
+    path: str = "/query",
+) -> Measured:
     """Post every body once, by so many clients at a time.
 
     Args:
         port: on loopback.
-        bodies: of ``POST /query``.
+        bodies: to be posted.
         clients: connections, each with one request under way.
         expected: what every reply must hold.
+        path: where they are posted.
 
     Raises:
         LoadError: a reply that is not 200, or lacks what was expected.
 
     """
-    requests = requests_of(bodies, port)
+    requests = requests_of(bodies, port, path)
     return uvloop.run(_measure(port, requests, clients, expected))
 
 

@@ -67,6 +67,13 @@ def release(config: Path) -> Iterator[Server]:
 
 
 @contextmanager
+def peer(command: Sequence[str], port: int, probe: str) -> Iterator[Server]:
+    """Serve another program, which listens on ``port`` and is ready once ``probe`` is 200."""
+    with _served(command, port, probe) as server:
+        yield server
+
+
+@contextmanager
 def load_on_its_core() -> Iterator[None]:
     """Keep this process, which makes the load, off the server's core."""
     before = os.sched_getaffinity(0)
