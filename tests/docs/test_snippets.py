@@ -34,6 +34,7 @@ FOLLOWED = {
     "docs/ledger-format.md": "test_followed.py",
     "docs/operations.md": "test_operations.py",
     "docs/planning.md": "test_followed.py",
+    "docs/recipes.md": "test_recipes.py",
     "docs/scores.md": "test_followed.py",
     "docs/start.md": "test_followed.py",
     "docs/statistics.md": "test_followed.py",
@@ -66,6 +67,7 @@ RUN = {
     ("docs/metrics.md", "text"): (1, "test_snippets.py"),
     ("docs/operations.md", "text"): (2, "test_operations.py"),
     ("docs/planning.md", "text"): (1, "test_snippets.py"),
+    ("docs/recipes.md", "python"): (2, "test_recipes.py"),
     ("docs/sources.md", "text"): (2, "test_snippets.py"),
 }
 WHOLE = """
