@@ -80,6 +80,11 @@ class Release:
         return self.configuration.name
 
     @property
+    def is_shared(self) -> bool:
+        """Whether other servers may answer beside this one."""
+        return self.ledger.is_shared
+
+    @property
     def schema(self) -> Schema:
         """The public schema."""
         return self.configuration.schema

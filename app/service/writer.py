@@ -103,7 +103,7 @@ class Writer:
         """Start the writer's task on the running event loop."""
         self._task = asyncio.get_running_loop().create_task(self._run())
         self._wake.set()  # a switch that a restart interrupted goes on at once
-        if self.answerer.release.ledger.is_shared:
+        if self.answerer.release.is_shared:
             self._following = asyncio.get_running_loop().create_task(self._follow())
 
     def drain(self) -> None:

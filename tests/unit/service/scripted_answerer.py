@@ -28,6 +28,8 @@ PATIENCE_SECONDS = 20.0
 class ScriptedRelease:
     """Says whether the release is switching, and whether its table is to be drawn."""
 
+    is_shared = False
+
     is_switching: bool = False
     must_open_statistics: bool = False
 
