@@ -77,7 +77,9 @@ def use(address: str) -> int:
 def shrink(path: Path) -> None:
     """Keep as many colours as a page has: a picture is a third as long then."""
     with Image.open(path) as picture:
-        picture.convert("RGB").quantize(COLOURS).save(path, optimize=True)
+        picture.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(
+            path, optimize=True
+        )
 
 
 def take(browser: Browser, address: str, name: str, **context: Any) -> None:

@@ -54,13 +54,16 @@ SHOWN = {
     "halted": {
         "#stages [aria-current]": "Halted",
         "#phase-words": "refused",
-        "#unstable-left": "0",
+        "#unstable-title": "Unstable answers used",
+        "#unstable-left": f"{CUTOFF}",
+        "#unstable-words": f"of {CUTOFF} at most",
         "#answers-forecast": "has given its last answer",
     },
     "classifier": {
         "#stages [aria-current]": "Classifier answers",
         "#phase-words": "unlimited",
-        "#answers-left": "0",
+        "#answers-title": "Answers given",
+        "#answers-left": f"{LIMIT}",
         "#budget-rows": "published classifier",
         "#pace-note": "free",
     },

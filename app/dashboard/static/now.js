@@ -63,9 +63,11 @@ function level({ left, limit, cutoff }, isAnswering) {
 
 function showAnswers(budget, forecast, outlook, worry) {
   const { answered, limit, left } = budget.queries;
+  const isOver = worry === "done";
   element("answers-tile").dataset.level = worry;
-  setText("answers-left", left === null ? "no limit" : count(left));
-  setText("answers-words", limit === null ? `${count(answered)} given` : `of ${count(limit)}; ${count(answered)} given`);
+  setText("answers-title", isOver ? "Answers given" : "Answers left");
+  setText("answers-left", isOver ? count(answered) : left === null ? "no limit" : count(left));
+  setText("answers-words", limit === null ? `${count(answered)} given` : `of ${count(limit)}${isOver ? " at most" : `; ${count(answered)} given`}`);
   meter("answers-meter", answered, limit);
   setText("answers-forecast", forecast === null ? whyNone(budget) : ahead(forecast.limit, outlook.time, "Used up"));
 }
@@ -74,9 +76,10 @@ function showUnstable(budget, forecast, outlook, worry) {
   const { count: used, cutoff, left } = budget.unstable;
   const units = unitsOf(budget);
   element("unstable-tile").dataset.level = worry;
-  setText("unstable-title", `${units.title} left`);
-  setText("unstable-left", cutoff === null ? "no cutoff" : count(left));
-  setText("unstable-words", cutoff === null ? "Every answer has a label in this release." : `of ${count(cutoff)}; ${count(used)} used`);
+  const isOver = worry === "done";
+  setText("unstable-title", `${units.title} ${isOver ? "used" : "left"}`);
+  setText("unstable-left", cutoff === null ? "no cutoff" : count(isOver ? used : left));
+  setText("unstable-words", cutoff === null ? "Every answer has a label in this release." : `of ${count(cutoff)}${isOver ? " at most" : `; ${count(used)} used`}`);
   meter("unstable-meter", used, cutoff);
   setText("unstable-forecast", forecast === null || cutoff === null ? "" : cutoffAhead(forecast, outlook.time));
 }

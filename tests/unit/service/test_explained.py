@@ -62,7 +62,8 @@ def test_the_lead_of_the_profile_is_in_votes(small_release: SmallRelease) -> Non
             {"share of classifier"},
             {"ensemble (k)", "share of relabel", "limit of answers (m)"},
         ),
-        ({"answers__output": "score"}, {"cutoff (T)"}, set()),
+        ({"answers__output": "score"}, {"cutoff (T)", "drain alarm"}, set()),
+        ({"answers__cutoff": "4"}, {"cutoff (T)", "forecast"}, {"drain alarm"}),
     ],
 )
 def test_it_says_what_this_release_has(
