@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from app.api.access import CALLER, caller_of
+from app.api.open_streams import OpenStreams
 from app.api.problems import problem_response, slug_of
 from app.api.quick import JsonReply, QuickRequest
 from app.api.rate_limits import rate_limit_headers
@@ -47,6 +48,7 @@ class Api:
         observe: called on both sides of VALIDATE.
         refusals: requests and lines that were refused, by slug.
         meter: requests under way and streams that are open.
+        streams: how many streams each key has open.
 
     """
 
@@ -55,6 +57,11 @@ class Api:
     observe: Observer = observe_nothing
     refusals: Counter[str] = field(default_factory=Counter)
     meter: RequestMeter = field(default_factory=RequestMeter)
+    streams: OpenStreams = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Count streams against the limits."""
+        object.__setattr__(self, "streams", OpenStreams(self.limits))
 
 
 Handler = Callable[[Api, Request], Awaitable["ASGIApp"]]

@@ -42,6 +42,7 @@ async def open_events(api: Api, request: Request) -> EventStream:
     api.slot.check_open()
     is_head = request.method == "HEAD"
     caller = caller_of(request.scope)
+    api.streams.require_room(caller)
     return EventStream(api, caller, head_only=is_head, with_outlook=with_outlook)
 
 
@@ -64,7 +65,7 @@ class EventStream:
         del scope
         await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": HEADERS})
         if not self._head_only:
-            with self._api.meter.stream(EVENT_STREAMS):
+            with self._api.meter.stream(EVENT_STREAMS), self._api.streams.hold(self._caller):
                 await self._send_until_the_end(receive, send)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -25,6 +25,16 @@ class Limits:
             read.  A client that sends everything before it reads is served up to
             here, about 350,000 answers; beyond, it must read while it sends.
         ledger_entries_max: of one page of ``GET /ledger``.
+        header_bytes_max: of the request line and headers.
+        header_seconds_max: until the headers of a request, or of a new connection, are whole.
+        body_seconds_max: from there until the body is whole, streams aside.
+        keep_alive_seconds_max: of a connection without a request after a reply.
+        stream_idle_seconds_max: of a stream without a line, however many bytes of one came.
+        stalled_seconds_max: of a client that neither reads its reply nor sends.
+        connections_max: of all clients.
+        connections_per_client_max: of one address.
+        streams_max: open streams of queries and of events, of all clients.
+        streams_per_key_max: the same of one key.
         event_interval_seconds: least time between two events of one event stream.
         outlook_interval_seconds: least time between two outlooks of one event stream.
         outlook_seconds_max: longest time between them, while nothing changes.
@@ -40,6 +50,16 @@ class Limits:
     stream_unread_bytes_max: int = 4 * MEBIBYTE
     stream_unsent_bytes_max: int = 32 * MEBIBYTE
     ledger_entries_max: int = 1000
+    header_bytes_max: int = 32_768
+    header_seconds_max: float = 10.0
+    body_seconds_max: float = 60.0
+    keep_alive_seconds_max: int = 5
+    stream_idle_seconds_max: float = 600.0
+    stalled_seconds_max: float = 60.0
+    connections_max: int = 4096
+    connections_per_client_max: int = 2048
+    streams_max: int = 256
+    streams_per_key_max: int = 64
     event_interval_seconds: float = 0.1
     outlook_interval_seconds: float = 1.0
     outlook_seconds_max: float = 5.0
@@ -49,8 +69,19 @@ class Limits:
 
 def limits_of(settings: Settings) -> Limits:
     """Return the limits that an operator's configuration sets."""
+    server = settings.server
     return Limits(
-        body_bytes_max=settings.server.request_bytes_max,
-        line_bytes_max=settings.server.stream_line_bytes_max,
-        time_metrics=settings.server.time_metrics,
+        body_bytes_max=server.request_bytes_max,
+        line_bytes_max=server.stream_line_bytes_max,
+        header_bytes_max=server.header_bytes_max,
+        header_seconds_max=server.header_seconds_max,
+        body_seconds_max=server.body_seconds_max,
+        keep_alive_seconds_max=server.keep_alive_seconds_max,
+        stream_idle_seconds_max=server.stream_idle_seconds_max,
+        stalled_seconds_max=server.stalled_seconds_max,
+        connections_max=server.connections_max,
+        connections_per_client_max=server.connections_per_client_max,
+        streams_max=server.streams_max,
+        streams_per_key_max=server.streams_per_key_max,
+        time_metrics=server.time_metrics,
     )

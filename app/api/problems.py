@@ -17,11 +17,16 @@ from starlette.responses import Response
 from app.api.bodies import JSON
 from app.api.refusals import (
     CrossSiteError,
+    HeadersTooLargeError,
     InvalidParameterError,
+    MalformedRequestError,
     MethodNotAllowedError,
     MisdirectedRequestError,
     NotAcceptableError,
     NotFoundError,
+    RequestTimeoutError,
+    TooManyConnectionsError,
+    TooManyStreamsError,
 )
 from app.errors import (
     BudgetExhaustedError,
@@ -73,6 +78,7 @@ class Kind:
 
 KINDS: Final[Mapping[type[Exception], Kind]] = {
     MalformedBodyError: Kind(HTTPStatus.BAD_REQUEST, "Malformed body"),
+    MalformedRequestError: Kind(HTTPStatus.BAD_REQUEST, "Malformed request"),
     InvalidParameterError: Kind(HTTPStatus.BAD_REQUEST, "Invalid parameter"),
     UnauthorizedError: Kind(HTTPStatus.UNAUTHORIZED, "No valid key"),
     ForbiddenError: Kind(HTTPStatus.FORBIDDEN, "Role does not allow this"),
@@ -82,6 +88,7 @@ KINDS: Final[Mapping[type[Exception], Kind]] = {
     NoStatisticsError: Kind(HTTPStatus.NOT_FOUND, "No statistics"),
     MethodNotAllowedError: Kind(HTTPStatus.METHOD_NOT_ALLOWED, "Method not allowed"),
     NotAcceptableError: Kind(HTTPStatus.NOT_ACCEPTABLE, "Not acceptable"),
+    RequestTimeoutError: Kind(HTTPStatus.REQUEST_TIMEOUT, "Request timed out"),
     IdempotencyConflictError: Kind(HTTPStatus.CONFLICT, "Idempotency key used before"),
     StatisticsNotOpenError: Kind(HTTPStatus.CONFLICT, "Statistics not open"),
     BudgetExhaustedError: Kind(HTTPStatus.GONE, "Privacy budget exhausted"),
@@ -91,6 +98,9 @@ KINDS: Final[Mapping[type[Exception], Kind]] = {
     MisdirectedRequestError: Kind(HTTPStatus.MISDIRECTED_REQUEST, "Not a name of this server"),
     InvalidFeaturesError: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid features"),
     InvalidHypothesisError: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid hypothesis"),
+    HeadersTooLargeError: Kind(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "Headers too large"),
+    TooManyConnectionsError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections"),
+    TooManyStreamsError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Too many streams"),
     LedgerUnavailableError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Ledger unavailable"),
     SwitchingError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Switching to the classifier"),
     OpeningError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Release is opening"),

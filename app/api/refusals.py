@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.errors import RequestError
+from app.errors import RequestError, UnavailableError
 
 
 class NotFoundError(RequestError):
@@ -44,3 +44,35 @@ class CrossSiteError(RequestError):
     """A browser sent this on behalf of another site."""
 
     slug = "cross-site"
+
+
+class MalformedRequestError(RequestError):
+    """What came over a connection is not HTTP."""
+
+    slug = "malformed-request"
+
+
+class RequestTimeoutError(RequestError):
+    """The client did not send its request, or its next line, in time."""
+
+    slug = "request-timeout"
+
+
+class HeadersTooLargeError(RequestError):
+    """The request line and headers are longer than their limit."""
+
+    slug = "headers-too-large"
+
+
+class TooManyConnectionsError(UnavailableError):
+    """The server, or one client of it, has as many connections as it takes."""
+
+    slug = "too-many-connections"
+    retry_after_seconds = 5
+
+
+class TooManyStreamsError(UnavailableError):
+    """The server, or one key of it, has as many open streams as it takes."""
+
+    slug = "too-many-streams"
+    retry_after_seconds = 5

@@ -23,7 +23,7 @@ from app.api.lines import LineCutter, Overlong
 from app.api.problems import problem_body
 from app.api.query_body import parse_line
 from app.api.rate_limits import rate_limit_headers
-from app.api.refusals import InvalidParameterError
+from app.api.refusals import InvalidParameterError, RequestTimeoutError
 from app.api.request_meter import QUERY_STREAMS
 from app.errors import IntegrityError, RequestError, TooLargeError, UnavailableError
 from app.service.models import Answer, Query
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from starlette.requests import Request
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import Message, Receive, Scope, Send
 
     from app.api.access import Caller
     from app.api.endpoint import Api
@@ -44,6 +44,10 @@ Refusal = RequestError | UnavailableError | IntegrityError
 DRAINING: Final = (
     "the server is shutting down and did not take this line; nothing was charged, send it "
     "again in a moment"
+)
+IDLE: Final = (
+    "no line came within {seconds:g} seconds, so that this stream ends; every line before was "
+    "answered, and the rest may be sent in another"
 )
 KEY_OF_A_STREAM: Final = (
     "one Idempotency-Key cannot stand for the queries of a stream; give each line an "
@@ -63,7 +67,9 @@ async def open_stream(api: Api, request: Request) -> QueryStream:
     check_media_type(request.headers, LINE_TYPES)
     if "idempotency-key" in request.headers:
         raise InvalidParameterError(KEY_OF_A_STREAM)
-    return QueryStream(api, caller_of(request.scope))
+    caller = caller_of(request.scope)
+    api.streams.require_room(caller)
+    return QueryStream(api, caller)
 
 
 class QueryStream:
@@ -73,6 +79,7 @@ class QueryStream:
         """Start with nothing read and nothing to send."""
         self._api = api
         self._caller = caller
+        self._is_idle = False
         limits = api.limits
         self._lines: Channel[Line] = Channel(bytes_max=limits.stream_unread_bytes_max)
         self._replies: Channel[bytes] = Channel(bytes_max=limits.stream_unsent_bytes_max)
@@ -80,7 +87,7 @@ class QueryStream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve until the last line is answered, the client is gone or the server ends."""
         del scope
-        with self._api.meter.stream(QUERY_STREAMS):
+        with self._api.meter.stream(QUERY_STREAMS), self._api.streams.hold(self._caller):
             await self._serve(receive, send)
 
     async def _serve(self, receive: Receive, send: Send) -> None:
@@ -100,15 +107,21 @@ class QueryStream:
     async def _read(self, receive: Receive) -> None:
         """Cut the request into lines until it ends."""
         cutter = LineCutter(line_bytes_max=self._api.limits.line_bytes_max)
-        more = True
+        more, clock = True, asyncio.get_running_loop().time
+        idle_at = clock() + self._api.limits.stream_idle_seconds_max
         while more:
-            message = await receive()
+            message = await _received(receive, until=idle_at)
+            if message is None:
+                self._is_idle = True
+                break
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
             more = message.get("more_body", False)
             lines = cutter.feed(message.get("body", b""))
             for line in lines if more else lines + cutter.finish():
                 await self._lines.put(line, size_bytes=_size_bytes(line))
+            if lines:
+                idle_at = clock() + self._api.limits.stream_idle_seconds_max
         self._lines.close()
 
     async def _stop_reading_when_drained(self, reader: asyncio.Task[None]) -> None:
@@ -121,6 +134,10 @@ class QueryStream:
         while lines := await self._lines.take(count_max=self._api.limits.stream_lines_max):
             async for reply in self._answer_window(lines):
                 await self._replies.put(reply, size_bytes=len(reply))
+        if self._is_idle:
+            limit = self._api.limits.stream_idle_seconds_max
+            problem = _encode(RequestTimeoutError(IDLE.format(seconds=limit)))
+            await self._replies.put(problem, size_bytes=len(problem))
         self._replies.close()
 
     async def _send(self, send: Send) -> None:
@@ -177,6 +194,15 @@ class QueryStream:
         counts = Counter(map(type, replies))
         for kind, refusal in refusals.items():
             note_refusal(self._api, "/query/stream", refusal, count=counts[kind])
+
+
+async def _received(receive: Receive, *, until: float) -> Message | None:
+    """Return the next message, or None where it does not come in time."""
+    try:
+        async with asyncio.timeout_at(until):
+            return await receive()
+    except TimeoutError:
+        return None
 
 
 def _in_place(

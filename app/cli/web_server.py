@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
+from app.api.connection_guard import cut_off_overdue, guarded
+from app.api.limits import limits_of
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -28,6 +31,8 @@ BACKLOG: Final = 2048
 END_SECONDS: Final = 9.0
 HEARING_SECONDS: Final = 0.05
 HEARINGS_MAX: Final = 10
+TICKS_BETWEEN_LOOKS: Final = 5
+OTHER_FILES: Final = 256
 
 
 class WebServer(uvicorn.Server):
@@ -35,10 +40,12 @@ class WebServer(uvicorn.Server):
 
     def __init__(self, application: FastAPI, server: Server, listening: socket.socket) -> None:
         """Serve ``server`` on a socket that is bound already."""
+        self.limits = limits_of(server.settings)
         super().__init__(
             uvicorn.Config(
                 application,
-                http="httptools",
+                http=guarded(self.limits),
+                ws="none",
                 loop="uvloop",
                 lifespan="on",
                 access_log=False,
@@ -46,12 +53,20 @@ class WebServer(uvicorn.Server):
                 server_header=False,
                 date_header=False,
                 backlog=BACKLOG,
+                timeout_keep_alive=self.limits.keep_alive_seconds_max,
                 timeout_graceful_shutdown=GRACEFUL_SECONDS,
             )
         )
         self.server = server
         self.listening = listening
         server.on_failure = self.stop
+
+    async def on_tick(self, counter: int) -> bool:
+        """Cut off clients that keep the server waiting, twice a second."""
+        if counter % TICKS_BETWEEN_LOOKS == 0:
+            now = asyncio.get_running_loop().time()
+            cut_off_overdue(self.server_state.connections, now)
+        return await super().on_tick(counter)
 
     def stop(self) -> None:
         """Ask the server to drain and end; safe from any thread."""
@@ -64,6 +79,7 @@ class WebServer(uvicorn.Server):
             ConclaveError: why the release could not open.
 
         """
+        _allow_files(self.limits.connections_max + OTHER_FILES)
         self.run(sockets=[self.listening])
         if self.server.failure is not None:
             raise self.server.failure
@@ -107,6 +123,15 @@ class WebServer(uvicorn.Server):
         last = threading.Timer(END_SECONDS, os._exit, args=(0,))
         last.daemon = True
         last.start()
+
+
+def _allow_files(count: int) -> None:
+    """Let the process have so many files and sockets, as far as the system allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < count:
+        most = count if hard == resource.RLIM_INFINITY else min(count, hard)
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 def listen(host: str, port: int, *, any_free: bool = False) -> socket.socket:

@@ -49,6 +49,54 @@ class ServerSettings(Section):
     stream_line_bytes_max: Annotated[
         Whole, Unit("bytes"), Field(ge=256, le=2**30, description="Longest line of a stream.")
     ] = 2**18
+    header_bytes_max: Annotated[
+        Whole,
+        Unit("bytes"),
+        Field(ge=1024, le=2**20, description="Longest request line and headers together."),
+    ] = 32_768
+    header_seconds_max: Annotated[
+        Number,
+        Unit("seconds"),
+        Field(ge=0.5, le=3600, description="Until the headers of a request must be whole."),
+    ] = 10.0
+    body_seconds_max: Annotated[
+        Number,
+        Unit("seconds"),
+        Field(ge=0.5, le=3600, description="Until a body must be whole after that, streams aside."),
+    ] = 60.0
+    keep_alive_seconds_max: Annotated[
+        Whole,
+        Unit("seconds"),
+        Field(ge=1, le=3600, description="Until a connection without a request is closed."),
+    ] = 5
+    stream_idle_seconds_max: Annotated[
+        Number,
+        Unit("seconds"),
+        Field(ge=0.5, le=86400, description="Until a stream must have sent another whole line."),
+    ] = 600.0
+    stalled_seconds_max: Annotated[
+        Number,
+        Unit("seconds"),
+        Field(ge=0.5, le=3600, description="Until a client must have read more of its reply."),
+    ] = 60.0
+    connections_max: Annotated[
+        Whole,
+        Unit("connections"),
+        Field(ge=1, le=10**6, description="Open connections of all clients."),
+    ] = 4096
+    connections_per_client_max: Annotated[
+        Whole,
+        Unit("connections"),
+        Field(ge=1, le=10**6, description="Open connections of one address, a proxy's too."),
+    ] = 2048
+    streams_max: Annotated[
+        Whole,
+        Unit("streams"),
+        Field(ge=1, le=10**6, description="Open streams of queries and events, of all clients."),
+    ] = 256
+    streams_per_key_max: Annotated[
+        Whole, Unit("streams"), Field(ge=1, le=10**6, description="Open streams of one key.")
+    ] = 64
     pending_queries_max: Annotated[
         Whole,
         Unit("queries"),

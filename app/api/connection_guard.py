@@ -1,0 +1,270 @@
+"""Connections under limits: how many there are, how slow they may be, how long their headers.
+
+Uvicorn's protocol with a deadline for each thing that a client can put off: the end of
+its headers, the end of its body, and the reading of its reply.  A request sets a number
+or two; one look a second at all connections cuts off those that are overdue.  What is
+cut off before its reply began gets one, in the shape of every other problem.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import structlog
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+from app.api.limits import Limits
+from app.api.problems import MEDIA_TYPE, kind_of, problem_body, slug_of
+from app.api.refusals import (
+    HeadersTooLargeError,
+    MalformedRequestError,
+    RequestTimeoutError,
+    TooManyConnectionsError,
+)
+from app.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from asyncio import Transport
+    from collections.abc import Iterable
+
+STREAM_PATHS: Final = frozenset({"/query/stream"})
+"""Bodies that may take as long as they like: the stream itself limits its silence."""
+
+MALFORMED: Final = (
+    "what came is not HTTP/1.1 as RFC 9112 has it; a whole request before it may have been answered"
+)
+SLOW_BODY: Final = "the body did not arrive within {seconds:g} seconds; nothing was charged"
+SLOW_HEADERS: Final = "the headers did not arrive within {seconds:g} seconds"
+LONG_HEADERS: Final = (
+    "the request line and headers are longer than {bytes_max} bytes; send fewer or shorter ones"
+)
+FULL: Final = "the server has as many connections as it takes; use one that is open, or try again"
+FULL_FOR_CLIENT: Final = (
+    "this address has as many connections as the server takes of one; use one that is open"
+)
+log = structlog.get_logger("conclave.api")
+
+
+@dataclass(slots=True)
+class Guard:
+    """What the connections of one server share.
+
+    Attributes:
+        limits: the maxima.
+        by_address: open connections of each client's address.
+
+    """
+
+    limits: Limits
+    by_address: Counter[str] = field(default_factory=Counter)
+
+    def refusal(self, address: str, count: int) -> TooManyConnectionsError | None:
+        """Return why a connection is one too many, if it is; ``count`` includes it."""
+        if count > self.limits.connections_max:
+            return TooManyConnectionsError(FULL)
+        if self.by_address[address] > self.limits.connections_per_client_max:
+            return TooManyConnectionsError(FULL_FOR_CLIENT)
+        return None
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """One connection.  Deadlines are times of the event loop, infinite where nothing is due."""
+
+    guard: ClassVar[Guard]
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn's
+        """Count the connection; one too many is told so and closed."""
+        super().connection_made(transport)
+        self._receive_due = self.loop.time() + self.guard.limits.header_seconds_max
+        self._write_due = self._close_due = math.inf
+        self._received_at = self.loop.time()
+        self._message_count = 0
+        self._head_bytes = 0
+        self._is_in_head = False
+        self._is_in_message = False
+        self._is_cut = False
+        self._address = self.client[0] if self.client else ""
+        self.guard.by_address[self._address] += 1
+        refusal = self.guard.refusal(self._address, len(self.connections))
+        if refusal is not None:
+            self._cut(refusal)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self.guard.by_address[self._address] -= 1
+        if not self.guard.by_address[self._address]:
+            del self.guard.by_address[self._address]
+        super().connection_lost(exc)
+
+    # -- receiving -------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came, within the limit on a request's head."""
+        if self._is_cut:
+            return
+        self._received_at = self.loop.time()
+        limits, before = self.guard.limits, self._message_count
+        if not self._is_in_message and self._receive_due == math.inf:
+            self._receive_due = self._received_at + limits.header_seconds_max
+        super().data_received(data)
+        # A head that began in this piece is counted from the next one on.
+        if self._is_in_head and before == self._message_count:
+            self._head_bytes += len(data)
+            if self._head_bytes > limits.header_bytes_max:
+                self._cut(self._long_headers())
+
+    def on_message_begin(self) -> None:
+        """Give the headers their time."""
+        self._message_count += 1
+        self._head_bytes = 0
+        self._is_in_head = self._is_in_message = True
+        self._receive_due = self.loop.time() + self.guard.limits.header_seconds_max
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Refuse long headers, and give the body its time."""
+        self._is_in_head = False
+        if self._is_cut:
+            return
+        head_bytes = len(self.url) + sum(len(name) + len(text) + 4 for name, text in self.headers)
+        if head_bytes > self.guard.limits.header_bytes_max:
+            self._cut(self._long_headers())
+            return
+        super().on_headers_complete()
+        is_stream = self.scope.get("path") in STREAM_PATHS
+        self._receive_due = (
+            math.inf if is_stream else self.loop.time() + self.guard.limits.body_seconds_max
+        )
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body, unless the request was refused."""
+        if not self._is_cut:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Wait for nothing more."""
+        self._is_in_message = False
+        self._receive_due = math.inf
+        if not self._is_cut:
+            super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Give what is left of a body that nobody needs any more its time."""
+        if self._is_in_message and self._receive_due == math.inf:
+            self._receive_due = self.loop.time() + self.guard.limits.body_seconds_max
+        super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP in the one error shape."""
+        del msg
+        if not self._is_cut:
+            self._cut(MalformedRequestError(MALFORMED))
+
+    # -- sending ---------------------------------------------------------------
+
+    def pause_writing(self) -> None:
+        """Give the client its time to read."""
+        self._write_due = self.loop.time() + self.guard.limits.stalled_seconds_max
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """Wait for no reader."""
+        self._write_due = math.inf
+        super().resume_writing()
+
+    # -- cutting off -----------------------------------------------------------
+
+    def cut_off_if_due(self, now: float) -> None:
+        """Cut the connection off where its client keeps the server waiting."""
+        limits = self.guard.limits
+        if self.transport.is_closing():
+            # It waits for the client to read what was written.
+            self._close_due = min(self._close_due, now + limits.stalled_seconds_max)
+            if now >= self._close_due:
+                self._abort("closing")
+        elif now >= self._write_due:
+            # Who still sends may read later: a stream bounds what waits for it.
+            if now >= self._received_at + limits.stalled_seconds_max:
+                self._abort("reading")
+        elif now >= self._receive_due and not self.flow.read_paused:
+            self._time_out()
+
+    def _time_out(self) -> None:
+        limits = self.guard.limits
+        if self._is_in_head:
+            self._cut(RequestTimeoutError(SLOW_HEADERS.format(seconds=limits.header_seconds_max)))
+        elif self._is_in_message:
+            self._cut(RequestTimeoutError(SLOW_BODY.format(seconds=limits.body_seconds_max)))
+        else:
+            self._is_cut = True
+            self.transport.close()
+
+    def _abort(self, waiting_for: str) -> None:
+        log.info("connection_aborted", step=waiting_for)
+        self.transport.abort()
+
+    def _long_headers(self) -> HeadersTooLargeError:
+        return HeadersTooLargeError(
+            LONG_HEADERS.format(bytes_max=self.guard.limits.header_bytes_max)
+        )
+
+    def _cut(self, error: Exception) -> None:
+        """Say why, where no other reply is under way, and close the connection."""
+        self._is_cut = True
+        log.info("connection_cut", problem=slug_of(error), error=type(error).__name__)
+        if self._may_say():
+            self.transport.write(_reply(error))
+        cycle = self._cycle()
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self.transport.close()
+
+    def _may_say(self) -> bool:
+        """Return whether the next reply that the client expects is the one to this request."""
+        if self.pipeline:
+            return False
+        cycle = self._cycle()
+        if cycle is None:
+            return True
+        if cycle.response_complete:
+            # A body under way is one whose reply was given: it was not needed to the end.
+            return self._is_in_head or not self._is_in_message
+        return not cycle.response_started and not self._is_in_head
+
+    def _cycle(self) -> RequestResponseCycle | None:
+        """Return the newest request and its reply; None before the first."""
+        return self.cycle
+
+
+def guarded(limits: Limits) -> type[GuardedProtocol]:
+    """Return the protocol of a server with these limits."""
+
+    class ServerProtocol(GuardedProtocol):
+        guard = Guard(limits)
+
+    return ServerProtocol
+
+
+def cut_off_overdue(connections: Iterable[object], now: float) -> None:
+    """Look at every connection once; called every second or so."""
+    for connection in list(connections):
+        if isinstance(connection, GuardedProtocol):
+            connection.cut_off_if_due(now)
+
+
+def _reply(error: Exception) -> bytes:
+    """Return a whole reply, after which the connection closes."""
+    kind, body = kind_of(error), problem_body(error)
+    headers = [f"content-type: {MEDIA_TYPE}", f"content-length: {len(body)}", "connection: close"]
+    if isinstance(error, UnavailableError):
+        headers.append(f"retry-after: {error.retry_after_seconds}")
+    head = "\r\n".join([*headers, "", ""])
+    return STATUS_LINE[int(kind.status)] + head.encode() + body
