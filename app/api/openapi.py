@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from app.api import events, statistics, stream
-from app.api.access import CROSS_SITE, MISDIRECTED, SEND_A_KEY
 from app.api.bodies import JSON, NDJSON
 from app.api.openapi_components import COMPONENTS
 from app.api.openapi_operation import (
@@ -18,42 +17,28 @@ from app.api.openapi_operation import (
     request_body,
 )
 from app.api.openapi_protocols import PROTOCOL_OPERATIONS
-from app.api.problems import (
-    MEDIA_TYPE,
-    is_below_v2,
-    kind_of,
-    problem_of,
-    slug_of,
-    v2_error_of,
-)
+from app.api.openapi_refusals import HEADERS, RATE_LIMITS, refusal_responses
 from app.api.reads import ONNX, TWO_FORMS
 from app.api.refusals import (
-    CrossSiteError,
     InvalidParameterError,
-    MisdirectedRequestError,
     NotAcceptableError,
 )
 from app.api.routes import ROUTES, RouteEntry
 from app.api.version import VERSION
 from app.errors import (
-    ContainedError,
-    ForbiddenError,
     InvalidHypothesisError,
     LedgerUnavailableError,
     MalformedBodyError,
     NoStatisticsError,
     NotPublishedError,
-    OpeningError,
     StatisticsNotOpenError,
     TooLargeError,
-    UnauthorizedError,
     UnsupportedMediaTypeError,
 )
 from app.service.conclave_service import NO_STATISTICS, STATISTICS_NOT_OPEN
-from app.service.slot import OPENING, STOPPED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    pass
 
 
 EVENT_STREAM: Final = "text/event-stream"
@@ -65,7 +50,6 @@ STATISTICS_REFUSALS: Final = (
 )
 
 
-WITHOUT_A_RELEASE: Final = frozenset({"/healthz", "/v2", "/v2/health/live"})
 PAGE: Final = [
     parameter(
         "after",
@@ -163,7 +147,7 @@ def build_document(*, with_keys: bool) -> dict[str, Any]:
     for entry in ROUTES:
         path = paths.setdefault(entry.path, {})
         path[entry.method.lower()] = _operation(entry, with_keys=with_keys)
-    components: dict[str, Any] = {"schemas": COMPONENTS}
+    components: dict[str, Any] = {"schemas": COMPONENTS, "headers": HEADERS}
     if with_keys:
         components["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer"},
@@ -179,7 +163,7 @@ def build_document(*, with_keys: bool) -> dict[str, Any]:
 
 def _operation(entry: RouteEntry, *, with_keys: bool) -> dict[str, Any]:
     operation = OPERATIONS[entry.path]
-    refusals = [*operation.refusals, *_common_refusals(entry, with_keys=with_keys)]
+    headers = RATE_LIMITS if with_keys and entry.role is not None else {}
     document: dict[str, Any] = {
         "operationId": entry.handler.__name__,
         "summary": operation.summary,
@@ -189,42 +173,12 @@ def _operation(entry: RouteEntry, *, with_keys: bool) -> dict[str, Any]:
                 "description": operation.summary,
                 "content": {operation.media_type: content_of(operation.schema)}
                 | operation.other_forms,
+                **({"headers": headers} if headers else {}),
             },
-            **_refusal_responses(entry.path, refusals),
+            **refusal_responses(entry, operation.refusals, with_keys=with_keys),
         },
     }
     if entry.role is not None:
         document["description"] = f"Role: {entry.role}."
         document["security"] = [{"bearer": []}, {"basic": []}] if with_keys else []
     return document
-
-
-def _common_refusals(entry: RouteEntry, *, with_keys: bool) -> Iterable[Exception]:
-    if entry.path not in WITHOUT_A_RELEASE:
-        yield OpeningError(OPENING)
-        yield ContainedError(STOPPED)
-    if entry.role is None:
-        return
-    if entry.method == "POST":
-        yield CrossSiteError(CROSS_SITE)
-    if with_keys:
-        yield UnauthorizedError(SEND_A_KEY)
-        yield ForbiddenError("this route needs another role; send another key")
-    else:
-        yield MisdirectedRequestError(MISDIRECTED)
-
-
-def _refusal_responses(path: str, refusals: Iterable[Exception]) -> dict[str, Any]:
-    """Group refusals by status, an example of each in its group, in the form of the path."""
-    is_v2 = is_below_v2(path)
-    schema, media_type = ("V2Error", JSON) if is_v2 else ("Problem", MEDIA_TYPE)
-    responses: dict[str, Any] = {}
-    for refusal in refusals:
-        kind = kind_of(refusal)
-        content = {"schema": {"$ref": f"#/components/schemas/{schema}"}, "examples": {}}
-        empty = {"description": kind.status.phrase, "content": {media_type: content}}
-        response = responses.setdefault(str(int(kind.status)), empty)
-        examples = response["content"][media_type]["examples"]
-        value = v2_error_of(refusal) if is_v2 else problem_of(refusal)
-        examples[slug_of(refusal)] = {"value": value}
-    return dict(sorted(responses.items()))

@@ -1,0 +1,102 @@
+"""The OpenAPI document: valid, complete, and each example fits its own schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships none
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from app.api.openapi import build_document
+from app.api.problems import KINDS, TYPE_PREFIX
+from app.api.routes import ROUTES
+from app.errors import IntegrityError, RequestError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DOCUMENTS = {with_keys: build_document(with_keys=with_keys) for with_keys in (False, True)}
+# Never in a reply of their own: bases, and what no route but the router says.
+BASES = {"bad-request"}
+OF_THE_ROUTER = {"not-found", "method-not-allowed"}
+
+
+def contents(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every body of every request and reply, by where it is."""
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            place = f"{method} {path}"
+            bodies = {"request": operation.get("requestBody", {}), **operation["responses"]}
+            for name, body in bodies.items():
+                for media_type, content in body.get("content", {}).items():
+                    yield f"{place} {name} {media_type}", content
+
+
+@pytest.mark.parametrize("with_keys", DOCUMENTS)
+def test_the_document_is_valid(with_keys: bool) -> None:  # noqa: FBT001 -- a table
+    """It is OpenAPI 3.1, by a validator that is not ours."""
+    OpenAPIV31SpecValidator(DOCUMENTS[with_keys]).validate()
+
+
+@pytest.mark.parametrize("with_keys", DOCUMENTS)
+def test_every_body_has_examples_that_fit_its_schema(with_keys: bool) -> None:  # noqa: FBT001 -- a table
+    """Every request and reply, of every status and media type, has one at least."""
+    document = DOCUMENTS[with_keys]
+    components = {"components": document["components"]}
+    count = 0
+    for place, content in contents(document):
+        assert content["examples"], place
+        validator = Draft202012Validator({**content["schema"], **components})
+        for name, example in content["examples"].items():
+            problems = [error.message for error in validator.iter_errors(example["value"])]
+            assert not problems, f"{place} {name}: {problems}"
+            count += 1
+    assert count > 100
+
+
+def test_an_example_that_does_not_fit_is_found() -> None:
+    """The check above can fail: an answer without its label does not fit."""
+    components = {"components": DOCUMENTS[False]["components"]}
+    validator = Draft202012Validator({"$ref": "#/components/schemas/Answer", **components})
+    assert not validator.is_valid({"query_id": 1})
+
+
+@pytest.mark.parametrize("with_keys", DOCUMENTS)
+def test_every_route_is_an_operation(with_keys: bool) -> None:  # noqa: FBT001 -- a table
+    """No route is left out, and every operation has a name of its own."""
+    paths = DOCUMENTS[with_keys]["paths"]
+    assert {(entry.method.lower(), entry.path) for entry in ROUTES} == {
+        (method, path) for path, methods in paths.items() for method in methods
+    }
+    names = [each["operationId"] for methods in paths.values() for each in methods.values()]
+    assert len(set(names)) == len(names)
+
+
+def test_every_problem_is_a_reply_of_some_operation() -> None:
+    """What the table of problems has, the document has, but for what only the router says."""
+    told = {
+        str(example["value"]["type"]).removeprefix(TYPE_PREFIX)
+        for document in DOCUMENTS.values()
+        for _, content in contents(document)
+        for example in content["examples"].values()
+        if isinstance(example["value"], dict) and "title" in example["value"]
+    }
+    families = (RequestError, UnavailableError, IntegrityError)
+    slugs = {kind.slug for kind in KINDS if issubclass(kind, families)}
+    assert told - {"internal-error"} == slugs - BASES - OF_THE_ROUTER
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/query", "429"), ("/invocations", "429"), ("/v2/models/{name}/infer", "429")],
+)
+def test_limits_are_documented_where_there_are_keys(path: str, status: str) -> None:
+    """Without keys there is no 429 and there are no RateLimit headers."""
+    with_keys, without = (
+        DOCUMENTS[each]["paths"][path]["post"]["responses"] for each in (True, False)
+    )
+    assert status in with_keys
+    assert status not in without
+    assert set(with_keys["200"]["headers"]) == {"RateLimit-Policy", "RateLimit"}
+    assert "headers" not in without["200"]
