@@ -9,7 +9,11 @@ cut off before its reply began gets one, in the shape of every other problem.
 from __future__ import annotations
 
 import math
+import os
+import socket
+import struct
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -49,6 +53,7 @@ FULL: Final = "the server has as many connections as it takes; use one that is o
 FULL_FOR_CLIENT: Final = (
     "this address has as many connections as the server takes of one; use one that is open"
 )
+AT_ONCE: Final = struct.pack("ii", 1, 0)
 log = structlog.get_logger("conclave.api")
 
 
@@ -208,6 +213,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _abort(self, waiting_for: str) -> None:
         log.info("connection_aborted", step=waiting_for)
+        _forget_unsent(self.transport)
         self.transport.abort()
 
     def _long_headers(self) -> HeadersTooLargeError:
@@ -242,6 +248,13 @@ class GuardedProtocol(HttpToolsProtocol):
     def _cycle(self) -> RequestResponseCycle | None:
         """Return the newest request and its reply; None before the first."""
         return self.cycle
+
+
+def _forget_unsent(transport: Transport) -> None:
+    """Let the system reset the connection, rather than keep megabytes that nobody reads."""
+    known = transport.get_extra_info("socket")
+    with suppress(AttributeError, OSError), socket.socket(fileno=os.dup(known.fileno())) as twin:
+        twin.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
 
 
 def guarded(limits: Limits) -> type[GuardedProtocol]:
