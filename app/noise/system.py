@@ -14,15 +14,17 @@ from app.noise.source import WORD_BITS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.noise.source import NoiseSource
+
 _WORD_BYTES = WORD_BITS // 8
 
 
 class SystemNoise:
     """Draws from ``os.urandom`` on every call.
 
-    Nothing is buffered on purpose: randomness that waits in memory could be
-    used twice by a forked process or a second thread, and a call costs half
-    a microsecond.
+    Nothing is buffered here on purpose: randomness that waits in memory could be
+    used twice by a forked process or a second thread.  A batch of draws may take its
+    words together, by :func:`drawn_ahead`, and forgets what it does not use.
     """
 
     def word(self) -> int:
@@ -44,6 +46,33 @@ class SystemNoise:
     def secret(self, byte_count: int) -> bytes:
         """Return ``byte_count`` uniform bytes to be kept as a secret."""
         return os.urandom(byte_count)
+
+
+class DrawnAhead(SystemNoise):
+    """Words that were drawn in one call, for one batch of draws on one thread.
+
+    What else is asked for, and words beyond those, come from the system as ever.
+    """
+
+    def __init__(self, count: int) -> None:
+        """Draw ``count`` words."""
+        self._left = super().words(count)
+
+    def word(self) -> int:
+        """Return a word that nobody has got before."""
+        return self._left.pop() if self._left else super().word()
+
+
+def drawn_ahead(noise: NoiseSource, count: int) -> NoiseSource:
+    """Return a source for one batch of about ``count`` draws of a word.
+
+    Args:
+        noise: any source; only the system's own draws in blocks, a third of the time of
+            as many calls.
+        count: words to draw ahead.
+
+    """
+    return DrawnAhead(count) if type(noise) is SystemNoise else noise
 
 
 def _keys(count: int) -> NDArray[np.uint64]:

@@ -18,6 +18,7 @@ from app.ledger.events import ReleaseHalted, ThresholdRefreshed
 from app.ledger.key_counts import NOTHING
 from app.ledger.store import RecordedAnswer
 from app.mechanisms import universal
+from app.noise.system import drawn_ahead
 from app.service.batch import Batch, Ticket
 from app.service.evaluate import private_tallies
 from app.service.key_limits import key_limit_refusal
@@ -229,7 +230,7 @@ class QueryAnswerer:
             state=self.release.answering_state,
             replays=replays,
             private_values=private_values,
-            noise=self._noise,
+            noise=drawn_ahead(self._noise, len(private_values)),
             key_counts=key_counts,
         )
         batch.restore(self._undelivered)
@@ -334,11 +335,11 @@ def _row(fresh: Fresh) -> RecordedAnswer:
     """Return a fresh answer as the ledger keeps it."""
     recorded, released = fresh.recorded, fresh.recorded.released_bin
     labelled = RecordedAnswer(
-        query_id=recorded.query_id,
-        vector_digest=fresh.ticket.vector_digest,
-        vector=replay_key(fresh.ticket.query.vector),
-        label=recorded.label,
-        stable=recorded.stable,
+        recorded.query_id,
+        fresh.ticket.vector_digest,
+        replay_key(fresh.ticket.query.vector),
+        recorded.label,
+        recorded.stable,
     )
     if recorded.precision is None:
         return labelled

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     Pending: TypeAlias = asyncio.Future[Decision | ConclaveError]
 
 BATCH_QUERIES_MAX: Final = 1024
+QUIET_TURNS: Final = 2
+"""Turns of the event loop without a new query after which a batch is decided: a request is
+read in one and waits in the queue in the next."""
+
 SWITCH_WAIT_SECONDS: Final = 30.0
 SWITCH_RETRY_SECONDS: Final = 1.0
 FOLLOW_SECONDS: Final = 0.25
@@ -181,14 +185,29 @@ class Writer:
             await self._wake.wait()
             self._wake.clear()
             while self._queue and self._stopped is None:
+                await self._let_arrive()
                 await self._answer_next_batch()
             if self._stopped is None and self._must_switch() and not self._closing:
                 await self._switch()
             if self._stopped is None and self._must_open_statistics() and not self._closing:
                 await self._open_statistics()
 
+    async def _let_arrive(self) -> None:
+        """Let the loop read what is coming in right now, so that it shares the next commit.
+
+        Without it every other commit was of the few queries that were read first: those
+        who were answered together ask together again.
+        """
+        turns_without = 0
+        while turns_without < QUIET_TURNS and len(self._queue) < BATCH_QUERIES_MAX:
+            waiting_count = len(self._queue)
+            await asyncio.sleep(0)
+            turns_without = turns_without + 1 if len(self._queue) <= waiting_count else 0
+
     async def _answer_next_batch(self) -> None:
         size = min(len(self._queue), BATCH_QUERIES_MAX)
+        if not size:  # what waited was refused meanwhile
+            return
         batch = [self._queue.popleft() for _ in range(size)]
         queries = [waiting.query for waiting in batch]
         self.batch_queries.add(size)

@@ -11,7 +11,7 @@ from app.errors import InvariantError, LedgerCorruptError
 from app.ledger.chain import GENESIS
 from app.ledger.events import ReleaseHalted
 from app.ledger.fold import EMPTY
-from app.ledger.store import RELEASE_SECRET, open_ledger
+from app.ledger.store import RELEASE_SECRET, Ledger, open_ledger
 from app.ledger.verify import verify
 from app.noise.scripted import ScriptedNoise
 from tests.unit.ledger.releases import (
@@ -29,6 +29,10 @@ from tests.unit.ledger.releases import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from sqlalchemy import Connection
+
+    from app.ledger.fold import LedgerState
 
 
 def test_new_ledger_is_empty(tmp_path: Path) -> None:
@@ -216,6 +220,32 @@ def test_second_writer_is_caught_up_with(tmp_path: Path) -> None:
         transaction.record_answers([answer(first, 11)])
     assert second.read_state().answered == 11
     verify(second)
+
+
+def test_entries_are_read_only_where_somebody_else_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a commit of its own a transaction reads no entry; after another's it folds that."""
+    ledger, other = create(tmp_path / "both.db"), create(tmp_path / "both.db")
+    open_release(ledger)
+    reads: list[int] = []
+    catch_up = Ledger._catch_up
+
+    def counted(self: Ledger, connection: Connection) -> LedgerState:
+        reads.append(1)
+        return catch_up(self, connection)
+
+    monkeypatch.setattr(Ledger, "_catch_up", counted)
+    for query_id in (1, 2):
+        record(ledger, [answer(ledger, query_id)])
+    assert not reads
+    record(other, [answer(other, 3)])
+    reads.clear()
+    record(ledger, [answer(ledger, 4)])
+    assert len(reads) == 1
+    assert ledger.read_state().answered == 4
+    for each in (ledger, other):
+        each.close()
 
 
 def test_older_copy_of_the_database_is_noticed(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from app.errors import InvariantError
 from app.noise.derivation import permutation_from_keys
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.source import WORD_BOUND
-from app.noise.system import SystemNoise, _keys
+from app.noise.system import SystemNoise, _keys, drawn_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -186,3 +186,26 @@ def test_system_below_is_uniform() -> None:
     seen = Counter(noise.below(12) for _ in range(trial_count))
     expected = trial_count / 12
     assert sum((seen[value] - expected) ** 2 / expected for value in range(12)) < 64
+
+
+def test_words_drawn_ahead_come_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block is one call of the system and gives each word once; fresh ones follow it."""
+    words = iter(range(1, 10))
+    calls: list[int] = []
+
+    def system(byte_count: int) -> bytes:
+        calls.append(byte_count)
+        return b"".join(next(words).to_bytes(8, "little") for _ in range(byte_count // 8))
+
+    monkeypatch.setattr("os.urandom", system)
+    block = drawn_ahead(SystemNoise(), 3)
+    assert sorted(block.word() for _ in range(3)) == [1, 2, 3]
+    assert calls == [24]
+    assert [block.word(), *block.words(2)] == [4, 5, 6]
+
+
+def test_only_the_systems_own_words_are_drawn_ahead() -> None:
+    """A script keeps its order, and loses no word to a block."""
+    noise = ScriptedNoise([3, 1])
+    assert drawn_ahead(noise, 5) is noise
+    assert noise.drawn_count == 0

@@ -46,6 +46,24 @@ def test_what_comes_during_a_commit_is_the_next_batch() -> None:
     run(test())
 
 
+def test_queries_that_are_being_read_share_a_batch() -> None:
+    """Callers whose queries come in turns of the loop one after another are decided together."""
+
+    async def test() -> None:
+        answerer = ScriptedAnswerer()
+
+        async def after_turns(turns: int) -> list[object]:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            return list(await writer.submit(queries(turns)))
+
+        async with running(writer_of(answerer)) as writer:
+            await asyncio.gather(*(after_turns(turns) for turns in range(1, 6)))
+        assert answerer.batches == [[1, 2, 3, 4, 5]]
+
+    run(test())
+
+
 def test_a_batch_is_bounded() -> None:
     """More queries than a batch may hold are decided in several, still in order."""
 
