@@ -222,6 +222,7 @@ def test_second_writer_is_caught_up_with(tmp_path: Path) -> None:
     verify(second)
 
 
+@pytest.mark.sqlite_only(reason="of its number for what others committed")
 def test_entries_are_read_only_where_somebody_else_wrote(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,9 +232,9 @@ def test_entries_are_read_only_where_somebody_else_wrote(
     reads: list[int] = []
     catch_up = Ledger._catch_up
 
-    def counted(self: Ledger, connection: Connection) -> LedgerState:
+    def counted(self: Ledger, connection: Connection, known: LedgerState) -> LedgerState:
         reads.append(1)
-        return catch_up(self, connection)
+        return catch_up(self, connection, known)
 
     monkeypatch.setattr(Ledger, "_catch_up", counted)
     for query_id in (1, 2):
