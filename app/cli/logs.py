@@ -31,6 +31,7 @@ FIELDS_ALLOWED: Final = frozenset(
         "step",
         "phase",
         "library",
+        "answer_time",
     }
 )
 

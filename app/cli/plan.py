@@ -120,6 +120,7 @@ def _release(config: Path, given: Given) -> Document:
     from app.cli.opening_progress import OpeningProgress
     from app.planning.curves import panels
     from app.planning.document import curves_document, plan_document
+    from app.service.answer_time import planned_answer_time
     from app.service.plan_request import plan_settings
     from app.settings import load_settings
 
@@ -131,8 +132,11 @@ def _release(config: Path, given: Given) -> Document:
     with OpeningProgress(transient=True) as progress:
         progress(PLANNING, 0, 1)
         planned = plan_settings(settings, rows)
+        answer_time = planned_answer_time(settings, planned)
         progress(PLANNING, 1, 1)
-        document = plan_document(planned)
+        document = plan_document(planned) | {
+            "answer_time": answer_time and answer_time.document(settings)
+        }
         if path is None:
             return document
         found = panels(

@@ -168,6 +168,16 @@ class AnswersSettings(Section):
         Unit("probability"),
         Field(gt=0, lt=1, description="Failure allowed by planning, and by calibration paper."),
     ] = 0.05
+    query_seconds_max: Annotated[
+        Number,
+        Unit("seconds"),
+        Field(
+            gt=0,
+            le=3600,
+            description="A release does not open where one answer would take longer: its "
+            "evaluation and its padding, measured on learners of made-up rows.",
+        ),
+    ] = 2.0
     reply_padding_milliseconds: Annotated[
         Whole | None,
         Unit("milliseconds"),

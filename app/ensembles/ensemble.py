@@ -59,3 +59,11 @@ class Ensemble(Protocol):
     def to_bytes(self) -> bytes:
         """Return the fitted models as private state."""
         ...
+
+
+class FittedEnsemble(Ensemble, Protocol):
+    """An ensemble fresh from its fit."""
+
+    def repeated(self, times: int) -> Ensemble:
+        """Return an ensemble with every model so many times, to measure the work of more."""
+        ...

@@ -114,6 +114,15 @@ class EnumeratedEnsemble:
                 counts[block, label] = np.count_nonzero(votes == label, axis=0)
         return counts
 
+    def repeated(self, times: int) -> Self:
+        """Return an ensemble with every vote so many times."""
+        scores = self._side_scores
+        return type(self)(
+            self._list,
+            np.tile(self._places, (times, 1)),
+            private_side_scores=None if scores is None else np.tile(scores, (times, 1, 1)),
+        )
+
     def to_bytes(self) -> bytes:
         """Return a header, the places and the scores, if there are any; little-endian."""
         scores = b"" if self._side_scores is None else self._side_scores.astype(_SCORE).tobytes()

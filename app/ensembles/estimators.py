@@ -108,6 +108,16 @@ class EstimatorEnsemble:
         rows = self._encoder.encode(values)
         return np.stack([_scores(model, rows) for model in self._models], axis=1)
 
+    def repeated(self, times: int) -> Self:
+        """Return an ensemble with every model so many times."""
+        return type(self)(
+            self._columns,
+            self._models * times,
+            class_count=self._class_count,
+            fallback=self._fallback,
+            packing=self._packing,
+        )
+
     def to_bytes(self) -> bytes:
         """Return the fitted models as private state, each on its own."""
         stored = tuple(

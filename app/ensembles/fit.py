@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.ensembles.ensemble import Ensemble
+    from app.ensembles.ensemble import Ensemble, FittedEnsemble
     from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.hypothesis_class import HypothesisClass
     from app.hypotheses.public_columns import PublicColumn
@@ -71,7 +71,7 @@ def fit_ensemble(
     offsets: NDArray[np.int64],
     secret: bytes,
     progress: Callable[[int, int], None] | None = None,
-) -> Ensemble:
+) -> FittedEnsemble:
     """Fit one learner per chunk.
 
     Args:
@@ -211,7 +211,7 @@ def _fit_rule(
     offsets: NDArray[np.int64],
     secret: bytes,
     progress: Callable[[int, int], None] | None,
-) -> Ensemble:
+) -> FittedEnsemble:
     """Fit a built-in rule on permuted rows, as the class encodes them."""
     searched = learner.hypothesis_class
     if isinstance(searched, EnumeratedClass):

@@ -128,6 +128,17 @@ class PackedTrees:
             scores[block] = vote_means(trees.reshape(self.size, self.trees_per_vote, -1))
         return scores
 
+    def repeated(self, times: int) -> Self:
+        """Return these votes so many times over."""
+        scores = self._leaf_scores
+        return type(self)(
+            np.tile(self._cells, (times, 1)),
+            depth=self.depth,
+            class_count=self.class_count,
+            trees_per_vote=self.trees_per_vote,
+            private_leaf_scores=None if scores is None else np.tile(scores, (times, 1)),
+        )
+
     def to_bytes(self) -> bytes:
         """Return a header, the cells and the scores, if there are any; little-endian."""
         scores = b"" if self._leaf_scores is None else self._leaf_scores.astype(_SCORE).tobytes()

@@ -28,6 +28,7 @@ class TreeEnsemble:
 
     def __init__(self, tests: Sequence[BinaryTest], packed: PackedTrees) -> None:
         """Lay out the tests for repeated evaluation."""
+        self._asked = tests
         self._tests = PackedTests(tests)
         self._packed = packed
 
@@ -53,6 +54,10 @@ class TreeEnsemble:
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``private_scores`` of encoded queries ``(B, d)``, shape ``(B, k)``."""
         return self._packed.scores(self._tests.evaluate(values))
+
+    def repeated(self, times: int) -> Self:
+        """Return an ensemble with every vote so many times."""
+        return type(self)(self._asked, self._packed.repeated(times))
 
     def to_bytes(self) -> bytes:
         """Return the trees as private state."""

@@ -26,7 +26,9 @@ UNBOUND: Final = frozenset(
         "data.source",
         "data.query",
         "data.rows",  # bound as what the source holds, not as what is expected of it
-        "answers.reply_padding_milliseconds",  # how long a reply takes
+        # How long a reply takes.
+        "answers.reply_padding_milliseconds",
+        "answers.query_seconds_max",
     }
 )
 # Planning only, but for the calibration that is made from them.

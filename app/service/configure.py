@@ -81,8 +81,7 @@ def configure(settings: Settings) -> Configuration:
     """
     refuse_unserved(settings)
     schema, hypotheses = settings.data.public_schema(), public_class(settings)
-    scored = settings.answers.output == "score"
-    learner = replace(_learner(settings.learner, schema, hypotheses), scored=scored)
+    learner = release_learner(settings, hypotheses)
     check_learner(learner)
     student = _learner(settings.taught, schema, hypotheses)
     if settings.student_may_follow:
@@ -96,6 +95,12 @@ def configure(settings: Settings) -> Configuration:
         charges=charges_by_mechanism(settings),
         bound=bound_parameters(settings),
     )
+
+
+def release_learner(settings: Settings, hypotheses: HypothesisClass) -> Learner:
+    """Return what each chunk is given, ``hypotheses`` being the class of the rules."""
+    chosen = _learner(settings.learner, settings.data.public_schema(), hypotheses)
+    return replace(chosen, scored=settings.answers.output == "score")
 
 
 def refuse_unserved(settings: Settings) -> None:

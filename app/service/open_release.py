@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
+import structlog
 from msgspec import structs
 
 from app.accounting.composition import Mechanism
@@ -18,6 +19,7 @@ from app.data.fingerprint import fingerprint
 from app.errors import LedgerUnavailableError, ReleaseMismatchError, invariant
 from app.ledger.events import EnsembleFitted, ReleaseOpened, ShareCharged, ShareReserved
 from app.ledger.store import RELEASE_SECRET
+from app.service.answer_time import measure_answer_time
 from app.service.beside import Beside
 from app.service.binding import RESTORE, check_bound
 from app.service.closed_release import refuse_closed
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from app.data.rows import PrivateRows
     from app.ledger.store import Ledger, Transaction
     from app.noise.source import NoiseSource
+    from app.service.answer_time import AnswerTime
     from app.service.configure import Configuration
     from app.service.draw_ensemble import AnsweringParts, DrawnEnsemble
     from app.service.draw_parameters import EnsembleParameters
@@ -45,6 +48,7 @@ ShareEvent = TypeVar("ShareEvent", ShareCharged, ShareReserved)
 CHARGED_AT_OPENING: Final = (Mechanism.RELABEL, Mechanism.ANSWERS)
 SECRET_BYTES: Final = 32
 RELEASE_ID_BYTES: Final = 16
+log = structlog.get_logger("conclave.service")
 ROW_COUNT: Final = "data.rows"
 SOURCE: Final = "data.source"
 OVERTAKEN: Final = "another release was opened in the ledger meanwhile; start again"
@@ -127,11 +131,30 @@ def begin_release(
     if found.release is None:
         check_statistics_draw(configuration.settings, row_count=rows.count)
         cutoff = None if parameters is None else parameters.calibration.cutoff
+        answer_time = _answer_time(configuration, parameters)
         _begin(configuration, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)
+        if answer_time is not None:
+            log.info("answer_time_measured", answer_time=str(answer_time))
     _check_same(configuration, ledger=ledger, rows=rows)
     if parameters is not None:
         _check_cutoff(parameters.calibration.cutoff, ledger)
     return parameters
+
+
+def _answer_time(
+    configuration: Configuration, parameters: EnsembleParameters | None
+) -> AnswerTime | None:
+    """Measure an answer by public choices alone, and refuse a release that would be too slow."""
+    if parameters is None:
+        return None
+    measured = measure_answer_time(
+        configuration.settings,
+        configuration.learner,
+        row_count=parameters.sampled_row_count,
+        ensemble_size=parameters.size,
+    )
+    measured.refuse_above(configuration.settings.answers.query_seconds_max)
+    return measured
 
 
 def _release(

@@ -26,12 +26,12 @@ def padding_seconds(settings: Settings, ensemble_size: int) -> float:
     given = settings.answers.reply_padding_milliseconds
     if given is not None:
         return given / 1000
-    if _works_alike(settings):
+    if works_alike(settings):
         return 0.0
     return ESTIMATOR_MILLISECONDS_PER_MODEL * ensemble_size / 1000
 
 
-def _works_alike(settings: Settings) -> bool:
+def works_alike(settings: Settings) -> bool:
     """Return whether every query is the same work, scores of estimators being asked one by one."""
     learner = settings.learner
     if learner.estimator is None:

@@ -366,3 +366,32 @@ def test_a_statistics_table_that_cannot_be_drawn_is_refused_in_one_line(
     assert run(plan("--config", str(configuration))) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"conclave: statistics.{problem}")
+
+
+def test_a_plan_tells_how_long_answers_take(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Measured without a row; null where k is not known for want of n."""
+    path = tmp_path / "conclave.toml"
+    path.write_text(CONFIGURATION)
+    run(plan("--config", str(path), "--json"))
+    told = json.loads(capsys.readouterr().out)["answer_time"]
+    assert 0 < told["evaluation_seconds"] == told["seconds"] < told["seconds_max"] == 2
+    assert told["together"] is True
+    path.write_text(CONFIGURATION.replace("rows = 20000\n", ""))
+    run(plan("--config", str(path), "--json"))
+    assert json.loads(capsys.readouterr().out)["answer_time"] is None
+
+
+def test_answers_that_take_too_long_are_not_planned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As at the opening, one line names the key and the command ends with 2."""
+    path = tmp_path / "conclave.toml"
+    path.write_text(f"{CONFIGURATION}[answers]\nreply_padding_milliseconds = 9000\n")
+    assert run(plan("--config", str(path), "--json")) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    (line,) = printed.err.splitlines()
+    assert line.startswith("conclave: answers.query_seconds_max: is 2 s, and the ")
+    assert "padded 9 s: raise it, or choose a smaller answers.ensemble" in line

@@ -99,6 +99,16 @@ def is_untouched(folder: Path) -> bool:
         ledger.close()
 
 
+def test_answers_that_take_too_long_are_refused(folder: Path, repository: Path) -> None:
+    """The start ends with 2 and one line that names the key, and nothing is charged."""
+    padded = {"CONCLAVE_ANSWERS__REPLY_PADDING_MILLISECONDS": "9000"}
+    run = serve(folder, repository, padded)
+    line = refusal(run)
+    assert line.startswith("conclave: answers.query_seconds_max: is 2 s, and the 4 votes on a ")
+    assert "padded 9 s: raise it, or choose a smaller answers.ensemble" in line
+    assert is_untouched(folder)
+
+
 def test_a_taken_port_is_refused(folder: Path, repository: Path, taken_port: int) -> None:
     """A port that somebody else has is named, before anything is opened."""
     run = serve(folder, repository, {"CONCLAVE_SERVER__PORT": str(taken_port)})
