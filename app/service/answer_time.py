@@ -37,6 +37,8 @@ LIMIT: Final = "answers.query_seconds_max"
 LEARNERS_FITTED: Final = 8
 # Chunks beyond it are measured as if they had so many rows.
 ROWS_FITTED_MAX: Final = 1 << 16
+# More are no more than so many, again and again.
+LEARNERS_EVALUATED_MAX: Final = 1 << 14
 EVALUATIONS: Final = 5
 EVALUATIONS_MIN: Final = 2
 # From here on all k are taken to be as slow as the few that were fitted.
@@ -79,6 +81,7 @@ class AnswerTime:
             "seconds": self.seconds,
             "together": self.together,
             "seconds_max": settings.answers.query_seconds_max,
+            "opens": self.seconds <= settings.answers.query_seconds_max,
         }
 
     def refuse_above(self, seconds_max: float) -> None:
@@ -124,20 +127,23 @@ def measure_answer_time(
 
 
 def planned_answer_time(settings: Settings, planned: Plan) -> AnswerTime | None:
-    """Measure one answer of a release as planned; None where k or n is not known, or no answers.
+    """Measure one answer of a release as planned.
+
+    Returns:
+        None where k or n is not known, rows are fewer than learners, or nothing is answered.
 
     Raises:
-        ConfigurationError: the learner cannot be fitted, or answers would take too long.
+        ConfigurationError: such a learner cannot be fitted.
 
     """
     size, row_count = planned.answers.ensemble_size, planned.request.sampled_row_count
-    if size is None or row_count is None or settings.privacy.shares.answers == 0:
+    if size is None or row_count is None or not 1 <= size <= row_count:
+        return None
+    if settings.privacy.shares.answers == 0:
         return None
     learner = release_learner(settings, public_class(settings))
     check_learner(learner)
-    measured = measure_answer_time(settings, learner, row_count=row_count, ensemble_size=size)
-    measured.refuse_above(settings.answers.query_seconds_max)
-    return measured
+    return measure_answer_time(settings, learner, row_count=row_count, ensemble_size=size)
 
 
 def _evaluation_seconds(
@@ -166,7 +172,8 @@ def _evaluation_seconds(
     scaled = least(few)
     if scaled > SECONDS_MEASURED_MAX or few.size == ensemble_size:
         return scaled
-    return least(few.repeated(math.ceil(ensemble_size / few.size)))
+    evaluated = min(ensemble_size, LEARNERS_EVALUATED_MAX)
+    return least(few.repeated(math.ceil(evaluated / few.size)))
 
 
 def _fitted(

@@ -80,7 +80,8 @@ def test_no_private_row_decides_whether_a_release_opens(small_release: SmallRele
     values = private_rows().values.copy()
     values[:, 0] = 7.0
     rows = PrivateRows(values=values, labels=np.arange(len(values)) % 2)
-    release = telling(small_release, limit=1.0, seconds_marked=1000.0)
+    kept = changed(small_release, privacy__shares__relabel="0")
+    release = telling(kept, limit=1.0, seconds_marked=1000.0)
     ensemble = release.open(rows=rows).ensemble
     assert isinstance(ensemble, EstimatorEnsemble)
     assert all(getattr(model, "is_marked_", False) for model in ensemble._models)
