@@ -106,7 +106,7 @@ def fit_ensemble(
         )
     return _fit_estimators(
         learner,
-        values[permutation],
+        RowsByPart(_as_they_are, values, permutation),
         labels[permutation],
         offsets=offsets,
         secret=secret,
@@ -169,13 +169,13 @@ def _as_they_are(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _fit_estimators(
     learner: Learner,
-    values: NDArray[np.float64],
+    values: EncodedRows,
     labels: NDArray[np.int64],
     *,
     offsets: NDArray[np.int64],
     secret: bytes,
     progress: Callable[[int, int], None] | None,
-) -> Ensemble:
+) -> FittedEnsemble:
     """Fit an estimator on permuted rows: on all chunks at once, or on one after the other."""
     path, class_count = learner.estimator or "", learner.hypothesis_class.class_count
     make = estimator_factory(path, learner.params)

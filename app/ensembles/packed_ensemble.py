@@ -82,6 +82,11 @@ class PackedEnsemble:
         del values
         raise InvariantError("these estimators were fitted for votes only")
 
+    def repeated(self, times: int) -> Self:
+        """Return an ensemble with every model so many times."""
+        form = joined([self.form] * times)
+        return type(self)(self.columns, form, class_count=self.class_count)
+
     def to_bytes(self) -> bytes:
         """Return a header and the numbers of every model, little-endian."""
         kind, depth, numbers = _numbers(self.form)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.ensembles.packed_ensemble import Form
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.public_columns import PublicColumn
 
 # Encoded numbers of a block of chunks, eight bytes each; one chunk at least is a block.
@@ -77,7 +78,7 @@ def fit_together(
     fit: BlockFit,
     *,
     columns: Sequence[PublicColumn],
-    values: NDArray[np.float64],
+    values: EncodedRows,
     labels: NDArray[np.int64],
     offsets: NDArray[np.int64],
     class_count: int,
@@ -88,7 +89,7 @@ def fit_together(
     Args:
         fit: from :func:`block_fit_of`.
         columns: the public encoding.
-        values: permuted encoded rows, shape ``(n, d)``.
+        values: permuted encoded rows, whole or part by part, shape ``(n, d)``.
         labels: class indices in the same order, shape ``(n,)``.
         offsets: where each chunk starts, shape ``(k + 1,)``.
         class_count: number of labels, L.
@@ -103,7 +104,7 @@ def fit_together(
     for first in range(0, chunk_count, step):
         block = offsets[first : first + step + 1]
         own = slice(int(block[0]), int(block[-1]))
-        rows = encoder.encode(values[own])
+        rows = encoder.encode(values[own].astype(np.float64, copy=False))
         forms.append(fit(rows, labels[own], block - block[0], class_count=class_count))
         if progress is not None:
             progress(first + len(block) - 1, chunk_count)

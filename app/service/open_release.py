@@ -31,6 +31,8 @@ from app.service.statistics_table import check_statistics_draw
 from app.service.student import read_classifier
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -54,6 +56,10 @@ SOURCE: Final = "data.source"
 OVERTAKEN: Final = "another release was opened in the ledger meanwhile; start again"
 
 
+def _ignore(line: str) -> None:
+    del line
+
+
 def open_release(
     configuration: Configuration,
     *,
@@ -74,7 +80,12 @@ def open_release(
 
     """
     parameters = begin_release(
-        configuration, ledger=ledger, rows=rows, noise=noise, progress=progress
+        configuration,
+        ledger=ledger,
+        rows=rows,
+        noise=noise,
+        progress=progress,
+        tell=lambda line: log.info("answer_time_measured", answer_time=line),
     )
     secret = read_piece(ledger, RELEASE_SECRET)
     if parameters is None:
@@ -95,6 +106,7 @@ def begin_release(
     noise: NoiseSource,
     progress: Progress,
     public_values: NDArray[np.float64] | None = None,
+    tell: Callable[[str], None] = _ignore,
 ) -> EnsembleParameters | None:
     """Charge what an opening charges, or compare with the release that is open; draw nothing.
 
@@ -106,6 +118,7 @@ def begin_release(
         progress: shows stages.
         public_values: encoded public points, shape (m, d), where the classifier is
             drawn on them at once; what is asked fixes its class otherwise.
+        tell: told how long an answer will take, where the release begins here.
 
     Returns:
         What is needed to draw the ensemble; None where it stands, or has no share.
@@ -134,7 +147,7 @@ def begin_release(
         answer_time = _answer_time(configuration, parameters)
         _begin(configuration, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)
         if answer_time is not None:
-            log.info("answer_time_measured", answer_time=str(answer_time))
+            tell(str(answer_time))
     _check_same(configuration, ledger=ledger, rows=rows)
     if parameters is not None:
         _check_cutoff(parameters.calibration.cutoff, ledger)

@@ -73,10 +73,7 @@ def test_a_padding_beyond_the_limit_is_refused(small_release: SmallRelease) -> N
 
 
 def test_no_private_row_decides_whether_a_release_opens(small_release: SmallRelease) -> None:
-    """Learners slow on the release's own rows are measured on made-up ones, where they are fast.
-
-    Every private row is marked, so that measuring one fitted learner would refuse.
-    """
+    """Learners that are slow on every row of the release, but on no made-up one, open."""
     values = private_rows().values.copy()
     values[:, 0] = 7.0
     rows = PrivateRows(values=values, labels=np.arange(len(values)) % 2)
