@@ -178,7 +178,7 @@ class MemoryRelease:
         for digest, vector in zip(digests, vectors, strict=True):
             recorded = known.get(digest)
             if recorded is not None:
-                answers.append(replace(recorded, replayed=True))
+                answers.append(_again(recorded))
             elif self.phase is Phase.ENSEMBLE:
                 self._state, outcome = universal.step(
                     self._mechanism, self._state, private_values[digest], self._noise
@@ -236,6 +236,16 @@ class MemoryRelease:
     def __getstate__(self) -> NoReturn:
         """Refuse every copy, which would answer afresh on a budget that is spent."""
         raise TypeError(COPIED)
+
+
+def _again(recorded: Answer) -> Answer:
+    return Answer(
+        query_id=recorded.query_id,
+        label=recorded.label,
+        stable=recorded.stable,
+        phase=recorded.phase,
+        replayed=True,
+    )
 
 
 def _shares(charges: Sequence[Charge]) -> list[dict[str, object]]:
