@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final
 from app.api.application import create_application
 from app.api.binding import is_loopback, require_safe_binding
 from app.api.limits import limits_of
+from app.api.tracing import observing
 from app.api.watched_keys import WatchedKeys
+from app.api.watching import Watching, watching_of
 from app.dashboard.page import page_responses
 from app.data.public_points import no_points, read_public_points
 from app.errors import ConclaveError, ContainedError, UnavailableError
@@ -82,6 +84,7 @@ class Server:
         on_failure: called on the event loop when the release cannot open.
         slot: where the service is once it is open.
         failure: why the release could not open.
+        watching: how closely requests are watched, as configured.
 
     """
 
@@ -94,6 +97,7 @@ class Server:
     slot: ServiceSlot = field(default_factory=ServiceSlot)
     failure: ConclaveError | None = None
     _keys: WatchedKeys | None = None
+    watching: Watching = field(default_factory=Watching)
     _held: ExitStack = field(default_factory=ExitStack)
 
     def application(self) -> FastAPI:
@@ -104,6 +108,7 @@ class Server:
 
         """
         server = self.settings.server
+        self.watching = watching_of(self.settings, SystemNoise().secret)
         require_safe_binding(self.settings, is_demo=self.settings.is_embedded_demo)
         keys = None if server.keys_file is None else WatchedKeys(server.keys_file)
         self._keys = keys
@@ -115,6 +120,7 @@ class Server:
             loopback_only=keys is None and is_loopback(server.host),
             lifespan=self._lifespan,
             observe=self.observe,
+            watching=self.watching,
         )
 
     @asynccontextmanager
@@ -132,6 +138,8 @@ class Server:
             draining.cancel()
             watching.cancel()
             await asyncio.to_thread(self._held.close)
+            if self.watching.tracing is not None:
+                await asyncio.to_thread(self.watching.tracing.close)
 
     async def _watch_keys(self) -> None:
         """Follow the file of keys for as long as the server runs."""
@@ -183,7 +191,8 @@ class Server:
             with suppress(UnavailableError):  # without it, only the next start is slower
                 release.ledger.keep_checkpoint()
             constant = padding_seconds(self.settings, release.ensemble_size)
-            answerer = QueryAnswerer(release, noise, self.observe, padding_seconds=constant)
+            observe = observing(self.observe, self.watching.tracing)
+            answerer = QueryAnswerer(release, noise, observe, padding_seconds=constant)
             self._held.push(held.pop_all())
         return answerer
 

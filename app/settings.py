@@ -24,7 +24,12 @@ from app.configuration.learning_sections import (
 )
 from app.configuration.release_sections import AnswersSettings, PrivacySettings, ReleaseSettings
 from app.configuration.section import Section
-from app.configuration.server_sections import LedgerSettings, ServerSettings
+from app.configuration.server_sections import (
+    LedgerSettings,
+    LogsSettings,
+    ServerSettings,
+    TelemetrySettings,
+)
 from app.configuration.statistics_section import StatisticsSettings
 from app.configuration.wording import configuration_error
 from app.data.embedded_demo import DEMO_SOURCE
@@ -47,6 +52,8 @@ class Settings(Section):
     answers: AnswersSettings = AnswersSettings()
     ledger: LedgerSettings
     server: ServerSettings = ServerSettings()
+    logs: LogsSettings = LogsSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
 
     @classmethod
     def read(cls, tables: reading.Tables) -> Self:

@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from app.api.access import Access
 from app.api.endpoint import Api, Endpoint
+from app.api.identity import identity_of
 from app.api.key_ring import Role
 from app.api.limits import Limits
 from app.api.openapi import build_document
@@ -17,10 +18,11 @@ from app.api.problems import from_router, problem_response
 from app.api.request_meter import RequestMeter
 from app.api.routes import ROUTES, RouteEntry
 from app.api.version import VERSION
+from app.api.watching import Watching
 from app.service.steps import Observer, observe_nothing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMITS: Final = Limits()
 QUERY_PATH: Final = "/query"
+UNWATCHED: Final = Watching()
 
 
 class ConclaveApplication(FastAPI):
@@ -67,6 +70,7 @@ def create_application(
     loopback_only: bool = False,
     lifespan: Lifespan[FastAPI] | None = None,
     observe: Observer = observe_nothing,
+    watching: Watching = UNWATCHED,
 ) -> FastAPI:
     """Build the application around a slot that may still be empty.
 
@@ -79,23 +83,25 @@ def create_application(
             so answers to loopback names in ``Host`` only.
         lifespan: what runs around serving, e.g. opening and closing the release.
         observe: called on both sides of VALIDATE; crash tests kill in it.
+        watching: how closely requests are watched.
 
     """
-    api = Api(slot, limits, observe, meter=RequestMeter(with_times=limits.time_metrics))
+    meter = RequestMeter(with_times=watching.times)
+    api = Api(slot, limits, observe, meter=meter, watching=watching)
     access = Access(keys, loopback_only=loopback_only)
     entries = (*ROUTES, *_page_entries(pages or {}))
     application = ConclaveApplication(
         title="Conclave",
         version=VERSION,
         routes=[_route(api, access, entry) for entry in entries],
-        exception_handlers={HTTPException: _refuse_route},
+        exception_handlers={HTTPException: _refuser(api)},
         lifespan=lifespan,
         redirect_slashes=False,
         # Their pages load scripts from other hosts; the document itself is served.
         docs_url=None,
         redoc_url=None,
-        # Spans and logs of raw latency and exception text would leave the promise
-        # of docs/guarantee.md, whatever the environment says.
+        # The library's spans and logs have raw latency and exception text, which would
+        # leave the promise of docs/guarantee.md; ours are in app/api/tracing.py.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     application.documents_keys = keys is not None
@@ -105,7 +111,7 @@ def create_application(
 
 def _route(api: Api, access: Access, entry: RouteEntry) -> Route:
     times = api.meter.route(entry.method, entry.path)
-    endpoint = Endpoint(api, access, entry.path, entry.role, entry.handler, times)
+    endpoint = Endpoint(api, access, entry.path, entry.role, entry.handler, entry.method, times)
     return Route(entry.path, endpoint, methods=[entry.method], name=entry.handler.__name__)
 
 
@@ -136,8 +142,15 @@ def _page(reply: Response) -> Handler:
     return dashboard
 
 
-async def _refuse_route(request: Request, error: Exception) -> Response:
-    """Answer the router's own refusals in the one error shape."""
-    if not isinstance(error, HTTPException):
-        raise error
-    return problem_response(from_router(error), path=request.url.path)
+def _refuser(api: Api) -> Callable[[Request, Exception], Coroutine[None, None, Response]]:
+    """Return what answers the router's own refusals in the one error shape."""
+
+    async def refuse(request: Request, error: Exception) -> Response:
+        if not isinstance(error, HTTPException):
+            raise error
+        reply = problem_response(from_router(error), path=request.url.path)
+        identity = identity_of(request.scope, request.headers, api.watching.ids)
+        reply.raw_headers.extend(identity.headers)
+        return reply
+
+    return refuse

@@ -15,11 +15,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from app.api.access import CALLER, caller_of
+from app.api.identity import Identity, identity_of, is_named, known_identity
 from app.api.open_streams import OpenStreams
 from app.api.problems import problem_response, slug_of
 from app.api.quick import JsonReply, QuickRequest
 from app.api.rate_limits import rate_limit_headers
 from app.api.request_meter import RequestMeter, count_reply
+from app.api.watching import Watching
 from app.errors import IntegrityError, UnavailableError
 from app.service.steps import Observer, observe_nothing
 
@@ -49,6 +51,7 @@ class Api:
         refusals: requests and lines that were refused, by slug.
         meter: requests under way and streams that are open.
         streams: how many streams each key has open.
+        watching: how closely requests are watched.
 
     """
 
@@ -57,6 +60,7 @@ class Api:
     observe: Observer = observe_nothing
     refusals: Counter[str] = field(default_factory=Counter)
     meter: RequestMeter = field(default_factory=RequestMeter)
+    watching: Watching = field(default_factory=Watching)
     streams: OpenStreams = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +81,7 @@ class Endpoint:
         path: the route's, as logs name it: what a client puts into one is not logged.
         role: what a key needs; None for a route that is open to all.
         handler: makes the reply, whole or streaming, or raises.
+        method: the route's.
         times: counts of the times of its replies, by status.
 
     """
@@ -86,14 +91,16 @@ class Endpoint:
     path: str
     role: Role | None
     handler: Handler
+    method: str = ""
     times: dict[int, Buckets] = field(default_factory=dict)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; nothing escapes, so that no server logs a traceback."""
         request = QuickRequest(scope, receive, send)
         try:
-            reply = await self._measured_reply(request)
-            await reply(scope, receive, send)
+            reply = await self._watched_reply(request)
+            identity = known_identity(scope)
+            await reply(scope, receive, send if identity is None else identity.telling(send))
         except (ClientDisconnect, OSError):
             # A client that hangs up changes nothing: what was decided stays recorded.
             return
@@ -105,6 +112,28 @@ class Endpoint:
                 "reply_aborted", path=self.path, error=type(error).__name__
             )
 
+    async def _watched_reply(self, request: Request) -> ASGIApp:
+        """Make the reply, and whatever else an operator asked for: a span, a line."""
+        watching = self.api.watching
+        if watching.tracing is None and not watching.log_requests:
+            if is_named(request.headers):
+                identity_of(request.scope, request.headers, watching.ids)
+            return await self._measured_reply(request)
+        identity = identity_of(request.scope, request.headers, watching.ids)
+        tracing = watching.tracing
+        name = f"{self.method} {self.path}"
+        span = None if tracing is None else tracing.begin_request(name, identity)
+        reply = await self._measured_reply(request)
+        status = int(_status_of(reply))
+        if span is not None and tracing is not None:
+            told = {"http.request.method": self.method, "http.route": self.path}
+            told["conclave.request_id"] = identity.request_id
+            failed = status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            tracing.end(span, {**told, "http.response.status_code": status}, failed=failed)
+        if watching.log_requests:
+            log.info("request_answered", route=name, status=status, **identity.fields)
+        return reply
+
     async def _measured_reply(self, request: Request) -> ASGIApp:
         """Make the reply; count its time in the coarse bucket of its route and status."""
         meter = self.api.meter
@@ -115,8 +144,7 @@ class Endpoint:
         finally:
             meter.in_flight -= 1
         if meter.with_times:
-            status = getattr(reply, "status_code", HTTPStatus.OK)  # a stream has no other
-            count_reply(self.times, status, time.monotonic() - started)
+            count_reply(self.times, _status_of(reply), time.monotonic() - started)
         return reply
 
     async def _reply(self, request: Request) -> ASGIApp:
@@ -137,15 +165,24 @@ class Endpoint:
             raise
         except asyncio.CancelledError:
             # The server gave up on draining this request, whose reply has not begun.
-            log.warning("reply_cancelled", path=self.path)
+            identity = identity_of(request.scope, request.headers, self.api.watching.ids)
+            log.warning("reply_cancelled", path=self.path, **identity.fields)
             return problem_response(UnavailableError(GIVEN_UP), path=request.url.path)
         except Exception as error:  # noqa: BLE001 -- the edge: an unknown error has fixed text
+            identity = identity_of(request.scope, request.headers, self.api.watching.ids)
             if self.role is not None:  # probes ask on and on while a release opens
-                note_refusal(self.api, self.path, error)
+                note_refusal(self.api, self.path, error, identity)
             return problem_response(error, path=request.url.path)
 
 
-def note_refusal(api: Api, path: str, error: Exception, *, count: int = 1) -> None:
+def _status_of(reply: ASGIApp) -> int:
+    """Return the status of a reply; a stream begins with no other than 200."""
+    return getattr(reply, "status_code", HTTPStatus.OK)
+
+
+def note_refusal(
+    api: Api, path: str, error: Exception, identity: Identity, *, count: int = 1
+) -> None:
     """Count and log equal refusals by class only; an integrity error ends the service."""
     if isinstance(error, IntegrityError):
         api.slot.stop(error)
@@ -156,4 +193,5 @@ def note_refusal(api: Api, path: str, error: Exception, *, count: int = 1) -> No
         problem=slug_of(error),
         error=type(error).__name__,
         count=count,
+        **identity.fields,
     )

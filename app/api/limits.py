@@ -39,7 +39,6 @@ class Limits:
         outlook_interval_seconds: least time between two outlooks of one event stream.
         outlook_seconds_max: longest time between them, while nothing changes.
         keep_alive_seconds: longest silence of an event stream.
-        time_metrics: whether times are counted, in coarse buckets.
 
     """
 
@@ -64,7 +63,6 @@ class Limits:
     outlook_interval_seconds: float = 1.0
     outlook_seconds_max: float = 5.0
     keep_alive_seconds: float = 15.0
-    time_metrics: bool = True
 
 
 def limits_of(settings: Settings) -> Limits:
@@ -83,5 +81,4 @@ def limits_of(settings: Settings) -> Limits:
         connections_per_client_max=server.connections_per_client_max,
         streams_max=server.streams_max,
         streams_per_key_max=server.streams_per_key_max,
-        time_metrics=server.time_metrics,
     )

@@ -19,6 +19,7 @@ from app.api.access import caller_of
 from app.api.bodies import LINE_TYPES, NDJSON, check_media_type
 from app.api.channel import Channel
 from app.api.endpoint import note_refusal
+from app.api.identity import Identity, identity_of
 from app.api.lines import LineCutter, Overlong
 from app.api.problems import problem_body
 from app.api.query_body import parse_line
@@ -69,17 +70,19 @@ async def open_stream(api: Api, request: Request) -> QueryStream:
         raise InvalidParameterError(KEY_OF_A_STREAM)
     caller = caller_of(request.scope)
     api.streams.require_room(caller)
-    return QueryStream(api, caller)
+    identity = identity_of(request.scope, request.headers, api.watching.ids)
+    return QueryStream(api, caller, identity)
 
 
 class QueryStream:
     """The reply to one stream of queries."""
 
-    def __init__(self, api: Api, caller: Caller | None) -> None:
+    def __init__(self, api: Api, caller: Caller | None, identity: Identity) -> None:
         """Start with nothing read and nothing to send."""
         self._api = api
         self._caller = caller
         self._is_idle = False
+        self._identity = identity
         limits = api.limits
         self._lines: Channel[Line] = Channel(bytes_max=limits.stream_unread_bytes_max)
         self._replies: Channel[bytes] = Channel(bytes_max=limits.stream_unsent_bytes_max)
@@ -193,7 +196,7 @@ class QueryStream:
         refusals = {type(each): each for each in replies if not isinstance(each, Answer)}
         counts = Counter(map(type, replies))
         for kind, refusal in refusals.items():
-            note_refusal(self._api, "/query/stream", refusal, count=counts[kind])
+            note_refusal(self._api, "/query/stream", refusal, self._identity, count=counts[kind])
 
 
 async def _received(receive: Receive, *, until: float) -> Message | None:

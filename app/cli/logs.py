@@ -32,11 +32,16 @@ FIELDS_ALLOWED: Final = frozenset(
         "phase",
         "library",
         "answer_time",
+        "request_id",
+        "route",
+        "span_id",
+        "status",
+        "trace_id",
     }
 )
 
 
-def configure_logs(*, level: int = logging.INFO) -> None:
+def configure_logs(*, level: int = logging.INFO, console: bool = False) -> None:
     """Send every event to stderr; a field outside the allow-list is dropped.
 
     No features, votes, rows, exception texts or traceback locals can pass; of
@@ -44,6 +49,7 @@ def configure_logs(*, level: int = logging.INFO) -> None:
 
     Args:
         level: the least level that is printed, as in :mod:`logging`.
+        console: whether lines are for people, rather than JSON.
 
     """
     _silence_libraries()
@@ -53,11 +59,23 @@ def configure_logs(*, level: int = logging.INFO) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _allow_fields,
-            structlog.processors.JSONRenderer(sort_keys=True),
+            _renderer(console=console),
         ],
         logger_factory=lambda *_: _LineLogger(),
         cache_logger_on_first_use=True,
     )
+
+
+def level_of(name: str) -> int:
+    """Return the number of a level by its name in the settings."""
+    return {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}[name]
+
+
+def _renderer(*, console: bool) -> structlog.typing.Processor:
+    """Return what makes an event a line; colours only where a person sees them."""
+    if console:
+        return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    return structlog.processors.JSONRenderer(sort_keys=True)
 
 
 class _LineLogger:

@@ -30,7 +30,7 @@ def serve(
     """Serve a release: open it on first start, continue it afterwards."""
     import os
 
-    from app.cli.logs import configure_logs
+    from app.cli.logs import configure_logs, level_of
     from app.cli.opening_progress import OpeningProgress
     from app.cli.web_server import WebServer, address_of, end_process, listen
     from app.main import Server
@@ -39,6 +39,7 @@ def serve(
     configure_logs()
     environment = dict(os.environ)
     settings = demo_settings(environment) if config is None else load_settings(config, environment)
+    configure_logs(level=level_of(settings.logs.level), console=settings.logs.format == "console")
     with OpeningProgress() as progress:
         server = Server(settings, progress=progress, warn=_warn, expect_head=expect_head)
         application = server.application()

@@ -7,6 +7,7 @@ binary float first), so shares, epsilon and delta stay exact.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Strict
 from pydantic_core import PydanticCustomError
 
 TEXT_CHARACTERS_MAX = 1000
+HTTP_ADDRESS = re.compile(r"https?://[^\s/@]+(/[^\s@]*)?")
 EXACT_EXPONENT_MIN = -100
 EXACT_EXPONENT_MAX = 20
 EXACT_DIGITS_MAX = 100
@@ -109,6 +111,13 @@ def _filled(value: object) -> object:
     return value
 
 
+def _http_address(value: str) -> str:
+    """Accept the address of an HTTP server, without a user or password in it."""
+    if not HTTP_ADDRESS.fullmatch(value):
+        raise _refuse("must be an address such as http://127.0.0.1:4318/v1/traces")
+    return value
+
+
 def _path_or_false(value: object) -> object:
     """Accept a path that is not empty, or ``false``."""
     return value if value is False else _filled(value)
@@ -130,6 +139,9 @@ Name = Annotated[Text, AfterValidator(_name)]
 
 Address = Annotated[SecretStr, BeforeValidator(_filled)]
 """A path or a database address, which may hold a password."""
+
+HttpAddress = Annotated[Text, AfterValidator(_http_address)]
+"""The address of an HTTP server, which holds no password."""
 
 FilePath = Annotated[Path, BeforeValidator(_filled)]
 """A path that is not empty."""

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool
 
-from app.configuration.fields import Address, FilePath, Number, OptionalFile, Text, Unit, Whole
+from app.configuration.fields import (
+    Address,
+    FilePath,
+    HttpAddress,
+    Number,
+    OptionalFile,
+    Text,
+    Unit,
+    Whole,
+)
 from app.configuration.section import Section
 
 
@@ -114,3 +123,39 @@ class ServerSettings(Section):
     def port_is_set(self) -> bool:
         """Whether the port was chosen, rather than left at its default."""
         return "port" in self.model_fields_set
+
+
+class LogsSettings(Section):
+    """``[logs]``: what is written to stderr."""
+
+    format: Annotated[
+        Literal["json", "console"],
+        Field(description="One JSON object a line, or text for people."),
+    ] = "json"
+    level: Annotated[
+        Literal["info", "warning", "error"], Field(description="The least level that is written.")
+    ] = "info"
+    requests: Annotated[
+        StrictBool,
+        Field(description="A line for every request: route, status and ids, and no time."),
+    ] = False
+
+
+class TelemetrySettings(Section):
+    """``[telemetry]``: traces to a collector; needs the extra `telemetry`."""
+
+    traces_endpoint: Annotated[
+        HttpAddress | None,
+        Field(
+            description="Address of the collector for OTLP over HTTP, such as "
+            "http://127.0.0.1:4318/v1/traces; unset, no traces.",
+        ),
+    ] = None
+    resolution_seconds: Annotated[
+        Number,
+        Unit("seconds"),
+        Field(ge=0.001, le=60, description="Times of spans are rounded outwards to multiples."),
+    ] = 0.01
+    service_name: Annotated[Text, Field(description="What the collector calls the server.")] = (
+        "conclave"
+    )

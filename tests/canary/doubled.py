@@ -14,7 +14,6 @@ import json
 import logging
 import os
 import sys
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import structlog
 
 from app import main as composition
-from app.api import application, problems, reads
+from app.api import application, problems, reads, tracing
 from app.api.openapi import build_document
 from app.cli import logs, run
 from app.dashboard.page import page_responses
@@ -37,6 +36,9 @@ if TYPE_CHECKING:
 LOUD: Final = {
     "PYTHONFAULTHANDLER": "1",
     "PYTHONWARNINGS": "default",
+    # Spans are sent soon, so that a test need not wait.
+    "OTEL_BSP_SCHEDULE_DELAY": "100",
+    "CONCLAVE_LOGS__REQUESTS": "true",
     **{f"OTEL_{each}_EXPORTER": "console" for each in ("TRACES", "METRICS", "LOGS")},
 }
 AUDIT_STEPS = 20_000
@@ -125,6 +127,22 @@ def print_it(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
+def trace_it(text: str) -> None:
+    """Add an attribute to every span."""
+    end = tracing.Tracing.end
+
+    def tell(self: Any, span: Any, attributes: Any, *, failed: bool) -> None:
+        end(self, span, {**attributes, "more": text}, failed=failed)
+
+    replace(tracing.Tracing, "end", tell)
+
+
+def _configure_all(**options: Any) -> None:
+    """Configure the logs at debug level, whatever they are asked for."""
+    _configure(**options | {"level": logging.DEBUG})
+
+
+_configure = logs.configure_logs
 _json_reply = reads._json
 FAULTS: Final = {
     "vote": (answer_query, "private_tallies", fail_with_votes),
@@ -141,13 +159,14 @@ LEAKS: Final[dict[str, Callable[[str], None]]] = {
     "openapi": describe_it,
     "onnx": export_it,
     "stderr": print_it,
+    "trace": trace_it,
 }
 
 
 def put_doubles(file: Path, commands: Sequence[str]) -> None:
     """Put the doubles that a file wants in place of what they double."""
     wanted = json.loads(file.read_text("utf-8"))
-    replace(logs, "configure_logs", partial(logs.configure_logs, level=logging.DEBUG))
+    replace(logs, "configure_logs", _configure_all)
     logging.getLogger().setLevel(logging.DEBUG)
     if "audit" in commands:
         replace(import_module("app.service.audit"), "STEPS_QUICK", AUDIT_STEPS)

@@ -16,6 +16,7 @@ import httpx
 from tests.canary.doubled import LOUD
 from tests.canary.marked_release import QUERIES, marked_release
 from tests.canary.surfaces import COMMANDS, SECONDS_MAX, SERVED, Scene
+from tests.http.collector import collecting
 from tests.http.end_to_end.server_process import ServerProcess, serving
 from tests.http.end_to_end.small_release import SmallRelease
 
@@ -41,6 +42,7 @@ STAGES = (
     (FAILED, "conclave statistics"),
 )
 PAUSE_SECONDS = 0.05
+TRACES = "CONCLAVE_TELEMETRY__TRACES_ENDPOINT"
 
 
 @dataclass
@@ -122,8 +124,10 @@ class Life:
     def serving(self, release: SmallRelease, **doubles: object) -> Iterator[Scene]:
         """Serve a release with doubles."""
         scene = self.scene(release, **doubles)
-        with serving(release.config, script=_script(scene), environ=LOUD) as scene.process:
-            yield scene
+        with collecting() as scene.collector:
+            environ = LOUD | {TRACES: scene.collector.endpoint}
+            with serving(release.config, script=_script(scene), environ=environ) as scene.process:
+                yield scene
 
     def _keep_log(self, stage: str, scene: Scene) -> None:
         # Which line of a source file a crash was at says nothing of any row, and may be any number.

@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import shutil
 import ssl
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -27,12 +28,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from tests.http.collector import Collector
     from tests.http.end_to_end.server_process import ServerProcess
     from tests.http.end_to_end.small_release import SmallRelease
 
 Options: TypeAlias = "Sequence[str | Path]"
 
 SECONDS_MAX = 120
+PAUSE_SECONDS = 0.05
+# Asked last, so that its span comes last.
+LAST_TRACED = "/ledger"
 JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
 CSV = {"Content-Type": "text/csv"}
@@ -62,12 +67,14 @@ class Scene:
         release: whose configuration and rows they are.
         doubles: the file that tells ``tests.canary.doubled`` what to double.
         process: the server; None where a scene has commands alone.
+        collector: where its traces go; None with the server.
 
     """
 
     release: SmallRelease
     doubles: Path
     process: ServerProcess | None = None
+    collector: Collector | None = None
 
     @property
     def server(self) -> ServerProcess:
@@ -242,6 +249,17 @@ def _log(scene: Scene) -> bytes:
     return scene.server.errors().encode("utf-8", "surrogateescape")
 
 
+def _traces(scene: Scene) -> bytes:
+    """Return what a collector was sent by now: of every request and batch so far, a span."""
+    assert scene.collector is not None
+    scene.send("GET", LAST_TRACED)
+    started = time.monotonic()
+    while not any(b"GET /ledger" in body for body in scene.collector.bodies):
+        assert time.monotonic() - started < SECONDS_MAX
+        time.sleep(PAUSE_SECONDS)
+    return b"\n".join(scene.collector.bodies)
+
+
 def _ask(scene: Scene) -> bytes:
     """Ask about a table by the command line; what comes back has the table's own columns."""
     table = scene.release.folder / "queries.csv"
@@ -348,6 +366,7 @@ SURFACES: Final = (
     Surface("nothing served", (), _unserved),
     Surface("conclave query", ("conclave query",), _ask),
     Surface("conclave serve", ("conclave serve",), _log),
+    Surface("traces", (), _traces),
     Surface("conclave statistics", ("conclave statistics",), _on_points("statistics")),
     Surface("conclave learn", ("conclave learn",), _on_points("learn")),
     Surface("conclave export", ("conclave export",), _export),

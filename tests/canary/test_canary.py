@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 EXPECTED = {
     (FRESH, "/query"): b'"phase":"ensemble"',
     (FRESH, LOG): b'"event": "answers_committed"',
+    (FRESH, "traces"): b"POST /query",
     (FRESH, "/statistics"): b"statistics-not-open",
     (FRESH, "problems"): b"idempotency",
     (FRESH, "conclave query"): b"age,group,query_id",
@@ -80,6 +81,7 @@ LEAKS = {
     "openapi": ("a number", "/openapi.json"),
     "onnx": ("private accuracy", "conclave export"),
     "stderr": ("rows labelled rightly", "conclave export"),
+    "trace": ("votes of query", "traces"),
 }
 
 

@@ -12,6 +12,7 @@ import httpx
 from app.api.application import create_application
 from app.api.key_ring import Key, KeyRing, Role, hash_of
 from app.api.limits import Limits
+from app.api.watching import Watching
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.errors import (
     BudgetExhaustedError,
@@ -257,6 +258,7 @@ class Http:
         is_open: bool = True,
         loopback_only: bool = False,
         queries_max: int = 1000,
+        watching: Watching | None = None,
     ) -> None:
         """Build all three; ``is_open=False`` leaves the slot empty."""
         self.slot = ServiceSlot()
@@ -264,7 +266,11 @@ class Http:
         if is_open:
             self.slot.fill(self.service)
         self.application: FastAPI = create_application(
-            self.slot, keys, limits=limits or Limits(), loopback_only=loopback_only
+            self.slot,
+            keys,
+            limits=limits or Limits(),
+            loopback_only=loopback_only,
+            watching=watching or Watching(),
         )
         self.runner = asyncio.Runner()
 

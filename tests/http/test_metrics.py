@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.api.limits import Limits
 from app.api.metrics import METRICS
 from app.api.process_metrics import SLUGS
 from app.api.release_metrics import PHASES, RELEASE_METRICS
+from app.api.watching import Watching
 from app.service.slot import STATES
 from app.service.workload import SECONDS_BOUNDS, Workload
 from tests.http.doubles import HEAD, Http
@@ -229,7 +229,7 @@ def test_times_are_counted_by_route_and_status_and_are_coarse() -> None:
 
 def test_times_are_not_counted_where_an_operator_says_so() -> None:
     """Without ``server.time_metrics`` neither requests nor commits have a time."""
-    with Http(limits=Limits(time_metrics=False)) as http:
+    with Http(watching=Watching(times=False)) as http:
         http.service.work.commit_seconds.add(0.01)
         http.ask([20, None])
         text = http.get("/metrics").text

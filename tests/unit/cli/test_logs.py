@@ -77,3 +77,28 @@ log.info("told")
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
     assert [json.loads(line)["event"] for line in ended.stderr.splitlines()] == ["told"]
+
+
+def test_lines_for_people_have_no_other_fields() -> None:
+    """The console's text names the event and what is allowed, without colours in a pipe."""
+    script = f"""
+import structlog
+from app.cli.logs import configure_logs, level_of
+
+configure_logs(level=level_of("warning"), console=True)
+log = structlog.get_logger("conclave.service")
+log.info("unheard")
+try:
+    raise ValueError("{MARK}")
+except ValueError:
+    log.warning("told", count=3, features="{MARK}", exc_info=True)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    (line,) = ended.stderr.splitlines()
+    assert "warning" in line
+    assert "told" in line
+    assert line.rstrip().endswith("count=3")
+    assert MARK not in line
+    assert "\x1b" not in line

@@ -1,0 +1,122 @@
+"""By which name a request is found again: its id, and its place in a trace.
+
+A client may send ``X-Request-Id``, and ``traceparent`` of W3C's Trace Context; what is
+not well formed is left aside, as if it had not been sent.  Nothing here costs a request
+that sends neither and is not refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+    from starlette.types import Message, Scope, Send
+
+REQUEST_ID: Final = "x-request-id"
+TRACEPARENT: Final = "traceparent"
+TRACERESPONSE: Final = "traceresponse"
+SECRET_BYTES: Final = 8
+WELL_FORMED_ID: Final = re.compile(r"[A-Za-z0-9._:=+/@-]{1,128}")
+# Version 00 has four parts; a later one may have more after a further dash.
+WELL_FORMED_PARENT: Final = re.compile(
+    r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
+)
+_KEY: Final = "conclave.identity"
+_SPAN_IDS: Final = 1 << 64
+
+
+@dataclass(slots=True)
+class Identity:
+    """The names of one request.
+
+    Attributes:
+        request_id: the client's, or made here.
+        trace_id: of the trace that it belongs to, as 32 hexadecimal digits.
+        parent_id: the client's span, as 16 hexadecimal digits; None for a new trace.
+        span_id: of this request.
+        flags: of the trace, as 2 hexadecimal digits; 01 where it is recorded.
+
+    """
+
+    request_id: str
+    trace_id: str | None = None
+    parent_id: str | None = None
+    span_id: str | None = None
+    flags: str = "00"
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What a log line says of it."""
+        named = {
+            "request_id": self.request_id,
+            "trace_id": self.trace_id,
+            "span_id": self.span_id,
+        }
+        return {name: text for name, text in named.items() if text is not None}
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """What a reply says of it."""
+        told = [(REQUEST_ID.encode(), self.request_id.encode())]
+        if self.trace_id is not None:
+            response = f"00-{self.trace_id}-{self.span_id}-{self.flags}"
+            told.append((TRACERESPONSE.encode(), response.encode()))
+        return told
+
+    def telling(self, send: Send) -> Send:
+        """Return what sends a reply with these headers."""
+
+        async def tell(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *self.headers]}
+            await send(message)
+
+        return tell
+
+
+class RequestIds:
+    """Makes names that no other process makes, and each of them once."""
+
+    def __init__(self, secret: bytes) -> None:
+        """Number requests after eight random bytes, which are no secret: they are told."""
+        self._prefix = secret.hex()
+        self._first = int.from_bytes(secret, "big")
+        self._numbers = count(1)
+
+    def identity(self, headers: Headers) -> Identity:
+        """Return the names of a request, as far as possible those that it came with."""
+        number = next(self._numbers)
+        given = headers.get(REQUEST_ID, "")
+        is_named = WELL_FORMED_ID.fullmatch(given) is not None
+        found = Identity(given if is_named else f"{self._prefix}-{number:x}")
+        parents = headers.getlist(TRACEPARENT)
+        parent = WELL_FORMED_PARENT.fullmatch(parents[0]) if len(parents) == 1 else None
+        if parent is not None and (parent[1] != "00" or parent[5] is None):
+            found.trace_id, found.parent_id = parent[2], parent[3]
+            found.flags = f"{int(parent[4], 16) & 1:02x}"
+            found.span_id = f"{(self._first + number) % _SPAN_IDS or 1:016x}"
+        return found
+
+
+def is_named(headers: Headers) -> bool:
+    """Return whether a request came with a name of its own."""
+    return REQUEST_ID in headers or TRACEPARENT in headers
+
+
+def identity_of(scope: Scope, headers: Headers, ids: RequestIds) -> Identity:
+    """Return the names of a request, which are made once."""
+    known = known_identity(scope)
+    if known is None:
+        known = scope[_KEY] = ids.identity(headers)
+    return known
+
+
+def known_identity(scope: MutableMapping[str, Any]) -> Identity | None:
+    """Return the names of a request that has some already."""
+    found = scope.get(_KEY)
+    return found if isinstance(found, Identity) else None
