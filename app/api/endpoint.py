@@ -16,9 +16,9 @@ from starlette.responses import Response
 
 from app.api.access import CALLER, caller_of
 from app.api.identity import Identity, identity_of, is_named, known_identity
+from app.api.json_reply import JsonReply
 from app.api.open_streams import OpenStreams
 from app.api.problems import problem_response, slug_of
-from app.api.quick import JsonReply, QuickRequest
 from app.api.rate_limits import rate_limit_headers
 from app.api.request_meter import RequestMeter, count_reply
 from app.api.watching import Watching
@@ -96,7 +96,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; nothing escapes, so that no server logs a traceback."""
-        request = QuickRequest(scope, receive, send)
+        request = Request(scope, receive, send)
         try:
             reply = await self._watched_reply(request)
             identity = known_identity(scope)

@@ -8,8 +8,8 @@ import msgspec
 
 from app.api.access import asker_of
 from app.api.bodies import JSON_TYPES, check_media_type, read_body
+from app.api.json_reply import JsonReply
 from app.api.query_body import idempotency_key, parse_body
-from app.api.quick import JsonReply
 from app.service.models import Answer
 from app.service.steps import Edge, Step
 
