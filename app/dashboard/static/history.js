@@ -22,7 +22,8 @@ function showDrain(budget, outlook) {
   if (cutoff === null || !limit) return;
   const units = unitsOf(budget);
   const known = outlook.over_answers ?? { answers: [], unstable: [] };
-  const steps = [[0, 0], ...known.answers.map((answers, place) => [answers, known.unstable[place]]), [answered, used]];
+  const steps = [[0, 0], ...known.answers.map((answers, place) => [answers, known.unstable[place]])];
+  if (steps.at(-1)[0] < answered) steps.push([answered, used]);
   const reach = Math.min(limit, Math.max(answered * 1.25, 20));
   const isWhole = reach >= 0.6 * limit;
   const right = isWhole ? limit : reach;
