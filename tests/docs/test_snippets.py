@@ -5,6 +5,7 @@ A page's snippet that nothing runs is found here, and so is one more than there 
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections import Counter
@@ -64,10 +65,12 @@ RUN = {
     ("docs/hypotheses.md", "python"): (1, "test_hypotheses.py"),
     ("docs/keys.md", "text"): (1, "test_snippets.py"),
     ("docs/ledger-format.md", "python"): (1, "test_exported_ledger.py"),
+    ("docs/logs.md", "text"): (1, "test_snippets.py"),
     ("docs/metrics.md", "text"): (1, "test_snippets.py"),
     ("docs/operations.md", "text"): (2, "test_operations.py"),
     ("docs/planning.md", "text"): (1, "test_snippets.py"),
     ("docs/recipes.md", "python"): (2, "test_recipes.py"),
+    ("docs/postgresql.md", "sql"): (1, "test_snippets.py"),
     ("docs/sources.md", "text"): (2, "test_snippets.py"),
 }
 WHOLE = """
@@ -178,3 +181,19 @@ def test_what_a_page_quotes_is_said(page: str, said: str, module: str) -> None:
     assert said.removeprefix("conclave_") in "".join(examples(ROOT / "docs" / page, "text"))
     sources = "".join(text(path) for path in (ROOT / module).rglob("*.py"))
     assert said in sources
+
+
+def test_the_grants_of_the_page_are_those_that_servers_run_with() -> None:
+    """What the page of PostgreSQL grants is what replicas have in the test that kills them."""
+    (script,) = examples(ROOT / "docs" / "postgresql.md", "sql")
+    granted = re.findall(r"^(GRANT .+ TO) ", script, re.MULTILINE)
+    assert len(granted) == 2
+    run = text(ROOT / "tests" / "crash" / "test_replicas.py")
+    assert all(f"{grant} {{role}}" in run for grant in granted)
+
+
+def test_the_lines_of_the_logs_page_are_lines_of_a_log() -> None:
+    """Each is one JSON object, of an event that the page explains."""
+    page = ROOT / "docs" / "logs.md"
+    for line in "".join(examples(page, "text")).splitlines():
+        assert f"`{json.loads(line)['event']}`" in text(page)
