@@ -39,7 +39,7 @@ def reader_beside_a_release(
     reader.leave()
 
 
-def test_the_commands(reader: Reader, tmp_path: Path) -> None:
+def test_the_commands_are_answered(reader: Reader, tmp_path: Path) -> None:
     """Curl by four routes and `conclave query` get the answers that the page says they get."""
     reader.serve("conclave.toml")
     typed = commands(PAGE)
@@ -90,7 +90,7 @@ def test_the_retrying_client_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert waits == [2.0] * 6
 
 
-def test_tritons_client(reader: Reader) -> None:
+def test_tritons_client_gets_its_rows(reader: Reader) -> None:
     """Three rows come back with their numbers."""
     address = reader.serve("conclave.toml")
     names = run(examples(PAGE, "python")[1], address)
