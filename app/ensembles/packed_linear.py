@@ -16,7 +16,8 @@ decides it, and the time of a batch does not tell of it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -34,6 +35,29 @@ SPARSE_BATCH = 64
 _UNIT_ROUNDOFF = 2.0**-53
 # Below every score of a class that the model knows.
 _ABSENT = -8.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What the blocks of a batch use one after the other.
+
+    Attributes:
+        scores: of queries by models.
+        certain: whether a score is above zero however it is rounded; models that are
+            none, up to a multiple of eight, are False.
+        possible: whether it may be, likewise.
+
+    """
+
+    scores: NDArray[np.float64]
+    certain: NDArray[np.bool_]
+    possible: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, query_count: int, size: int) -> Self:
+        """Make room for a block."""
+        flags = np.zeros((2, query_count, padded_size(size)), dtype=np.bool_)
+        return cls(np.empty((query_count, size)), flags[0], flags[1])
 
 
 class PackedLinear:
@@ -90,21 +114,21 @@ class PackedLinear:
         if len(rows) >= SPARSE_BATCH:
             used = queries.any(axis=0)
             queries, weights = queries[:, used], weights[:, used]
-        counts = np.empty((len(rows), self.class_count), dtype=np.int64)
-        step = max(1, SCORES_PER_BLOCK // max(self.size, 1))
+        step = min(len(rows), max(1, SCORES_PER_BLOCK // max(self.size, 1)))
         count = self._count_binary if self.class_count == BINARY else self._count_classes
-        for start in range(0, len(rows), step):
-            counts[start : start + step] = count(queries[start : start + step], weights)
+        room = _Room.of(step, self.size)
+        counts = np.empty((len(rows), self.class_count), dtype=np.int64)
+        for start in range(0, len(rows), max(1, step)):
+            block = queries[start : start + step]
+            counts[start : start + step] = count(block, weights, room)
         return counts
 
     def _count_binary(
-        self, queries: NDArray[np.float64], weights: NDArray[np.float64]
+        self, queries: NDArray[np.float64], weights: NDArray[np.float64], room: _Room
     ) -> NDArray[np.int64]:
         """Count the votes of one block on two classes, shape ``(B, 2)``."""
-        scores = queries @ weights[0]
-        certain, possible = (
-            np.zeros((len(queries), padded_size(self.size)), dtype=np.bool_) for _ in range(2)
-        )
+        scores = np.matmul(queries, weights[0], out=room.scores[: len(queries)])
+        certain, possible = room.certain[: len(queries)], room.possible[: len(queries)]
         np.greater(scores, self._error, out=certain[:, : self.size])
         np.greater(scores, -self._error, out=possible[:, : self.size])
         if not np.array_equal(certain.view(np.uint64), possible.view(np.uint64)):
@@ -114,10 +138,10 @@ class PackedLinear:
         return np.stack([self.size - second, second], axis=1)
 
     def _count_classes(
-        self, queries: NDArray[np.float64], weights: NDArray[np.float64]
+        self, queries: NDArray[np.float64], weights: NDArray[np.float64], room: _Room
     ) -> NDArray[np.int64]:
         """Count the votes of one block on any number of classes, shape ``(B, L)``."""
-        best = queries @ weights[0]
+        best = np.matmul(queries, weights[0], out=room.scores[: len(queries)])
         second = np.full_like(best, -np.inf)
         labels = np.zeros(best.shape, dtype=np.intp)
         for label in range(1, self.class_count):

@@ -28,6 +28,7 @@ from app.ensembles.estimators import EstimatorEnsemble
 from app.ensembles.packed_ensemble import LinearForm, PackedEnsemble
 from app.ensembles.packed_trees import PackedTrees
 from app.ensembles.tree_ensemble import TreeEnsemble
+from app.hypotheses.encoded_rows import predicted
 from app.mechanisms import relabel
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.service import draw_ensemble as drawing
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
     from app.data.rows import PrivateRows
     from app.ensembles.ensemble import Ensemble
+    from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.hypothesis_class import Hypothesis, HypothesisClass
 
     Record = tuple[float | None, float | None, str | None, str]
@@ -335,8 +337,8 @@ def _patched_draw(searched: HypothesisClass, hypothesis: Hypothesis) -> Iterator
     """Let every relabelling take one hypothesis, also one among the rows' own dichotomies."""
 
     def fixed(_parameters: object, *given: object) -> relabel.Relabelled:
-        (encoded, _), _noise = cast("tuple[tuple[NDArray[np.generic], object], object]", given[-2:])
-        return relabel.Relabelled(hypothesis, hypothesis.predict(encoded))
+        (encoded, _), _noise = cast("tuple[tuple[EncodedRows, object], object]", given[-2:])
+        return relabel.Relabelled(hypothesis, predicted(hypothesis.predict, encoded))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(relabel, "draw", fixed)
