@@ -34,16 +34,7 @@ SECONDS_MAX: Final = 3.0
 def main() -> None:
     """Fit all chunks; check one against every tree."""
     print(circumstances())
-    tests = tuple(
-        BinaryTest(
-            feature_index=index // CUTS,
-            cut=(index % CUTS + 1) / (CUTS + 1),
-            category_code=None,
-            public_frequency=0.5,
-        )
-        for index in range(TESTS)
-    )
-    trees = TreeClass(tests=tests, depth=DEPTH, class_count=2)
+    trees = _trees()
     generator = np.random.default_rng(6)
     values = generator.random((LEARNERS * CHUNK_ROWS, TESTS // CUTS))
     labels = ((values[:, 0] > 0.5) ^ (values[:, 1] > 0.3)).astype(np.int64)
@@ -79,17 +70,31 @@ def main() -> None:
     )
 
 
+def _trees() -> TreeClass:
+    """Return all trees over equally spaced cuts of five numbers."""
+    tests = tuple(
+        BinaryTest(
+            feature_index=index // CUTS,
+            cut=(index % CUTS + 1) / (CUTS + 1),
+            category_code=None,
+            public_frequency=0.5,
+        )
+        for index in range(TESTS)
+    )
+    return TreeClass(tests=tests, depth=DEPTH, class_count=2)
+
+
 def least_errors(bits: NDArray[np.uint8], labels: NDArray[np.int64], depth: int) -> int:
     """Return the errors of the best tree, by trying every test at every node."""
     if depth == 0:
         ones = int(labels.sum())
         return min(ones, len(labels) - ones)
     if depth == 1:
-        ones = labels @ bits.astype(np.int64)
+        found: NDArray[np.int64] = labels @ bits.astype(np.int64)
         true = bits.sum(axis=0, dtype=np.int64)
-        rest, all_ones = len(labels) - true, int(labels.sum())
-        errors = np.minimum(ones, true - ones) + np.minimum(
-            all_ones - ones, rest - (all_ones - ones)
+        rest, all_ones = len(labels) - true, labels.sum()
+        errors = np.minimum(found, true - found) + np.minimum(
+            all_ones - found, rest - (all_ones - found)
         )
         return int(errors.min())
     return min(
