@@ -34,6 +34,7 @@ from app.ledger.store import open_ledger
 from app.service.recent_replays import RecentReplays
 from app.settings import load_settings
 from benchmarks.measuring.circumstances import ROOT, circumstances
+from benchmarks.measuring.findings import Finding, tell
 from benchmarks.measuring.long_ledger import lengthen, open_number_release, recorded
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ SEARCHES = 2000
 REQUESTS = 500
 PORT = 8792
 POLL_SECONDS = 0.002
+LOOKUP_MICROSECONDS_MAX = 20.0
+BUDGET_MILLISECONDS_MAX = 1.0
 IMPORTS = "import app.cli, app.cli.web_server, app.main, app.settings, uvicorn"
 
 
@@ -55,12 +58,38 @@ def main() -> None:
     chosen = arguments.parse_args()
     print(circumstances())
     print(f"importing the modules of `conclave serve`: {_told(_import_seconds())}")
+    budgets, lookups = [], []
     for answers_an_entry in (0, 1000, 1):
         with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
             count = chosen.answers if answers_an_entry else 0
             print(f"\n{count:,} answers, {answers_an_entry} an entry")
             config = open_number_release(Path(folder), limit=chosen.answers + 1, port=PORT)
-            _measure(config, count, answers_an_entry)
+            budgets.append(_measure(config, count, answers_an_entry))
+            if count:
+                lookups.append(_measure_lookups(load_settings(config, {}).ledger_url, count))
+    _tell(chosen.answers, max(lookups), max(budgets))
+
+
+def _tell(answers: int, microseconds: float, milliseconds: float) -> None:
+    """Print what is judged: the slowest of the ledgers."""
+    tell(
+        Finding(
+            question=f"a recorded answer among {answers:,}, looked up alone",
+            ours=f"{microseconds:.1f} microseconds",
+            peer=f"{LOOKUP_MICROSECONDS_MAX:.0f} microseconds",
+            ratio=microseconds,
+            at_most=LOOKUP_MICROSECONDS_MAX,
+        )
+    )
+    tell(
+        Finding(
+            question=f"GET /budget of a ledger of {answers:,} answers",
+            ours=f"{milliseconds:.2f} ms",
+            peer=f"{BUDGET_MILLISECONDS_MAX:.0f} ms",
+            ratio=milliseconds,
+            at_most=BUDGET_MILLISECONDS_MAX,
+        )
+    )
 
 
 def _import_seconds() -> list[tuple[float, float]]:
@@ -85,7 +114,8 @@ def _told(times: Sequence[tuple[float, float]]) -> str:
     return f"{clock:.2f} s (least {least:.2f}), of the processor {processor:.2f} s"
 
 
-def _measure(config: Path, count: int, answers_an_entry: int) -> None:
+def _measure(config: Path, count: int, answers_an_entry: int) -> float:
+    """Print what a server takes; return the milliseconds of ``GET /budget``."""
     url = load_settings(config, {}).ledger_url
     if count:
         started = time.perf_counter()
@@ -103,8 +133,7 @@ def _measure(config: Path, count: int, answers_an_entry: int) -> None:
     print(f"  process start to ready: {_told(ready)}")
     print(f"  GET /budget, the connection kept: {median(budgets):.2f} ms")
     print(f"  resident memory of the server: {memory:.0f} MB")
-    if count:
-        _measure_lookups(url, count)
+    return median(budgets)
 
 
 @contextmanager
@@ -159,12 +188,13 @@ def _resident_megabytes(pid: int) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1e3
 
 
-def _measure_lookups(url: str, count: int) -> None:
-    """Look recorded vectors and new ones up, none of which is in memory."""
+def _measure_lookups(url: str, count: int) -> float:
+    """Look vectors up, none of which is in memory; return microseconds of a recorded one alone."""
     ledger = open_ledger(url, create=True)
     numbers = random.SystemRandom().sample(range(1, count + 1), min(SEARCHES, count))
     known = [recorded(ledger.digests, number).vector_digest for number in numbers]
     new = [recorded(ledger.digests, count + number).vector_digest for number in numbers]
+    alone = 0.0
     with ledger.transaction() as transaction:
         for name, digests in (("recorded", known), ("new", new)):
             for size in (1, 64):
@@ -177,7 +207,10 @@ def _measure_lookups(url: str, count: int) -> None:
                     replays.among(vector_digests=asked, key_digests=(), records=transaction)
                     times.append((time.perf_counter() - started) / size * 1e6)
                 print(f"  {name} vectors, {size:>2} together: {median(times):.1f} us each")
+                if (name, size) == ("recorded", 1):
+                    alone = median(times)
     ledger.close()
+    return alone
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def _measured(source: str, rows: int, *, folder: Path | None) -> Opening:
         config = write_release(Path(place), source=source, rows=rows, size=LEARNERS)
         command = [sys.executable, "-m", "benchmarks.measuring.opening_once", str(config)]
         ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    opening = Opening(**json.loads(ended.stdout))
+    opening = Opening(**json.loads(ended.stdout.splitlines()[-1]))
     reading = opening.stages.get("reading rows", 0.0)
     print(
         f"{rows:>12,}{opening.seconds:>10.2f}{opening.processor_seconds:>11.2f}{reading:>9.2f}"
