@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,9 +15,13 @@ from app.api.problems import NO_SUCH_PATH
 from app.api.v2 import NO_SUCH_MODEL
 from app.api.v2_body import HEADER_LENGTH_SHAPE
 from app.errors import InvariantError, KeyLimitError, LedgerUnavailableError
+from app.service.models import Answer
 from app.service.slot import OPENING, STOPPED
 from tests.http.doubles import CONFLICT, EXHAUSTED, KEY_RING, Http
 from tests.http.inference import INFER, MODEL, NUMERIC_SCHEMA, frame, infer, outputs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ROWS = ((41, "Private"), (None, "Private"), (20, "State-gov"))
 
@@ -166,6 +170,21 @@ def test_rows_after_a_keys_limit_are_empty(answered_count: int) -> None:
         assert outputs_of(reply)["query_id"] == [1, 2, 0]
     else:
         assert (reply.status_code, reply.json()) == (429, error("no more"))
+
+
+def test_the_classifiers_answers_have_no_number() -> None:
+    """After the switch a row is stable and its number is 0, as there is none to be charged."""
+    with Http() as http:
+
+        async def classify(queries: Sequence[object]) -> list[Answer]:
+            return [
+                Answer(None, "<=50K", stable=True, phase="classifier", replayed=False)
+                for _ in queries
+            ]
+
+        http.service.answer_many = classify  # type: ignore[method-assign,assignment]  # the switch
+        outputs = outputs_of(infer(http, frame(*ROWS)))
+    assert outputs == {"label": ["<=50K"] * 3, "stable": [True] * 3, "query_id": [0] * 3}
 
 
 def test_no_rows_are_no_answers() -> None:
