@@ -14,6 +14,7 @@ from app.api.batches import answer_rows, as_queries, validated
 from app.api.bodies import CSV, JSON, check_media_type, media_type, read_body
 from app.api.csv_rows import read_csv
 from app.api.query_body import idempotency_key, refuse_repeated_members
+from app.api.quick import JsonReply
 from app.errors import MalformedBodyError
 from app.service.steps import Edge, Step
 
@@ -65,7 +66,7 @@ async def ping(api: Api, request: Request) -> Response:
     return await reads.ready(api, request)
 
 
-async def invoke(api: Api, request: Request) -> Response:
+async def invoke(api: Api, request: Request) -> JsonReply:
     """Validate every row, wait until their answers are committed, and give their labels."""
     service = api.slot.service
     check_media_type(request.headers, MEDIA_TYPES)
@@ -79,7 +80,7 @@ async def invoke(api: Api, request: Request) -> Response:
     api.observe(Step.VALIDATE, Edge.AFTER)
     answers = await answer_rows(service, queries)
     predictions = [None if answer is None else answer.label for answer in answers]
-    return Response(msgspec.json.encode({"predictions": predictions}), media_type=JSON)
+    return JsonReply(msgspec.json.encode({"predictions": predictions}))
 
 
 async def _parse_csv(schema: Schema, body: bytes, rows_max: int) -> list[Vector]:

@@ -12,6 +12,7 @@ from app.api.batches import answer_rows, as_queries
 from app.api.bodies import JSON, OCTETS, check_media_type, content_encoding, read_body
 from app.api.inflate import ENCODINGS, inflate
 from app.api.query_body import idempotency_key
+from app.api.quick import JsonReply
 from app.api.refusals import NotFoundError
 from app.api.v2_body import header_length, parse_inference
 from app.api.v2_reply import OUTPUTS, inference_response
@@ -70,7 +71,7 @@ async def model_ready(api: Api, request: Request) -> Response:
     return _json({"name": service.release_name, "ready": True})
 
 
-async def infer(api: Api, request: Request) -> Response:
+async def infer(api: Api, request: Request) -> Response | JsonReply:
     """Validate every row of a batch, wait until their answers are committed, and give them."""
     service = _service_of_model(api, request)
     headers, bytes_max = request.headers, api.limits.body_bytes_max

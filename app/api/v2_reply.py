@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from starlette.responses import Response
 
-from app.api.bodies import JSON, OCTETS
+from app.api.bodies import OCTETS
+from app.api.quick import JsonReply
 from app.api.v2_tensors import BOOL, BYTES, INT64, pack
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class InferenceReply(msgspec.Struct, omit_defaults=True):
 
 def inference_response(
     model_name: str, asked: Inference, answers: Sequence[Answer | None]
-) -> Response:
+) -> Response | JsonReply:
     """Return the outputs that were asked for, in JSON, or some in the binary part behind it."""
     pieces: list[bytes] = []
     outputs: list[OutputTensor] = []
@@ -59,7 +60,7 @@ def inference_response(
         outputs.append(tensor)
     document = msgspec.json.encode(InferenceReply(model_name, outputs, asked.id))
     if not pieces:
-        return Response(document, media_type=JSON)
+        return JsonReply(document)
     length = {"Inference-Header-Content-Length": str(len(document))}
     return Response(b"".join([document, *pieces]), media_type=OCTETS, headers=length)
 
