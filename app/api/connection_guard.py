@@ -25,7 +25,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from app.api.limits import Limits
-from app.api.problems import MEDIA_TYPE, kind_of, problem_body, slug_of
+from app.api.problems import kind_of, refusal_body, slug_of
 from app.api.refusals import (
     HeadersTooLargeError,
     MalformedRequestError,
@@ -226,12 +226,17 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_cut = True
         log.info("connection_cut", problem=slug_of(error), error=type(error).__name__)
         if self._may_say():
-            self.transport.write(_reply(error))
+            self.transport.write(_reply(error, self._path()))
         cycle = self._cycle()
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True
             cycle.message_event.set()
         self.transport.close()
+
+    def _path(self) -> str:
+        """Return the path of the newest request as far as it came; empty before the first."""
+        url: bytes = getattr(self, "url", b"")  # uvicorn sets it when a request begins
+        return url.partition(b"?")[0].decode("latin-1")
 
     def _may_say(self) -> bool:
         """Return whether the next reply that the client expects is the one to this request."""
@@ -273,10 +278,10 @@ def cut_off_overdue(connections: Iterable[object], now: float) -> None:
             connection.cut_off_if_due(now)
 
 
-def _reply(error: Exception) -> bytes:
+def _reply(error: Exception, path: str) -> bytes:
     """Return a whole reply, after which the connection closes."""
-    kind, body = kind_of(error), problem_body(error)
-    headers = [f"content-type: {MEDIA_TYPE}", f"content-length: {len(body)}", "connection: close"]
+    kind, (body, media_type) = kind_of(error), refusal_body(error, path)
+    headers = [f"content-type: {media_type}", f"content-length: {len(body)}", "connection: close"]
     if isinstance(error, UnavailableError):
         headers.append(f"retry-after: {error.retry_after_seconds}")
     head = "\r\n".join([*headers, "", ""])

@@ -156,6 +156,13 @@ def v2_error_of(error: Exception) -> dict[str, object]:
     return {"error": _public_text(_detail_of(error))}
 
 
+def refusal_body(error: Exception, path: str) -> tuple[bytes, str]:
+    """Return the body of a refusal in the form of its path, and its media type."""
+    if is_below_v2(path):
+        return msgspec.json.encode(v2_error_of(error)), JSON
+    return problem_body(error), MEDIA_TYPE
+
+
 def problem_response(error: Exception, *, path: str = "") -> Response:
     """Return the refusal as a whole reply, with the headers that its status asks for.
 
@@ -164,11 +171,8 @@ def problem_response(error: Exception, *, path: str = "") -> Response:
         path: of the request; below ``/v2`` a refusal has the form of that protocol.
 
     """
-    status = kind_of(error).status
-    if is_below_v2(path):
-        response = Response(msgspec.json.encode(v2_error_of(error)), status, media_type=JSON)
-    else:
-        response = Response(problem_body(error), status, media_type=MEDIA_TYPE)
+    body, media_type = refusal_body(error, path)
+    response = Response(body, kind_of(error).status, media_type=media_type)
     if isinstance(error, UnauthorizedError):
         response.raw_headers.extend(CHALLENGES)
     if isinstance(error, MethodNotAllowedError):

@@ -160,6 +160,18 @@ def test_a_body_that_drips_is_cut_off(server: ServerProcess) -> None:
     assert answered(server) == before
 
 
+def test_an_inference_that_drips_is_cut_off_in_its_own_form(server: ServerProcess) -> None:
+    """Below /v2 a request that is cut off is told so as that protocol tells errors."""
+    with connected(server) as client:
+        head = HEAD.format(path="/v2/models/members/infer") + "Content-Length: 1000\r\n\r\n"
+        client.sendall(head.encode() + b'{"inputs": [')
+        drip(client, piece=b" ")
+        head_said, _, body = rest_of(client).partition(b"\r\n\r\n")
+    assert head_said.startswith(b"HTTP/1.1 408 ")
+    assert b"content-type: application/json\r\n" in head_said
+    assert set(json.loads(body)) == {"error"}
+
+
 def test_the_rest_of_a_refused_body_is_not_waited_for(server: ServerProcess) -> None:
     """A client that got its refusal and drips on is closed without another word."""
     with connected(server) as client:
