@@ -13,8 +13,8 @@ from app.api.access import asker_of
 from app.api.batches import answer_rows, as_queries, validated
 from app.api.bodies import CSV, JSON, check_media_type, media_type, read_body
 from app.api.csv_rows import read_csv
+from app.api.json_reply import JsonReply
 from app.api.query_body import idempotency_key, refuse_repeated_members
-from app.api.quick import JsonReply
 from app.errors import MalformedBodyError
 from app.service.steps import Edge, Step
 

@@ -11,8 +11,8 @@ from app.api.access import asker_of
 from app.api.batches import answer_rows, as_queries
 from app.api.bodies import JSON, OCTETS, check_media_type, content_encoding, read_body
 from app.api.inflate import ENCODINGS, inflate
+from app.api.json_reply import JsonReply
 from app.api.query_body import idempotency_key
-from app.api.quick import JsonReply
 from app.api.refusals import NotFoundError
 from app.api.v2_body import header_length, parse_inference
 from app.api.v2_reply import OUTPUTS, inference_response

@@ -8,7 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from app.api.bodies import OCTETS
-from app.api.quick import JsonReply
+from app.api.json_reply import JsonReply
 from app.api.v2_tensors import BOOL, BYTES, INT64, pack
 
 if TYPE_CHECKING:
