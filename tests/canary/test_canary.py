@@ -67,7 +67,7 @@ EXPECTED = {
     (RUN, "conclave plan"): b'"feasible"',
     (RUN, "conclave simulate"): b"outcome",
     (RUN, "conclave ledger"): b"retired: sequence",
-    (RUN, "conclave keys"): b"one\tread",
+    (RUN, "conclave keys"): b"one\tquery\t7",
     (FAILED, "conclave learn"): b"internal failure",
     (FAILED, "conclave statistics"): b"internal failure",
 }
