@@ -71,14 +71,15 @@ def audited(given: Settings, *pairs: int, runs: int) -> ServedReport:
     return report
 
 
-# The pair of neighbours that tells, the shares, and a part of the name of the channel.
-TELLING: dict[Plant, tuple[int, Shares, str]] = {
-    planted.label_of_votes: (FLIP, ANSWERS_ALONE, "label"),
-    planted.error_of_votes: (FLIP, ANSWERS_ALONE, "detail"),
-    planted.entry_of_votes: (FLIP, ANSWERS_ALONE, "GET /ledger"),
-    planted.budget_of_votes: (FLIP, ANSWERS_ALONE, "GET /budget"),
-    planted.no_noise: (MOVE, ANSWERS_ALONE, "process 1"),
-    planted.relabelling_without_noise: (RELABEL, RELABELLED, "process 1"),
+# The pair of neighbours that tells, the shares, and parts of the names of the channels that do.
+TELLING: dict[Plant, tuple[int, Shares, set[str]]] = {
+    planted.label_of_votes: (FLIP, ANSWERS_ALONE, {"label"}),
+    planted.error_of_votes: (FLIP, ANSWERS_ALONE, {"detail"}),
+    planted.entry_of_votes: (FLIP, ANSWERS_ALONE, {"GET /ledger"}),
+    planted.budget_of_votes: (FLIP, ANSWERS_ALONE, {"GET /budget"}),
+    planted.no_noise: (MOVE, ANSWERS_ALONE, {"process 1"}),
+    # Of one label and of all of them counted, whichever a coin spoils less often.
+    planted.relabelling_without_noise: (RELABEL, RELABELLED, {"process 1", "labels, counted"}),
 }
 # `make audit` has the others, which are told by another route in the same way.
 TOLD_ALIKE = {planted.entry_of_votes, planted.budget_of_votes}
@@ -93,7 +94,7 @@ def test_what_tells_of_a_record_exceeds_the_claim(
     monkeypatch: pytest.MonkeyPatch, plant: Plant
 ) -> None:
     """What a vote or a label decides reads above the claim, on the channel that tells it."""
-    pair, shares, channel = TELLING[plant]
+    pair, shares, channels = TELLING[plant]
     plant(monkeypatch)
     monkeypatch.setattr(audited_release, "PROCESSES", 1)  # none of these needs a restart
     # A relabelling is read through answers, of which one in a hundred or so is a coin: of 78
@@ -103,7 +104,7 @@ def test_what_tells_of_a_record_exceeds_the_claim(
     report = audited(settings(shares, unstable="coin"), pair, runs=runs)
     (bound,) = report.told.values()
     assert report.epsilon < bound.epsilon <= report.plan.trials.largest_shown
-    assert channel in bound.adversary
+    assert any(channel in bound.adversary for channel in channels)
     assert not report.holds
 
 

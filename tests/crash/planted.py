@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
-from app.ledger import opening, sqlite
+from app.ledger import sqlite
 from app.service.answer_query import QueryAnswerer
-from app.service.batch import Batch
+from app.service.batch import Batch, Ticket
 from app.service.writer import Writer
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
     from app.ledger.store import Transaction
-    from app.service.batch import Fresh, Ticket
+    from app.service.batch import Fresh
     from tests.crash.marks import Marks
 
 EARLY_REPLIES = "early replies"
@@ -75,7 +75,9 @@ def _reply_before_commit() -> None:
     take_in, append = Writer._take_in, QueryAnswerer._append
 
     def take_in_and_remember(self: Writer, waiting: Sequence[Any]) -> None:
-        callers.update({id(each.query): each for each in waiting})
+        for each in waiting:
+            query = each.query.query if isinstance(each.query, Ticket) else each.query
+            callers[id(query)] = each
         take_in(self, waiting)
 
     def reply_and_append(self: QueryAnswerer, transaction: Transaction, batch: Batch) -> None:
@@ -117,7 +119,7 @@ def _let_the_database_fail(marks: Marks) -> None:
         event.listen(engine, "after_cursor_execute", after)
         return engine
 
-    opening.writing_engine = failing_engine  # type: ignore[attr-defined]  # the fault
+    sqlite.writing_engine = failing_engine  # the fault
 
 
 def _checkpoint_often() -> None:
@@ -133,7 +135,7 @@ def _checkpoint_often() -> None:
 
         return engine
 
-    opening.writing_engine = engine_with_checkpoints  # type: ignore[attr-defined]  # more of them
+    sqlite.writing_engine = engine_with_checkpoints  # more of them
 
 
 def _fail_from_the_start(marks: Marks, fault: int) -> None:

@@ -6,11 +6,10 @@ vector and precision, and a count of units.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from app.mechanisms import soft_labels, stability
 from app.mechanisms.soft_labels import bin_scores
@@ -57,7 +56,7 @@ def served(
 
 def ticket(margin: int, precision: int) -> Ticket:
     """Return a ticket with a readable digest."""
-    query = replace(ask(margin), precision=precision)
+    query = structs.replace(ask(margin), precision=precision)
     return Ticket(query, f"{margin}/{precision}".encode(), None, precision)
 
 
