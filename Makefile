@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 export CONCLAVE_TEST_DATA
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-test demo serve test lint format docs coverage bench audit lock image clean
+.PHONY: help install install-test demo serve test lint format docs coverage bench bench-utility audit lock image clean
 .DELETE_ON_ERROR:
 
 help:
@@ -24,6 +24,7 @@ help:
 ##  make coverage              branches of the pure packages that no test takes; fails on one
 ##  make docs                  print docs/settings.md anew from the settings
 ##  make bench [ARGS=...]      the benchmarks, or those named, and one table of ratios
+##  make bench-utility [ARGS=...]  accuracy and answers beside other methods, docs/utility.md
 ##  make audit                 the long audits
 ##  make lock                  compile every lock anew
 ##  make image                 build the container image and check that it serves
@@ -85,6 +86,9 @@ docs: install-test
 
 bench: install-test
 	@$(BIN)/python -m benchmarks.measuring.all_questions $(ARGS)
+
+bench-utility: install-test
+	@$(BIN)/python -m benchmarks.utility $(ARGS)
 
 audit: install-test
 	@$(BIN)/python -m pytest -m "audit or crash or long" $(ARGS)

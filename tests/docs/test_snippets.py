@@ -44,6 +44,7 @@ FOLLOWED = {
 RUN_BY = {
     "conclave audit --config conclave.toml --quick": "tests/unit/cli/test_audit.py",
     "make bench": "benchmarks/figures.py",
+    "make bench-utility": "benchmarks/utility/__main__.py",
     "make image": "tests/deploy/test_container.py",
     "docker compose up demo": "tests/deploy/test_container.py",
     "docker compose up release": "tests/deploy/test_container.py",

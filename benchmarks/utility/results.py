@@ -1,0 +1,69 @@
+"""What a part of `make bench-utility` measured: one file a part, which its page section prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from benchmarks.measuring.circumstances import ROOT, commit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+RESULTS: Final = ROOT / "benchmarks" / "results"
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+"""What a file of results holds."""
+
+
+def path_of(part: str) -> Path:
+    """Return where the results of a part are: ``published``, ``online``, ``planning``."""
+    return RESULTS / f"utility-{part}.json"
+
+
+def keep(part: str, found: Mapping[str, Json], *, quick: bool = False) -> Path:
+    """Write what a part found, with commit, machine and load; a quick run has a file of its own.
+
+    Args:
+        part: the part's name, that of its file.
+        found: all that the part's section of the page prints.
+        quick: whether the run was a short one, which no page prints.
+
+    """
+    document = {
+        "commit": commit(),
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": platform.machine(),
+        "processors": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
+        "python": platform.python_version(),
+        "quick": quick,
+        **found,
+    }
+    path = path_of(f"{part}-quick" if quick else part)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    print(f"\nkept in {path.relative_to(ROOT)}")
+    return path
+
+
+def read(part: str) -> dict[str, Json] | None:
+    """Return what was kept of a part, or None where it never ran."""
+    path = path_of(part)
+    if not path.exists():
+        return None
+    document: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"))
+    return document
+
+
+def measured_on(document: Mapping[str, Json]) -> str:
+    """Return the line that says where and of which commit the figures are."""
+    return (
+        f"Commit {document['commit']}, {document['machine']}, {document['processors']} "
+        f"processors at load {document['load']}, CPython {document['python']}, "
+        f"{str(document['at'])[:10]}."
+    )
