@@ -15,6 +15,7 @@ from typing import Self, get_args
 from pydantic import SecretStr, ValidationError, model_validator
 
 from app.configuration import demo, reading, rules
+from app.configuration.cell_rules import check_cells
 from app.configuration.data_section import DataSettings
 from app.configuration.learning_sections import (
     ClassifierSettings,
@@ -82,6 +83,8 @@ class Settings(Section):
         rules.check_statistics(self.statistics, self.covered, self.data, self.privacy)
         rules.check_predictors("hypotheses", self.hypotheses, self.hypotheses.predictors)
         rules.check_predictors("classifier", self.published, self.classifier.predictors)
+        check_cells("hypotheses", self.hypotheses, self.hypotheses.cells, self.data)
+        check_cells("classifier", self.published, self.classifier.cells, self.data)
         rules.check_size(self.answers, self.data)
         rules.check_ledger(self.ledger)
         return self

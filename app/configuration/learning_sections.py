@@ -13,7 +13,7 @@ from app.configuration.section import Section
 Tests = Annotated[Mapping[str, tuple[TestValue, ...]], Unit("cuts, categories")]
 
 CLASS_PATTERN = (
-    r"^(thresholds|stumps|intervals|rectangles|halfspaces|trees|finite"
+    r"^(thresholds|stumps|intervals|rectangles|halfspaces|trees|cells|finite"
     r"|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)$"
 )
 PREDICTOR_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"
@@ -23,6 +23,9 @@ ESTIMATOR_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*$"
 Predictors = Annotated[
     tuple[Annotated[str, Field(pattern=PREDICTOR_PATTERN, max_length=200)], ...],
     Field(max_length=10_000),
+]
+Cells = Annotated[
+    tuple[Annotated[str, Field(max_length=1000)], ...], Unit("tests"), Field(max_length=10_000)
 ]
 
 
@@ -34,8 +37,8 @@ class HypothesesSettings(Section):
         Field(
             alias="class",
             pattern=CLASS_PATTERN,
-            description="thresholds, stumps, intervals, rectangles, halfspaces, trees, finite or "
-            '"package.module:Class".',
+            description="thresholds, stumps, intervals, rectangles, halfspaces, trees, cells, "
+            'finite or "package.module:Class".',
         ),
     ]
     depth: Annotated[
@@ -69,6 +72,13 @@ class HypothesesSettings(Section):
         Field(
             description='Functions of a row, "package.module:function", that make up the class '
             "finite."
+        ),
+    ] = ()
+    cells: Annotated[
+        Cells,
+        Field(
+            description="Tests that part the rows into the class cells: each followed by its "
+            "false side, then its true side, an empty one for a cell (docs/hypotheses.md)."
         ),
     ] = ()
 
@@ -109,6 +119,9 @@ class ClassifierSettings(Section):
         Predictors | None,
         Field(description="Functions of a row that make up the class finite."),
     ] = None
+    cells: Annotated[
+        Cells | None, Field(description="Tests that part the rows into the class cells.")
+    ] = None
 
     def inherit(
         self, hypotheses: HypothesesSettings, *, grids: Mapping[str, tuple[float, ...]]
@@ -133,6 +146,7 @@ class ClassifierSettings(Section):
                 "predictors": (
                     hypotheses.predictors if self.predictors is None else self.predictors
                 ),
+                "cells": hypotheses.cells if self.cells is None else self.cells,
             }
         )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from app.ensembles.cell_ensemble import CellEnsemble
+from app.ensembles.cell_learners import fit_cells
 from app.ensembles.enumerated_ensemble import EnumeratedEnsemble
 from app.ensembles.enumerated_learners import fit_enumerated
 from app.ensembles.estimator_choice import estimator_factory
@@ -19,6 +21,7 @@ from app.ensembles.rules import DEFAULT_RULE
 from app.ensembles.tree_ensemble import TreeEnsemble
 from app.ensembles.tree_learners import fit_trees
 from app.errors import ConfigurationError, LedgerCorruptError, invariant
+from app.hypotheses.cell_class import CellClass
 from app.hypotheses.encoded_rows import RowsByPart, RowsInTurn
 from app.hypotheses.enumerated_class import EnumeratedClass
 from app.hypotheses.threshold_class import ThresholdClass
@@ -132,6 +135,8 @@ def _read(learner: Learner, body: bytes) -> Ensemble:
         searched = learner.hypothesis_class
         if isinstance(searched, EnumeratedClass):
             return EnumeratedEnsemble.from_bytes(searched.hypotheses, body)
+        if isinstance(searched, CellClass):
+            return CellEnsemble.from_bytes(searched.splits, searched.class_count, body)
         return TreeEnsemble.from_bytes(searched_by_trees(searched).tests, body)
     if body.startswith(PACKED_MAGIC):
         return PackedEnsemble.from_bytes(learner.columns, body)
@@ -147,12 +152,15 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
         section: where an estimator is in the configuration.
 
     Raises:
-        ConfigurationError: names ``hypotheses``, ``learner.estimator`` or
-            ``learner.params``, or those of the other section.
+        ConfigurationError: names ``hypotheses``, ``learner.estimator``, ``learner.rule``
+            or ``learner.params``, or those of the other section, or ``answers.output``.
 
     """
     if learner.estimator is None:
         if isinstance(learner.hypothesis_class, EnumeratedClass):
+            return
+        if isinstance(learner.hypothesis_class, CellClass):
+            _check_cells(learner)
             return
         count = len(searched_by_trees(learner.hypothesis_class).tests)
         if count > PACKED_TESTS_MAX:
@@ -160,6 +168,16 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
             raise ConfigurationError("hypotheses", f"{problem}: list fewer")
     else:
         estimator_factory(learner.estimator, learner.params, section=section)
+
+
+def _check_cells(learner: Learner) -> None:
+    """Refuse what the learners of cells do not do: draw labels, and score."""
+    if learner.rule != DEFAULT_RULE:
+        problem = f'must be "{DEFAULT_RULE}" for the class cells'
+        raise ConfigurationError("learner.rule", problem)
+    if learner.scored:
+        problem = 'must be "label" for the class cells: its learners have no scores'
+        raise ConfigurationError("answers.output", problem)
 
 
 def _as_they_are(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -223,6 +241,14 @@ def _fit_rule(
             hypothesis_class=searched,
             secret=secret,
             scored=learner.scored,
+            progress=progress,
+        )
+    if isinstance(searched, CellClass):
+        return fit_cells(
+            encoded=encoded,
+            labels=labels,
+            offsets=offsets,
+            hypothesis_class=searched,
             progress=progress,
         )
     tree_class = searched_by_trees(searched)

@@ -18,6 +18,7 @@ from app.ensembles.estimators import EstimatorEnsemble
 from app.ensembles.fit import check_learner, searched_by_trees
 from app.ensembles.rules import FALLBACK_LABEL
 from app.ensembles.tree_learners import fit_tree
+from app.hypotheses.cell_class import CellClass, CellLabels
 from app.hypotheses.containment import silence
 from app.hypotheses.enumerated_class import EnumeratedClass, EnumeratedHypothesis
 from app.hypotheses.public_columns import encode_columns
@@ -83,7 +84,7 @@ class EstimatorStudent:
         return cls(EstimatorEnsemble.from_bytes(columns, body, fallback=fallback), fallback)
 
 
-Student: TypeAlias = Tree | EnumeratedHypothesis | EstimatorStudent | ConstantStudent
+Student: TypeAlias = Tree | CellLabels | EnumeratedHypothesis | EstimatorStudent | ConstantStudent
 
 
 def check_student(learner: Learner) -> None:
@@ -134,6 +135,8 @@ def _fit(
     encoded = searched.encode(values)
     if isinstance(searched, EnumeratedClass):
         return fit_hypothesis(searched, encoded, labels)
+    if isinstance(searched, CellClass):
+        return searched.best(encoded, labels)
     return fit_tree(searched_by_trees(searched), encoded.astype(np.uint8, copy=False), labels)
 
 

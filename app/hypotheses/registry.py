@@ -18,6 +18,7 @@ from app.hypotheses.box_families import (
     box_dichotomies,
     box_dimension,
 )
+from app.hypotheses.cell_class import CellClass
 from app.hypotheses.enumerated_class import EnumeratedClass, refuse_labels, refuse_size
 from app.hypotheses.predictor_classes import FINITE, is_predictor_kind, predictor_class
 from app.hypotheses.threshold_class import ThresholdClass
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.hypotheses.binary_tests import BinaryTest
+    from app.hypotheses.cell_splits import CellSplits
     from app.hypotheses.halfspace_lattice import Lattice
     from app.hypotheses.hypothesis_class import HypothesisClass
     from app.hypotheses.predictor_classes import PredictorSource
     from app.hypotheses.public_columns import PublicColumn
 
-KINDS = ("thresholds", "stumps", "intervals", "rectangles", "halfspaces", "trees", FINITE)
+CELLS = "cells"
+KINDS = ("thresholds", "stumps", "intervals", "rectangles", "halfspaces", "trees", CELLS, FINITE)
 TREE_KINDS = ("stumps", "trees")
 FEWER_POINTS = (
     'use a public grid (hypotheses.grid = "public"), a smaller sample, or leave a feature out by '
@@ -52,13 +55,14 @@ def hypothesis_class(
     class_count: int,
     columns: Sequence[PublicColumn] = (),
     predictors: PredictorSource | None = None,
+    splits: CellSplits | None = None,
     public_values: NDArray[np.float64] | None = None,
 ) -> HypothesisClass:
     """Build the class ``kind`` over public tests.
 
     Args:
         kind: ``thresholds``, ``stumps`` (trees of depth 1), ``intervals``,
-            ``rectangles``, ``halfspaces``, ``trees``, ``finite`` or
+            ``rectangles``, ``halfspaces``, ``trees``, ``cells``, ``finite`` or
             ``package.module:Class``.
         tests: the public tests; all kinds but trees and stumps use the
             numeric ones.  Without any test only the constants are left, as
@@ -67,6 +71,7 @@ def hypothesis_class(
         class_count: number of labels.
         columns: the public encoding of every feature, for halfspaces.
         predictors: where a user's own predictors come from, for the last two.
+        splits: the public partition, for cells.
         public_values: encoded public points that a class of one's own may
             depend on, shape ``(m, d)``; None where it may not.
 
@@ -77,6 +82,8 @@ def hypothesis_class(
     """
     if is_predictor_kind(kind):
         return predictor_class(_given(predictors, kind), public_values)
+    if kind == CELLS and splits is not None:
+        return CellClass(splits=splits, class_count=class_count)
     _check_kind(kind, class_count)
     if kind in TREE_KINDS:
         levels = _levels(kind, depth) if tests else 0
@@ -187,7 +194,7 @@ def _given(predictors: PredictorSource | None, kind: str) -> PredictorSource:
 
 def _check_kind(kind: str, class_count: int) -> None:
     """Refuse an unknown kind, and labels that it cannot give."""
-    if kind not in KINDS:
+    if kind not in KINDS or kind == CELLS:
         raise ConfigurationError(
             "hypotheses.class", f"unknown class {kind!r}: use one of {', '.join(KINDS)}"
         )

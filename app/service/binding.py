@@ -40,6 +40,8 @@ LATER: Final[Mapping[str, str]] = {
     "hypotheses.grid": '"public"',
     "hypotheses.predictors": "[]",
     "classifier.predictors": "[]",
+    "hypotheses.cells": "[]",
+    "classifier.cells": "[]",
     "learner.packed": "true",
     "student.packed": "true",
     "answers.output": '"label"',

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from app.accounting.composition import Charge, Mechanism, Shares, charges
 from app.data.binary_tests import classifier_tests, public_tests
+from app.data.cell_splits import read_splits
 from app.data.public_columns import public_columns
 from app.errors import ConfigurationError
 from app.hypotheses.predictor_classes import is_predictor_kind
-from app.hypotheses.registry import KINDS, hypothesis_class
+from app.hypotheses.registry import CELLS, KINDS, hypothesis_class
 from app.service.predictor_code import predictor_source
 from app.service.work import naming_section
 
@@ -111,5 +112,8 @@ def _class_over(
             class_count=len(settings.data.classes),
             columns=public_columns(schema),
             predictors=predictor_source(name, section, schema),
+            splits=(
+                read_splits(schema, section.cells, section=name) if section.kind == CELLS else None
+            ),
             public_values=public_values,
         )

@@ -16,6 +16,7 @@ from msgspec import structs
 from app.data.schema import NumericFeature
 from app.errors import InvariantError, invariant
 from app.hypotheses.boxes import Boxes
+from app.hypotheses.cell_class import CellClass, CellLabels
 from app.hypotheses.enumerated_class import EnumeratedHypothesis
 from app.hypotheses.halfspaces import Halfspaces
 from app.hypotheses.predictors import Predictors, PublicFeature
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from app.data.schema import Feature, Schema
     from app.data.vectors import Vector
     from app.hypotheses.binary_tests import BinaryTest
+    from app.hypotheses.cell_splits import CellSplits
     from app.hypotheses.hypothesis_class import Hypothesis, HypothesisClass
     from app.ledger.events import ClassifierPublished, StudentPublished
     from app.service.published_student import PublishedStudent
@@ -196,6 +198,9 @@ def publish_drawn(
     if isinstance(drawn, Tree) and isinstance(hypotheses, TreeClass | ThresholdClass):
         tree = _node_document(schema, hypotheses.tests, drawn, node=0)
         return _published(release, schema, student, tree=tree)
+    if isinstance(drawn, CellLabels) and isinstance(hypotheses, CellClass):
+        tree = _cells_document(schema, hypotheses.splits, drawn, node=hypotheses.splits.root)
+        return _published(release, schema, student, tree=tree)
     listed = drawn.hypotheses if isinstance(drawn, EnumeratedHypothesis) else None
     if isinstance(listed, Boxes):
         return _published(release, schema, student, tree=_box_document(schema, listed))
@@ -310,6 +315,21 @@ def _node_document(
         feature=test.feature_index,
         false=_node_document(schema, tests, tree, node=2 * node + 1),
         true=_node_document(schema, tests, tree, node=2 * node + 2),
+        **_condition(schema.features[test.feature_index], test),
+    )
+
+
+def _cells_document(
+    schema: Schema, splits: CellSplits, drawn: CellLabels, *, node: int
+) -> NodeDocument:
+    """Write a node of a partition, ``~c`` for cell c, and what hangs below it."""
+    if node < 0:
+        return NodeDocument(label=schema.classes[drawn.labels[~node]])
+    test, (false_side, true_side) = splits.tests[node], splits.branches[node]
+    return NodeDocument(
+        feature=test.feature_index,
+        false=_cells_document(schema, splits, drawn, node=false_side),
+        true=_cells_document(schema, splits, drawn, node=true_side),
         **_condition(schema.features[test.feature_index], test),
     )
 

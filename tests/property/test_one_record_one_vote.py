@@ -118,6 +118,16 @@ CASES = [
     estimator(f"{DOUBLES}.FailsOnOddChunks"),
     estimator(f"{DOUBLES}.DrawsToPredict"),
 ]
+CELLS = Case.of(
+    "cells",
+    {
+        "hypotheses__class": "cells",
+        "hypotheses__cells": json.dumps(
+            ["number >= 0.5", "group = a", "", "", "size >= 5", "", ""]
+        ),
+    },
+    relabels=True,
+)
 CALIBRATIONS = [
     Case.of("svt", {"privacy__calibration": "svt"}, relabels=True),
     Case.of("noisy-vote", {"answers__mechanism": "noisy-vote"}),
@@ -189,6 +199,16 @@ def test_one_record_moves_one_vote(case: Case, pair: Neighbors, source: str) -> 
 def test_a_resample_moves_a_vote_a_copy(rule_name: str, pair: Neighbors) -> None:
     """In calibration paper a record moves no more learners than the resample holds copies."""
     check_one_vote(Case.of("paper", {**PAPER, "learner__rule": rule_name}, relabels=True), pair)
+
+
+@EXAMPLES
+@given(pair=neighbors(), source=st.sampled_from(SOURCES))
+def test_one_record_moves_one_vote_in_every_cell(pair: Neighbors, source: str) -> None:
+    """Learners over cells are kept as sums of votes: each cell's moves by one, as Lemma S says."""
+    one, other = both(CELLS, pair, source=source)
+    counts = [each.ensemble.vote_counts(QUERIES) for each in (one, other)]
+    assert np.abs(counts[0] - counts[1]).sum(axis=1).max() <= 2
+    check_distance(*counts)
 
 
 def test_a_resample_holds_copies() -> None:

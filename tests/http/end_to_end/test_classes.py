@@ -3,7 +3,7 @@
 Rows lie evenly in a square and follow a rule of the class exactly.  With 100
 learners of 60 rows each, queries far from the rule's borders, 8 of epsilon
 for the answers and delta 1e-6, votes are all but unanimous and a query is
-unstable with probability below 1e-6.
+unstable with probability below 1e-6.  Cells have a learner a row: the smallest has 720.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ bounds = [0, 1]
 thresholds = [0.25, 0.75]
 [hypotheses]
 class = "{kind}"
-[learner]
+{cells}[learner]
 rule = "{rule}"
 [privacy]
 epsilon = 20
@@ -64,17 +64,22 @@ ensemble = {ensemble}
 [server]
 port = 0
 """
+CELLS = """\
+cells = ["across >= 0.25", "", "across >= 0.75", "up >= 0.25", "", "up >= 0.75", "", "", ""]
+"""
 # By class: who is inside, and some that are far inside or far outside.
 FAR_INSIDE = {
     "thresholds": [[0.9, 0.1], [0.95, 0.5]],
     "intervals": [[0.5, 0.1], [0.45, 0.9]],
     "rectangles": [[0.5, 0.5], [0.45, 0.55]],
+    "cells": [[0.5, 0.5], [0.45, 0.55]],
     "halfspaces": [[0.9, 0.9], [0.95, 0.85]],
 }
 FAR_OUTSIDE = {
     "thresholds": [[0.1, 0.9], [0.3, 0.2]],
     "intervals": [[0.05, 0.5], [0.95, 0.4]],
     "rectangles": [[0.05, 0.05], [0.95, 0.5]],
+    "cells": [[0.05, 0.05], [0.95, 0.5]],
     "halfspaces": [[0.1, 0.1], [0.2, 0.05]],
 }
 
@@ -96,9 +101,16 @@ def release_of(folder: Path, kind: str, rule: str) -> Settings:
         lines.append(f"{across},a,{up},{'yes' if is_inside(kind, across, up) else 'no'}")
     (folder / "square.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     path = folder / "conclave.toml"
-    text = TEMPLATE.format(kind=kind, rule=rule, limit=LIMIT, ensemble=ENSEMBLE_SIZE)
+    text = TEMPLATE.format(kind=kind, rule=rule, limit=LIMIT, **of_class(kind))
     path.write_text(text, encoding="utf-8")
     return load_settings(path, {})
+
+
+def of_class(kind: str) -> dict[str, object]:
+    """Return a learner a row and public cells for those, and the usual ensemble for others."""
+    if kind == "cells":
+        return {"ensemble": ROW_COUNT, "cells": CELLS}
+    return {"ensemble": ENSEMBLE_SIZE, "cells": ""}
 
 
 def asked(kind: str) -> list[tuple[list[object], str]]:
@@ -121,6 +133,7 @@ def asked(kind: str) -> list[tuple[list[object], str]]:
         ("rectangles", "canonical"),
         ("rectangles", "halving"),
         ("halfspaces", "canonical"),
+        ("cells", "canonical"),
     ],
 )
 def test_a_class_serves_from_the_first_answer_to_its_publication(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+CELL_IN_WORDS = (
+    'cells[0]: must be "feature >= number" of a number, "feature = category", or "" for a cell'
+)
 # What is written in place of what, and the line after "conclave: ".
 SPOILED = [
     ('name = "adult-income"', "", "release.name: is required"),
@@ -144,6 +147,27 @@ SPOILED = [
         "hypotheses.class: intervals needs a test of a number",
     ),
     ('"trees"', '"rectangles"', "hypotheses.class: rectangles needs tests of two numbers"),
+    ('"trees"', '"cells"', 'hypotheses.cells: is required with class = "cells"'),
+    (
+        '"trees"',
+        '"trees"\ncells = [""]',
+        'hypotheses.cells: are for class = "cells", and it is "trees"',
+    ),
+    (
+        '"trees"',
+        '"cells"\ncells = ["age >= 30", ""]',
+        "hypotheses.cells: ends before every test has both of its sides",
+    ),
+    (
+        '"trees"',
+        '"cells"\ncells = ["weight >= 30", "", ""]',
+        f"hypotheses.{CELL_IN_WORDS}",
+    ),
+    (
+        '"trees"',
+        '"cells"\ngrid = "private"\ncells = [""]',
+        'hypotheses.grid: must be "public" with class = "cells", whose cells are',
+    ),
     ('"trees"', '"finite"', 'hypotheses.predictors: is required with class = "finite"'),
     (
         '"trees"',
