@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from benchmarks.utility.results import Json
 
 PAGE: Final = ROOT / "docs" / "utility.md"
-SECTIONS: Final[dict[str, str]] = {}
+SECTIONS: Final[dict[str, str]] = {"online": "benchmarks.utility.online_page"}
 """Part -> the module whose ``section(document)`` prints it."""
 
 
