@@ -35,6 +35,8 @@ PIPE_COLUMNS: Final = 1000
 # Below this many columns there is no room for a column of sentences.
 NARROW_COLUMNS: Final = 72
 OFTEN: Final = 0.1
+# Of the sparse vector far out; it may be zero in doubles.
+CHANCE_LEAST: Final = 1e-18
 SETTINGS: Final = {
     "privacy.epsilon": "epsilon {:g}",
     "answers.cutoff": "cutoff {:,.0f}",
@@ -104,7 +106,7 @@ def _chance(probability: float) -> str:
     """Write a probability as people say it."""
     if probability >= OFTEN:
         return f"{probability:.0%}"
-    return f"1 in {count(round(1 / probability))}"
+    return f"1 in {count(round(1 / max(probability, CHANCE_LEAST)))}"
 
 
 def _changes(console: Console, document: Mapping[str, object]) -> Table:

@@ -123,6 +123,18 @@ def test_the_words_and_tables_are_those_of_the_document(
     }
 
 
+def test_a_chance_of_nothing_is_shown(
+    configuration: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sparse vector's chance of an unstable answer may be zero in doubles, and is told."""
+    monkeypatch.setenv("CONCLAVE_PRIVACY__CALIBRATION", "svt")
+    monkeypatch.setenv("CONCLAVE_ANSWERS__CUTOFF", "1")
+    monkeypatch.setenv("CONCLAVE_ANSWERS__ENSEMBLE", "20000")
+    assert run(plan("--config", str(configuration))) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"^100% +1 in 1\.0e\+18 ", printed, re.MULTILINE)
+
+
 def test_statistics_have_their_alpha(
     configuration: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
