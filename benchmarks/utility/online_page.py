@@ -189,6 +189,8 @@ def _cell_count(found: Found) -> int:
 
 
 def _verdict(target: Target, best: Found | None) -> str:
+    if not any((*target.must, *target.goal)):
+        return ""
     if best is None:
         return "missed"
     for name, (answers, expected) in (("goal", target.goal), ("must", target.must)):
@@ -269,7 +271,7 @@ def _wanted(wanted: tuple[float | None, float | None], cutoff: int | None = None
     parts = [f"{answers:,.0f} answers"] if answers else []
     if expected:
         parts.append(f"E {_large(expected)}" + (f" at T = {cutoff}" if cutoff else ""))
-    return ", ".join(parts) or "say"
+    return ", ".join(parts) or "-"
 
 
 def _large(number: float) -> str:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 ORDERS = 20
 WORD_MAX = (1 << 64) - 1
+# What is kept in place of more: a probability of the sparse vector may be zero in doubles.
+EXPECTED_MAX = 1e18
+SHARE_LEAST = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +192,7 @@ def _cell(passes: Sequence[tuple[int, float]], share: float, cutoff: int) -> Cel
         cutoff=cutoff,
         answered=fmean(answered),
         answered_deviation=stdev(answered),
-        expected=cutoff * (1 - share) / share,
+        expected=min(EXPECTED_MAX, cutoff * (1 - share) / max(share, SHARE_LEAST)),
         unstable_share=share,
         accuracy=fmean(accuracy),
         accuracy_deviation=stdev(accuracy),
