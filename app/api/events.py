@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from app.api.access import caller_of
 from app.api.refusals import InvalidParameterError
 from app.api.request_meter import EVENT_STREAMS
-from app.errors import IntegrityError, RequestError
+from app.errors import IntegrityError, RequestError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -95,7 +95,7 @@ class EventStream:
     async def _send_events(self, send: Send) -> None:
         """Send until a release that stopped has no budget to show, or the key opens nothing."""
         limits = self._api.limits
-        event = self._event()
+        event = await self._event()
         while event:
             await send({"type": "http.response.body", "body": event, "more_body": True})
             # Changes that come closer together than this share one event.
@@ -106,7 +106,7 @@ class EventStream:
                 event = KEEP_ALIVE
             else:
                 self._changed.clear()
-                event = self._event()
+                event = await self._event()
             if not self._is_allowed():
                 return
 
@@ -133,15 +133,23 @@ class EventStream:
                 continue
             self._outlook_changed.clear()
 
-    def _event(self) -> bytes:
+    async def _event(self) -> bytes:
+        """Return the budget; as this server knows it while the ledger cannot be read."""
         try:
-            return _named(b"budget", self._api.slot.service.budget())
+            service = self._api.slot.service
+            try:
+                budget = await service.read_budget()
+            except UnavailableError:
+                budget = service.budget()
+            return _named(b"budget", budget)
         except IntegrityError:
             return b""
 
     async def _outlook(self) -> bytes:
         try:
             return _named(b"outlook", await self._api.slot.service.outlook())
+        except UnavailableError:
+            return KEEP_ALIVE
         except IntegrityError:
             return b""
 

@@ -43,10 +43,11 @@ if TYPE_CHECKING:
 
 EVENT_STREAM: Final = "text/event-stream"
 TEXT: Final = "text/plain"
+UNREADABLE: Final = LedgerUnavailableError("the ledger cannot be read")
 STATISTICS_REFUSALS: Final = (
     NoStatisticsError(NO_STATISTICS),
     StatisticsNotOpenError(STATISTICS_NOT_OPEN),
-    LedgerUnavailableError("the ledger cannot be read"),
+    UNREADABLE,
 )
 
 
@@ -87,7 +88,7 @@ OPERATIONS: Final = {
         ),
         more=request_body("QueryLine", NDJSON),
     ),
-    "/budget": Operation("What is promised, charged and left", "Budget"),
+    "/budget": Operation("What is promised, charged and left", "Budget", refusals=(UNREADABLE,)),
     "/budget/events": Operation(
         "The same, on every change, as events named budget",
         "Budget",
@@ -95,23 +96,28 @@ OPERATIONS: Final = {
         refusals=(InvalidParameterError(events.OUTLOOK_SHAPE),),
         more={"parameters": [WITH_OUTLOOK]},
     ),
-    "/budget/outlook": Operation("History, forecast, alarm and the entries checked", "Outlook"),
+    "/budget/outlook": Operation(
+        "History, forecast, alarm and the entries checked", "Outlook", refusals=(UNREADABLE,)
+    ),
     "/parameters": Operation("The public parameters in words, with formulas", "Parameters"),
     "/ledger": Operation(
         "The public part of the ledger's entries",
         "LedgerPage",
         refusals=(
             InvalidParameterError("limit is a whole number of at least 1 and at most 18 digits"),
+            UNREADABLE,
         ),
         more={"parameters": PAGE},
     ),
-    "/ledger/head": Operation("The newest entry's sequence and hash", "LedgerHead"),
+    "/ledger/head": Operation(
+        "The newest entry's sequence and hash", "LedgerHead", refusals=(UNREADABLE,)
+    ),
     "/classifier": Operation(
         "The published classifier",
         "Classifier",
         refusals=(
             NotPublishedError("no classifier is published yet"),
-            LedgerUnavailableError("the ledger cannot be read"),
+            UNREADABLE,
             NotAcceptableError(TWO_FORMS),
         ),
         other_forms={ONNX: content_of("ClassifierModel")},

@@ -34,7 +34,7 @@ TWO_FORMS: Final = (
 async def budget(api: Api, request: Request) -> Response:
     """Give phase, charges and what is left."""
     del request
-    return _json(api.slot.service.budget())
+    return _json(await api.slot.service.read_budget())
 
 
 async def outlook(api: Api, request: Request) -> Response:
@@ -56,13 +56,13 @@ async def ledger(api: Api, request: Request) -> Response:
     service = api.slot.service
     page_size = min(limit, api.limits.ledger_entries_max)
     entries = await service.ledger_entries(after=after, limit=page_size)
-    return _json({"entries": entries, "head": service.ledger_head()})
+    return _json({"entries": entries, "head": await service.ledger_head()})
 
 
 async def ledger_head(api: Api, request: Request) -> Response:
     """Give sequence and hash of the newest entry."""
     del request
-    return _json(api.slot.service.ledger_head())
+    return _json(await api.slot.service.ledger_head())
 
 
 async def classifier(api: Api, request: Request) -> Response:

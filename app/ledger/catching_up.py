@@ -33,6 +33,8 @@ def folded_on(connection: Connection, release_number: int, known: LedgerState) -
         raise LedgerCorruptError(
             f"the ledger ends at entry {head.sequence} and had entry {known.head.sequence} before"
         )
+    if head == known.head:
+        return known
     state = known
     for entry in each_entry(connection, release_number, known.head):
         state = fold(state, entry)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 UNAVAILABLE: Final = "the ledger took no entry and nothing was released; try again"
 DAMAGED: Final = "the file of the ledger is damaged"
+DAMAGED_STATES: Final = frozenset({"XX001", "XX002"})
+"""PostgreSQL's codes for a table, or an index, whose pages are not what it wrote."""
+
 WRONG_TYPE: Final = "a table of the ledger holds a value of a wrong type"
 
 
@@ -46,7 +49,12 @@ def database_errors() -> Iterator[None]:
 def is_damage(error: SQLAlchemyError) -> bool:
     """Return whether an error says that the file is no sound database.
 
-    The driver raises the bare class for damage, and a subclass for whatever
-    has to do with the system underneath or with the statement.
+    SQLite's driver raises the bare class for damage, and a subclass for whatever has
+    to do with the system underneath or with the statement.  PostgreSQL says by a code
+    what it found, and its driver raises the bare class where a connection ends
+    without any.
     """
+    origin = error.orig if isinstance(error, DatabaseError) else None
+    if origin is not None and hasattr(origin, "sqlstate"):
+        return origin.sqlstate in DAMAGED_STATES
     return type(error) is DatabaseError

@@ -71,6 +71,16 @@ def _driver_errors(connection: Connection, text: str) -> Iterator[None]:
         ) from None
 
 
+def is_cut_off(connection: Connection) -> bool:
+    """Return whether the database, or what lies between, has ended a connection.
+
+    A file has nobody who could.
+    """
+    if connection.invalidated:
+        return True
+    return bool(getattr(connection.connection.driver_connection, "closed", False))
+
+
 def give_back(connection: Connection) -> None:
     """Give a connection back; one that cannot be rolled back is thrown away."""
     try:

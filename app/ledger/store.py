@@ -226,10 +226,8 @@ class Ledger:
             previous_hash = read_entry_hash(connection, self._release_number, after)
             if previous_hash is None:
                 return []
-            count = max(0, min(limit, PUBLIC_ENTRIES_MAX))
-            found = read_entries(
-                connection, self._release_number, Head(after, previous_hash), count
-            )
+            count, head = max(0, min(limit, PUBLIC_ENTRIES_MAX)), Head(after, previous_hash)
+            found = read_entries(connection, self._release_number, head, count)
         return [public_entry(entry) for entry in found]
 
     def private(self, name: str, state: LedgerState | None = None) -> bytes | None:
@@ -265,11 +263,13 @@ class Ledger:
         """Yield a connection that sees one moment of the database and cannot write."""
         with database_errors():
             connection = self._database.readers.connect()
-        with connection:
+        try:
             if not self._is_found:
                 with database_errors():
                     self._find_release(connection)
             yield connection
+        finally:
+            give_back(connection)  # which may be cut off: what was read is true all the same
 
     def is_backup(self) -> bool:
         """Return whether this is a copy, or was moved: another database may go on beside it.
@@ -312,11 +312,12 @@ class Ledger:
                     openings=self._openings,
                     digests=self.digests,
                 )
-                yield transaction
-                transaction.finish()
-                with database_errors():
-                    checkpoint_at = self._keep_checkpoint(connection, transaction.state)
-                    connection.commit()
+                with transaction.noting_its_end():
+                    yield transaction
+                    transaction.finish()
+                    with database_errors():
+                        checkpoint_at = self._keep_checkpoint(connection, transaction.state)
+                        connection.commit()
             finally:
                 give_back(connection)
             self._known, self._checkpoint_at = transaction.state, checkpoint_at

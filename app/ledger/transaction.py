@@ -19,7 +19,7 @@ from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableErro
 from app.ledger.chain import next_entry
 from app.ledger.database_errors import UNAVAILABLE, database_errors
 from app.ledger.digests import private_digest, public_digest
-from app.ledger.driver import insert_rows
+from app.ledger.driver import insert_rows, is_cut_off
 from app.ledger.events import AnswersReleased, ScoresReleased
 from app.ledger.fold import fold
 from app.ledger.key_counts import read_key_counts, write_key_counts
@@ -76,6 +76,7 @@ class Transaction:
         self._openings = openings
         self._digests = digests
         self._state = state
+        self.was_cut_off = False  # told once it has ended: by the database, and not by what it took
         self._failed = False
         self._key_rows: list[dict[str, object]] = []
         self._unbound: dict[str, str] = {}
@@ -260,6 +261,14 @@ class Transaction:
         if self._key_rows:
             with self._writing():
                 self._connection.execute(_INSERT_KEYS, self._key_rows)
+
+    @contextmanager
+    def noting_its_end(self) -> Iterator[None]:
+        """Note, once the block is left, whether the connection was cut off meanwhile."""
+        try:
+            yield
+        finally:
+            self.was_cut_off = is_cut_off(self._connection)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

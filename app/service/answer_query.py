@@ -26,6 +26,7 @@ from app.service.padding import wait_for_multiple
 from app.service.private_state import put_pieces, threshold_noise_piece
 from app.service.recent_replays import RecentReplays, recorded_as
 from app.service.steps import Edge, Observer, Step, observe_nothing
+from app.service.undelivered import Undelivered
 from app.service.workload import SECONDS_BOUNDS, Buckets
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class QueryAnswerer:
         self._padding_seconds = padding_seconds
         self._has_voted = False  # in the batch that is under way, or was last
         self.key_counts: dict[str, KeyCount] = dict(release.ledger.key_counts())
-        self._undelivered: Sequence[Fresh] = ()  # drawn, and not known to be committed
+        self._undelivered = Undelivered()
         self.observe = observe
         self._read_replays(answered_before=0, answered=release.state.answered)
 
@@ -101,7 +102,7 @@ class QueryAnswerer:
 
         """
         try:
-            if self._undelivered:
+            if self._undelivered.fresh:
                 # That a commit failed may tell of its draws, by their size on a full
                 # disk: they are recorded, and count, before anything new is drawn.
                 self._answer_batch(())
@@ -137,12 +138,12 @@ class QueryAnswerer:
             counts = self._key_counts(transaction, tickets)
             private_values = self._vote(_admitted(tickets, counts), replays)
             batch, decisions = self._step(tickets, private_values, replays, counts)
-            self._undelivered = batch.fresh
+            self._undelivered = self._undelivered.followed_by(batch.fresh, transaction)
             self._append(transaction, batch)
             self.observe(Step.COMMIT, Edge.BEFORE)
             started = time.monotonic()
         self.commit_seconds.add(time.monotonic() - started)
-        self._undelivered = ()
+        self._undelivered = Undelivered()
         self.observe(Step.COMMIT, Edge.AFTER)
         self._adopt(transaction, batch)
         return decisions
@@ -182,7 +183,7 @@ class QueryAnswerer:
     def _replay(self, transaction: Transaction, tickets: Sequence[Ticket]) -> ReplayIndex:
         """Look up what is recorded, of undelivered answers too, under the write lock."""
         self.observe(Step.REPLAY, Edge.BEFORE)
-        asked = [*tickets, *(fresh.ticket for fresh in self._undelivered)]
+        asked = [*tickets, *(fresh.ticket for fresh in self._undelivered.fresh)]
         replays = self.recorded(asked, transaction)
         self.observe(Step.REPLAY, Edge.AFTER)
         return replays
@@ -191,7 +192,7 @@ class QueryAnswerer:
         self, transaction: Transaction, tickets: Sequence[Ticket]
     ) -> dict[str, KeyCount]:
         """Read under the write lock what the askers' keys were given; without keys, nothing."""
-        asked = [*tickets, *(fresh.ticket for fresh in self._undelivered)]
+        asked = [*tickets, *(fresh.ticket for fresh in self._undelivered.fresh)]
         names = {each.query.asker.name for each in asked if each.query.asker is not None}
         if not names:
             return {}
@@ -233,7 +234,8 @@ class QueryAnswerer:
             noise=drawn_ahead(self._noise, len(private_values)),
             key_counts=key_counts,
         )
-        batch.restore(self._undelivered)
+        undelivered = self._undelivered
+        batch.restore(undelivered.fresh, left_no_trace=undelivered.left_no_trace)
         decisions = [batch.decide(ticket) for ticket in tickets]
         self.observe(Step.STEP, Edge.AFTER)
         return batch, decisions
@@ -288,7 +290,11 @@ class QueryAnswerer:
             IntegrityError: the release must stop serving.
 
         """
-        return self._adopt_newer(self.release.ledger.read_state())
+        ledger = self.release.ledger
+        has_changed = self._adopt_newer(ledger.read_state())
+        if has_changed:
+            self.key_counts.update(ledger.key_counts())
+        return has_changed
 
     def _catch_up(self, transaction: Transaction) -> None:
         """Adopt what another process, or a commit of unknown outcome, put there."""

@@ -25,7 +25,7 @@ from app.service.models import Query
 from app.service.replay_index import Recorded, ReplayIndex, check_same_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from app.mechanisms.soft_labels import PrivateBins
     from app.mechanisms.subsample_aggregate import Tally
@@ -123,20 +123,46 @@ class Batch:
         self._private_values = private_values
         self._noise = noise
 
-    def restore(self, undelivered: Iterable[Fresh]) -> None:
+    def restore(self, undelivered: Sequence[Fresh], *, left_no_trace: bool = False) -> None:
         """Take up answers that were drawn before and whose commit failed.
 
         None is drawn again; one that is recorded by now, because its commit
         happened after all or another process answered it, is left as it is.
 
+        Args:
+            undelivered: of one batch.
+            left_no_trace: that they were not committed cannot tell what they are.
+
         Raises:
-            InvariantError: another process ended the epoch that it was drawn in.
+            InvariantError: another process ended the epoch that one was drawn in, and
+                that it was not committed may have told of it.
 
         """
-        for fresh in undelivered:
-            known = self._replays.find_by_vector(fresh.ticket.vector_digest)
-            if known is None and self.phase is Phase.ENSEMBLE:
+        waiting = [
+            fresh
+            for fresh in undelivered
+            if self._replays.find_by_vector(fresh.ticket.vector_digest) is None
+        ]
+        if left_no_trace and self._is_overtaken(undelivered, waiting):
+            return
+        for fresh in waiting:
+            if self.phase is Phase.ENSEMBLE:
                 self._restore(fresh)
+
+    def _is_overtaken(self, undelivered: Sequence[Fresh], waiting: Sequence[Fresh]) -> bool:
+        """Return whether draws against a threshold are forgotten, all of them, unseen.
+
+        They are where another server has ended their epoch, or answered one of their
+        vectors, which could leave the rest in an epoch that never was.  To draw again is
+        then right: the other server's draws in the epoch are the first of it that
+        anybody sees.  Whether it comes to this is public: which answers are recorded,
+        and how many hits.  Were some of the draws kept by what they are, those kept
+        would tell of the others: recorded up to a first hit, they would say where it was.
+        """
+        if not self._parameters.is_refreshed or not waiting:
+            return False
+        has_ended = self.state.unstable_count != undelivered[0].drawn_in.unstable_count
+        return has_ended or len(waiting) < len(undelivered)
 
     def _restore(self, fresh: Fresh) -> None:
         recorded, before = fresh.recorded, self.state

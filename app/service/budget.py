@@ -17,10 +17,16 @@ if TYPE_CHECKING:
     from app.service.release import Release
 
 
-def budget_view(release: Release) -> dict[str, object]:
-    """Return the body of ``GET /budget``; epsilon and delta as JSON numbers."""
-    state = release.state
-    phase = release.phase_at(state)  # one moment: the writer may commit meanwhile
+def budget_view(release: Release, at: LedgerState | None = None) -> dict[str, object]:
+    """Return the body of ``GET /budget``; epsilon and delta as JSON numbers.
+
+    Args:
+        release: what serves.
+        at: a state of its ledger; None for the one that this server knows.
+
+    """
+    state = at or release.state  # one moment: the writer may commit meanwhile
+    phase = release.phase_at(state)
     return {
         "release": {"name": release.name},
         "phase": phase.value,
@@ -31,7 +37,7 @@ def budget_view(release: Release) -> dict[str, object]:
         "composed": composed_view(release.ledger.openings),
         "charged": _shares(state.charged),
         "reserved": _shares(state.reserved),
-        "left": _left(release),
+        "left": _left(release, state),
         "queries": _counter("answered", state.answered, "limit", release.mechanism.answer_limit),
         "with_scores": release.mechanism.with_scores,
         "follows": {
@@ -59,10 +65,10 @@ def _counter(
     return {count_name: count, limit_name: limit, "left": left}
 
 
-def _left(release: Release) -> dict[str, float]:
+def _left(release: Release, state: LedgerState) -> dict[str, float]:
     """Return what is neither charged nor reserved, computed exactly."""
     epsilon, delta = release.configuration.epsilon, release.configuration.delta
-    for shares in (release.state.charged, release.state.reserved):
+    for shares in (state.charged, state.reserved):
         for share in shares:
             epsilon, delta = epsilon - Fraction(share.epsilon), delta - Fraction(share.delta)
     return {"epsilon": float(epsilon), "delta": float(delta)}

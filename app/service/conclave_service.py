@@ -18,6 +18,7 @@ from app.errors import (
 )
 from app.ledger.key_counts import NOTHING
 from app.mechanisms.universal import Phase
+from app.service.abreast import Abreast
 from app.service.answers import answer_of, classified_as
 from app.service.asked_hypotheses import parse_hypotheses
 from app.service.batch import DEFERRED, EXHAUSTED, Deferred, Fresh
@@ -80,6 +81,7 @@ class ConclaveService:
             on_stop=self._stop,
             pending_queries_max=pending_queries_max,
         )
+        self._abreast = Abreast(answerer, self._writer)
 
     @property
     def schema(self) -> Schema:
@@ -127,7 +129,9 @@ class ConclaveService:
     async def _answer_one(self, query: Query) -> Answer | RequestError | UnavailableError:
         """Answer a query alone, without what keeps many in turn."""
         ticket = self._answerer.identify(query)
-        phase = self._release.phase  # before the look-up, as below
+        phase = await self._abreast.phase_for([ticket])  # before the look-up, as below
+        if isinstance(phase, UnavailableError):
+            return phase
         replays = await self._recorded([ticket] if _is_looked_up(ticket, phase) else [])
         known = self._answer_without_writer(ticket, phase, replays)
         if known is None:
@@ -187,7 +191,9 @@ class ConclaveService:
     ) -> list[Answer | RequestError | UnavailableError | Deferred | None]:
         """Answer from committed state alone, leave to the classifier, or None to the writer."""
         # Before the look-up: whoever sees that it has changed finds every answer before.
-        phase = self._release.phase
+        phase = await self._abreast.phase_for(tickets)
+        if isinstance(phase, UnavailableError):
+            return [phase] * len(tickets)
         replays = await self._recorded([each for each in tickets if _is_looked_up(each, phase)])
         return [self._answer_without_writer(ticket, phase, replays) for ticket in tickets]
 
@@ -257,18 +263,30 @@ class ConclaveService:
         return self._answerer.key_counts.get(name, NOTHING)
 
     def budget(self) -> dict[str, object]:
-        """Return the body of ``GET /budget``."""
+        """Return the body of ``GET /budget`` as this server knows it."""
         return budget_view(self._release)
+
+    async def read_budget(self) -> dict[str, object]:
+        """Return the body of ``GET /budget``, with what other servers have committed.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+            IntegrityError: it is not what was written, and the release has stopped.
+
+        """
+        return budget_view(self._release, await self._abreast.state())
 
     async def outlook(self) -> dict[str, object]:
         """Return the body of ``GET /budget/outlook``.
 
         Raises:
+            LedgerUnavailableError: the ledger cannot be read.
             IntegrityError: the entries are not what was written, and the release has stopped.
 
         """
+        state = await self._abreast.state()
         try:
-            return await self._outlook.document()
+            return await self._outlook.document(state)
         except IntegrityError as error:
             self._writer.stop(error)
             raise
@@ -277,9 +295,9 @@ class ConclaveService:
         """Return the public parameters in words, each with its formula."""
         return [each._asdict() for each in explained(self._release)]
 
-    def ledger_head(self) -> dict[str, object]:
-        """Return the sequence and hash of the newest entry."""
-        head = self._release.state.head
+    async def ledger_head(self) -> dict[str, object]:
+        """Return the sequence and hash of the newest entry; raises as :meth:`read_budget` does."""
+        head = (await self._abreast.state()).head
         return {"sequence": head.sequence, "hash": head.hash}
 
     def noted_sequence(self) -> int | None:

@@ -156,13 +156,24 @@ class AnsweringService(Protocol):
         ...
 
     def budget(self) -> dict[str, object]:
-        """Return the body of ``GET /budget``: public quantities, null where unlimited."""
+        """Return the body of ``GET /budget`` as this server knows it, null where unlimited."""
+        ...
+
+    async def read_budget(self) -> dict[str, object]:
+        """Return the same with what other servers have committed by now.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+            IntegrityError: it is not what was written, and the release has stopped.
+
+        """
         ...
 
     async def outlook(self) -> dict[str, object]:
         """Return the body of ``GET /budget/outlook``: history, forecast, alarm, checked entries.
 
         Raises:
+            LedgerUnavailableError: the ledger cannot be read.
             IntegrityError: the entries are not what was written, and the release has stopped.
 
         """
@@ -176,8 +187,8 @@ class AnsweringService(Protocol):
         """Return the public part of up to ``limit`` entries that follow entry ``after``."""
         ...
 
-    def ledger_head(self) -> dict[str, object]:
-        """Return the newest entry's ``sequence`` and ``hash``."""
+    async def ledger_head(self) -> dict[str, object]:
+        """Return the newest entry's ``sequence`` and ``hash``; raises as ``read_budget`` does."""
         ...
 
     def noted_sequence(self) -> int | None:

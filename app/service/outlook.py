@@ -20,6 +20,7 @@ from app.service.pace import Pace, Sample
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.ledger.fold import LedgerState
     from app.planning.outlook import Counts, Forecast
     from app.service.changes import Changes
     from app.service.release import Release
@@ -82,31 +83,39 @@ class Outlook:
                 self.note()
                 await asyncio.sleep(SAMPLE_SECONDS)
 
-    def note(self) -> None:
-        """Note the counts as they are."""
-        state = self._release.state
+    def note(self, at: LedgerState | None = None) -> None:
+        """Note the counts as they are here, or at a state that another server came to."""
+        state = at or self._release.state
+        newest = self._pace.newest
+        if (state.answered, state.unstable) < newest[1:]:
+            return
         self._pace.note(Sample(self._second, state.answered, state.unstable))
 
-    async def document(self) -> dict[str, object]:
+    async def document(self, at: LedgerState | None = None) -> dict[str, object]:
         """Return the body of ``GET /budget/outlook``.
+
+        Args:
+            at: a state of the ledger; None for the one that this server knows.
 
         Raises:
             LedgerCorruptError: the entries are not what was written.
 
         """
         async with self._looking:
-            moment = (self._second, self._release.state.head.hash)
+            state = at or self._release.state
+            moment = (self._second, state.head.hash)
             if self._seen is None or self._seen[0] != moment:
-                await asyncio.to_thread(self._fold_on)
-                self.note()
-                self._seen = moment, self._document(moment[0])
+                await asyncio.to_thread(self._fold_on, state)
+                self.note(state)
+                phase = self._release.phase_at(state)
+                self._seen = moment, self._document(moment[0], phase)
             return self._seen[1]
 
     @property
     def _second(self) -> int:
         return int(self._clock() - self._began)
 
-    def _fold_on(self) -> None:
+    def _fold_on(self, state: LedgerState) -> None:
         """Fold further entries from the ledger; one that cannot be read is read another time."""
         ends = self._clock() + READ_SECONDS
         try:
@@ -116,7 +125,7 @@ class Outlook:
         except UnavailableError:
             return
         self._is_whole = self._is_whole or not more
-        self._refold.compare(self._release.state)
+        self._refold.compare(state)
         self._tell_alarm()
 
     def _tell_alarm(self) -> None:
@@ -132,7 +141,7 @@ class Outlook:
 
     # -- what is shown ---------------------------------------------------------
 
-    def _document(self, second: int) -> dict[str, object]:
+    def _document(self, second: int, phase: Phase) -> dict[str, object]:
         points = self._pace.points
         return {
             "time": self._opened_at + second,
@@ -144,7 +153,7 @@ class Outlook:
                 "unstable": [point.unstable for point in points],
             },
             "chain": self._chain_view(second),
-            **(self._figures(second) if self._is_whole else _UNREAD),
+            **(self._figures(second, phase) if self._is_whole else _UNREAD),
         }
 
     def _pace_over(self, window: int, second: int) -> dict[str, object]:
@@ -161,7 +170,7 @@ class Outlook:
             "complete": self._is_whole,
         }
 
-    def _figures(self, second: int) -> dict[str, object]:
+    def _figures(self, second: int, phase: Phase) -> dict[str, object]:
         counts = self._counts()
         rate = outlook.band(counts)
         return {
@@ -173,7 +182,7 @@ class Outlook:
                 "upper": rate.upper,
                 "confidence": outlook.BAND_CONFIDENCE,
             },
-            "forecast": self._forecast(counts, second),
+            "forecast": self._forecast(counts, second) if phase is Phase.ENSEMBLE else None,
             "alarm": None if self._alarm is None else _alarm_view(self._alarm),
         }
 
@@ -188,9 +197,7 @@ class Outlook:
             with_scores=mechanism.with_scores,
         )
 
-    def _forecast(self, counts: Counts, second: int) -> dict[str, object] | None:
-        if self._release.phase is not Phase.ENSEMBLE:
-            return None
+    def _forecast(self, counts: Counts, second: int) -> dict[str, object]:
         rate = self._pace.answers_per_second(now=second, window_seconds=WINDOWS_SECONDS[-1])
         return _forecast_view(outlook.forecast(counts), rate)
 

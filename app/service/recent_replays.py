@@ -73,6 +73,10 @@ class RecentReplays:
         """Take note that some answer was not added: what is not here must be looked up."""
         self._lacks_answers = True
 
+    def knows(self, key_digest: bytes | None, vector_digest: bytes) -> bool:
+        """Return whether anything of a query is in memory: its key or its vector."""
+        return key_digest in self._vector_by_key or vector_digest in self._by_vector
+
     def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> Recorded | None:
         """Return the key's answer if both are in memory.
 

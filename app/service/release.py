@@ -128,6 +128,12 @@ class Release:
         return self.phase is Phase.CLASSIFIER and self.classifier is None
 
     @property
+    def may_switch(self) -> bool:
+        """Whether a classifier may follow the ensemble, which answers as yet."""
+        sequels = {self.mechanism.after, self.mechanism.on_cutoff}
+        return self.phase is Phase.ENSEMBLE and sequels != {Sequel.HALT}
+
+    @property
     def may_draw(self) -> bool:
         """Whether the classifier may still be drawn from the private rows."""
         known, either = self.sequel, (self.mechanism.after, self.mechanism.on_cutoff)

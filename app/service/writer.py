@@ -245,9 +245,9 @@ class Writer:
         """Show what other servers commit soon after; queries are decided by the ledger itself."""
         while self._stopped is None and not self._closing:
             await asyncio.sleep(FOLLOW_SECONDS)
-            await self._catch_up()
+            await self.catch_up()
 
-    async def _catch_up(self) -> None:
+    async def catch_up(self) -> None:
         """Adopt what other servers have committed, between two batches."""
         try:
             has_changed = await self._on_thread(self.answerer.follow)

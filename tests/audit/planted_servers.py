@@ -150,7 +150,7 @@ def budget_of_votes(patch: pytest.MonkeyPatch) -> None:
     """Let the budget show the votes on the last query."""
     votes = Votes(patch)
     patch.setattr(
-        conclave_service, "budget_view", lambda at: budget_view(at) | {"more": votes.told}
+        conclave_service, "budget_view", lambda *at: budget_view(*at) | {"more": votes.told}
     )
 
 

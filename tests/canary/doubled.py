@@ -74,7 +74,7 @@ def log_it(text: str) -> None:
 
 def reply_it(text: str) -> None:
     """Add a member to the budget."""
-    replace(conclave_service, "budget_view", lambda release: budget_view(release) | {"more": text})
+    replace(conclave_service, "budget_view", lambda *at: budget_view(*at) | {"more": text})
 
 
 def head_it(text: str) -> None:

@@ -171,6 +171,10 @@ class MemoryService:
             "ledger": {"sequence": answered, "head": HEAD},
         }
 
+    async def read_budget(self) -> dict[str, object]:
+        """Return the budget, which nobody else changes."""
+        return self.budget()
+
     def key_count(self, name: str) -> KeyCount:
         """Return what a key was given."""
         return self.counts.get(name, KeyCount())
@@ -196,7 +200,7 @@ class MemoryService:
         numbers = range(after + 1, min(after + limit, len(self.answers)) + 1)
         return [{"sequence": number, "hash": HEAD} for number in numbers]
 
-    def ledger_head(self) -> dict[str, object]:
+    async def ledger_head(self) -> dict[str, object]:
         """Return a head of fixed hash."""
         return {"sequence": len(self.answers), "hash": HEAD}
 

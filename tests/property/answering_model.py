@@ -126,15 +126,19 @@ class Model:
         drawing = iter(draws)
         return [self._decide(asked, drawing) for asked in batch]
 
-    def take_up(self, drawn: Iterable[Answered]) -> None:
+    def take_up(self, drawn: Sequence[Answered], *, left_no_trace: bool) -> None:
         """Record answers that were drawn before, where they still can be.
 
         Raises:
             EpochEndedError: one was drawn against a threshold that is another by now.
 
         """
-        for answer in drawn:
-            if self._find(answer.margin) is None and self.phase == "ensemble":
+        waiting = [answer for answer in drawn if self._find(answer.margin) is None]
+        is_another = drawn[0].epoch[0] != self.epoch[0] or len(waiting) < len(drawn)
+        if self.is_refreshed and left_no_trace and is_another:
+            return
+        for answer in waiting:
+            if self.phase == "ensemble":
                 if answer.epoch != self.epoch:
                     raise EpochEndedError
                 self.answers.append(answer)

@@ -1,13 +1,14 @@
 """The answering of batches against a deliberately simple model.
 
 Two processes share one ledger in a file.  They are asked batches of vectors and
-keys; commits are refused, or happen without being learnt of; either process is
-restarted at any time; and where the classifier follows it is drawn.  What every
+keys; commits are refused, are cut off, or happen without being learnt of; either process
+is restarted at any time; and where the classifier follows it is drawn.  What every
 query gets, and what the ledger holds, must be what the model says.
 
 The test is that of Theorem A, or the sparse vector with one threshold, or with a
 threshold whose noise every hit draws anew.  There a process may find that another one
-ended the epoch of answers that it drew and could not commit: it stops.
+ended the epoch of answers that it drew and could not commit: it forgets those whose
+commit was cut off, and stops where one was refused.
 """
 
 from __future__ import annotations
@@ -84,7 +85,10 @@ TERMS_OF_EPOCHS = st.builds(
     test=st.just("refreshed"),
 )
 PROCESSES = st.integers(0, 1)
-FAULTS = st.sampled_from([[], [], [], ["refused"], ["lost"], [None, "refused"], [None, "lost"]])
+FAILING = ["refused", "cut off", "lost"]
+FAULTS = st.sampled_from(
+    [[], [], [], *([each] for each in FAILING), *([None, each] for each in FAILING)]
+)
 SETTING_OF: dict[Phase, str] = {"halted": "halt", "classifier": "classifier"}
 TEMPLATES = Path(tempfile.mkdtemp(prefix="conclave-templates-"))
 atexit.register(shutil.rmtree, TEMPLATES)
@@ -109,6 +113,7 @@ class Process:
         query_noise: what the sparse vector draws for queries.
         threshold_noise: what it draws for the threshold.
         undelivered: answers whose commit failed.
+        left_no_trace: every one of their commits was cut off.
 
     """
 
@@ -117,6 +122,7 @@ class Process:
         self.words: list[int] = []
         self.query_noise, self.threshold_noise = PrescribedLaplace(), PrescribedLaplace()
         self.undelivered: list[Answered] = []
+        self.left_no_trace = False
         self.ledger = FaultyLedger(release)
         opened = release.open(ledger=self.ledger, noise=ScriptedNoise([]))
         if opened.private_ensemble is not None:
@@ -280,7 +286,7 @@ class Answering(RuleBasedStateMachine):
         if process.undelivered:
             trial = self.model.copy()
             try:
-                trial.take_up(process.undelivered)
+                trial.take_up(process.undelivered, left_no_trace=process.left_no_trace)
             except EpochEndedError:
                 return STOPPED
             if not self._commit(process, trial, faults):
@@ -294,8 +300,10 @@ class Answering(RuleBasedStateMachine):
         fault = faults.pop(0) if faults else None
         answered_before = len(self.model.answers)
         trial.keep_threshold_noise(answered_before=answered_before)
+        is_first = not process.undelivered
+        process.left_no_trace = fault == "cut off" and (is_first or process.left_no_trace)
         process.undelivered = trial.answers[answered_before:] if fault else []
-        if fault != "refused":
+        if fault in (None, "lost"):
             self.model = trial
         return fault is None
 

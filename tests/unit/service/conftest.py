@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.unit.ledger.conftest import _ledgers_are_closed
+from tests.unit.ledger.conftest import _ledgers_are_closed, postgresql
 from tests.unit.service.small_release import SmallRelease
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["_ledgers_are_closed"]
+__all__ = ["_ledgers_are_closed", "postgresql"]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A ledger whose next commit is refused, or happens without its caller learning it."""
+"""A ledger whose next commit is refused, is cut off, or happens without its caller learning it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tests.unit.service.small_release import SmallRelease
 
-Fault = Literal["refused", "lost"]
+Fault = Literal["refused", "cut off", "lost"]
 
 
 class FaultyLedger(Ledger):
@@ -33,11 +33,15 @@ class FaultyLedger(Ledger):
     def transaction(self) -> Iterator[Transaction]:
         """Open a transaction that ends as the next fault says."""
         fault = self.faults.pop(0) if self.faults else None
-        known = self._known
-        with super().transaction() as transaction:
-            yield transaction
-            if fault == "refused":
-                raise LedgerUnavailableError("the commit was refused")
+        known, begun = self._known, None
+        try:
+            with super().transaction() as transaction:
+                yield (begun := transaction)
+                if fault in ("refused", "cut off"):
+                    raise LedgerUnavailableError("the commit was refused")
+        finally:
+            if begun is not None and fault == "cut off":
+                begun.was_cut_off = True
         if fault == "lost":
             self._known = known
             raise LedgerUnavailableError("the commit's outcome is unknown")

@@ -128,11 +128,13 @@ class SmallRelease:
     Attributes:
         folder: where both are.
         changes: settings by ``section__key``, as the environment gives them.
+        ledger_url: where the ledger is; a file in the folder unless it is named.
 
     """
 
     folder: Path
     changes: Mapping[str, str] = field(default_factory=dict)
+    ledger_url: str = ""
 
     def settings(self) -> Settings:
         """Return the settings."""
@@ -147,7 +149,7 @@ class SmallRelease:
 
     def ledger(self) -> Ledger:
         """Open the ledger anew, as a restarted process does."""
-        url = f"sqlite:///{self.folder / 'conclave.db'}"
+        url = self.ledger_url or f"sqlite:///{self.folder / 'conclave.db'}"
         name = self.settings().release.name
         return open_ledger(url, create=True, name=name, noise=seeded_noise(2))
 

@@ -152,9 +152,9 @@ def test_the_classifier_follows_the_last_answer(small_release: SmallRelease) -> 
             assert await service.answer_many([ask(40, "k")]) == [replay(1)]
             (conflict,) = await service.answer_many([ask(45, "k")])
             assert isinstance(conflict, IdempotencyConflictError)
-            head = service.ledger_head()
+            head = await service.ledger_head()
             await service.answer_many([ask(45, "not stored")])
-            assert service.ledger_head() == head
+            assert await service.ledger_head() == head
             assert b'"conclave-classifier"' in await service.classifier()
 
     run(test())
@@ -245,7 +245,7 @@ def test_the_ledger_is_shown_page_by_page(small_release: SmallRelease) -> None:
         async with serving(small_release, [STABLE]) as service:
             await service.answer_many([ask(1)])
             entries = await service.ledger_entries(after=0, limit=100)
-            head = service.ledger_head()
+            head = await service.ledger_head()
             assert [entry["sequence"] for entry in entries] == list(range(1, 7))
             assert entries[-1]["hash"] == head["hash"]
             assert head["sequence"] == 6

@@ -257,6 +257,75 @@ def test_a_hit_that_another_process_made_stable_ends_no_epoch(refreshed: SmallRe
         ask_all(answerer)
 
 
+LOST = ([RELEASED, RELEASED], [RELEASED, HIT], [HIT, RELEASED], [HIT, HIT])
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_draws_that_were_cut_off_are_forgotten_once_their_epoch_has_ended(
+    refreshed: SmallRelease, lost: list[int]
+) -> None:
+    """Whatever they were, nothing of them is kept, and their queries are drawn in the new epoch."""
+    ledger = FaultyLedger(refreshed)
+    hits = lost.count(HIT)
+    answerer = svt_answerer(refreshed, [*lost, HIT, RELEASED], [5] * hits + [7], ledger=ledger)
+    ledger.faults = ["cut off"]
+    with pytest.raises(LedgerUnavailableError):
+        ask_all(answerer, 1, 2)
+    ask_all(svt_answerer(refreshed, [HIT], [9]), 3)
+    before = ledger.read_state()
+    assert ask_all(answerer) == []
+    assert ledger.read_state() == before
+    assert ask_all(answerer, 1, 2) == [False, True]
+    assert {name: noises(refreshed)[name] for name in ("1", "2")} == {"1": 9, "2": 7}
+    verify(ledger)
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_draws_that_were_cut_off_are_forgotten_once_one_of_them_is_answered(
+    refreshed: SmallRelease, lost: list[int]
+) -> None:
+    """The rest could be of an epoch that never was; what is kept does not depend on whether."""
+    ledger = FaultyLedger(refreshed)
+    hits = lost.count(HIT)
+    answerer = svt_answerer(refreshed, [*lost, RELEASED], [5] * hits, ledger=ledger)
+    ledger.faults = ["cut off"]
+    with pytest.raises(LedgerUnavailableError):
+        ask_all(answerer, 1, 2)
+    ask_all(svt_answerer(refreshed, [RELEASED]), 1)
+    assert ask_all(answerer) == []
+    assert ledger.read_state().answered == 1
+    assert ask_all(answerer, 1, 2) == [True, True]
+    verify(ledger)
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_draws_that_were_cut_off_are_recorded_where_nobody_came_between(
+    refreshed: SmallRelease, lost: list[int]
+) -> None:
+    """As nothing overtook them they are what they were, and none is drawn again."""
+    ledger = FaultyLedger(refreshed)
+    answerer = svt_answerer(refreshed, lost, [5] * lost.count(HIT), ledger=ledger)
+    ledger.faults = ["cut off", "cut off"]
+    for _ in range(2):
+        with pytest.raises(LedgerUnavailableError):
+            ask_all(answerer, 1, 2)
+    assert ask_all(answerer, 1, 2) == [noise == RELEASED for noise in lost]
+    verify(ledger)
+
+
+def test_draws_that_were_refused_once_are_never_forgotten(refreshed: SmallRelease) -> None:
+    """A refusal may have told of them, whatever came after: the release stops."""
+    ledger = FaultyLedger(refreshed)
+    answerer = svt_answerer(refreshed, [RELEASED], ledger=ledger)
+    ledger.faults = ["refused", "cut off"]
+    for _ in range(2):
+        with pytest.raises(LedgerUnavailableError):
+            ask_all(answerer, 1)
+    ask_all(svt_answerer(refreshed, [HIT], [9]), 2)
+    with pytest.raises(InvariantError, match="in the epoch that it was drawn in"):
+        ask_all(answerer)
+
+
 def test_draws_are_recorded_beside_stable_answers_of_another_process(
     refreshed: SmallRelease,
 ) -> None:
