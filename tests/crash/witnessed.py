@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from app.data.vectors import decode_key
 from app.ledger.chain import Head
+from app.ledger.database import is_shared
 from app.ledger.store import open_ledger
 from app.ledger.verify import verify
 from tests.unit.ledger.releases import url_of
@@ -148,7 +149,10 @@ class Witnessed:
         assert self.contradictions == []
         assert set(self.refused) <= set(refusals)
         settings = release.settings()
-        ledger = open_ledger(url_of(_copy(release)), create=False)
+        url = settings.ledger_url
+        if not is_shared(url):
+            url = url_of(_copy(release))
+        ledger = open_ledger(url, create=False)
         try:
             verify(ledger, None if self.head is None else self.head.hash)
             state = ledger.read_state()

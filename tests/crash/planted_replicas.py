@@ -1,0 +1,72 @@
+"""Faults that are planted in servers that share a ledger, and that their campaign must find."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from app.ledger import postgresql
+from app.service.abreast import Abreast
+from app.service.conclave_service import ConclaveService
+from app.service.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from app.mechanisms.universal import Phase
+    from app.service.batch import Ticket
+
+SHORT_TURNS = "short turns"
+NO_TURNS = "no turns"
+STALE_READS = "stale reads"
+STALE_REPLAYS = "stale replays"
+SHORT_IDLE_SECONDS = 1
+
+
+def _take_short_turns() -> None:
+    """Let PostgreSQL end a transaction that asks for nothing after a second; this is no fault."""
+    long = f"'{postgresql.IDLE_SECONDS_MAX}s'"
+    _begin_with(postgresql._BEGIN.replace(long, f"'{SHORT_IDLE_SECONDS}s'"))
+
+
+def _take_no_turns() -> None:
+    """Write without the lock, so that two servers decide on the same state."""
+    _begin_with(postgresql._BEGIN.rpartition(",")[0])
+
+
+def _begin_with(statement: str) -> None:
+    """Begin transactions otherwise from the moment on that the release is open."""
+    assert statement != postgresql._BEGIN
+    start = Writer.start
+
+    def starting(self: Writer) -> None:
+        postgresql._BEGIN = statement  # type: ignore[misc]  # a constant elsewhere
+        start(self)
+
+    Writer.start = starting  # type: ignore[method-assign]  # as above
+
+
+def _read_stale() -> None:
+    """Show the budget as this server knows it."""
+
+    async def stale(self: ConclaveService) -> dict[str, object]:
+        return self.budget()
+
+    ConclaveService.read_budget = stale  # type: ignore[method-assign]  # the fault
+
+
+def _replay_stale() -> None:
+    """Answer from memory without looking whether another server has switched."""
+
+    async def stale(self: Abreast, tickets: Sequence[Ticket]) -> Phase:
+        del tickets
+        return self._release.phase
+
+    Abreast.phase_for = stale  # type: ignore[method-assign]  # the fault
+
+
+PLANTING: Final[Mapping[str, Callable[[], None]]] = {
+    SHORT_TURNS: _take_short_turns,
+    NO_TURNS: _take_no_turns,
+    STALE_READS: _read_stale,
+    STALE_REPLAYS: _replay_stale,
+}

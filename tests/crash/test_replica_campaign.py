@@ -1,0 +1,86 @@
+"""Four servers on one database, killed, cut off and paused under 64 clients, are one server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.crash.planted import EARLY_REPLIES
+from tests.crash.planted_replicas import (
+    NO_TURNS,
+    SHORT_IDLE_SECONDS,
+    SHORT_TURNS,
+    STALE_READS,
+    STALE_REPLAYS,
+)
+from tests.crash.replica_campaign import Plan, ReplicaCampaign
+from tests.postgresql_server import OwnServer, own_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.crash
+
+SEED = 20240301
+SHORT = Plan(
+    kills=8,
+    restarts=("immediate",),
+    paused_seconds=2.5 * SHORT_IDLE_SECONDS,
+    idle_seconds=SHORT_IDLE_SECONDS,
+    forked=True,
+    plant=(SHORT_TURNS,),
+)
+LONG_CLASSIFIER, LONG_HALT = Plan(kills=50), Plan(kills=50, follows="halt", forked=True)
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[OwnServer]:
+    """Yield a PostgreSQL server that may be restarted."""
+    with own_server() as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param(SHORT, id="some"),
+        pytest.param(LONG_CLASSIFIER, marks=pytest.mark.long, id="many, then a classifier"),
+        pytest.param(LONG_HALT, marks=pytest.mark.long, id="many, then a halt"),
+    ],
+)
+@pytest.mark.timeout(2400)
+def test_no_kill_or_pause_tells_the_servers_apart(
+    tmp_path: Path, database: OwnServer, plan: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """T is met exactly, all that was seen is recorded and repeated by each, and nothing is old."""
+    campaign = ReplicaCampaign(tmp_path, database, plan, SEED)
+    campaign.run()
+    with capsys.disabled():
+        print(f"\nseed {SEED}: {dict(campaign.counts)}")  # noqa: T201 -- what an audit is for
+    assert campaign.counts["servers"] == plan.kills // 2
+    assert campaign.counts["connections"] == plan.kills - plan.kills // 2
+    assert campaign.counts["pauses"] == 1
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        pytest.param(
+            EARLY_REPLIES, "recorded|then|number|afresh|does not come", id="early replies"
+        ),
+        pytest.param(NO_TURNS, "500", id="no turns"),
+        pytest.param(STALE_READS, "a budget shows|a budget is of before", id="stale reads"),
+        pytest.param(STALE_REPLAYS, "after the switch|ensemble", id="stale replays"),
+    ],
+)
+def test_a_fault_of_servers_is_found(
+    tmp_path: Path, database: OwnServer, fault: str, found: str
+) -> None:
+    """Each planted fault fails the very check that servers without it pass."""
+    plan = Plan(**(vars(SHORT) | {"plant": (SHORT_TURNS, fault)}))
+    with pytest.raises(AssertionError, match=found):
+        ReplicaCampaign(tmp_path, database, plan, SEED).run()
