@@ -9,6 +9,7 @@ values and the rules that span keys are in ``app/configuration``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Self, get_args
 
@@ -23,7 +24,12 @@ from app.configuration.learning_sections import (
     LearnerSettings,
     StudentSettings,
 )
-from app.configuration.release_sections import AnswersSettings, PrivacySettings, ReleaseSettings
+from app.configuration.release_sections import (
+    AnswersSettings,
+    DeltaMechanism,
+    PrivacySettings,
+    ReleaseSettings,
+)
 from app.configuration.section import Section
 from app.configuration.server_sections import (
     LedgerSettings,
@@ -35,6 +41,7 @@ from app.configuration.statistics_section import StatisticsSettings
 from app.configuration.wording import configuration_error
 from app.data.embedded_demo import DEMO_SOURCE
 
+EXPONENTIAL = "exponential"
 DEFAULT_LEDGER_NAME = "conclave.db"
 DEMO_LEDGER_NAME = "conclave-demo.db"
 
@@ -73,7 +80,7 @@ class Settings(Section):
     def _check_rules(self) -> Self:
         """Check the rules that span keys."""
         rules.check_data(self.data)
-        rules.check_privacy(self.privacy)
+        rules.check_privacy(self.privacy, classifier_uses_delta=self.classifier_uses_delta)
         rules.check_answers(self.answers, self.privacy)
         rules.check_scores(self.answers, self.privacy, self.data)
         rules.check_learner("learner", self.learner)
@@ -112,6 +119,16 @@ class Settings(Section):
         features (``thresholds``) are inherited too, as lists.
         """
         return self.classifier.inherit(self.hypotheses, grids=self.data.grids())
+
+    @property
+    def classifier_uses_delta(self) -> bool:
+        """Whether the published classifier is learned with noise that needs a share of delta."""
+        return self.classifier.learner != EXPONENTIAL and self.privacy.shares.classifier > 0
+
+    def delta_share(self, mechanism: DeltaMechanism) -> Fraction:
+        """Return the fraction of delta of a mechanism: as given, or its default."""
+        uses = self.classifier_uses_delta
+        return self.privacy.delta_share(mechanism, classifier_uses_delta=uses)
 
     @property
     def taught(self) -> LearnerSettings:

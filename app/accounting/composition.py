@@ -91,8 +91,9 @@ def charges(
         delta: the release's delta, in (0, 1).
         shares: fractions of epsilon.
         delta_shares: fractions of what delta is left after the withheld part, for
-            answers and statistics; by default all of it to the answers, or nine
-            tenths and a tenth where statistics has a share.
+            answers, statistics and a classifier that is learned with noise; by
+            default all of it to the answers, or nine tenths and a tenth where
+            statistics has a share.
 
     Returns:
         One charge for each mechanism with a share of epsilon, in charging order;
@@ -147,9 +148,9 @@ def _delta_parts(shares: Shares, delta_shares: Shares | None) -> dict[Mechanism,
     drawn = [mechanism for mechanism in EXPONENTIAL if parts[mechanism] > 0]
     withheld = WITHHELD_PART if drawn else Fraction(0)
     rest = delta_shares or _default_delta_shares(shares)
-    invariant(rest.relabel == rest.classifier == 0, "exponential mechanisms get the withheld part")
+    invariant(rest.relabel == 0, "what only draws exactly gets the withheld part")
     return {
-        mechanism: withheld / len(drawn) if mechanism in drawn else part * (1 - withheld)
+        mechanism: part * (1 - withheld) + (withheld / len(drawn) if mechanism in drawn else 0)
         for mechanism, part in rest.by_mechanism().items()
     }
 

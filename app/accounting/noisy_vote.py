@@ -10,9 +10,7 @@ delta)-differentially private under replacement of one record, where for some or
 With two labels noise is added to one count, which moves by 1: ``v = 1``; with more,
 one vote moves from a count to another: ``v = 2``.  Proof: ``docs/proofs/noisy_vote.md``.
 
-The order is found in doubles, which only costs a little noise where it is not the
-best one; it is then fixed as a rational, and the variance is rounded up and checked
-from rationals, every rounding going against us.
+:mod:`app.accounting.gaussian_noise` finds the order and the variance, and checks them.
 """
 
 from __future__ import annotations
@@ -22,15 +20,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from app.accounting.gaussian_noise import least_variance, variance_covers
 from app.accounting.plain import reading, to_plain
-from app.accounting.profile_parameters import (
-    ALPHA_GRID,
-    DELTA_KEY,
-    EPSILON_KEY,
-    EPSILON_MAX,
-    choose_ln_ratio,
-    hits_hold,
-)
+from app.accounting.profile_parameters import DELTA_KEY, EPSILON_KEY, EPSILON_MAX
 from app.errors import ConfigurationError, invariant
 
 if TYPE_CHECKING:
@@ -41,11 +33,6 @@ ANSWERS_KEY: Final = "answers.queries"
 EPSILON_MIN: Final = Fraction(1, 10**6)
 DELTA_MIN: Final = Fraction(1, 10**200)
 DELTA_MAX: Final = Fraction(1, 2)
-# The variance keeps this many leading bits: less than 1e-10 above the smallest, and
-# exactly a double.
-VARIANCE_BITS: Final = 36
-BISECTIONS: Final = 200
-LN_EXCESS_BOUND: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,18 +128,16 @@ def calibrate(
 
     """
     _refuse_out_of_range(epsilon=epsilon, delta=delta, answer_limit=answer_limit)
-    alpha = _best_order(float(epsilon), math.log(delta))
-    # Its ln R for one hit is the largest (alpha - 1) tau of any mechanism.
-    divergence = choose_ln_ratio(alpha, epsilon=epsilon, delta_svt=delta, cutoff=1)
-    rate = divergence / (alpha * (alpha - 1))
-    moved = _squared_shift(class_count)
+    alpha, variance = least_variance(
+        epsilon=epsilon, delta=delta, squared_shift=answer_limit * _squared_shift(class_count)
+    )
     return NoisyVoteCalibration(
         epsilon=epsilon,
         delta=delta,
         answer_limit=answer_limit,
         class_count=class_count,
         alpha=alpha,
-        variance=_leading_bits_above(answer_limit * moved / (2 * rate)),
+        variance=variance,
     )
 
 
@@ -169,14 +154,12 @@ def check(calibration: NoisyVoteCalibration) -> None:
     invariant(calibration.class_count >= BINARY, "there are two or more classes")
     invariant(calibration.alpha > 1, "the order is above one")
     invariant(calibration.variance > 0, "the variance is above zero")
-    moved = _squared_shift(calibration.class_count)
-    rate = calibration.answer_limit * moved / (2 * calibration.variance)
-    covered = hits_hold(
+    covered = variance_covers(
         epsilon=calibration.epsilon,
-        delta_svt=calibration.delta,
+        delta=calibration.delta,
+        squared_shift=calibration.answer_limit * _squared_shift(calibration.class_count),
         alpha=calibration.alpha,
-        ln_ratio=(calibration.alpha - 1) * calibration.alpha * rate,
-        cutoff=1,
+        variance=calibration.variance,
     )
     invariant(covered, "the variance covers every answer")
 
@@ -194,31 +177,3 @@ def _refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, answer_limit: in
         raise ConfigurationError(DELTA_KEY, "must be from 1e-200 to 0.5")
     if answer_limit < 1:
         raise ConfigurationError(ANSWERS_KEY, "must be at least 1")
-
-
-def _best_order(epsilon: float, ln_delta: float) -> Fraction:
-    """Return the order at which the divergence may be largest, on its grid.
-
-    The logarithm of the claim's left side is convex in alpha, so its minimum is where
-    the derivative ``(2 alpha - 1) r - epsilon + ln(1 - 1/alpha)`` is zero; with that r
-    the minimum falls as alpha grows, and it has to be ``ln delta``.
-    """
-    low, high = -LN_EXCESS_BOUND, LN_EXCESS_BOUND
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _least(middle, epsilon) > ln_delta else (low, middle)
-    return 1 + Fraction(max(1, round(Fraction(math.exp(low)) * ALPHA_GRID)), ALPHA_GRID)
-
-
-def _least(ln_excess: float, epsilon: float) -> float:
-    """Return the least ln delta over all orders, where it is at ``1 + e^ln_excess``."""
-    excess = math.exp(ln_excess)
-    cost = epsilon + math.log1p(1 / excess)
-    return -excess * excess * cost / (1 + 2 * excess) - math.log1p(excess)
-
-
-def _leading_bits_above(value: Fraction) -> Fraction:
-    """Round up to :data:`VARIANCE_BITS` leading bits, at least."""
-    exponent = value.numerator.bit_length() - value.denominator.bit_length()
-    grid = Fraction(2) ** (exponent - VARIANCE_BITS)
-    return math.ceil(value / grid) * grid

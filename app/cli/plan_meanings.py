@@ -28,6 +28,7 @@ MEANINGS: Final = {
     "k": "chunks, learners, votes",
     "chunk_rows": "rows of the smallest chunk",
     "classes": "labels",
+    "learner": "of the published classifier",
     "vc_dimension": "of the class that relabels, or a bound of it",
     "hypotheses": "that learners search",
     "variant": "how often the threshold's noise is drawn",

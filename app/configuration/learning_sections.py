@@ -86,6 +86,14 @@ class HypothesesSettings(Section):
 class ClassifierSettings(Section):
     """``[classifier]``: the class of the published one; absent keys are as in ``[hypotheses]``."""
 
+    learner: Annotated[
+        Literal["exponential", "linear", "auto"],
+        Field(
+            description="How it is learned: an exact draw from the class, a linear score of the "
+            "class's tests by noisy gradients, which uses delta, or whichever the public numbers "
+            "speak for."
+        ),
+    ] = "exponential"
     kind: Annotated[
         str | None,
         Field(alias="class", pattern=CLASS_PATTERN, description="Hypothesis class."),

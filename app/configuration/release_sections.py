@@ -12,6 +12,7 @@ from app.configuration.fields import EnsembleSize, Exact, Name, Number, Unit, Wh
 from app.configuration.section import Section
 
 Mechanism = Literal["relabel", "answers", "classifier", "statistics"]
+DeltaMechanism = Literal["answers", "classifier", "statistics"]
 Successor = Literal["classifier", "halt", "student"]
 Share = Annotated[Exact, Field(ge=0, le=1)]
 
@@ -52,7 +53,15 @@ class DeltaSharesSettings(Section):
     answers: Annotated[
         Share | None,
         Unit("fraction of delta"),
-        Field(description="Share of the ensemble's answers; 1, or 0.9 beside statistics."),
+        Field(description="Share of the ensemble's answers; by default what the others leave."),
+    ] = None
+    classifier: Annotated[
+        Share | None,
+        Unit("fraction of delta"),
+        Field(
+            description="Share of a classifier whose `learner` uses delta, and of no other; 0.1, "
+            "or without answers what statistics leave."
+        ),
     ] = None
     statistics: Annotated[
         Share | None,
@@ -111,17 +120,33 @@ class PrivacySettings(Section):
         share: Decimal = getattr(self.shares, mechanism)
         return Fraction(self.epsilon) * Fraction(share)
 
-    def delta_of(self, mechanism: Literal["answers", "statistics"]) -> Fraction:
+    def delta_of(
+        self, mechanism: DeltaMechanism, *, classifier_uses_delta: bool = False
+    ) -> Fraction:
         """Return the part of delta that a mechanism may use, exactly."""
-        return Fraction(self.delta) * self.delta_share(mechanism)
+        share = self.delta_share(mechanism, classifier_uses_delta=classifier_uses_delta)
+        return Fraction(self.delta) * share
 
-    def delta_share(self, mechanism: Literal["answers", "statistics"]) -> Fraction:
-        """Return the fraction of delta of a mechanism: as given, or its default."""
+    def delta_share(
+        self, mechanism: DeltaMechanism, *, classifier_uses_delta: bool = False
+    ) -> Fraction:
+        """Return the fraction of delta of a mechanism: as given, or its default.
+
+        Args:
+            mechanism: whose.
+            classifier_uses_delta: whether the classifier's learner needs a share.
+
+        """
         given: Decimal | None = getattr(self.delta_shares, mechanism)
         if given is not None:
             return Fraction(given)
         statistics = Fraction(1, 10) if self.shares.statistics > 0 else Fraction(0)
-        return statistics if mechanism == "statistics" else 1 - statistics
+        if mechanism == "statistics":
+            return statistics
+        if not classifier_uses_delta:
+            return 1 - statistics if mechanism == "answers" else Fraction(0)
+        classifier = Fraction(1, 10) if self.shares.answers > 0 else 1 - statistics
+        return classifier if mechanism == "classifier" else 1 - statistics - classifier
 
 
 class AnswersSettings(Section):

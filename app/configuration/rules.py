@@ -18,6 +18,7 @@ from app.configuration.data_section import (
     DataSettings,
     NumericFeatureSettings,
 )
+from app.configuration.delta_rules import check_delta_shares
 from app.configuration.learning_sections import (
     HypothesesSettings,
     LearnerSettings,
@@ -67,7 +68,7 @@ def check_data(data: DataSettings) -> None:
     _check_source(data)
 
 
-def check_privacy(privacy: PrivacySettings) -> None:
+def check_privacy(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:
     """Check that shares add up, exactly, and that the calibration can hold."""
     shares = privacy.shares
     total = sum(
@@ -78,17 +79,7 @@ def check_privacy(privacy: PrivacySettings) -> None:
         raise ConfigurationError("privacy.shares", "add up to more than 1")
     if total == 0:
         raise ConfigurationError("privacy.shares", "are all 0; nothing could be released")
-    if privacy.delta_share("answers") + privacy.delta_share("statistics") > 1:
-        raise ConfigurationError("privacy.delta_shares", "add up to more than 1")
-    if shares.answers > 0 and privacy.delta_share("answers") == 0:
-        raise ConfigurationError(
-            "privacy.delta_shares.answers", "must be above 0 while answers have a share of epsilon"
-        )
-    if shares.statistics > 0 and privacy.delta_share("statistics") == 0:
-        raise ConfigurationError(
-            "privacy.delta_shares.statistics",
-            "must be above 0 while statistics have a share of epsilon",
-        )
+    check_delta_shares(privacy, classifier_uses_delta=classifier_uses_delta)
     if privacy.calibration == "paper" and privacy.delta > PAPER_DELTA_MAX:
         raise ConfigurationError(
             "privacy.delta", f"must be at most {PAPER_DELTA_MAX} with the paper calibration"

@@ -7,7 +7,6 @@ to be written and whenever it is read.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Final
 
 import msgspec
@@ -32,6 +31,7 @@ from app.ledger.events import (
     ThresholdRefreshed,
     threshold_noise_name,
 )
+from app.ledger.illegal import IllegalError, allow, cost, exact
 from app.ledger.score_rules import OUTPUT, SCORE, illegal_scores
 
 
@@ -91,9 +91,20 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def is_between_answers(self) -> bool:
+        """Whether a first answer is given and the last one is not."""
+        return self.answered > 0 and not self.has_last_answer
+
+    @property
     def may_open_statistics(self) -> bool:
         """Whether a table may open here: before the first answer, or after the last."""
-        return self.statistics is None and (self.answered == 0 or self.has_last_answer)
+        return self.statistics is None and not self.is_between_answers
+
+    @property
+    def classifier_waits(self) -> bool:
+        """Whether the classifier uses delta and may not be drawn here, where no table may open."""
+        uses_delta = self.release is not None and LEARNER in self.release.parameters
+        return uses_delta and self.is_between_answers
 
     def charge_of(self, mechanism: str) -> ShareCharged | None:
         """Return the share that ``mechanism`` has spent, or None."""
@@ -109,6 +120,10 @@ DOCUMENTS: Final = ("release", "classifier", "statistics")
 """Fields of the state that hold long events."""
 
 STATISTICS: Final = "statistics"
+CLASSIFIER: Final = "classifier"
+LEARNER: Final = "classifier.learner"
+"""Bound where the classifier's learner is not pure: its delta then adds as a table's does."""
+
 BACKUP: Final = "backup"
 RETIRED: Final = "retired"
 NEWEST: Final = "newest"
@@ -136,7 +151,7 @@ def fold(state: LedgerState, entry: Entry) -> LedgerState:
     event = read_event(entry)
     try:
         following = _apply(state, event)
-    except _IllegalError as illegal:
+    except IllegalError as illegal:
         message = f"entry {entry.sequence} ({entry.kind}) {illegal}"
         raise LedgerCorruptError(message) from None
     ended_epoch = state.unstable if following.unstable > state.unstable else None
@@ -147,10 +162,6 @@ def fold(state: LedgerState, entry: Entry) -> LedgerState:
     }
     written_at = {**state.written_at, **written} if written else state.written_at
     return replace(following, head=entry.head, ended_epoch=ended_epoch, written_at=written_at)
-
-
-class _IllegalError(Exception):
-    """Why an event does not follow from the state."""
 
 
 def _check_hash(head: Head, entry: Entry) -> None:
@@ -165,10 +176,10 @@ def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: C901
     if isinstance(event, ReleaseOpened):
         return _open(state, event)
     if state.release is None:
-        raise _IllegalError("stands where ReleaseOpened should")
+        raise IllegalError("stands where ReleaseOpened should")
     if isinstance(event, ReleaseReopened):
         return _reopen(state, event)
-    _allow(state.closed is None or _marks_copy(state.closed, event), "comes after ReleaseClosed")
+    allow(state.closed is None or _marks_copy(state.closed, event), "comes after ReleaseClosed")
     if isinstance(event, AnswersReleased | ScoresReleased):
         return _answer(state, state.release, event)
     match event:
@@ -192,12 +203,12 @@ def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: C901
 
 def _end(state: LedgerState, event: ReleaseHalted | ReleaseClosed) -> LedgerState:
     if isinstance(event, ReleaseHalted):
-        _allow(state.halted is None, "halts a release that had halted")
+        allow(state.halted is None, "halts a release that had halted")
         return replace(state, halted=event)
     if state.closed is not None:
         return state  # a copy of what is retired is as retired
     may_transfer = event.transfer is None or event.reason == RETIRED
-    _allow(may_transfer, "lets a code reopen what was not retired")
+    allow(may_transfer, "lets a code reopen what was not retired")
     return replace(state, closed=event)
 
 
@@ -209,39 +220,43 @@ def _marks_copy(closed: ReleaseClosed, event: LedgerEvent) -> bool:
 def _reopen(state: LedgerState, event: ReleaseReopened) -> LedgerState:
     closed = state.closed
     if closed is None:
-        raise _IllegalError("reopens a release that is not closed")
+        raise IllegalError("reopens a release that is not closed")
     may_go_on = closed.reason == BACKUP if event.reason == NEWEST else closed.transfer is not None
-    _allow(may_go_on, "reopens a release that was closed for good")
+    allow(may_go_on, "reopens a release that was closed for good")
     return replace(state, closed=None)
 
 
 def _open(state: LedgerState, event: ReleaseOpened) -> LedgerState:
-    _allow(state.release is None, "opens a release a second time")
-    _exact(event.epsilon)
-    _exact(event.delta)
+    allow(state.release is None, "opens a release a second time")
+    exact(event.epsilon)
+    exact(event.delta)
     return _bind(replace(state, release=event), event.private_digests)
 
 
 def _reserve(state: LedgerState, release: ReleaseOpened, event: ShareReserved) -> LedgerState:
     known = state.reserve_of(event.mechanism) or state.charge_of(event.mechanism)
-    _allow(known is None, f"sets a share aside a second time, for {event.mechanism}")
+    allow(known is None, f"sets a share aside a second time, for {event.mechanism}")
     following = replace(state, reserved=(*state.reserved, event))
     _check_budget(following, release)
     return following
 
 
 def _charge(state: LedgerState, release: ReleaseOpened, event: ShareCharged) -> LedgerState:
-    _allow(
+    allow(
         state.charge_of(event.mechanism) is None,
         f"charges a share a second time, that of {event.mechanism}",
     )
-    _allow(
+    allow(
         event.mechanism != STATISTICS or state.may_open_statistics,
         f"charges {STATISTICS} {BETWEEN_ANSWERS}",
     )
+    allow(
+        event.mechanism != CLASSIFIER or not state.classifier_waits,
+        f"charges a {CLASSIFIER} that uses delta {BETWEEN_ANSWERS}",
+    )
     reserve = state.reserve_of(event.mechanism)
-    _allow(
-        reserve is None or _cost(reserve) == _cost(event),
+    allow(
+        reserve is None or cost(reserve) == cost(event),
         f"charges {event.mechanism} another share than was set aside for it",
     )
     following = replace(
@@ -254,8 +269,8 @@ def _charge(state: LedgerState, release: ReleaseOpened, event: ShareCharged) -> 
 
 
 def _fit(state: LedgerState, event: EnsembleFitted) -> LedgerState:
-    _allow(state.ensemble is None, "fits an ensemble a second time")
-    _allow(state.charge_of("answers") is not None, "comes before the charge of answers")
+    allow(state.ensemble is None, "fits an ensemble a second time")
+    allow(state.charge_of("answers") is not None, "comes before the charge of answers")
     return _bind(replace(state, ensemble=event), event.private_digests)
 
 
@@ -266,25 +281,25 @@ def _answer(
     answered = state.answered + count
     hits = event.units if isinstance(event, ScoresReleased) else [not each for each in event.stable]
     unstable = state.unstable + sum(hits)
-    _allow(state.ensemble is not None, "comes before EnsembleFitted")
-    _allow(state.halted is None, "comes after ReleaseHalted")
-    _allow(
+    allow(state.ensemble is not None, "comes before EnsembleFitted")
+    allow(state.halted is None, "comes after ReleaseHalted")
+    allow(
         state.refreshed_at in (None, state.unstable),
         "comes after an unstable answer that drew no noise for the threshold",
     )
-    _allow(
+    allow(
         isinstance(event, ScoresReleased) == (release.parameters.get(OUTPUT) == SCORE),
         "answers otherwise than the release was opened to",
     )
-    _allow(
+    allow(
         event.first_query_id == state.answered + 1,
         f"begins with answer {event.first_query_id} where answer {state.answered + 1} is next",
     )
-    _allow(
+    allow(
         len(event.digests) == len(event.labels) == count,
         "does not give every answer a digest, a label and a stable flag",
     )
-    _allow(
+    allow(
         None not in event.labels
         or all(
             label is not None or not stable
@@ -292,12 +307,12 @@ def _answer(
         ),
         "has a stable answer without a label",
     )
-    _allow(release.queries is None or answered <= release.queries, "exceeds the limit of answers")
+    allow(release.queries is None or answered <= release.queries, "exceeds the limit of answers")
     if isinstance(event, ScoresReleased):
-        _allow(not (problem := illegal_scores(event, state.unstable, release.cutoff)), problem)
+        allow(not (problem := illegal_scores(event, state.unstable, release.cutoff)), problem)
     if release.cutoff is not None:
-        _allow(state.unstable < release.cutoff, "comes after the cutoff")
-        _allow(
+        allow(state.unstable < release.cutoff, "comes after the cutoff")
+        allow(
             unstable < release.cutoff or (unstable == release.cutoff and not event.stable[-1]),
             "goes on past the unstable answer at which the ensemble stops",
         )
@@ -305,15 +320,15 @@ def _answer(
 
 
 def _refresh(state: LedgerState, event: ThresholdRefreshed) -> LedgerState:
-    _allow(
+    allow(
         threshold_noise_name(0) in state.private_digests,
         "refreshes a threshold that has no noise",
     )
-    _allow(
+    allow(
         state.ended_epoch == (state.refreshed_at or 0),
         "does not follow the unstable answers that end an epoch",
     )
-    _allow(
+    allow(
         list(event.private_digests) == [threshold_noise_name(state.unstable)],
         f"does not bind the noise after unstable answer {state.unstable}",
     )
@@ -325,17 +340,18 @@ def _refresh(state: LedgerState, event: ThresholdRefreshed) -> LedgerState:
 
 
 def _publish(state: LedgerState, event: ClassifierPublished) -> LedgerState:
-    _allow(state.classifier is None, "publishes a classifier a second time")
-    _allow(state.charge_of("classifier") is not None, "comes before the classifier's charge")
+    allow(state.classifier is None, "publishes a classifier a second time")
+    allow(state.charge_of(CLASSIFIER) is not None, "comes before the classifier's charge")
+    allow(not state.classifier_waits, f"publishes a {CLASSIFIER} that uses delta {BETWEEN_ANSWERS}")
     return _bind(replace(state, classifier=event), event.private_digests)
 
 
 def _publish_student(
     state: LedgerState, release: ReleaseOpened, event: StudentPublished
 ) -> LedgerState:
-    _allow(state.classifier is None, "publishes a classifier a second time")
-    _allow(state.ensemble is not None, "comes before EnsembleFitted")
-    _allow(
+    allow(state.classifier is None, "publishes a classifier a second time")
+    allow(state.ensemble is not None, "comes before EnsembleFitted")
+    allow(
         state.answered == release.queries or state.unstable == release.cutoff,
         "comes before the ensemble's last answer",
     )
@@ -343,14 +359,14 @@ def _publish_student(
 
 
 def _release_statistics(state: LedgerState, event: StatisticsReleased) -> LedgerState:
-    _allow(state.statistics is None, f"releases {STATISTICS} a second time")
-    _allow(state.charge_of(STATISTICS) is not None, f"comes before the charge of {STATISTICS}")
-    _allow(state.may_open_statistics, f"releases {STATISTICS} {BETWEEN_ANSWERS}")
+    allow(state.statistics is None, f"releases {STATISTICS} a second time")
+    allow(state.charge_of(STATISTICS) is not None, f"comes before the charge of {STATISTICS}")
+    allow(state.may_open_statistics, f"releases {STATISTICS} {BETWEEN_ANSWERS}")
     return _bind(replace(state, statistics=event), event.private_digests)
 
 
 def _bind(state: LedgerState, private_digests: dict[str, str]) -> LedgerState:
-    _allow(
+    allow(
         state.private_digests.keys().isdisjoint(private_digests),
         "binds a piece of private state a second time",
     )
@@ -358,32 +374,14 @@ def _bind(state: LedgerState, private_digests: dict[str, str]) -> LedgerState:
 
 
 def _check_budget(state: LedgerState, release: ReleaseOpened) -> None:
-    costs = [*map(_cost, state.charged), *map(_cost, state.reserved)]
-    _allow(
-        sum(epsilon for epsilon, _ in costs) <= _exact(release.epsilon)
-        and sum(delta for _, delta in costs) <= _exact(release.delta),
+    costs = [*map(cost, state.charged), *map(cost, state.reserved)]
+    allow(
+        sum(epsilon for epsilon, _ in costs) <= exact(release.epsilon)
+        and sum(delta for _, delta in costs) <= exact(release.delta),
         "takes the shares above the budget of the release",
     )
 
 
-def _cost(share: ShareCharged | ShareReserved) -> tuple[Fraction, Fraction]:
-    return _exact(share.epsilon), _exact(share.delta)
-
-
-def _exact(text: str) -> Fraction:
-    try:
-        value = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise _IllegalError("has a cost that is no exact number") from None
-    _allow(value >= 0, "has a negative cost")
-    return value
-
-
-def _allow(holds: bool, problem: str) -> None:  # noqa: FBT001 -- reads as a sentence at every call
-    if not holds:
-        raise _IllegalError(problem)
-
-
-def _require(holds: bool, problem: str) -> None:  # noqa: FBT001 -- as _allow
+def _require(holds: bool, problem: str) -> None:  # noqa: FBT001 -- as allow
     if not holds:
         raise LedgerCorruptError(problem)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from app.accounting.composition import Mechanism
 from app.accounting.profile import ProfileTable
 from app.accounting.profile_inequality import WORD_BITS
 from app.accounting.svt import SvtCalibration
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from app.accounting.sample_bounds import Theorem
     from app.planning.curves import Panel
     from app.planning.plan import Plan
-    from app.planning.request import StatisticsForecast
+    from app.planning.request import PlanRequest, StatisticsForecast
     from app.planning.verdict import NoisyLead, Stability, Verdict
 
 Document = dict[str, object]
@@ -220,10 +221,18 @@ def _sizes_document(plan: Plan) -> Document:
         "k": answers.ensemble_size,
         "chunk_rows": answers.chunk_row_count,
         "classes": request.class_count,
+        "learner": _learner(request),
         "vc_dimension": request.dimension,
         "hypotheses": str(request.hypothesis_count),
         "excess_error": {name.value: bound for name, bound in plan.excess_errors.items()},
     }
+
+
+def _learner(request: PlanRequest) -> str | None:
+    """Name what learns the published classifier, where one has a share."""
+    if request.charge(Mechanism.CLASSIFIER) is None:
+        return None
+    return "linear" if request.is_linear else "exponential"
 
 
 def _test_document(answers: Verdict) -> Document:

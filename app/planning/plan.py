@@ -169,7 +169,7 @@ def _excess_errors(request: PlanRequest, parameter: float | None) -> dict[Mechan
             row_count=sampled,
             epsilon=parameter,
         )
-    if request.row_count is not None and classifier is not None:
+    if request.row_count is not None and classifier is not None and not request.is_linear:
         bounds[Mechanism.CLASSIFIER] = excess_error(
             hypothesis_count=request.classifier_hypothesis_count,
             beta=request.beta,
@@ -274,7 +274,7 @@ def _excess_notes(request: PlanRequest, excess_errors: dict[Mechanism, float]) -
 
 
 def _public_query_notes(request: PlanRequest, public_queries: int) -> tuple[str, ...]:
-    if not request.universal or request.query_count >= public_queries:
+    if not request.universal or request.is_linear or request.query_count >= public_queries:
         return ()
     note = (
         f"the published classifier's guarantee asks for m_o = {public_queries} queries"

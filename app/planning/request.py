@@ -69,6 +69,7 @@ class PlanRequest:
         with_scores: whether answers are scores, whose bins are tested in place of labels.
         after: what follows query m.
         on_cutoff: what follows unstable answer T.
+        is_linear: whether noisy gradients learn the classifier, in place of a draw.
         statistics: tables on few public points and on many; none without a share, or n.
 
     """
@@ -94,6 +95,7 @@ class PlanRequest:
     with_scores: bool = False
     after: Sequel = "classifier"
     on_cutoff: Sequel = "halt"
+    is_linear: bool = False
     statistics: tuple[StatisticsForecast, ...] = ()
 
     def __post_init__(self) -> None:

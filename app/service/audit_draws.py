@@ -10,8 +10,11 @@ import numpy as np
 from app.accounting.composition import Mechanism
 from app.auditing.draw_bound import draw_bound, rows_wanted
 from app.auditing.events import ROUNDING, Bound
+from app.auditing.gradient_bound import gradient_bound
 from app.data.schema import NumericFeature
 from app.mechanisms.exponential import Parameters
+from app.service.learner_choice import is_linear
+from app.service.linear_learner import linear_draw
 from app.service.pipeline import release_budget
 from app.service.public_choices import charges_by_mechanism, public_class, published_class
 
@@ -31,7 +34,7 @@ class DrawReport:
     Attributes:
         mechanism: what it is drawn for.
         epsilon: what it may cost.
-        delta: withheld for its integer weights.
+        delta: withheld for its integer weights, or all of it where noise is added.
         exact: the largest bound.
 
     """
@@ -58,8 +61,14 @@ def audit_draws(settings: Settings) -> tuple[DrawReport, ...]:
         epsilon, delta = budget.relabel_epsilon, budget.relabel_delta
         reports.append(_report(settings, "relabelling", public_class(settings), epsilon, delta))
     charge = charges.get(Mechanism.CLASSIFIER)
-    if charge is not None:
-        no_points = np.empty((0, len(settings.data.features)))
+    no_points = np.empty((0, len(settings.data.features)))
+    if charge is not None and is_linear(settings, row_count=settings.data.rows):
+        rows = settings.data.rows or 1
+        parameters = linear_draw(settings, charge, no_points, row_count=rows).parameters
+        claimed = (float(charge.epsilon), float(charge.delta))
+        bound = gradient_bound(parameters, delta=claimed[1])
+        reports.append(DrawReport("published classifier", *claimed, bound))
+    elif charge is not None:
         published = published_class(settings, no_points)
         given = ("published classifier", published, charge.epsilon, charge.delta)
         reports.append(_report(settings, *given))

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from app.errors import ReleaseMismatchError
 from app.ledger.composed import DELTA_KEY, EPSILON_KEY
+from app.ledger.fold import LEARNER
 from app.service.predictor_code import code_digests
 
 if TYPE_CHECKING:
+    from app.configuration.release_sections import DeltaMechanism
     from app.settings import Settings
 
 UNBOUND: Final = frozenset(
@@ -46,12 +48,14 @@ LATER: Final[Mapping[str, str]] = {
     "student.packed": "true",
     "answers.output": '"label"',
     "answers.precision": "10",
+    LEARNER: '"exponential"',
+    "privacy.delta_shares.classifier": "0",
     EPSILON_KEY: "null",
     DELTA_KEY: "null",
 }
 RESTORE: Final = "restore it, or give the new release a name of its own"
 BOUND_SECTIONS: Final = ("release", "data", "hypotheses", "learner", "privacy", "answers")
-DELTA_SHARES: Final[tuple[Literal["answers", "statistics"], ...]] = ("answers", "statistics")
+DELTA_SHARES: Final[tuple[DeltaMechanism, ...]] = ("answers", "classifier", "statistics")
 
 
 def bound_parameters(settings: Settings) -> dict[str, str]:
@@ -67,12 +71,13 @@ def bound_parameters(settings: Settings) -> dict[str, str]:
     # What is published comes from a public grid whatever relabels.
     published = settings.published.model_dump(by_alias=True, exclude={"grid"})
     _flatten("classifier", published, bound)
+    bound[LEARNER] = _text(settings.classifier.learner)
     if settings.student_may_follow:
         _flatten("student", settings.taught.model_dump(), bound)
     if settings.privacy.shares.statistics > 0:  # ledgers of earlier versions had none
         _flatten("statistics", _statistics(settings), bound)
     for name in DELTA_SHARES:
-        bound[f"privacy.delta_shares.{name}"] = str(settings.privacy.delta_share(name))
+        bound[f"privacy.delta_shares.{name}"] = str(settings.delta_share(name))
     bound |= code_digests(settings)
     return {
         key: text for key, text in bound.items() if key not in unbound and LATER.get(key) != text
@@ -108,7 +113,8 @@ def check_bound(opened: Mapping[str, str], given: Mapping[str, str]) -> None:
 
 
 def _inherited_last(key: str) -> tuple[bool, str]:
-    return key.startswith("classifier."), key
+    # The learner is inherited from nowhere, and default shares of delta follow it.
+    return key.startswith("classifier.") and key != LEARNER, key
 
 
 def _flatten(key: str, value: object, bound: dict[str, str]) -> None:

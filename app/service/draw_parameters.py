@@ -18,6 +18,8 @@ from app.mechanisms import exponential
 from app.mechanisms.relabel import DichotomyParameters
 from app.planning.ensemble_size import ensemble_size_auto
 from app.service.dichotomies import refuse_bound
+from app.service.learner_choice import is_linear
+from app.service.linear_learner import linear_draw
 from app.service.mechanism import PAPER, calibrate_answers, check_calibration
 from app.service.pipeline import printed_ensemble_size, release_budget, rows_needed
 from app.service.public_choices import published_class
@@ -111,6 +113,10 @@ def check_classifier_draw(
     if configuration.has(Mechanism.CLASSIFIER):
         no_points = np.empty((0, len(configuration.schema.features)))
         points = no_points if public_values is None else public_values
+        if is_linear(configuration.settings, row_count=row_count):
+            charge = configuration.charges[Mechanism.CLASSIFIER]
+            linear_draw(configuration.settings, charge, points, row_count=row_count)
+            return
         largest = published_class(configuration.settings, points)
         refuse_long_draw(PUBLISHED, largest, row_count=row_count)
         tree_draw(configuration, Mechanism.CLASSIFIER, largest, row_count=row_count)

@@ -16,6 +16,7 @@ from app.accounting.composition import Mechanism
 from app.errors import ConfigurationError, VerificationError
 from app.planning.sample_size import excess_error, rows_for_excess_error
 from app.service.closed_release import refuse_closed
+from app.service.linear_learner import LinearDraw
 from app.service.mechanism import check_pieces
 from app.service.open_release import begin_release, check_configuration
 from app.service.switch_phase import (
@@ -23,6 +24,7 @@ from app.service.switch_phase import (
     classifier_parameters,
     draw_published,
     publish_classifier,
+    refuse_waiting,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +56,8 @@ def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
     Raises:
         ConfigurationError: the classifier has no share.
         ReleaseMismatchError: the ledger's release was opened with other settings.
-        VerificationError: a classifier is published, or the ledger is closed.
+        VerificationError: a classifier is published, the ledger is closed, or the learner
+            uses delta and the ensemble is between its first answer and its last.
 
     """
     if not configuration.has(Mechanism.CLASSIFIER):
@@ -65,6 +68,7 @@ def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
         check_configuration(configuration, found.release)
     _refuse_published(found)
     refuse_closed(found)
+    refuse_waiting(found)
 
 
 def learn(
@@ -92,7 +96,8 @@ def learn(
         ConfigurationError: a draw is impossible, which public numbers show;
             nothing is charged.
         ReleaseMismatchError: data or parameters differ from the ledger's release.
-        VerificationError: a classifier is published, by another process perhaps.
+        VerificationError: a classifier is published, by another process perhaps, or has
+            to wait for the ensemble's last answer.
         LedgerCorruptError: a private piece of the release is missing or altered.
         InvariantError: the calibration of its answers does not hold.
         LedgerUnavailableError: the ledger took no commit; nothing is published.
@@ -124,8 +129,13 @@ def _refuse_published(state: LedgerState) -> None:
         raise VerificationError(PUBLISHED)
 
 
-def _worth(configuration: Configuration, parameters: Parameters, *, point_count: int) -> str:
+def _worth(
+    configuration: Configuration, parameters: Parameters | LinearDraw, *, point_count: int
+) -> str:
     """Say how far from the best of its class the draw may be: n is public."""
+    source = f"that {point_count} public points fix" if point_count else "that the schema fixes"
+    if isinstance(parameters, LinearDraw):
+        return parameters.summary(source)
     answers = configuration.settings.answers
     size, epsilon = parameters.hypotheses.size, float(parameters.epsilon)
     bound = excess_error(
@@ -134,7 +144,6 @@ def _worth(configuration: Configuration, parameters: Parameters, *, point_count:
     wanted = rows_for_excess_error(
         answers.alpha, hypothesis_count=size, beta=answers.beta, epsilon=epsilon
     )
-    source = f"that {point_count} public points fix" if point_count else "that the schema fixes"
     return (
         f"drawing from {_count(size)} hypotheses {source}, at epsilon {epsilon:g} on "
         f"{parameters.row_count} rows: except with probability {answers.beta:g} the error rate is "

@@ -1,8 +1,8 @@
-"""A published tree or halfspace as an ONNX model that gives the same labels.
+"""A published tree, halfspace or score as an ONNX model that gives the same labels.
 
 The model does what ``PublishedClassifier.predict`` does, exactly: numbers stay
-float64 and meet the very cuts of the document, and halfspaces are summed in
-int64.  A number that is missing is NaN; a string that is missing is empty or
+float64 and meet the very cuts of the document, and halfspaces and scores are
+summed in int64.  A number that is missing is NaN; a string that is missing is empty or
 one of the release's tokens.  docs/classifier-format.md describes both forms.
 
 Everything here is public: the model is a rewriting of a public document.
@@ -10,7 +10,6 @@ Everything here is public: the model is a rewriting of a public document.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
@@ -18,20 +17,20 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from app.errors import InvariantError, NotExportableError, invariant
-from app.service.onnx_graph import DOUBLE, FLOAT, INTEGER, LEARNING_DOMAIN, Graph
+from app.errors import InvariantError, NotExportableError
+from app.service.onnx_columns import NO_VALUE, Columns, between, input_names
+from app.service.onnx_graph import FLOAT, INTEGER, Graph
+from app.service.onnx_scores import scores_index
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.service.published_classifier import (
         ClassifierDocument,
-        FeatureDocument,
         HalfspaceDocument,
         NodeDocument,
     )
 
-ALL_FEATURES: Final = "features"
 LABEL: Final = "label"
 ABOUT: Final = "A published classifier of Conclave: a public, differentially private document."
 OWN_CODE: Final = (
@@ -44,7 +43,6 @@ FITTED: Final = (
 TOO_LARGE: Final = (
     "this halfspace's sums go beyond 64 bits, which ONNX does not hold; export it as JSON instead"
 )
-NO_VALUE: Final = (math.inf, -math.inf)
 
 
 def to_onnx(document: ClassifierDocument) -> bytes:
@@ -56,16 +54,18 @@ def to_onnx(document: ClassifierDocument) -> bytes:
     (N,), string.
 
     Raises:
-        NotExportableError: the classifier is not a tree or halfspace that ONNX holds.
+        NotExportableError: the classifier is no tree, halfspace or score that ONNX holds.
 
     """
     name = output_name(document)
     graph = Graph(reserved=[*input_names(document), name])
-    columns = _Columns(graph, document)
+    columns = Columns(graph, document)
     if document.tree is not None:
         index = _tree(columns, document)
     elif document.halfspace is not None:
         index = _halfspace(columns, document.halfspace)
+    elif document.scores is not None:
+        index = scores_index(columns, document)
     else:
         raise NotExportableError(FITTED if document.predictor is None else OWN_CODE)
     flat = graph.add("Squeeze", index, graph.indices(1))
@@ -77,13 +77,6 @@ def to_onnx(document: ClassifierDocument) -> bytes:
         about=ABOUT,
         metadata=_metadata(document),
     )
-
-
-def input_names(document: ClassifierDocument) -> tuple[str, ...]:
-    """Return the names of the model's inputs, in order."""
-    if _all_numbers(document):
-        return (ALL_FEATURES,)
-    return tuple(feature.name for feature in document.features)
 
 
 def output_name(document: ClassifierDocument) -> str:
@@ -102,12 +95,8 @@ def _version() -> str:
         return ""
 
 
-def _all_numbers(document: ClassifierDocument) -> bool:
-    return all(feature.bounds is not None for feature in document.features)
-
-
 def _metadata(document: ClassifierDocument) -> dict[str, str]:
-    """Return what the document says beside its tree or halfspace."""
+    """Return what the document says beside its way to predict."""
     written = {
         "classes": document.classes,
         "missing": document.missing,
@@ -120,55 +109,6 @@ def _metadata(document: ClassifierDocument) -> dict[str, str]:
         "label": document.label,
         **{key: msgspec.json.encode(value).decode() for key, value in written.items()},
     }
-
-
-class _Columns:
-    """The inputs of a model, and the features as columns of float64."""
-
-    def __init__(self, graph: Graph, document: ClassifierDocument) -> None:
-        """Declare every input, whether the classifier looks at it or not."""
-        self.graph = graph
-        self._document = document
-        self._is_one = _all_numbers(document)
-        names = input_names(document)
-        if self._is_one:
-            graph.number_input(ALL_FEATURES, width=len(document.features))
-        else:
-            for feature, name in zip(document.features, names, strict=True):
-                if feature.bounds is None:
-                    graph.string_input(name)
-                else:
-                    graph.number_input(name, width=1)
-        rows = graph.add("Shape", names[0], end=1)
-        self.shape = graph.add("Concat", rows, graph.indices(1), axis=0)
-
-    def matrix(self, features: Sequence[int]) -> str:
-        """Return features, one or more, side by side, shape (N, len(features)).
-
-        A number is itself; a string is its place among the categories, one more
-        where it is none of them, and one more again where it is missing.
-        """
-        if self._is_one:
-            return self.graph.add("Gather", ALL_FEATURES, self.graph.indices(*features), axis=1)
-        columns = [self._column(self._document.features[feature]) for feature in features]
-        return self.graph.add("Concat", *columns, axis=1)
-
-    def _column(self, feature: FeatureDocument) -> str:
-        """Return one feature as float64 of shape (N, 1)."""
-        if feature.bounds is not None:
-            return feature.name
-        categories = feature.categories or ()
-        codes = dict.fromkeys(("", *self._document.missing), len(categories) + 1)
-        codes |= {category: code for code, category in enumerate(categories)}
-        code = self.graph.add(
-            "LabelEncoder",
-            feature.name,
-            domain=LEARNING_DOMAIN,
-            keys_strings=list(codes),
-            values_int64s=list(codes.values()),
-            default_int64=len(categories),
-        )
-        return self.graph.add("Cast", code, to=DOUBLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +144,7 @@ class _Table:
             raise InvariantError(message)
         if node.label is not None:
             return self.document.classes.index(node.label)
-        lower, upper = _between(self.document.features[node.feature or 0], node)
+        lower, upper = between(self.document.features[node.feature or 0], node)
         if lower > upper:
             return self.index(node.false)
         false, true = self.index(node.false), self.index(node.true)
@@ -217,29 +157,7 @@ class _Table:
         return known
 
 
-def _between(feature: FeatureDocument, node: NodeDocument) -> tuple[float, float]:
-    """Return the values that pass a node's test; NaN passes none.
-
-    A clipped number is at or above a cut iff the number itself is, save that
-    a cut at the lower bound passes every number and one above the upper none.
-    """
-    if feature.bounds is not None:
-        lower, upper = feature.bounds
-        if node.at_least is None or node.at_least > upper:
-            return NO_VALUE
-        return (-math.inf if node.at_least <= lower else node.at_least), math.inf
-    categories = feature.categories or ()
-    count = len(categories)
-    if node.category is not None:
-        invariant(not (node.other or node.missing), "a node has one test")
-        code = categories.index(node.category) if node.category in categories else None
-        return NO_VALUE if code is None else (code, code)
-    if not (node.other or node.missing):
-        return NO_VALUE
-    return count + (not node.other), count + node.missing
-
-
-def _tree(columns: _Columns, document: ClassifierDocument) -> str:
+def _tree(columns: Columns, document: ClassifierDocument) -> str:
     """Return the class index of every row, shape (N, 1): a step down for each level."""
     graph = columns.graph
     table = _Table(document)
@@ -279,7 +197,7 @@ class _Arrays:
         self.false = graph.indices(*(node.false for node in nodes))
 
 
-def _halfspace(columns: _Columns, halfspace: HalfspaceDocument) -> str:
+def _halfspace(columns: Columns, halfspace: HalfspaceDocument) -> str:
     """Return the class index of every row, shape (N, 1), by sums of int64."""
     _check_sums(halfspace)
     graph = columns.graph
@@ -298,7 +216,7 @@ def _halfspace(columns: _Columns, halfspace: HalfspaceDocument) -> str:
     return graph.add("Cast", graph.add("Greater", value, zero), to=INTEGER)
 
 
-def _point(columns: _Columns, halfspace: HalfspaceDocument) -> str:
+def _point(columns: Columns, halfspace: HalfspaceDocument) -> str:
     """Return the whole numbers of steps, int64 of shape (N, features)."""
     graph = columns.graph
     lower, upper = np.array(halfspace.bounds, dtype=np.float64).T.reshape(2, 1, -1)

@@ -12,6 +12,8 @@ from app.accounting.composition import Mechanism
 from app.planning.plan import Plan, plan_release
 from app.planning.request import PlanRequest
 from app.service.dichotomies import dichotomy_bound
+from app.service.learner_choice import is_linear
+from app.service.linear_learner import linear_draw
 from app.service.pipeline import paper_targets, release_budget
 from app.service.public_choices import (
     charges_by_mechanism,
@@ -23,7 +25,11 @@ from app.service.statistics_table import check_statistics_draw, statistics_forec
 from app.service.work import PUBLISHED, SEARCHED, refuse_long_draw, refuse_long_fit
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.accounting.composition import Charge
     from app.accounting.pipeline import PipelineBudget
+    from app.hypotheses.hypothesis_class import HypothesisClass
     from app.settings import Settings
 
 
@@ -68,13 +74,15 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
     answers, privacy = settings.answers, settings.privacy
     no_points = np.empty((0, len(settings.data.features)))
     row_count, budget = settings.data.rows if rows is None else rows, release_budget(settings)
-    searched, published = public_class(settings), published_class(settings, no_points)
-    charged = charges_by_mechanism(settings)
+    charged, targets = charges_by_mechanism(settings), paper_targets(settings)
+    linear = Mechanism.CLASSIFIER in charged and is_linear(settings, row_count=row_count)
+    searched = public_class(settings)
+    # A descent draws from no class: that of the learners stands in for it.
+    published = searched if linear else published_class(settings, no_points)
     if budget is not None and budget.relabel_epsilon and not budget.relabel_is_private:
         sampled = None if row_count is None else budget.sampled_row_count(row_count)
         refuse_long_draw(SEARCHED, searched, row_count=sampled)
-    if Mechanism.CLASSIFIER in charged:
-        refuse_long_draw(PUBLISHED, published, row_count=row_count)
+    _refuse_classifier(settings, charged, None if linear else published, row_count=row_count)
     check_statistics_draw(settings, row_count=row_count)
     return PlanRequest(
         calibration=privacy.calibration,
@@ -84,7 +92,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         delta=Fraction(privacy.delta),
         charges=tuple(charged.values()),
         budget=budget,
-        targets=paper_targets(settings),
+        targets=targets,
         cutoff=answers.cutoff,
         ensemble_size=answers.ensemble if isinstance(answers.ensemble, int) else None,
         class_count=len(settings.data.classes),
@@ -98,7 +106,26 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         with_scores=answers.output == "score",
         after=answers.after,
         on_cutoff=answers.on_cutoff,
+        is_linear=linear,
     )
+
+
+def _refuse_classifier(
+    settings: Settings,
+    charged: Mapping[Mechanism, Charge],
+    published: HypothesisClass | None,
+    *,
+    row_count: int | None,
+) -> None:
+    """Refuse a draw from a class, or a descent where there is none, that could not be made."""
+    charge = charged.get(Mechanism.CLASSIFIER)
+    if charge is None:
+        return
+    if published is not None:
+        refuse_long_draw(PUBLISHED, published, row_count=row_count)
+    elif row_count is not None:
+        no_points = np.empty((0, len(settings.data.features)))
+        linear_draw(settings, charge, no_points, row_count=row_count)
 
 
 def _relabel_count(

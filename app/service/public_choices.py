@@ -40,7 +40,9 @@ def charges_by_mechanism(settings: Settings) -> dict[Mechanism, Charge]:
         delta=Fraction(privacy.delta),
         shares=Shares(**shares),
         delta_shares=Shares(
-            answers=privacy.delta_share("answers"), statistics=privacy.delta_share("statistics")
+            answers=settings.delta_share("answers"),
+            classifier=settings.delta_share("classifier"),
+            statistics=settings.delta_share("statistics"),
         ),
     )
     return {charge.mechanism: charge for charge in divided}
@@ -63,15 +65,30 @@ def published_class(settings: Settings, public_values: NDArray[np.float64]) -> H
 
     """
     section = settings.published
-    tests = classifier_tests(
+    tests = published_tests(settings, public_values, for_trees=section.kind in TAKING_EVERY_TEST)
+    hypotheses = _class_over(settings, "classifier", section, tests, public_values=public_values)
+    return hypotheses.restricted_to(hypotheses.encode(public_values))
+
+
+def published_tests(
+    settings: Settings, public_values: NDArray[np.float64], *, for_trees: bool
+) -> tuple[BinaryTest, ...]:
+    """Return the tests of ``[classifier]``, as the public points fix them.
+
+    Args:
+        settings: the whole configuration.
+        public_values: encoded public points, shape (m, d); m may be 0.
+        for_trees: whether what is learned takes every test.
+
+    """
+    section = settings.published
+    return classifier_tests(
         settings.data.public_schema(),
         bins=section.bins,
         listed=section.tests,
         public_values=public_values,
-        for_trees=section.kind in TAKING_EVERY_TEST,
+        for_trees=for_trees,
     )
-    hypotheses = _class_over(settings, "classifier", section, tests, public_values=public_values)
-    return hypotheses.restricted_to(hypotheses.encode(public_values))
 
 
 def refuse_unknown(settings: Settings) -> None:

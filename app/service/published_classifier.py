@@ -29,6 +29,7 @@ from app.service.published_predictor import (
     described,
     rebuilt,
 )
+from app.service.published_scores import PublishedScores, ScoresDocument, scores_document
 from app.service.published_student import StudentDocument
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from app.hypotheses.binary_tests import BinaryTest
     from app.hypotheses.cell_splits import CellSplits
     from app.hypotheses.hypothesis_class import Hypothesis, HypothesisClass
+    from app.hypotheses.linear_scores import LinearScores
     from app.ledger.events import ClassifierPublished, StudentPublished
     from app.service.published_student import PublishedStudent
 
@@ -46,6 +48,7 @@ FORMAT: Final = "conclave-classifier"
 TREE_VERSION: Final = 1
 HYPOTHESIS_VERSION: Final = 2
 ESTIMATOR_VERSION: Final = 3
+SCORES_VERSION: Final = 4
 
 
 class FeatureDocument(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -107,12 +110,12 @@ class Condition(TypedDict, total=False):
 
 
 class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The whole classifier; up to version 2, enough to predict without anything else.
+    """The whole classifier; but for version 3, enough to predict without anything else.
 
     Version 1 has a ``tree``; version 2 has in its place a ``halfspace``, or a
     ``predictor`` of the operator's own, which its code predicts by.  A
     ``student`` was trained on answers; version 3 has nothing else: a fitted
-    estimator, by which its server alone predicts.
+    estimator, by which its server alone predicts.  Version 4 has ``scores``.
     """
 
     format: str
@@ -126,6 +129,7 @@ class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     halfspace: HalfspaceDocument | None = None
     predictor: PredictorDocument | None = None
     student: StudentDocument | None = None
+    scores: ScoresDocument | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,16 @@ class PublishedClassifier:
     json: bytes
     predictor: PublishedPredictor | None = None
     student: PublishedStudent | None = field(default=None, compare=False)
+    _scores: PublishedScores | None = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Sum up the terms of scores once, for all predictions."""
+        document, scores = self.document, None
+        if document.scores is not None:
+            scores = PublishedScores(
+                document.scores, features=document.features, missing=document.missing
+            )
+        object.__setattr__(self, "_scores", scores)
 
     def with_student(self, student: PublishedStudent) -> PublishedClassifier:
         """Return the same document with the fitted estimator that it tells of."""
@@ -153,6 +167,8 @@ class PublishedClassifier:
             return self.student.predict([vector])[0]
         if self.predictor is not None:
             return self.predictor.predict(vector)
+        if self._scores is not None:
+            return self.document.classes[self._scores.class_index(vector)]
         if self.document.halfspace is not None:
             return self.document.classes[int(_holds_point(self.document.halfspace, vector))]
         node = self.document.tree
@@ -213,6 +229,11 @@ def publish_drawn(
     raise InvariantError(message)
 
 
+def publish_scores(*, release: str, schema: Schema, scores: LinearScores) -> PublishedClassifier:
+    """Write linear scores of public terms as a public document."""
+    return _published(release, schema, scores=scores_document(scores, schema))
+
+
 def publish(
     *, release: str, schema: Schema, tests: Sequence[BinaryTest], tree: Tree
 ) -> PublishedClassifier:
@@ -261,9 +282,11 @@ def _published(
     tree: NodeDocument | None = None,
     halfspace: HalfspaceDocument | None = None,
     predictor: PredictorDocument | None = None,
+    scores: ScoresDocument | None = None,
 ) -> PublishedClassifier:
-    """Write the document around a tree, a halfspace, a predictor, or a student alone."""
+    """Write the document around a tree or another way to predict, or a student alone."""
     other = HYPOTHESIS_VERSION if halfspace or predictor else ESTIMATOR_VERSION
+    other = other if scores is None else SCORES_VERSION
     document = ClassifierDocument(
         format=FORMAT,
         version=TREE_VERSION if tree is not None else other,
@@ -276,6 +299,7 @@ def _published(
         halfspace=halfspace,
         predictor=predictor,
         student=student,
+        scores=scores,
     )
     return PublishedClassifier(document, msgspec.json.encode(document), _predictor(document))
 

@@ -8,9 +8,10 @@ later.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from app.accounting.composition import Mechanism
+from app.errors import VerificationError
 from app.hypotheses.encoded_rows import RowsByPart
 from app.ledger.events import ClassifierPublished, ShareCharged
 from app.mechanisms import semi_private
@@ -18,9 +19,11 @@ from app.mechanisms.universal import Sequel
 from app.service.answered_points import answered_points
 from app.service.closed_release import refuse_closed
 from app.service.draw_parameters import tree_draw
+from app.service.learner_choice import is_linear
+from app.service.linear_learner import LinearDraw, linear_draw
 from app.service.open_release import share_event
 from app.service.public_choices import published_class
-from app.service.published_classifier import publish_drawn
+from app.service.published_classifier import publish_drawn, publish_scores
 from app.service.student import publish_student
 
 if TYPE_CHECKING:
@@ -34,6 +37,12 @@ if TYPE_CHECKING:
     from app.service.configure import Configuration
     from app.service.published_classifier import PublishedClassifier
     from app.service.release import Release
+
+
+BETWEEN: Final = (
+    "a classifier whose learner uses delta is drawn before the ensemble's first answer or after "
+    "its last, and {answered} answers are given: wait for the last one"
+)
 
 
 def switch_phase(release: Release, noise: NoiseSource) -> None:
@@ -68,12 +77,14 @@ def charge_classifier(configuration: Configuration, ledger: Ledger) -> LedgerSta
     """Commit the classifier's share as charged, unless it is; return what is committed.
 
     Raises:
-        VerificationError: the ledger has been closed meanwhile.
+        VerificationError: the ledger has been closed meanwhile, or the classifier has to
+            wait for the ensemble's last answer.
 
     """
     charge = configuration.charges[Mechanism.CLASSIFIER]
     with ledger.transaction() as transaction:
         refuse_closed(transaction.state)
+        refuse_waiting(transaction.state)
         if transaction.state.charge_of(Mechanism.CLASSIFIER) is None:
             transaction.append(share_event(ShareCharged, charge))
     return transaction.state
@@ -83,20 +94,32 @@ def publish_classifier(ledger: Ledger, drawn: PublishedClassifier) -> LedgerStat
     """Commit the publication, unless another process was first; return what is committed.
 
     Raises:
-        VerificationError: the ledger has been closed meanwhile.
+        VerificationError: as :func:`charge_classifier`.
 
     """
     with ledger.transaction() as transaction:
         if transaction.state.classifier is None:
             refuse_closed(transaction.state)
+            refuse_waiting(transaction.state)
             transaction.append(ClassifierPublished(classifier=drawn.json.decode()))
     return transaction.state
 
 
+def refuse_waiting(state: LedgerState) -> None:
+    """Refuse a classifier between the first answer and the last, where its delta would cost more.
+
+    Raises:
+        VerificationError: the ensemble is between its first answer and its last.
+
+    """
+    if state.classifier_waits:
+        raise VerificationError(BETWEEN.format(answered=state.answered))
+
+
 def classifier_parameters(
     configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
-) -> semi_private.Parameters:
-    """Return the draw from the class that public points fix.
+) -> semi_private.Parameters | LinearDraw:
+    """Return the draw that public points fix: from a class, or by a noisy descent.
 
     Args:
         configuration: the release's.
@@ -107,17 +130,25 @@ def classifier_parameters(
         ConfigurationError: names what to change, where no such draw is exact.
 
     """
+    if is_linear(configuration.settings, row_count=row_count):
+        charge = configuration.charges[Mechanism.CLASSIFIER]
+        return linear_draw(configuration.settings, charge, public_values, row_count=row_count)
     hypotheses = published_class(configuration.settings, public_values)
     return tree_draw(configuration, Mechanism.CLASSIFIER, hypotheses, row_count=row_count)
 
 
 def draw_published(
     configuration: Configuration,
-    parameters: semi_private.Parameters,
+    parameters: semi_private.Parameters | LinearDraw,
     rows: PrivateRows,
     noise: NoiseSource,
 ) -> PublishedClassifier:
     """Draw under a charge that is committed, and write what was drawn as a document."""
+    if isinstance(parameters, LinearDraw):
+        scores = parameters.draw(rows, noise)
+        return publish_scores(
+            release=configuration.name, schema=configuration.schema, scores=scores
+        )
     private_encoded = RowsByPart(parameters.hypotheses.encode, rows.values)
     return publish_drawn(
         release=configuration.name,

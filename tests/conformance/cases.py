@@ -368,5 +368,8 @@ DETERMINISTIC = {"knowledge_transfer", "subsample_aggregate"}
 TABLES = {"query_release"}
 """One draw from counts, with a battery of its own: ``test_tables``."""
 
+DESCENTS = {"noisy_gradient"}
+"""Noisy sums step by step, with a battery of its own: ``test_descents``."""
+
 INTERFACES = {"answering"}
 """Modules that implement nothing."""

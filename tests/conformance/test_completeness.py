@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.conformance.cases import (
     ANSWERING_CASES,
+    DESCENTS,
     DETERMINISTIC,
     INTERFACES,
     ONE_SHOT_CASES,
@@ -21,4 +22,4 @@ def test_every_mechanism_is_in_a_battery(repository: Path) -> None:
     modules = {path.stem for path in (repository / "app/mechanisms").glob("*.py")} - {"__init__"}
     answering = {case.name for case in ANSWERING_CASES}
     one_shot = {case.name for case in ONE_SHOT_CASES}
-    assert modules == answering | one_shot | TABLES | DETERMINISTIC | INTERFACES
+    assert modules == answering | one_shot | TABLES | DESCENTS | DETERMINISTIC | INTERFACES

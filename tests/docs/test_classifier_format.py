@@ -18,6 +18,7 @@ from app.service.published_classifier import (
     NodeDocument,
     PublishedClassifier,
 )
+from app.service.published_scores import LiteralDocument, ScoresDocument, TermDocument
 from tests.docs.pages import ROOT, examples, text
 from tests.unit.service.classifier_documents import documents, vectors
 
@@ -39,7 +40,7 @@ def on_page(start: str) -> dict[str, Any]:
 
 @given(st.data())
 def test_the_program_on_the_page_predicts_as_the_server(data: st.DataObject) -> None:
-    """From the JSON alone, by rules that a reader can see, trees and halfspaces alike."""
+    """From the JSON alone, by rules that a reader can see, whichever way it predicts."""
     document = data.draw(documents())
     published = PublishedClassifier(document, msgspec.json.encode(document))
     predict = on_page("def predict")["predict"]
@@ -51,7 +52,8 @@ def test_the_program_on_the_page_predicts_as_the_server(data: st.DataObject) -> 
 def test_the_page_names_every_member() -> None:
     """Each member of the document stands in its tables or its text."""
     page = text(PAGE)
-    members = {*ClassifierDocument.__struct_fields__, *NodeDocument.__struct_fields__}
+    documents = (ClassifierDocument, NodeDocument, ScoresDocument, TermDocument, LiteralDocument)
+    members = {name for document in documents for name in document.__struct_fields__}
     absent = [name for name in members if f"`{name}`" not in page]
     assert not absent, "\n".join(absent)
 

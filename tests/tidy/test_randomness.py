@@ -25,6 +25,7 @@ FLOAT_FILES = {
     "app/mechanisms/exponential.py": "computes what that rounding costs",
     "app/mechanisms/relabel.py": "computes what that rounding costs",
     "app/mechanisms/query_release.py": "weights of a table, which its released noise only updates",
+    "app/mechanisms/noisy_gradient.py": "integers that doubles hold, and what noisy sums become",
     "app/mechanisms/soft_labels.py": "scores of learners, before they are counted in bins",
 }
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from app.service.published_classifier import (
     FORMAT,
     HYPOTHESIS_VERSION,
+    SCORES_VERSION,
     TREE_VERSION,
     ClassifierDocument,
     Condition,
@@ -22,11 +23,18 @@ from app.service.published_classifier import (
     LevelDocument,
     NodeDocument,
 )
+from app.service.published_scores import LiteralDocument, ScoresDocument, TermDocument
 
 if TYPE_CHECKING:
     from app.data.vectors import Vector
 
 BOUND = 1e6
+BINARY = 2
+VERSIONS = {
+    "tree": TREE_VERSION,
+    "halfspace": HYPOTHESIS_VERSION,
+    "scores": SCORES_VERSION,
+}
 # Names, categories and classes that an exporter could trip over.
 ODD_TEXTS = [
     "label",
@@ -50,30 +58,32 @@ WEIGHT_MAX = 10**6
 
 @st.composite
 def documents(draw: st.DrawFn, *, only_numbers: bool = False) -> ClassifierDocument:
-    """Draw a document with a tree or a halfspace, of one to four features."""
+    """Draw a document with a tree, a halfspace or scores, of one to four features."""
     features = tuple(
         draw(_numeric(name) if only_numbers or draw(st.booleans()) else _categorical(name))
         for name in draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
     )
     classes = tuple(draw(st.lists(TEXTS, min_size=2, max_size=4, unique=True)))
     numbers = [index for index, feature in enumerate(features) if feature.bounds is not None]
-    is_halfspace = bool(numbers) and draw(st.booleans())
+    kinds = ["tree", "scores", *(["halfspace"] if numbers else [])]
+    kind = draw(st.sampled_from(kinds))
     return ClassifierDocument(
         format=FORMAT,
-        version=HYPOTHESIS_VERSION if is_halfspace else TREE_VERSION,
+        version=VERSIONS[kind],
         release=draw(NAMES),
         label="y",
         classes=classes,
         missing=tuple(draw(st.lists(st.sampled_from(["?", "n/a", "a"]), unique=True))),
         features=features,
-        tree=None if is_halfspace else draw(_trees(features, classes)),
-        halfspace=draw(_halfspaces(features, numbers)) if is_halfspace else None,
+        tree=draw(_trees(features, classes)) if kind == "tree" else None,
+        halfspace=draw(_halfspaces(features, numbers)) if kind == "halfspace" else None,
+        scores=draw(_scores(features, len(classes))) if kind == "scores" else None,
     )
 
 
 def vectors(document: ClassifierDocument) -> st.SearchStrategy[list[Vector]]:
     """Draw rows of a document's features, one to thirty."""
-    cuts = _cuts(document.tree)
+    cuts = [*_cuts(document.tree), *_score_cuts(document.scores)]
     values = [
         _categorical_values(feature, document.missing)
         if feature.bounds is None
@@ -140,6 +150,34 @@ def _halfspaces(
         steps=steps,
         levels=tuple(draw(st.lists(levels, max_size=3))),
     )
+
+
+@st.composite
+def _scores(
+    draw: st.DrawFn, features: tuple[FeatureDocument, ...], class_count: int
+) -> ScoresDocument:
+    """Draw scores of up to six terms of up to four tests each, which are often equal."""
+    width = 1 if class_count == BINARY else class_count
+    weights = st.tuples(*[st.one_of(st.integers(-2, 2), st.integers(-(2**50), 2**50))] * width)
+
+    def literal() -> LiteralDocument:
+        feature = draw(st.integers(0, len(features) - 1))
+        test = draw(_tests(features[feature]))
+        return LiteralDocument(feature=feature, fails=draw(st.booleans()), **test)
+
+    def term() -> TermDocument:
+        count = draw(st.integers(1, 4))
+        return TermDocument(tuple(literal() for _ in range(count)), draw(weights))
+
+    terms = tuple(term() for _ in range(draw(st.integers(0, 6))))
+    return ScoresDocument(unit=1024, intercepts=draw(weights), terms=terms)
+
+
+def _score_cuts(scores: ScoresDocument | None) -> list[float]:
+    """Return every cut of the terms of scores."""
+    terms = () if scores is None else scores.terms
+    cuts = [literal.at_least for term in terms for literal in term.tests]
+    return [cut for cut in cuts if cut is not None]
 
 
 def _cuts(node: NodeDocument | None) -> list[float]:
