@@ -6,7 +6,6 @@ post-processing and costs nothing.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypedDict
 
@@ -23,6 +22,7 @@ from app.hypotheses.predictors import Predictors, PublicFeature
 from app.hypotheses.threshold_class import ThresholdClass
 from app.hypotheses.tree_class import TreeClass
 from app.hypotheses.trees import Tree
+from app.service.published_halfspace import holds_point
 from app.service.published_predictor import (
     PredictorDocument,
     PublishedPredictor,
@@ -170,7 +170,7 @@ class PublishedClassifier:
         if self._scores is not None:
             return self.document.classes[self._scores.class_index(vector)]
         if self.document.halfspace is not None:
-            return self.document.classes[int(_holds_point(self.document.halfspace, vector))]
+            return self.document.classes[int(holds_point(self.document.halfspace, vector))]
         node = self.document.tree
         while node is not None and node.label is None:
             node = node.true if self._holds(node, vector) else node.false
@@ -356,28 +356,6 @@ def _cells_document(
         true=_cells_document(schema, splits, drawn, node=true_side),
         **_condition(schema.features[test.feature_index], test),
     )
-
-
-def _holds_point(halfspace: HalfspaceDocument, vector: Vector) -> bool:
-    """Return whether a row lies in the halfspace, in integers."""
-    point = [
-        _steps(vector[feature], bounds, halfspace.steps)
-        for feature, bounds in zip(halfspace.features, halfspace.bounds, strict=True)
-    ]
-    for level in halfspace.levels:
-        terms = (weight * place for weight, place in zip(level.weights, point, strict=True))
-        value = sum(terms) - level.offset
-        if value:
-            return value > 0
-    return False
-
-
-def _steps(value: float | str | None, bounds: tuple[float, float], steps: int) -> int:
-    """Return how many steps a clipped number lies above its lower bound; 0 where missing."""
-    if not isinstance(value, float) or math.isnan(value):
-        return 0
-    lower, upper = bounds
-    return round((min(max(value, lower), upper) - lower) / (upper - lower) * steps)
 
 
 def _box_document(schema: Schema, box: Boxes) -> NodeDocument:
