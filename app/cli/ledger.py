@@ -31,11 +31,12 @@ GOES_ON: Final = "open: it goes on where the copy ended"
 def register(application: typer.Typer) -> None:
     """Add ``conclave ledger`` and its subcommands."""
     ledger = typer.Typer(
-        help="Prepare, back up, restore and retire a ledger.", no_args_is_help=True
+        help="Prepare, back up, restore, move and retire a ledger.", no_args_is_help=True
     )
     ledger.command("prepare")(prepare)
     ledger.command("backup")(backup)
     ledger.command("restore")(restore)
+    ledger.command("copy")(copy)
     ledger.command("retire")(retire)
     application.add_typer(ledger, name="ledger")
 
@@ -71,7 +72,7 @@ def backup(
 
 
 def restore(
-    copy: Annotated[Path, typer.Argument(metavar="COPY", help="What `backup` wrote.")],
+    backup_file: Annotated[Path, typer.Argument(metavar="COPY", help="What `backup` wrote.")],
     config: Config = None,
     code: Annotated[
         str | None,
@@ -92,21 +93,52 @@ def restore(
     run there: one whose ledger was taken away under it goes on until it is stopped.
     """
     from app.ledger import copies
+    from app.ledger.database import SqliteDatabase, ledger_database
     from app.ledger.server_lock import take_server_lock
-    from app.ledger.sqlite import database_path
 
     if code is not None and expect_head is not None:
         raise ConfigurationError("--code", "and --expect-head exclude each other")
     url = _settings(config).ledger_url
+    database = ledger_database(url)
     with ExitStack() as held:
-        if database_path(url).parent.is_dir():  # what is wrong with the folder is said below
+        # What is wrong with the folder is said below.
+        if isinstance(database, SqliteDatabase) and database.path.parent.is_dir():
             held.callback(take_server_lock(url).release)
-        copied = copies.restore(copy, url, expect_head=expect_head, code=code)
+        copied = copies.restore(backup_file, url, expect_head=expect_head, code=code)
     head = copied.head
     typer.echo(
         f"restored: sequence {head.sequence}, head {head.hash}, "
         f"{GOES_ON if copied.reopened else STAYS_CLOSED}"
     )
+
+
+def copy(
+    source: Annotated[str, typer.Option("--from", metavar="URL", help="The ledger's address.")],
+    target: Annotated[
+        str, typer.Option("--to", metavar="URL", help="Of a database that holds no ledger.")
+    ],
+    head_file: Annotated[
+        Path | None,
+        typer.Option("--head-file", help="Where the ledger's head is noted, if not beside it."),
+    ] = None,
+) -> None:
+    """Move a whole ledger to another database, in SQLite or PostgreSQL, and retire it here.
+
+    Both are verified before that, and at no moment may both answer. Interrupted, the same
+    command goes on. A server on a ledger in SQLite must be stopped; those on one in
+    PostgreSQL wait, and then answer nothing afresh any more.
+    """
+    from app.cli.moved_ledger import check_heads, note_heads
+    from app.ledger.moving import move
+    from app.noise.system import SystemNoise
+
+    check_heads(source, target, head_file)
+    moved = move(source, target, noise=SystemNoise())
+    typer.echo(f"copied: sequence {moved.head.sequence}, head {moved.head.hash}, {GOES_ON}")
+    typer.echo(f"retired: sequence {moved.retired.sequence}, head {moved.retired.hash}")
+    typer.echo(f"serve from now on: {moved.place}")
+    for problem in note_heads(source, target, head_file):
+        typer.echo(f"conclave: warning: {problem}", err=True)
 
 
 def retire(

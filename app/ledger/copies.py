@@ -6,8 +6,9 @@ vote and draws nothing.  It goes on only by ``restore``, and only where the ledg
 it was made of is retired, by a code that the retirement alone tells, or where the
 operator gives the newest head that anybody noted and it is the copy's own.
 
-Nothing here overwrites a file.  A file is built beside its place, verified, and linked
-there whole.
+A copy is a file in SQLite, whichever kind of database its ledger is in, and is restored
+into either kind.  Nothing here overwrites anything.  A file is built beside its place,
+verified, and linked there whole; a database in PostgreSQL is filled in one transaction.
 """
 
 from __future__ import annotations
@@ -21,19 +22,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from app.errors import ConfigurationError, LedgerUnavailableError, VerificationError, invariant
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.errors import (
+    ConfigurationError,
+    LedgerCorruptError,
+    LedgerUnavailableError,
+    VerificationError,
+    invariant,
+)
 from app.ledger.chain import Head
-from app.ledger.database import SqliteDatabase
+from app.ledger.copy_target import Held, fill, filling, look_at
+from app.ledger.database import SqliteDatabase, is_shared, ledger_database
 from app.ledger.database_errors import database_errors
-from app.ledger.digests import private_digest
+from app.ledger.digests import Digests, transfer_digest
 from app.ledger.events import ReleaseClosed, ReleaseReopened
 from app.ledger.fold import BACKUP, MOVED, NEWEST, RETIRED
-from app.ledger.opening import open_database, reading
-from app.ledger.reads import read_entry_hash, read_release_numbers
+from app.ledger.opening import open_database, read_revision, reading, refusal_reason
+from app.ledger.reads import read_database_secret, read_entry_hash, read_release_numbers
 from app.ledger.releases import read_closing
 from app.ledger.sqlite import URL_KEY, companions, copy_into, database_path
 from app.ledger.store import RELEASE_SECRET, Ledger
-from app.ledger.verify import verify
+from app.ledger.tables import REVISION
+from app.ledger.verify import verify, verify_on
 from app.noise.system import SystemNoise
 
 if TYPE_CHECKING:
@@ -41,14 +52,15 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from app.ledger.database import LedgerDatabase
     from app.ledger.fold import LedgerState
     from app.noise.source import NoiseSource
 
 CODE_BYTES: Final = 32
 """Length of the code that a retirement tells."""
 
-_CODE: Final = "transfer-code"  # the name that its digest is of; no piece is stored
 NOTHING_TO_COPY: Final = "the ledger has no release yet; there is nothing to copy"
+NOT_COPIED: Final = "the ledger could not be copied"
 WRONG_CODE: Final = "the code is not the one that the retirement of this copy's ledger told"
 NO_CODE: Final = (
     "the copy is not one of a ledger that was retired to be moved; retire the ledger with "
@@ -102,11 +114,15 @@ def back_up(url: str, copy: Path) -> Copied:
     Raises:
         ConfigurationError: there is no ledger, or the copy's place is taken.
         VerificationError: the ledger has no release, or does not verify.
+        LedgerUnavailableError: a database refused.
 
     """
-    source = SqliteDatabase(database_path(url))
+    source = ledger_database(url)
     with reading(source) as connection, _place(copy, "--output") as building:
-        _copy(connection, building)
+        if source.is_shared:
+            _copy_rows(source, connection, building)
+        else:
+            _copy(connection, building)
         return _closed(building)
 
 
@@ -125,8 +141,11 @@ def restore(
         ConfigurationError: there is no such copy, or the ledger's place is taken.
         VerificationError: the copy does not verify, or may not go on as was asked;
             nothing is put there.
+        LedgerUnavailableError: a database refused.
 
     """
+    if is_shared(url):
+        return _restore_rows(copy, url, expect_head, code)
     target = database_path(url)
     for companion in companions(target):
         if companion.exists():
@@ -177,14 +196,55 @@ def _transfer(ledger: Ledger, code: str) -> str:
     secret = ledger.private(RELEASE_SECRET)
     if secret is None:
         raise VerificationError("the private state is missing the release's secret")
-    return private_digest(secret, name=_CODE, body=code.strip().lower().encode())
+    return transfer_digest(secret, code)
+
+
+def _restore_rows(copy: Path, url: str, expect_head: str | None, code: str | None) -> Copied:
+    """Restore a copy as a file of its own, and bring what that holds into another database."""
+    database = ledger_database(url)
+    if look_at(url).held is Held.LEDGER:
+        raise ConfigurationError(URL_KEY, f"{database.place} holds a ledger already")
+    with tempfile.TemporaryDirectory(prefix="conclave-restore-") as folder:
+        restored = f"sqlite:///{Path(folder) / 'restored.db'}"
+        copied = restore(copy, restored, expect_head=expect_head, code=code)
+        open_database(url, create=True, noise=SystemNoise()).close()
+        with reading(ledger_database(restored)) as connection:
+            _bring_over(connection, url)
+    return copied
+
+
+def _copy_rows(source: LedgerDatabase, connection: Connection, building: Path) -> None:
+    """Bring what another kind of database holds at one moment into an empty file."""
+    revision = read_revision(source, connection)
+    if revision != REVISION:
+        raise ConfigurationError(
+            URL_KEY, f"{source.place} has tables of revision {revision}; `prepare` it first"
+        )
+    url = f"sqlite:///{building}"
+    open_database(url, create=True, noise=SystemNoise()).close()
+    _bring_over(connection, url)
+
+
+def _bring_over(source: Connection, url: str) -> None:
+    """Fill a prepared database in one transaction, and verify what came before it is kept."""
+    try:
+        secret = read_database_secret(source)
+        if secret is None:
+            raise LedgerCorruptError("the database of the ledger has lost its secret")
+        with filling(url) as target:
+            fill(source, target, secret)
+            for number in read_release_numbers(target):
+                verify_on(target, number, digests=Digests(secret))
+            target.commit()
+    except SQLAlchemyError as error:
+        raise LedgerUnavailableError(f"{NOT_COPIED}: {refusal_reason(error)}") from None
 
 
 def _copy(connection: Connection, building: Path) -> None:
     try:
         copy_into(connection, building)
     except sqlite3.Error:
-        raise LedgerUnavailableError("the ledger could not be copied; try again") from None
+        raise LedgerUnavailableError(f"{NOT_COPIED}; try again") from None
 
 
 def _closed(building: Path) -> Copied:

@@ -28,6 +28,7 @@ _KEY_COUNT: Final = b"conclave-key-count-1\0"
 _FINGERPRINT: Final = b"conclave-fingerprint-key-1\0"
 _CHECKPOINT: Final = b"conclave-checkpoint-1\0"
 _PRIVATE_STATE: Final = b"conclave-private-state-1\0"
+_CODE: Final = "transfer-code"  # the name that its digest is of; no piece is stored
 _PRECISION_BYTES: Final = 2
 
 # Of RFC 2104, for SHA-256; a secret is shorter than a block.
@@ -107,6 +108,17 @@ class Digests:
     def of_checkpoint(self, body: str) -> str:
         """Return the mark (64 hexadecimal characters) of a checkpoint's text."""
         return hmac.digest(self._secret, _CHECKPOINT + body.encode(), "sha256").hex()
+
+
+def transfer_digest(release_secret: bytes, code: str) -> str:
+    """Return the keyed digest by which a retirement knows the code that reopens a copy of it.
+
+    Args:
+        release_secret: of the release that was retired.
+        code: hexadecimal characters, in either case.
+
+    """
+    return private_digest(release_secret, name=_CODE, body=code.strip().lower().encode())
 
 
 def public_digest(vector_digest: bytes) -> str:

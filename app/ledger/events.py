@@ -248,6 +248,21 @@ class ReleaseClosed(Event, frozen=True):
     transfer: PrivateDigest | None = None
 
 
+class ReleaseMoved(Event, frozen=True):
+    """Retired for one database to go on instead, which only it can show to be that one.
+
+    Attributes:
+        place: that database as an operator is told of it, without user and password.
+        transfer: keyed digest of what that database alone holds.
+
+    """
+
+    KIND = "ReleaseMoved"
+
+    place: str
+    transfer: PrivateDigest
+
+
 class ReleaseReopened(Event, frozen=True):
     """A closed copy goes on, in the place of the ledger that it is a copy of.
 
@@ -276,6 +291,7 @@ LedgerEvent: TypeAlias = (
     | StatisticsReleased
     | ReleaseClosed
     | ReleaseReopened
+    | ReleaseMoved
 )
 
 EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
@@ -292,5 +308,6 @@ EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
     StatisticsReleased,
     ReleaseClosed,
     ReleaseReopened,
+    ReleaseMoved,
 )
 """Every kind and version that was ever written, newest last."""

@@ -21,6 +21,7 @@ from app.ledger.events import (
     LedgerEvent,
     ReleaseClosed,
     ReleaseHalted,
+    ReleaseMoved,
     ReleaseOpened,
     ReleaseReopened,
     ScoresReleased,
@@ -197,11 +198,13 @@ def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: C901
             return _publish_student(state, state.release, event)
         case StatisticsReleased():
             return _release_statistics(state, event)
-        case ReleaseHalted() | ReleaseClosed():
+        case ReleaseHalted() | ReleaseClosed() | ReleaseMoved():
             return _end(state, event)
 
 
-def _end(state: LedgerState, event: ReleaseHalted | ReleaseClosed) -> LedgerState:
+def _end(state: LedgerState, event: ReleaseHalted | ReleaseClosed | ReleaseMoved) -> LedgerState:
+    if isinstance(event, ReleaseMoved):
+        return replace(state, closed=retirement(event))
     if isinstance(event, ReleaseHalted):
         allow(state.halted is None, "halts a release that had halted")
         return replace(state, halted=event)
@@ -210,6 +213,11 @@ def _end(state: LedgerState, event: ReleaseHalted | ReleaseClosed) -> LedgerStat
     may_transfer = event.transfer is None or event.reason == RETIRED
     allow(may_transfer, "lets a code reopen what was not retired")
     return replace(state, closed=event)
+
+
+def retirement(event: ReleaseMoved) -> ReleaseClosed:
+    """Return what a move comes to in the ledger that is left: a retirement with a code."""
+    return ReleaseClosed(reason=RETIRED, transfer=event.transfer)
 
 
 def _marks_copy(closed: ReleaseClosed, event: LedgerEvent) -> bool:

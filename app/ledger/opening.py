@@ -29,6 +29,9 @@ MIGRATIONS: Final = Path(app.__file__).parent.parent / "migrations"
 """The revisions lie beside the package, in a checkout and in an installation."""
 
 _REVISION_TABLE: Final = "alembic_version"
+UNFINISHED: Final = "unfinished copy"
+"""In place of a revision: the database is what a copy is being written to, and no ledger."""
+
 _REVISION: Final = re.compile(r"[0-9]{4}")
 
 
@@ -76,14 +79,14 @@ def _open_to_write(database: LedgerDatabase, noise: NoiseSource) -> OpenDatabase
             _refuse_others(database)
         database.create()
     except OSError as error:
-        raise _cannot_open(database, error.strerror or "the system refuses") from None
+        raise cannot_open(database, error.strerror or "the system refuses") from None
     writer = database.writing_engine()
     try:
         with writer.begin() as connection:
             secret = _migrated(database, connection, noise)
     except (SQLAlchemyError, ValueError) as error:
         writer.dispose()
-        raise _cannot_open(database, _reason(error)) from None
+        raise cannot_open(database, refusal_reason(error)) from None
     except ConclaveError:
         writer.dispose()
         raise
@@ -95,9 +98,9 @@ def _refuse_others(database: LedgerDatabase) -> None:
     readers = database.reading_engine()
     try:
         with readers.connect() as connection:
-            _revision(database, connection)
+            read_revision(database, connection)
     except (SQLAlchemyError, ValueError) as error:
-        raise _cannot_open(database, _reason(error)) from None
+        raise cannot_open(database, refusal_reason(error)) from None
     finally:
         readers.dispose()
 
@@ -107,7 +110,7 @@ def _open_to_read(database: LedgerDatabase) -> OpenDatabase:
     readers = database.reading_engine()
     try:
         with readers.connect() as connection:
-            revision = _revision(database, connection)
+            revision = read_revision(database, connection)
             _check_revision(database, revision)
             return OpenDatabase(None, readers, _secret(connection), database.is_shared)
     except (SQLAlchemyError, ValueError) as error:
@@ -146,7 +149,9 @@ def _connected(database: LedgerDatabase, readers: Engine) -> Connection:
         connection = readers.connect()
         with ExitStack() as stack:
             stack.callback(connection.close)
-            if _revision(database, connection) is None:
+            revision = read_revision(database, connection)
+            _refuse_unfinished(database, revision)
+            if revision is None:
                 raise ConfigurationError(URL_KEY, f"there is no ledger at {database.place} yet")
             stack.pop_all()
     except (SQLAlchemyError, ValueError) as error:
@@ -156,7 +161,8 @@ def _connected(database: LedgerDatabase, readers: Engine) -> Connection:
 
 def _migrated(database: LedgerDatabase, connection: Connection, noise: NoiseSource) -> bytes:
     """Bring the tables to the newest revision, all in one transaction; return the secret."""
-    revision = _revision(database, connection)
+    revision = read_revision(database, connection)
+    _refuse_unfinished(database, revision)
     if revision is None:
         _upgrade(database, connection, revision)
         secret = noise.secret(SECRET_BYTES)
@@ -191,8 +197,16 @@ def _upgrade(database: LedgerDatabase, connection: Connection, revision: str | N
         raise LedgerCorruptError("the answers table holds two answers to one vector") from None
 
 
-def _revision(database: LedgerDatabase, connection: Connection) -> str | None:
-    """Return the revision of the tables, None for a database without any table."""
+def read_revision(database: LedgerDatabase, connection: Connection) -> str | None:
+    """Return the revision of the tables, None for a database without any table.
+
+    Of what a copy is being written to it is ``UNFINISHED``.
+
+    Raises:
+        ConfigurationError: the database is another program's.
+        LedgerCorruptError: its tables are not those of a revision.
+
+    """
     names = inspect(connection).get_table_names()
     if _REVISION_TABLE in names:
         found: str | None = connection.scalar(text(f"SELECT version_num FROM {_REVISION_TABLE}"))  # noqa: S608 -- a constant
@@ -217,6 +231,8 @@ def _refuse_altered(connection: Connection, revision: str | None) -> None:
     """
     if revision is None:
         raise LedgerCorruptError("the database of the ledger has lost the revision of its tables")
+    if revision == UNFINISHED:
+        return
     if not _REVISION.fullmatch(revision):
         raise LedgerCorruptError("the database of the ledger has an altered revision of its tables")
     if revision < REVISION and _has_newest_columns(connection):
@@ -236,7 +252,17 @@ def _has_newest_columns(connection: Connection) -> bool:
     )
 
 
+def _refuse_unfinished(database: LedgerDatabase, revision: str | None) -> None:
+    if revision == UNFINISHED:
+        raise ConfigurationError(
+            URL_KEY,
+            f"{database.place} is what a ledger was being copied to, and holds none yet; give "
+            "the same `conclave ledger copy` again",
+        )
+
+
 def _check_revision(database: LedgerDatabase, revision: str | None) -> None:
+    _refuse_unfinished(database, revision)
     if revision is None:
         raise ConfigurationError(URL_KEY, f"there is no ledger at {database.place} yet")
     if revision != REVISION:
@@ -247,14 +273,16 @@ def _check_revision(database: LedgerDatabase, revision: str | None) -> None:
         )
 
 
-def _reason(error: SQLAlchemyError | ValueError) -> str:
+def refusal_reason(error: SQLAlchemyError | ValueError) -> str:
+    """Return in one line why a database refused; no value of a row is in it."""
     if isinstance(error, DatabaseError):
         return str(error.orig).splitlines()[0]
     # A damaged file can make the driver stumble over its own error's text.
     return "the file is damaged" if isinstance(error, ValueError) else "the database refuses"
 
 
-def _cannot_open(database: LedgerDatabase, reason: str) -> ConfigurationError:
+def cannot_open(database: LedgerDatabase, reason: str) -> ConfigurationError:
+    """Return the error of a database that cannot be opened."""
     return ConfigurationError(URL_KEY, f"cannot open {database.place}: {reason}")
 
 
@@ -264,4 +292,4 @@ def _unreadable(
     """Tell a damaged file from one that cannot be opened."""
     if isinstance(error, ValueError) or is_damage(error):
         return LedgerCorruptError(DAMAGED)
-    return _cannot_open(database, _reason(error))
+    return cannot_open(database, refusal_reason(error))

@@ -44,6 +44,9 @@ One that is paused, or whose machine is gone, is then cut off by PostgreSQL and 
 transaction undone, before those that wait for it give up.
 """
 
+LONG_IDLE_SECONDS_MAX: Final = 3600
+"""The same of a command that holds the lock while it reads another database whole."""
+
 CONNECT_SECONDS_MAX: Final = 5
 TURN_SECONDS: Final = 0.2
 """How often a server that waits for its turn to open a release asks for it."""
@@ -141,6 +144,21 @@ def postgresql_database(url: str) -> PostgresqlDatabase:
             URL_KEY, "is no address like postgresql+psycopg://HOST/DATABASE"
         ) from None
     return PostgresqlDatabase(parsed)
+
+
+def allow_long_waits(connection: Connection) -> None:
+    """Let a transaction keep the lock while it works elsewhere; nothing in SQLite forbids that.
+
+    Args:
+        connection: inside a transaction.
+
+    Raises:
+        DBAPIError: the database refuses.
+
+    """
+    if connection.dialect.name == DIALECT:
+        limit = f"'idle_in_transaction_session_timeout', '{LONG_IDLE_SECONDS_MAX}s'"
+        connection.exec_driver_sql(f"SELECT set_config({limit}, true)")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ wrote.  A server needs to own nothing: ``docs/postgresql.md`` has the roles.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import LargeBinary
@@ -16,6 +17,8 @@ from sqlalchemy import LargeBinary
 from app.ledger.tables import ANSWERS_INDEX, INSERT_ONLY, metadata
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import Connection
 
 _NUMBERED: Final = {"entries": "sequence", "answers": "query_id"}
@@ -80,6 +83,14 @@ def type_fault(connection: Connection) -> str | None:
             if connection.exec_driver_sql(query).first() is not None:
                 return f"the table {name} has a value of a wrong type in the column {column.name}"
     return None
+
+
+@contextmanager
+def unprotected(connection: Connection, table: str) -> Iterator[None]:
+    """Disable the triggers of a table in a block; see ``protections.unprotected``."""
+    connection.exec_driver_sql(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+    yield
+    connection.exec_driver_sql(f"ALTER TABLE {table} ENABLE TRIGGER USER")
 
 
 def _protections() -> dict[str, tuple[str, str, str]]:

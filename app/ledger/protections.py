@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from app.ledger import postgresql, postgresql_protections, sqlite, sqlite_protections
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import Connection
 
 
@@ -33,6 +36,22 @@ def type_fault(connection: Connection) -> str | None:
     if _is_postgresql(connection):
         return postgresql_protections.type_fault(connection)
     return sqlite_protections.type_fault(connection)
+
+
+@contextmanager
+def unprotected(connection: Connection, table: str) -> Iterator[None]:
+    """Let the rows of a table be changed in a block, inside a transaction of the tables' owner.
+
+    For a database that is no ledger yet.  The triggers are back before the transaction can
+    end, and ``protection_fault`` tells whether they are what they were.
+
+    Raises:
+        SQLAlchemyError: the database refuses, as where another role owns the table.
+
+    """
+    chosen = postgresql_protections if _is_postgresql(connection) else sqlite_protections
+    with chosen.unprotected(connection, table):
+        yield
 
 
 def _is_postgresql(connection: Connection) -> bool:

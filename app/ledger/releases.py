@@ -9,8 +9,8 @@ from sqlalchemy import bindparam, func, not_, select
 
 from app.errors import LedgerCorruptError
 from app.ledger.chain import GENESIS
-from app.ledger.events import ReleaseClosed
-from app.ledger.fold import BACKUP, EMPTY, fold
+from app.ledger.events import ReleaseClosed, ReleaseMoved
+from app.ledger.fold import BACKUP, EMPTY, fold, retirement
 from app.ledger.reads import read_entries
 from app.ledger.tables import (
     FIRST_RELEASE,
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 
 RELEASES_MAX: Final = 1000
 """Most releases of one database; all their first entries are read when one opens."""
+
+CLOSING: Final[dict[str, type[ReleaseClosed | ReleaseMoved]]] = {
+    ReleaseClosed.KIND: ReleaseClosed,
+    ReleaseMoved.KIND: ReleaseMoved,
+}
+"""The kinds of entry after which a ledger answers nothing afresh."""
 
 _NEWEST = select(func.max(entries.c.release_number))
 _NEWEST_ENTRY = (
@@ -100,11 +106,27 @@ def read_closing(connection: Connection, number: int) -> ReleaseClosed | None:
         LedgerCorruptError: the release ends with an entry that is none.
 
     """
+    event = _read_end(connection, number)
+    return retirement(event) if isinstance(event, ReleaseMoved) else event
+
+
+def read_move(connection: Connection, number: int) -> ReleaseMoved | None:
+    """Return the newest entry of a release where it says which database goes on, or None.
+
+    Raises:
+        LedgerCorruptError: the release ends with an entry that is none.
+
+    """
+    event = _read_end(connection, number)
+    return event if isinstance(event, ReleaseMoved) else None
+
+
+def _read_end(connection: Connection, number: int) -> ReleaseClosed | ReleaseMoved | None:
     newest = connection.execute(_NEWEST_ENTRY, {"number": number}).first()
-    if newest is None or newest.kind != ReleaseClosed.KIND:
+    if newest is None or newest.kind not in CLOSING:
         return None
     try:
-        return msgspec.json.decode(newest.body, type=ReleaseClosed)
+        return msgspec.json.decode(newest.body, type=CLOSING[newest.kind])
     except msgspec.DecodeError:
         raise LedgerCorruptError(f"release {number} ends with no sound entry") from None
 

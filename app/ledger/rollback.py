@@ -13,10 +13,9 @@ from sqlalchemy import bindparam, func, select
 from app.errors import ConfigurationError, HeadFileError
 from app.ledger.database import is_shared
 from app.ledger.database_errors import database_errors
-from app.ledger.events import ReleaseClosed
 from app.ledger.head_keeper import HeadKeeper
 from app.ledger.reads import read_entry_hash, read_head
-from app.ledger.releases import read_openings
+from app.ledger.releases import CLOSING, read_openings
 from app.ledger.sqlite import database_path
 from app.ledger.tables import FIRST_RELEASE, answers, entries
 
@@ -183,7 +182,7 @@ def _numbers_by_id(connection: Connection) -> dict[str, int]:
 
 def _is_closed(connection: Connection, number: int) -> bool:
     """Return whether a release ends with the entry that closes a copy, or retires a ledger."""
-    return connection.execute(_NEWEST_KIND, {"release": number}).scalar() == ReleaseClosed.KIND
+    return connection.execute(_NEWEST_KIND, {"release": number}).scalar() in CLOSING
 
 
 def _answer_count(connection: Connection, number: int) -> int:

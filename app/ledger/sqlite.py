@@ -64,8 +64,7 @@ def database_path(url: str) -> Path:
     if parsed.drivername not in _DRIVERS:
         raise ConfigurationError(
             URL_KEY,
-            "a ledger is kept in sqlite:/// or postgresql+psycopg://, and here in "
-            f"sqlite:/// only, not in {parsed.drivername}",
+            f"a ledger is kept in sqlite:/// or postgresql+psycopg://, not in {parsed.drivername}",
         )
     if parsed.query or parsed.host:
         raise ConfigurationError(URL_KEY, "a sqlite:/// address has a path and nothing else")

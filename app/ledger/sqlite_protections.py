@@ -8,6 +8,7 @@ both are compared here with what the revisions in ``migrations/`` wrote.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Boolean, LargeBinary, String
@@ -15,6 +16,8 @@ from sqlalchemy import Boolean, LargeBinary, String
 from app.ledger.tables import ANSWERS_INDEX, INSERT_ONLY, metadata
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import Column, Connection
 
 _NUMBERED: Final = {"entries": "sequence", "answers": "query_id"}
@@ -61,6 +64,18 @@ def type_fault(connection: Connection) -> str | None:
             if connection.exec_driver_sql(query).first() is not None:
                 return f"the table {name} has a value of a wrong type in the column {column.name}"
     return None
+
+
+@contextmanager
+def unprotected(connection: Connection, table: str) -> Iterator[None]:
+    """Drop the triggers of a table for a block; see ``protections.unprotected``."""
+    found = f"SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = '{table}'"
+    triggers = [tuple(row) for row in connection.exec_driver_sql(found)]
+    for name, _ in triggers:
+        connection.exec_driver_sql(f"DROP TRIGGER {name}")
+    yield
+    for _, statement in triggers:
+        connection.exec_driver_sql(statement)
 
 
 def _protections() -> dict[str, tuple[str, str]]:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from app.ledger.chain import Entry
+    from app.ledger.digests import Digests
     from app.ledger.store import Ledger
 
 _DIGEST_BYTES = 32
@@ -85,9 +86,33 @@ def verify(ledger: Ledger, expect_head: str | None = None) -> VerificationReport
         VerificationError: the first thing that does not hold, in a sentence.
 
     """
+    with ledger.snapshot() as connection:
+        return verify_on(
+            connection, ledger.release_number, digests=ledger.digests, expect_head=expect_head
+        )
+
+
+def verify_on(
+    connection: Connection,
+    release_number: int,
+    *,
+    digests: Digests,
+    expect_head: str | None = None,
+) -> VerificationReport:
+    """Verify a release by a connection of the caller, which sees one moment.
+
+    Args:
+        connection: inside a transaction; what is written and not committed yet counts.
+        release_number: of the release.
+        digests: of its database.
+        expect_head: as in :func:`verify`.
+
+    Raises:
+        VerificationError: the first thing that does not hold, in a sentence.
+
+    """
     try:
-        with ledger.snapshot() as connection:
-            state = _Verification(connection, ledger, expect_head).run()
+        state = _Verification(connection, release_number, digests, expect_head).run()
     except (LedgerCorruptError, LedgerUnavailableError) as error:
         raise VerificationError(str(error)) from None
     except SQLAlchemyError as error:
@@ -95,7 +120,7 @@ def verify(ledger: Ledger, expect_head: str | None = None) -> VerificationReport
             "the file of the ledger is damaged" if is_damage(error) else "the ledger cannot be read"
         ) from None
     except (TypeError, ValueError):
-        raise VerificationError(_wrong_type(ledger)) from None
+        raise VerificationError(type_fault(connection) or WRONG_TYPE) from None
     return VerificationReport(
         head=state.head,
         answered=state.answered,
@@ -106,24 +131,25 @@ def verify(ledger: Ledger, expect_head: str | None = None) -> VerificationReport
     )
 
 
-def _wrong_type(ledger: Ledger) -> str:
-    with ledger.snapshot() as connection:
-        return type_fault(connection) or WRONG_TYPE
-
-
 class _Verification:
     """One pass over one snapshot."""
 
-    def __init__(self, connection: Connection, ledger: Ledger, expect_head: str | None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        release_number: int,
+        digests: Digests,
+        expect_head: str | None,
+    ) -> None:
         self._connection = connection
-        self._digests = ledger.digests
-        self._release_number = ledger.release_number
+        self._digests = digests
+        self._release_number = release_number
         self._expect_head = None if expect_head is None else expect_head.strip().lower()
         self._head_found = self._expect_head is None
-        self._answers = _each_answer(connection, ledger.release_number)
+        self._answers = _each_answer(connection, release_number)
         self._query_by_digest: dict[bytes, int] = {}
         self._bound: dict[str, str] = {}
-        self._checkpoints = _each_checkpoint(connection, ledger.release_number)
+        self._checkpoints = _each_checkpoint(connection, release_number)
         self._next_checkpoint = next(self._checkpoints, None)
 
     def run(self) -> LedgerState:

@@ -306,19 +306,21 @@ def _keys(scene: Scene) -> bytes:
 
 
 def _ledger(scene: Scene) -> bytes:
-    """Copy the ledger, put the copy elsewhere, and retire it; each again where it is refused."""
-    elsewhere = scene.release.folder / "elsewhere"
-    elsewhere.mkdir()
-    config = shutil.copy(scene.release.config, elsewhere)
+    """Copy the ledger, put copies elsewhere, and retire it; each again where it is refused."""
+    elsewhere, moved = (scene.release.folder / name for name in ("elsewhere", "moved"))
+    for folder in (elsewhere, moved):
+        folder.mkdir()
+    restored, served = (shutil.copy(scene.release.config, each) for each in (elsewhere, moved))
     copy = elsewhere / "copy.db"
+    addresses = (f"sqlite:///{folder / 'conclave.db'}" for folder in (scene.release.folder, moved))
     options: dict[str, tuple[Options, ...]] = {
-        "backup": (["--output", copy],),
-        "restore": (["--config", config, copy], ["--config", config, copy, "--code", "ab" * 32]),
-        "retire": (["--move"],),
+        "backup --config": ([scene.release.config, "--output", copy],),
+        "restore --config": ([restored, copy], [restored, copy, "--code", "ab" * 32]),
+        "copy --from": ([next(addresses), "--to", next(addresses)],),
+        "retire --config": ([served, "--move"],),
     }
     return b"".join(
-        scene.run(f"ledger {name}", *runs, *runs, bare=name == "restore")
-        for name, runs in options.items()
+        scene.run(f"ledger {name}", *runs, *runs, bare=True) for name, runs in options.items()
     )
 
 
@@ -381,6 +383,7 @@ SURFACES: Final = (
         (
             "conclave ledger prepare",
             "conclave ledger backup",
+            "conclave ledger copy",
             "conclave ledger restore",
             "conclave ledger retire",
         ),

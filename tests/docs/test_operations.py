@@ -19,6 +19,7 @@ from tests.docs.pages import ROOT
 from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.serving import Served
 from tests.http.end_to_end.small_release import SmallRelease, agreed
+from tests.postgresql_server import postgresql_server
 from tests.unit.service.small_release import SmallRelease as ChosenRelease
 
 if TYPE_CHECKING:
@@ -141,6 +142,24 @@ def test_a_release_is_moved_as_the_page_says(operator: Operator) -> None:
     assert (fresh["status"], fresh["query_id"], refused["status"]) == (200, 2, 410)
 
 
+def test_a_ledger_is_moved_to_another_database_as_the_page_says(operator: Operator) -> None:
+    """One command, the page's but for the address; it is served there, and retired here."""
+    (command,) = commands("Moving a ledger to another database")
+    with postgresql_server() as server:
+        address = server.create_database()
+        operator.follow(re.sub(r"postgresql\S+", address, command))
+        told = [re.sub(r"\W.*", "", line) for line in operator.said[-1].splitlines()]
+        (shown,) = blocks("Moving a ledger to another database", "console")
+        assert told == [re.sub(r"\W.*", "", line) for line in shown.splitlines()[1:]]
+        settings = operator.release.settings({"CONCLAVE_LEDGER__URL": address})
+        with Served(settings) as served:
+            assert served.answer(agreed(1)) == {**operator.first, "replayed": True}
+            assert served.answer(agreed(2))["query_id"] == 2
+        server.drop_database(address)
+    operator.ask("conclave.toml")
+    assert [given["status"] for given in operator.given] == [200, 410]
+
+
 def test_a_release_is_retired_as_the_page_says(operator: Operator) -> None:
     """After its end it repeats what it recorded and answers nothing new."""
     operator.follow(*commands("Retiring a release"))
@@ -166,6 +185,7 @@ def test_every_command_of_the_page_is_run() -> None:
         "Backing up",
         "Restoring",
         "Moving a release to another machine",
+        "Moving a ledger to another database",
         "Retiring a release",
         "The head, and who watches it",
     }

@@ -46,6 +46,12 @@ RUN_BY = {
     "make bench": "benchmarks/figures.py",
     "make bench-utility": "benchmarks/utility/__main__.py",
     "make image": "tests/deploy/test_container.py",
+    "conclave ledger backup --config conclave.toml -o backup.db": (
+        "tests/unit/cli/test_ledger_copy.py"
+    ),
+    "conclave ledger restore --config restored.toml backup.db": (
+        "tests/unit/cli/test_ledger_copy.py"
+    ),
     "docker compose up demo": "tests/deploy/test_container.py",
     "docker compose up release": "tests/deploy/test_container.py",
     "docker compose --profile monitoring up demo prometheus grafana": (

@@ -9,9 +9,11 @@ import pytest
 from app.ledger.store import Ledger
 from tests.postgresql_server import PostgresqlServer, postgresql_server
 from tests.unit.ledger.databases import DATABASES, KINDS, POSTGRESQL, SQLITE
+from tests.unit.ledger.places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from app.ledger.opening import OpenDatabase
 
@@ -69,6 +71,14 @@ def postgresql() -> Iterator[PostgresqlServer]:
     """Yield a PostgreSQL server, or skip where there is none."""
     with postgresql_server() as server:
         yield server
+
+
+@pytest.fixture
+def places(tmp_path: Path, postgresql: PostgresqlServer) -> Iterator[Places]:
+    """Yield places for the ledgers of a test."""
+    places = Places(tmp_path, postgresql)
+    yield places
+    places.end()
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,313 @@
+"""Moving a whole ledger to another database, so that at no moment both may answer.
+
+The source is locked, and copied into a reserved database in one transaction there, which
+already says that the releases go on.  Before that transaction is committed the source is
+retired, by an entry that names what the target alone holds: the secret with which it was
+reserved.  So whoever stops it where it may, either the source is as it was, or it is
+retired and the same command finishes the copy, into that very database and no other.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.errors import (
+    ConfigurationError,
+    LedgerCorruptError,
+    LedgerUnavailableError,
+    VerificationError,
+)
+from app.ledger.catching_up import folded_on
+from app.ledger.checkpoint import newest_checkpoint
+from app.ledger.copies import NOTHING_TO_COPY
+from app.ledger.copy_target import Held, fill, filling, look_at, reserve
+from app.ledger.database import SqliteDatabase, ledger_database, turn_to_open
+from app.ledger.digests import Digests, transfer_digest
+from app.ledger.events import ReleaseMoved, ReleaseReopened
+from app.ledger.fold import MOVED
+from app.ledger.opening import open_database, reading, refusal_reason
+from app.ledger.postgresql import allow_long_waits
+from app.ledger.reads import (
+    read_database_secret,
+    read_entry_hash,
+    read_head,
+    read_private,
+    read_release_numbers,
+)
+from app.ledger.releases import read_closing, read_move, read_openings
+from app.ledger.server_lock import take_server_lock
+from app.ledger.sqlite import URL_KEY, companions
+from app.ledger.transaction import RELEASE_SECRET, Transaction
+from app.ledger.verify import verify_on
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sqlalchemy import Connection
+
+    from app.ledger.chain import Head
+    from app.ledger.events import LedgerEvent
+    from app.noise.source import NoiseSource
+
+FROM: Final = "--from"
+TO: Final = "--to"
+SAME: Final = "is the ledger that is to be copied; name another database"
+TAKEN: Final = "holds a ledger already; name a database that holds nothing"
+MOVED_AWAY: Final = "moved to {place} by entry {sequence}, and goes on there and nowhere else"
+CLOSED: Final = (
+    "the ledger is closed already, by entry {sequence} ({reason}); `conclave ledger backup` and "
+    "`restore` copy it"
+)
+AGAIN: Final = "the copy was refused: {reason}; give the same command again to go on"
+
+
+class MoveStep(Enum):
+    """What is done in turn; a process may end before each."""
+
+    VERIFY = "verify"
+    RESERVE = "reserve"
+    COPY = "copy"
+    COMPARE = "compare"
+    RETIRE = "retire"
+    GO_ON = "go on"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A ledger that was moved.
+
+    Attributes:
+        head: of the first release, in the ledger that goes on.
+        retired: of the first release, in the ledger that was left.
+        place: of the ledger that goes on, without user and password.
+        is_new: False where an earlier command had finished it all.
+
+    """
+
+    head: Head
+    retired: Head
+    place: str
+    is_new: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Ledger:
+    """A database inside a transaction that holds its write lock."""
+
+    connection: Connection
+    secret: bytes
+
+    @property
+    def digests(self) -> Digests:
+        return Digests(self.secret)
+
+    @property
+    def numbers(self) -> list[int]:
+        return read_release_numbers(self.connection)
+
+    def verify(self) -> None:
+        """Verify every release."""
+        for number in self.numbers:
+            verify_on(self.connection, number, digests=self.digests)
+
+    def append(self, number: int, *events: LedgerEvent) -> None:
+        """Append entries to a release."""
+        known = newest_checkpoint(self.connection, number, self.digests)
+        transaction = Transaction(
+            self.connection,
+            folded_on(self.connection, number, known),
+            release_number=number,
+            openings=read_openings(self.connection),
+            digests=self.digests,
+        )
+        for event in events:
+            transaction.append(event)
+        transaction.finish()
+
+    def transfer(self, number: int, code: str) -> str:
+        """Return a release's keyed digest of a code."""
+        secret = read_private(self.connection, number, RELEASE_SECRET)
+        if secret is None:
+            raise LedgerCorruptError("the private state is missing the release's secret")
+        return transfer_digest(secret.body, code)
+
+
+def move(
+    source_url: str,
+    target_url: str,
+    *,
+    noise: NoiseSource,
+    observe: Callable[[MoveStep], object] = lambda _: None,
+) -> Moved:
+    """Move every release of a ledger to an empty database, and retire the one that is left.
+
+    Args:
+        source_url: of the ledger; one in SQLite must not be served meanwhile.
+        target_url: of a database without a ledger, or what this was interrupted over.
+        noise: where the target's own secret is drawn from.
+        observe: told of each step before it.
+
+    Raises:
+        ConfigurationError: an address at which this cannot be done.
+        VerificationError: the ledger or its copy does not verify, or it is closed.
+        LedgerUnavailableError: a database refused; the same command goes on.
+
+    """
+    _refuse_same(source_url, target_url)
+    try:
+        with ExitStack() as held:
+            _hold(held, source_url, target_url)
+            source = held.enter_context(_locked(source_url, noise))
+            finished = _finished(source, target_url)
+            if finished is not None:
+                return finished
+            return _move(source, target_url, noise=noise, observe=observe)
+    except SQLAlchemyError as error:
+        raise LedgerUnavailableError(AGAIN.format(reason=refusal_reason(error))) from None
+
+
+def _move(
+    source: _Ledger, target_url: str, *, noise: NoiseSource, observe: Callable[[MoveStep], object]
+) -> Moved:
+    place = ledger_database(target_url).place
+    observe(MoveStep.VERIFY)
+    source.verify()
+    observe(MoveStep.RESERVE)
+    with told_as(TO):
+        reserve(target_url, noise=noise)
+    observe(MoveStep.COPY)
+    with told_as(TO), filling(target_url) as connection:
+        code = (read_database_secret(connection) or b"").hex()
+        fill(source.connection, connection, source.secret)
+        target, numbers = _Ledger(connection, source.secret), source.numbers
+        leaving = {
+            number: ReleaseMoved(place=place, transfer=source.transfer(number, code))
+            for number in numbers
+            if read_closing(source.connection, number) is None
+        }
+        going_on = [*leaving, *(n for n in numbers if read_move(source.connection, n) is not None)]
+        observe(MoveStep.COMPARE)
+        for number, moved in leaving.items():
+            target.append(number, moved)
+        for number in going_on:
+            target.append(number, ReleaseReopened(reason=MOVED))
+        target.verify()
+        observe(MoveStep.RETIRE)
+        for number, moved in leaving.items():
+            source.append(number, moved)
+        ends = [read_head(each.connection, going_on[0]) for each in (target, source)]
+        source.connection.commit()
+        observe(MoveStep.GO_ON)
+        connection.commit()
+    observe(MoveStep.END)
+    return Moved(ends[0], ends[1], place)
+
+
+def _finished(source: _Ledger, target_url: str) -> Moved | None:
+    """Return what an earlier command finished; None where there is something to do.
+
+    Raises:
+        ConfigurationError: the target cannot be the one.
+        VerificationError: the ledger is closed, and not for this target to go on.
+
+    """
+    numbers, place = source.numbers, ledger_database(target_url).place
+    if not numbers:
+        raise VerificationError(NOTHING_TO_COPY)
+    with told_as(TO):
+        found = look_at(target_url)
+    went = next((n for n in numbers if read_move(source.connection, n) is not None), None)
+    if went is None:
+        if all(read_closing(source.connection, number) is not None for number in numbers):
+            raise VerificationError(_closed(source, numbers[0]))
+        if found.held is Held.LEDGER:
+            raise ConfigurationError(TO, f"{place} {TAKEN}")
+        return None
+    moved = read_move(source.connection, went)
+    retired = read_head(source.connection, went)
+    code = "" if found.secret is None else found.secret.hex()
+    if moved is not None and found.held is Held.RESERVED:
+        if source.transfer(went, code) == moved.transfer:
+            return None
+    elif found.held is Held.LEDGER and found.secret == source.secret:
+        with reading(ledger_database(target_url)) as connection:
+            if read_entry_hash(connection, went, retired.sequence) == retired.hash:
+                return Moved(read_head(connection, went), retired, place, is_new=False)
+    told = "" if moved is None else moved.place
+    raise ConfigurationError(FROM, MOVED_AWAY.format(place=told, sequence=retired.sequence))
+
+
+def _closed(source: _Ledger, number: int) -> str:
+    closed = read_closing(source.connection, number)
+    reason = "" if closed is None else closed.reason
+    sequence = read_head(source.connection, number).sequence
+    return CLOSED.format(sequence=sequence, reason=reason)
+
+
+@contextmanager
+def _locked(url: str, noise: NoiseSource) -> Iterator[_Ledger]:
+    """Yield a ledger under its write lock, which keeps every server from answering afresh."""
+    with told_as(FROM):
+        database = open_database(url, create=True, noise=noise)
+    try:
+        if database.writer is None:
+            raise LedgerUnavailableError("the ledger was opened to be read alone")
+        with database.writer.connect() as connection:
+            connection.begin()
+            allow_long_waits(connection)
+            yield _Ledger(connection, database.secret)
+    finally:
+        database.close()
+
+
+def _hold(held: ExitStack, source_url: str, target_url: str) -> None:
+    """Keep servers away from both databases, as far as each kind has a way to."""
+    with told_as(FROM), reading(ledger_database(source_url)) as connection:
+        names = [opened.name for opened in read_openings(connection)]
+        held.callback(take_server_lock(source_url).release)
+    with told_as(TO):
+        _refuse_companions(target_url)
+        held.callback(take_server_lock(target_url).release)
+        for name in names:
+            held.enter_context(turn_to_open(target_url, name))
+
+
+def _refuse_companions(url: str) -> None:
+    """Refuse a file that is not there, and beside which another ledger left its log."""
+    database = ledger_database(url)
+    if not isinstance(database, SqliteDatabase) or database.is_there:
+        return
+    for companion in companions(database.path):
+        if companion.exists():
+            problem = "is left of a ledger that was there, and would spoil another; move it away"
+            raise ConfigurationError(URL_KEY, f"{companion} {problem}")
+
+
+def _refuse_same(source_url: str, target_url: str) -> None:
+    with told_as(FROM):
+        source = ledger_database(source_url)
+    with told_as(TO):
+        target = ledger_database(target_url)
+    if isinstance(source, SqliteDatabase) and isinstance(target, SqliteDatabase):
+        is_same = source.path.resolve() == target.path.resolve()
+    else:
+        is_same = source == target
+    if is_same:
+        raise ConfigurationError(TO, SAME)
+
+
+@contextmanager
+def told_as(option: str) -> Iterator[None]:
+    """Tell of an address by the option that gave it."""
+    try:
+        yield
+    except ConfigurationError as error:
+        if error.key != URL_KEY:
+            raise
+        raise ConfigurationError(option, error.problem) from None
