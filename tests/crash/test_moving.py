@@ -71,7 +71,7 @@ def is_open(url: str) -> bool:
 def test_servers_of_a_ledger_that_is_moved_away_answer_nothing_afresh(
     tmp_path: Path, postgresql: PostgresqlServer
 ) -> None:
-    """Two servers go on after each kill until it is retired, and all they gave is repeated there."""
+    """Two servers answer on until it is retired, and what they gave is repeated where it went."""
     address = postgresql.create_database()
     (tmp_path / "moved").mkdir()
     release, target = shared_release(tmp_path, address), tmp_path / "moved" / "conclave.db"
