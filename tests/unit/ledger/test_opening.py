@@ -28,10 +28,7 @@ ROOT = Path(__file__).parents[3]
         ("sqlite:///:memory:", "a ledger in memory would forget what it charged; name a file"),
         (
             "sqlite+aiosqlite:///x",
-            (
-                "a ledger is kept in sqlite:/// or postgresql+psycopg://, and here in sqlite:/// "
-                "only, not in sqlite+aiosqlite"
-            ),
+            "a ledger is kept in sqlite:/// or postgresql+psycopg://, not in sqlite+aiosqlite",
         ),
         ("sqlite:///x.db?mode=memory", "a sqlite:/// address has a path and nothing else"),
         ("sqlite://host/x.db", "a sqlite:/// address has a path and nothing else"),

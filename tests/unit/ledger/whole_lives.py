@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from app.ledger.events import (
     ReleaseClosed,
     ReleaseHalted,
+    ReleaseMoved,
     ReleaseReopened,
     ShareCharged,
     StatisticsReleased,
@@ -55,7 +56,7 @@ def life_with_labels(path: Path) -> Ledger:
 
 
 def life_with_scores(path: Path) -> Ledger:
-    """Write a life with scores of both histograms up to its cutoff, and a student."""
+    """Write a life with scores of both histograms up to its cutoff, a student, and a move."""
     ledger = create(path)
     open_release(ledger, cutoff=4, parameters={"answers.output": '"score"'})
     with ledger.transaction() as transaction:
@@ -70,6 +71,8 @@ def life_with_scores(path: Path) -> Ledger:
         transaction.append(
             StudentPublished(classifier=DOCUMENT, private_digests={"student": digest})
         )
+    append(ledger, ReleaseMoved(place="elsewhere", transfer="cd" * 32))
+    append(ledger, ReleaseReopened(reason="moved"))
     return ledger
 
 
