@@ -21,17 +21,21 @@ from app.errors import ConfigurationError
 if TYPE_CHECKING:
     from app.accounting.sample_bounds import Targets
     from app.planning.document import Document
+    from app.planning.plan import Plan
+    from app.settings import Settings
 
 EXIT_INFEASIBLE: Final = 1
 PLANNING: Final = "working out the plan"
 PLOTTING: Final = "working out the plot"
+POPULATIONS: Final = "--populations"
+POPULATIONS_MAX: Final = 1000
 FORMS: Final = {
     "--config": (),
     "--paper": ("--n", "--queries", "--vc", "--epsilon", "--delta", "--alpha", "--beta"),
     "--profile": ("--epsilon", "--delta", "--cutoff"),
 }
 OPTIONAL: Final = {
-    "--config": ("--rows", "--plot"),
+    "--config": ("--rows", "--plot", "--public", POPULATIONS),
     "--paper": ("--gamma", "--dual-vc", "--hypotheses"),
     "--profile": (),
 }
@@ -71,6 +75,12 @@ def plan(
         Path | None,
         typer.Option(help="Draw answers against epsilon, T and n: a .png, .svg or .pdf file."),
     ] = None,
+    public: Annotated[
+        Path | None, typer.Option(help="A CSV of public points, on whom learners are tried out.")
+    ] = None,
+    populations: Annotated[
+        Text, typer.Option(help="Made-up rules to try out; 0 for none. More take longer.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Show every parameter of a release, and whether it can work; reads no private data."""
@@ -89,6 +99,8 @@ def plan(
         "--hypotheses": hypotheses,
         "--cutoff": cutoff,
         "--plot": None if plot is None else str(plot),
+        "--public": None if public is None else str(public),
+        POPULATIONS: populations,
     }
     given = {option: text for option, text in options.items() if text is not None}
     form = _form(chosen, given)
@@ -131,7 +143,7 @@ def _release(config: Path, given: Given) -> Document:
         check_plot(path)
     with OpeningProgress(transient=True) as progress:
         progress(PLANNING, 0, 1)
-        planned = plan_settings(settings, rows)
+        planned = _tried_out(settings, plan_settings(settings, rows), given)
         answer_time = planned_answer_time(settings, planned)
         progress(PLANNING, 1, 1)
         document = plan_document(planned) | {
@@ -148,6 +160,29 @@ def _release(config: Path, given: Given) -> Document:
             raise ConfigurationError("--plot", "has nothing to draw: answers have no share")
         draw_plot(path, settings.release.name, planned, found)
     return document | curves_document(found)
+
+
+def _tried_out(settings: Settings, planned: Plan, given: Given) -> Plan:
+    """Predict what a plan gives, on public points where there are some."""
+    from app.data.public_points import read_public_points
+    from app.service.planned_answers import with_prediction
+
+    points, populations = given.get("--public"), given.get(POPULATIONS)
+    return with_prediction(
+        settings,
+        planned,
+        points=None
+        if points is None
+        else read_public_points(Path(points), settings.data.public_schema()),
+        hypothesis_count=None if populations is None else _populations(populations),
+    )
+
+
+def _populations(text: str) -> int:
+    found = 0 if text == "0" else numbers.count(POPULATIONS, text)
+    if found > POPULATIONS_MAX:
+        raise ConfigurationError(POPULATIONS, f"must be at most {POPULATIONS_MAX}")
+    return found
 
 
 def _paper(given: Given) -> Document:

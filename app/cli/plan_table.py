@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from app.cli.plan_meanings import MEANINGS
-from app.planning.words import count
+from app.planning.counts import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,6 +12,7 @@ from app.accounting.profile_inequality import WORD_BITS
 from app.accounting.svt import SvtCalibration
 from app.errors import invariant
 from app.planning.comparison import NOISY_VOTE
+from app.planning.prediction_document import prediction_document
 from app.planning.words import summary
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def plan_document(plan: Plan) -> Document:
         **_test_document(plan.answers),
         **_capacity_document(plan),
         "statistics": _statistics_document(plan.request.statistics),
+        **prediction_document(plan),
     }
 
 

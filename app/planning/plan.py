@@ -7,7 +7,7 @@ configuration and of the public number of rows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from app.accounting.calibration import Calibration
     from app.planning.capacity import Capacity
     from app.planning.changes import Change
+    from app.planning.prediction import Prediction
     from app.planning.request import PlanRequest
 
 
@@ -61,6 +62,9 @@ class Plan:
         reasons: why it cannot work, in plain sentences.
         advice: what to change then.
         notes: what else to know.
+        calibrations: what each mechanism would serve with at this budget, by its name.
+        prediction: what the release gives on made-up people; None where that was not tried.
+        unpredicted: why it could not be; empty where it was, or was not asked for.
 
     """
 
@@ -76,11 +80,19 @@ class Plan:
     reasons: tuple[str, ...]
     advice: tuple[str, ...]
     notes: tuple[str, ...]
+    calibrations: Mapping[str, Calibration] = field(default_factory=dict)
+    prediction: Prediction | None = None
+    unpredicted: str = ""
 
     @property
     def feasible(self) -> bool:
         """Whether it can work at the n given, where one is given."""
         return not self.reasons
+
+    @property
+    def publishes_at_once(self) -> bool:
+        """Whether a classifier of the public class may be published at once, and is better."""
+        return not self.request.with_estimator
 
     @property
     def best(self) -> str | None:
@@ -127,6 +139,7 @@ def plan_release(request: PlanRequest) -> Plan:
         + _excess_notes(request, excess_errors)
         + _public_query_notes(request, public_queries)
         + _comparison_notes(request, needed),
+        calibrations=found,
     )
 
 

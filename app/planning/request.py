@@ -67,6 +67,8 @@ class PlanRequest:
         universal: whether the classifier follows query m, so that m is m_o.
         with_student: whether a student of the answers follows them.
         with_scores: whether answers are scores, whose bins are tested in place of labels.
+        with_estimator: whether learners are of another kind than the hypotheses, which
+            cannot be listed.
         after: what follows query m.
         on_cutoff: what follows unstable answer T.
         is_linear: whether noisy gradients learn the classifier, in place of a draw.
@@ -93,6 +95,7 @@ class PlanRequest:
     universal: bool
     with_student: bool = False
     with_scores: bool = False
+    with_estimator: bool = False
     after: Sequel = "classifier"
     on_cutoff: Sequel = "halt"
     is_linear: bool = False

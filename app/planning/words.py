@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 from app.planning.capacity import USUAL_AGREEMENT
 from app.planning.changes import Lever
 from app.planning.comparison import NOISY_VOTE, serving_name
+from app.planning.counts import count
+from app.planning.prediction_words import prediction_words
 
 if TYPE_CHECKING:
     from app.planning.capacity import Capacity
     from app.planning.plan import Plan
 
-SCALES: Final = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"))
 SEQUELS: Final = {
     "classifier": "one published classifier answers, without limit",
     "student": "a student of the answers takes over, without limit and free of charge",
@@ -32,17 +33,10 @@ ASSUMPTION: Final = (
 def summary(plan: Plan) -> tuple[str, ...]:
     """Return what a plan says in a few sentences, the most important first."""
     answered = () if not plan.capacities else (_answers(plan), _sequel(plan))
-    lines = (_verdict(plan), *answered, _mechanism(plan), _more(plan))
+    tried = prediction_words(plan)
+    lines = (_verdict(plan), *answered, *tried, _mechanism(plan), _more(plan))
     assumption = (ASSUMPTION,) if plan.capacities else ()
     return tuple(line for line in lines if line) + assumption
-
-
-def count(number: int) -> str:
-    """Write a count as people say it: 1,234, 5.6 million."""
-    for size, name in SCALES:
-        if number >= size:
-            return f"{number / size:,.3g} {name}" if number < 1000 * size else f"{number:.1e}"
-    return f"{number:,}"
 
 
 def _verdict(plan: Plan) -> str:

@@ -104,6 +104,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         universal=answers.after == "classifier",
         with_student="student" in (answers.after, answers.on_cutoff),
         with_scores=answers.output == "score",
+        with_estimator=settings.learner.estimator is not None,
         after=answers.after,
         on_cutoff=answers.on_cutoff,
         is_linear=linear,

@@ -1,0 +1,110 @@
+"""Trying a planned release out on made-up people; no private row is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from app.accounting.composition import Mechanism
+from app.data.public_laws import column_laws
+from app.ensembles.fit import check_learner
+from app.ensembles.populations import Population
+from app.hypotheses.threshold_class import ThresholdClass
+from app.hypotheses.tree_class import TreeClass
+from app.planning.prediction import predict
+from app.planning.trial import Trial, is_quick
+from app.service.configure import release_learner
+from app.service.public_choices import public_class
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.data.schema import Schema
+    from app.hypotheses.binary_tests import BinaryTest
+    from app.hypotheses.hypothesis_class import HypothesisClass
+    from app.planning.plan import Plan
+    from app.settings import Settings
+
+UNLABELLED: Final = (
+    "rows keep labels of their own (relabel has no share), and how widely learners agree on"
+    " those no public number says"
+)
+
+
+def with_prediction(
+    settings: Settings,
+    planned: Plan,
+    *,
+    points: NDArray[np.float64] | None = None,
+    hypothesis_count: int | None = None,
+) -> Plan:
+    """Return a plan with what it is expected to give, or with why that is not said.
+
+    Args:
+        settings: the whole configuration.
+        planned: its plan.
+        points: encoded public points that stand for people; None to go by public shares.
+        hypothesis_count: made-up hypotheses, 0 for no prediction; None for as many as
+            there is time for.
+
+    Raises:
+        ConfigurationError: such a learner cannot be fitted.
+
+    """
+    if hypothesis_count == 0:
+        return planned
+    learner = release_learner(settings, public_class(settings))
+    reason = _unpredictable(planned)
+    if not reason and not is_quick(learner):
+        reason = f"{learner.estimator} is not tried out, as nobody knows how long it takes"
+    if reason:
+        return replace(planned, unpredicted=reason)
+    check_learner(learner)
+    schema = settings.data.public_schema()
+    trial = Trial(
+        population=Population(column_laws(schema), points),
+        learner=learner,
+        tests=_tests(schema, learner.hypothesis_class),
+        hypothesis_count=hypothesis_count,
+    )
+    found = predict(planned, trial)
+    if found is None:
+        return replace(planned, unpredicted="its learners take too long to be tried out")
+    return replace(planned, prediction=found)
+
+
+def _unpredictable(planned: Plan) -> str:
+    """Say why a release is not tried out; nothing where it can be."""
+    request, answers = planned.request, planned.answers
+    if answers.calibration is None or request.budget is None:
+        return "answers have no share"
+    if request.row_count is None:
+        return "the number of rows is not given"
+    if not answers.chunk_row_count:
+        return "there are more learners than rows"
+    if request.charge(Mechanism.RELABEL) is None:
+        return UNLABELLED
+    if request.budget.relabel_is_private:
+        return "labels come from a private grid, which learners do not search"
+    return "scores are not predicted, only labels" if request.with_scores else ""
+
+
+def _tests(schema: Schema, searched: HypothesisClass) -> tuple[tuple[str, float], ...]:
+    """Return what each test asks, and the public share of people on its rarer side."""
+    if not isinstance(searched, TreeClass | ThresholdClass):
+        return ()
+    return tuple(
+        (_asked(schema, test), min(test.public_frequency, 1 - test.public_frequency))
+        for test in searched.tests
+    )
+
+
+def _asked(schema: Schema, test: BinaryTest) -> str:
+    feature = schema.features[test.feature_index]
+    if test.cut is not None:
+        return f"{feature.name} >= {test.cut:g}"
+    categories = getattr(feature, "categories", ())
+    code = test.category_code or 0
+    named = categories[code] if code < len(categories) else "another"
+    return f"{feature.name} = {named}"
