@@ -102,7 +102,8 @@ def _column(law: ColumnLaw, row_count: int, drawn: LearnerGenerator) -> NDArray[
     # Rounding may carry a draw onto the total; the last piece stands for it.
     pieces = np.minimum(pieces, len(ends) - 1)
     if law.edges is None:
-        return pieces.astype(np.float64)
+        codes: NDArray[np.float64] = pieces.astype(np.float64)
+        return codes
     edges, parts = np.array(law.edges), drawn.random(row_count)
     # Parts of each end: the distance of two bounds may be no double.
     within: NDArray[np.float64] = edges[pieces] * (1.0 - parts) + edges[pieces + 1] * parts

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.accounting.noisy_vote import NoisyVoteCalibration
 from app.planning.agreement import Agreement
-from app.planning.forecast import expected_answers, forecast_answers
+from app.planning.forecast import expected_answers, forecast_answers, outlasting_noise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,10 +72,7 @@ def find_cliff(
         tests: names of tests with the share of people on the rarer side.
 
     """
-    found = _over_leaves(calibration, ensemble_size, chunk_row_count, limit)
-    if found is None:
-        return None
-    shares, labels = found
+    shares, labels = _over_leaves(calibration, ensemble_size, chunk_row_count, limit)
     is_bad = (labels[:-1] < HALF * labels[-1]) & (shares < HALF)
     if not is_bad.any():
         return None
@@ -93,29 +91,27 @@ def find_cliff(
 def labels_at_worst(
     calibration: Weighed, *, ensemble_size: int, chunk_row_count: int, limit: int
 ) -> float:
-    """Return the labels that the worst leaf leaves of votes that else agree.
-
-    Those of a noisy vote, which no leaf ends, are all that it answers.
-    """
-    found = _over_leaves(calibration, ensemble_size, chunk_row_count, limit)
-    return float(limit) if found is None else float(found[1].min())
+    """Return the labels that the worst leaf leaves of votes that else agree."""
+    _, labels = _over_leaves(calibration, ensemble_size, chunk_row_count, limit)
+    return float(labels.min())
 
 
 def _over_leaves(
     calibration: Weighed, ensemble_size: int, chunk_row_count: int, limit: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Return the share of people in each leaf, and the labels with it; last, without any.
-
-    None for a noisy vote, which no leaf ends.
-    """
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the share of people in each leaf, and the labels with it; last, without any."""
     shares = np.minimum(LEAF_ROWS / chunk_row_count, HALF)
     leads = np.append(np.abs(1 - 2 * np.exp(-LEAF_ROWS)), 1.0)
+    if isinstance(calibration, NoisyVoteCalibration):
+        weights = np.append(shares, 1.0)
+        votes = ensemble_size * np.stack([leads, np.ones_like(leads)], axis=1)
+        both = np.stack([weights, 1 - weights], axis=1)
+        return shares, outlasting_noise(calibration, votes, both, limit=limit)
     # Each lead is a hypothesis of its own, on one query, among all k learners.
     alone = Agreement(leads[:, np.newaxis], ensemble_size)
     found = forecast_answers(calibration, alone, ensemble_size=ensemble_size, limit=limit)
     cutoff = calibration.cutoff
-    if found.unlimited is None or cutoff is None:
-        return None
-    rates = cutoff / (cutoff + found.unlimited)
-    rates[:-1] = shares * rates[:-1] + (1 - shares) * rates[-1]
+    unlimited = np.zeros(len(leads)) if found.unlimited is None else found.unlimited
+    alone_rates = cutoff / (cutoff + unlimited)
+    rates = np.append(shares * alone_rates[:-1] + (1 - shares) * alone_rates[-1], alone_rates[-1:])
     return shares, expected_answers(rates, cutoff=cutoff, limit=limit) * (1 - rates)

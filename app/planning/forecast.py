@@ -17,6 +17,7 @@ from scipy.special import betainc, erfc
 
 from app.accounting.noisy_vote import BINARY, NoisyVoteCalibration
 from app.accounting.svt import SvtCalibration, Variant
+from app.planning.ensemble_size import HIT_PROBABILITY_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,8 @@ TAIL: Final = 0.1
 SCATTER_MAX: Final = 4.0
 HITS_MIN: Final = 1e-300
 HITS_MAX: Final = 1 - 1e-9
+# Numbers of answers at which a noisy vote is looked at, evenly in their logarithm.
+NOISY_LIMITS: Final = 65
 # Points at which the threshold's noise is taken, each as likely as any other.
 NOISE_POINTS: Final = 33
 
@@ -46,7 +49,8 @@ class Forecast:
     """What a mechanism gives, hypothesis by hypothesis.
 
     Attributes:
-        labels: expected labels among m answers that are the plurality's, shape ``(H,)``.
+        labels: expected labels among m answers, shape ``(H,)``; of a noisy vote, the most
+            answers of which it loses one in a hundred.
         unlimited: labels before unstable answer T if m did not end them, shape ``(H,)``;
             None for a noisy vote, which m alone ends.
 
@@ -89,8 +93,9 @@ def forecast_answers(
 
     """
     if isinstance(calibration, NoisyVoteCalibration):
-        lost = _lost_to_noise(calibration, ensemble_size * agreement.leads)
-        return Forecast(limit * (1 - lost.mean(axis=1)), None)
+        weights = np.ones_like(agreement.leads) / agreement.leads.shape[1]
+        leads = ensemble_size * agreement.leads
+        return Forecast(outlasting_noise(calibration, leads, weights, limit=limit), None)
     if isinstance(calibration, SvtCalibration):
         return _sparse_vector(calibration, agreement, ensemble_size, limit)
     table = _table(calibration, ensemble_size)
@@ -174,10 +179,27 @@ def _hits_above(calibration: SvtCalibration, threshold_noise: float) -> Hits:
     return hits
 
 
-def _lost_to_noise(calibration: NoisyVoteCalibration, leads: Numbers) -> Numbers:
-    """Return the chance that the second label is answered in place of the first."""
-    deviation = float(calibration.variance) ** 0.5
-    # Twice one count's noise, or the difference of two counts'.
-    width = 2.0 * deviation if calibration.class_count == BINARY else 2.0**0.5 * deviation
-    lost: Numbers = np.asarray(erfc(leads / (width * 2.0**0.5)) / 2, dtype=np.float64)
-    return lost
+def outlasting_noise(
+    calibration: NoisyVoteCalibration, leads: Numbers, weights: Numbers, *, limit: int
+) -> Numbers:
+    """Return the most answers whose noise costs the plurality one label in a hundred at most.
+
+    A noisy vote gives every answer, and nobody can tell which labels are the noise's; its
+    variance is linear in their number.
+
+    Args:
+        calibration: of the answers' budget.
+        leads: in votes, hypothesis by query.
+        weights: of those queries, adding up to 1 for each hypothesis.
+        limit: m, answers at most.
+
+    """
+    unit = float(calibration.variance) / calibration.answer_limit
+    found = np.zeros(len(leads))
+    for answers in np.unique(np.geomspace(1, limit, NOISY_LIMITS).astype(np.int64)):
+        deviation = (unit * float(answers)) ** 0.5
+        # Twice one count's noise, or the difference of two counts'.
+        width = deviation * (2.0 if calibration.class_count == BINARY else 2.0**0.5)
+        lost = (weights * erfc(leads / (width * 2.0**0.5)) / 2).sum(axis=1)
+        found = np.where(lost <= HIT_PROBABILITY_MAX, float(answers), found)
+    return found

@@ -15,6 +15,7 @@ GENERATOR_FILES = {
     "app/noise/system.py": "the one door to the operating system's generator",
     "app/ensembles/learner_seeds.py": "learners' own, seeded by chunk, made here only",
     "app/ensembles/halving.py": "a learner that asks the one it is given by learner_seeds",
+    "app/ensembles/populations.py": "made-up people and rules, by a generator of learner_seeds",
     "app/ensembles/synthetic_rows.py": "made-up rows, by a generator of learner_seeds",
     "app/data/embedded_demo.py": "public data",
 }

@@ -17,10 +17,10 @@ from app.mechanisms.subsample_aggregate import tally
 from app.planning.approximate_profile import approximate_profile
 from app.planning.capacity import AGREEMENTS, capacity
 from app.planning.changes import Lever, changed, labels_at, levers
+from app.planning.counts import count
 from app.planning.curves import panels, values
 from app.planning.ensemble_size import HIT_PROBABILITY_MAX
 from app.planning.plan import plan_release
-from app.planning.counts import count
 from app.planning.words import summary
 from tests.unit.planning.plan_requests import asking, request
 from tests.unit.service.small_release import seeded_noise
