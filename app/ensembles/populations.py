@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.ensembles.learner_seeds import generator
+from app.hypotheses.cell_class import CellClass, CellLabels
 from app.hypotheses.enumerated_class import EnumeratedClass, EnumeratedHypothesis
 from app.hypotheses.threshold_class import ThresholdClass
 from app.hypotheses.tree_class import TreeClass
@@ -60,6 +61,16 @@ class Population:
 
     laws: Sequence[ColumnLaw]
     points: NDArray[np.float64] | None = None
+
+    def resampled(self, seed: bytes) -> Population:
+        """Return as many of the points, drawn anew: by how much points differ from people.
+
+        The laws say nothing of that, and stay.
+        """
+        if self.points is None:
+            return self
+        places = generator(seed).integers(0, len(self.points), len(self.points))
+        return Population(self.laws, self.points[places])
 
     def rows(self, row_count: int, seed: bytes) -> NDArray[np.float64]:
         """Draw people independently, encoded values of shape ``(n, d)``."""
@@ -117,6 +128,9 @@ def _hypothesis(searched: HypothesisClass, drawn: LearnerGenerator) -> Hypothesi
         tests = drawn.integers(0, max(1, len(searched.tests)), node_count)
         labels = drawn.integers(0, searched.class_count, node_count + 1)
         return Tree(test_indices=tuple(tests.tolist()), leaf_labels=tuple(labels.tolist()))
+    if isinstance(searched, CellClass):
+        cells = drawn.integers(0, searched.class_count, searched.splits.cell_count)
+        return CellLabels(tuple(cells.tolist()))
     if isinstance(searched, ThresholdClass):
         return searched.hypotheses[int(drawn.integers(0, searched.size))]
     return _listed(searched, drawn)
@@ -124,7 +138,7 @@ def _hypothesis(searched: HypothesisClass, drawn: LearnerGenerator) -> Hypothesi
 
 def _listed(searched: HypothesisClass, drawn: LearnerGenerator) -> Hypothesis:
     if not isinstance(searched, EnumeratedClass):
-        message = "every public class is one of trees, of thresholds or a list"
+        message = "every public class is one of trees, cells or thresholds, or a list"
         raise TypeError(message)
     index = int(drawn.integers(0, searched.size))
     alone = searched.hypotheses.take(np.array([index], dtype=np.int64))

@@ -20,6 +20,7 @@ import numpy as np
 
 from app.ensembles.fit import fit_ensemble
 from app.ensembles.populations import made_up_hypothesis
+from app.hypotheses.cell_class import CellClass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +34,8 @@ ROWS_MAX: Final = 1 << 17
 # Chunks of more rows are tried out with so many, which can only disagree more.
 CHUNK_ROWS_MAX: Final = 1 << 12
 LEARNERS_MIN: Final = 24
+# Over cells, whose learners vote on a row of their own each, fewer tell enough.
+CELL_ROWS_MAX: Final = 1 << 15
 _PEOPLE: Final = b"conclave made-up people "
 _RULE: Final = b"conclave made-up rule "
 _SECRET: Final = b"conclave made-up release"
@@ -46,11 +49,19 @@ class Agreement:
         leads: by which share of the votes the first label leads the second, in [0, 1],
             hypothesis by query, shape ``(H, Q)``.
         learner_count: learners that were fitted for each hypothesis.
+        with_cells: whether learners vote by cell, those of no row cancelling each other.
 
     """
 
     leads: NDArray[np.float64]
     learner_count: int
+    with_cells: bool = False
+
+    @property
+    def vote_variance(self) -> NDArray[np.float64]:
+        """Return the variance of what one learner adds to each lead, shape ``(H, Q)``."""
+        variance: NDArray[np.float64] = self.leads * (1 - self.leads)
+        return variance if self.with_cells else 1 - self.leads**2
 
 
 def try_out(
@@ -71,12 +82,19 @@ def try_out(
         hypothesis_count: hypotheses tried, at least 1.
 
     """
+    by_cell = votes_by_cell(learner)
     rows = min(chunk_row_count, CHUNK_ROWS_MAX)
-    learners = min(learner_count, max(LEARNERS_MIN, ROWS_MAX // rows))
+    most = CELL_ROWS_MAX if by_cell else ROWS_MAX
+    learners = min(learner_count, max(LEARNERS_MIN, most // rows))
     leads = [
         _leads(population, learner, index, rows, learners) for index in range(hypothesis_count)
     ]
-    return Agreement(np.stack(leads), learners)
+    return Agreement(np.stack(leads), learners, with_cells=by_cell)
+
+
+def votes_by_cell(learner: Learner) -> bool:
+    """Whether learners label public cells: those of no row cancel, so there is no cliff."""
+    return learner.estimator is None and isinstance(learner.hypothesis_class, CellClass)
 
 
 def _leads(
@@ -86,7 +104,9 @@ def _leads(
     searched, name = learner.hypothesis_class, str(index).encode()
     queries = population.rows(QUERIES, _PEOPLE + b"who ask " + name)
     hypothesis = made_up_hypothesis(searched, searched.encode(queries), _RULE + name)
-    values = population.rows(rows * learners, _PEOPLE + name)
+    # Points are a sample of people, and as uncertain as another sample would differ.
+    people = population.resampled(_PEOPLE + b"sampled " + name)
+    values = people.rows(rows * learners, _PEOPLE + name)
     ensemble = fit_ensemble(
         learner,
         values,

@@ -129,7 +129,8 @@ def unstable_rates(hits: Hits, agreement: Agreement, ensemble_size: int) -> Numb
     distances = np.clip(np.ceil(ensemble_size * leads / 2 - 1e-6) - 1, 0, farthest)
     found = np.clip(hits(distances), HITS_MIN, HITS_MAX)
     if fitted < ensemble_size:
-        variance = (1 / fitted - 1 / ensemble_size) * (1 - leads**2) * ensemble_size**2 / 4
+        scatter = (1 / fitted - 1 / ensemble_size) * ensemble_size**2 / 4
+        variance = scatter * agreement.vote_variance
         near, far = np.maximum(distances - 1, 0), np.minimum(distances + 1, farthest)
         fall = np.log(np.clip(hits(near), HITS_MIN, 1)) - np.log(np.clip(hits(far), HITS_MIN, 1))
         slope = fall / np.maximum(far - near, 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from app.accounting.composition import Mechanism
 from app.accounting.paper_pipeline import paper_budget, paper_calibration, printed
 from app.errors import ConfigurationError
-from app.planning.agreement import try_out
+from app.planning.agreement import try_out, votes_by_cell
 from app.planning.cliff import find_cliff
 from app.planning.comparison import serving_name
 from app.planning.forecast import forecast_answers
@@ -82,7 +82,9 @@ def predict(plan: Plan, trial: Trial) -> Prediction | None:
     return Prediction(
         own=own,
         by_mechanism=_by_mechanism(plan, agreement, own, size),
-        cliff=find_cliff(
+        cliff=None
+        if votes_by_cell(trial.learner)
+        else find_cliff(
             calibration,
             own,
             ensemble_size=size,

@@ -10,7 +10,7 @@ from app.accounting import noisy_vote
 from app.accounting.composition import Mechanism
 from app.accounting.pipeline import pipeline_budget
 from app.errors import ConfigurationError
-from app.planning.agreement import try_out
+from app.planning.agreement import try_out, votes_by_cell
 from app.planning.approximate_profile import approximate_profile
 from app.planning.cliff import labels_at_worst
 from app.planning.comparison import NOISY_VOTE
@@ -33,6 +33,8 @@ CUTOFFS: Final = (1, 5, 20, 50)
 SIZES: Final = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4), Fraction(8))
 SIZE_MAX: Final = 6400
 CHUNK_ROWS_MIN: Final = 8
+# Rows of a chunk that are tried over cells.
+CELL_ROWS: Final = (1, 2, 4, 16)
 DIGITS: Final = 2
 # Parts of epsilon for relabelling, and the excess error that is small enough.
 RELABEL_SHARES: Final = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(3, 10))
@@ -53,7 +55,8 @@ class Choice:
         relabel_share: of epsilon.
         answers_share: of epsilon.
         forecast: what it gives.
-        worst: labels that the worst leaf leaves, :func:`app.planning.cliff.labels_at_worst`.
+        worst: labels that the worst leaf leaves, :func:`app.planning.cliff.labels_at_worst`;
+            over cells, which have no cliff, what nine hypotheses in ten exceed.
 
     """
 
@@ -82,7 +85,8 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
 
     """
     shared = with_shares(request)
-    choices = [choice for size in _sizes(shared) for choice in _choices(shared, trial, size)]
+    sizes = _sizes_of_cells(shared) if votes_by_cell(trial.learner) else _sizes(shared)
+    choices = [choice for size in sizes for choice in _choices(shared, trial, size)]
     if not choices:
         return None
     most = max(choice.forecast.mean for choice in choices)
@@ -156,6 +160,14 @@ def _sizes(request: PlanRequest) -> tuple[int, ...]:
     return tuple(sorted(size for size in {*rounded, own or 0} if 1 <= size <= most))
 
 
+def _sizes_of_cells(request: PlanRequest) -> tuple[int, ...]:
+    """Return values of k worth a trial over cells: a learner a row, and every few rows."""
+    rows = request.sampled_row_count or 0
+    own = request.ensemble_size or 0
+    sizes = {own, *(rows // each for each in CELL_ROWS)}
+    return tuple(sorted(size for size in sizes if 1 <= size <= rows))
+
+
 def _choices(request: PlanRequest, trial: Trial, size: int) -> Iterator[Choice]:
     """Try out one k, and say what every mechanism and T make of it."""
     rows = (request.sampled_row_count or 0) // size
@@ -170,7 +182,8 @@ def _choices(request: PlanRequest, trial: Trial, size: int) -> Iterator[Choice]:
         hypothesis_count=extent.hypothesis_count,
     )
     for calibration in _calibrations(request):
-        yield _choice(request, calibration, agreement, size=size, rows=rows)
+        choice = _choice(request, calibration, agreement, size=size, rows=rows)
+        yield replace(choice, worst=choice.forecast.low) if votes_by_cell(trial.learner) else choice
 
 
 def _choice(

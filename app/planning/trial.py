@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from app.ensembles.packed_fit import block_fit_of
 from app.ensembles.search_time import search_seconds
 from app.hypotheses.tree_class import TreeClass
+from app.planning.agreement import votes_by_cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 HYPOTHESES: Final = 24
 HYPOTHESES_MIN: Final = 8
+# Which labels cells have changes nothing about their votes, and many learners take no time.
+HYPOTHESES_OF_CELLS: Final = 12
+EVERY_LEARNER: Final = 1 << 40
 LEARNERS: Final = 96
 # What a hypothesis wants for its rates, and the fewest, of a slow learner.
 LEARNERS_WANTED: Final = 64
@@ -66,8 +70,10 @@ def extent_of(
 
     A number of hypotheses that was asked for is tried whatever it takes.
     """
-    each = _seconds_each(trial.learner, chunk_row_count)
     asked = trial.hypothesis_count
+    if votes_by_cell(trial.learner):
+        return Extent(HYPOTHESES_OF_CELLS if asked is None else asked, EVERY_LEARNER)
+    each = _seconds_each(trial.learner, chunk_row_count)
     hypotheses = HYPOTHESES if asked is None else asked
     affordable = int(seconds_max / each)
     learners = max(LEARNERS_WANTED, min(LEARNERS, affordable // hypotheses))

@@ -14,6 +14,8 @@ from app.accounting.composition import Mechanism
 from app.ensembles.fit import Learner
 from app.ensembles.populations import ColumnLaw, Population
 from app.hypotheses.binary_tests import BinaryTest
+from app.hypotheses.cell_class import CellClass
+from app.hypotheses.cell_splits import CellSplits
 from app.hypotheses.public_columns import PublicColumn
 from app.hypotheses.registry import hypothesis_class
 from app.planning.agreement import try_out
@@ -32,6 +34,7 @@ TESTS = tuple(
     BinaryTest(feature_index=index, cut=1.0, category_code=None, public_frequency=share)
     for index, share in enumerate(SHARES)
 )
+CELLS = CellClass(splits=CellSplits((TESTS[1], TESTS[0]), ((1, ~0), (~1, ~2))), class_count=2)
 LAWS = tuple(ColumnLaw(edges=(0.0, 1.0, 2.0), shares=(1 - share, share)) for share in SHARES)
 LEARNER = Learner(hypothesis_class=hypothesis_class("trees", TESTS, depth=2, class_count=2))
 TRIAL = Trial(
@@ -76,6 +79,34 @@ def test_what_is_tried_out_is_the_same_every_time() -> None:
         for _ in "12"
     )
     assert np.array_equal(first.leads, second.leads)
+
+
+def test_learners_of_a_row_lead_in_a_cell_by_its_people() -> None:
+    """Over cells the lead is the cell's share of the learners, and no leaf divides them."""
+    cells = Learner(hypothesis_class=CELLS)
+    found = try_out(
+        TRIAL.population, cells, chunk_row_count=1, learner_count=20_000, hypothesis_count=2
+    )
+    # Cells hold a half of the people, and of the others four fifths and a fifth: 0.1.
+    for row in found.leads:
+        assert sorted({round(lead, 1) for lead in row.tolist()}) == [0.1, 0.4, 0.5]
+    planned = plan_release(small(ensemble_size=20_000))
+    predicted = predict(planned, replace(TRIAL, learner=cells))
+    assert predicted is not None
+    assert predicted.cliff is None
+    assert predicted.best is not None
+    assert predicted.best.worst == predicted.best.forecast.low
+
+
+def test_public_points_are_as_uncertain_as_their_number() -> None:
+    """Few points are drawn anew for every rule, so that leads differ from rule to rule."""
+    points = Population(LAWS).rows(50, b"points")
+    cells = Learner(hypothesis_class=CELLS)
+    found = try_out(
+        Population(LAWS, points), cells, chunk_row_count=1, learner_count=5000, hypothesis_count=9
+    )
+    # Shares of 50 points scatter by 0.07, where 5,000 learners scatter by 0.007.
+    assert found.leads.max(axis=1).std() > 0.02
 
 
 def test_a_plan_predicts_every_mechanism() -> None:
