@@ -170,6 +170,11 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
         estimator_factory(learner.estimator, learner.params, section=section)
 
 
+def votes_by_cell(searched: HypothesisClass, estimator: str | None) -> bool:
+    """Return whether learners vote by public cells, which a row each does best."""
+    return estimator is None and isinstance(searched, CellClass)
+
+
 def _check_cells(learner: Learner) -> None:
     """Refuse what the learners of cells do not do: draw labels, and score."""
     if learner.rule != DEFAULT_RULE:

@@ -10,6 +10,8 @@ about the rows:
 3. Each chunk keeps at least ``max(20, ln |H|)`` rows, |H| being the number of
    hypotheses; with fewer, learners on different chunks no longer agree, and more of
    them help less than better ones would.
+
+Learners that vote by public cells are given a row each instead: k = n.
 """
 
 from __future__ import annotations

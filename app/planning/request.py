@@ -72,6 +72,7 @@ class PlanRequest:
         after: what follows query m.
         on_cutoff: what follows unstable answer T.
         is_linear: whether noisy gradients learn the classifier, in place of a draw.
+        by_cell: whether learners vote by public cells, for which a row each is enough.
         statistics: tables on few public points and on many; none without a share, or n.
 
     """
@@ -99,6 +100,7 @@ class PlanRequest:
     after: Sequel = "classifier"
     on_cutoff: Sequel = "halt"
     is_linear: bool = False
+    by_cell: bool = False
     statistics: tuple[StatisticsForecast, ...] = ()
 
     def __post_init__(self) -> None:

@@ -21,6 +21,8 @@ def resolve_ensemble_size(
         return request.ensemble_size
     if request.sampled_row_count is None:
         return size_wanted(table=calibration, query_count=request.query_count)
+    if request.by_cell:
+        return max(1, request.sampled_row_count)
     return ensemble_size_auto(
         row_count=max(1, request.sampled_row_count),
         table=calibration,
@@ -32,7 +34,9 @@ def resolve_ensemble_size(
 def fed_size(request: PlanRequest) -> int | None:
     """Return the most chunks with enough rows for their class; None where n is unknown."""
     sampled = request.sampled_row_count
-    return None if sampled is None else sampled // chunk_row_min(request.hypothesis_count)
+    if sampled is None or request.by_cell:
+        return sampled
+    return sampled // chunk_row_min(request.hypothesis_count)
 
 
 def rows_for(request: PlanRequest, sampled_row_count: int) -> int:

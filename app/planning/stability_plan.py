@@ -161,7 +161,7 @@ def _notes(request: PlanRequest, stability: Stability, size: int) -> tuple[str, 
     sampled = request.sampled_row_count
     if sampled is None:
         notes.append(f"n is not known; it takes {_rows_needed(request, stability)} rows or more")
-    elif sampled // size < chunk_row_min(request.hypothesis_count):
+    elif not request.by_cell and sampled // size < chunk_row_min(request.hypothesis_count):
         notes.append(
             f"chunks of {sampled // size} rows are small for"
             f" {request.hypothesis_count} hypotheses: learners will often disagree"

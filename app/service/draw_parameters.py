@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.accounting.composition import Mechanism
+from app.ensembles.fit import votes_by_cell
 from app.errors import ConfigurationError, InvariantError
 from app.mechanisms import exponential
 from app.mechanisms.relabel import DichotomyParameters
@@ -150,12 +151,15 @@ def ensemble_size(
         return size
     if sampled_row_count < 1:
         raise ConfigurationError("privacy.sampling", f"leaves no row of {row_count}")
+    hypotheses, estimator = configuration.hypotheses, settings.learner.estimator
+    if not isinstance(given, int) and votes_by_cell(hypotheses, estimator):
+        return sampled_row_count
     if not isinstance(given, int):
         return ensemble_size_auto(
             row_count=sampled_row_count,
             table=calibration,
             query_count=settings.answers.queries,
-            hypothesis_count=configuration.hypotheses.size,
+            hypothesis_count=hypotheses.size,
         )
     if given > sampled_row_count:
         problem = f"{given} learners need at least as many rows; there are {sampled_row_count}"

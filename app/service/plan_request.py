@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.accounting.composition import Mechanism
+from app.ensembles.fit import votes_by_cell
 from app.planning.plan import Plan, plan_release
 from app.planning.request import PlanRequest
 from app.service.dichotomies import dichotomy_bound
@@ -108,6 +109,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         after=answers.after,
         on_cutoff=answers.on_cutoff,
         is_linear=linear,
+        by_cell=votes_by_cell(searched, settings.learner.estimator),
     )
 
 

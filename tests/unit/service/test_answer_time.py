@@ -124,6 +124,21 @@ def test_all_learners_are_evaluated_where_that_is_fast(
     assert measured.together
 
 
+def test_cells_take_as_long_with_a_million_learners(small_release: SmallRelease) -> None:
+    """Their votes are sums: with a clock of a second an evaluation, a million take one."""
+    cells = {"hypotheses__class": "cells", "hypotheses__cells": '["margin >= 0", "", ""]'}
+    settings = changed(small_release, **cells).settings()
+    ticks = count()
+    measured = measure_answer_time(
+        settings,
+        configure(settings).learner,
+        row_count=10**6,
+        ensemble_size=10**6,
+        clock=lambda: next(ticks) * 1.0,
+    )
+    assert measured.evaluation_seconds == pytest.approx(1.0)
+
+
 def test_a_few_learners_stand_for_all_where_they_are_slow(small_release: SmallRelease) -> None:
     """With a clock of a second an evaluation of eight, eighty take ten."""
     settings = small_release.settings()

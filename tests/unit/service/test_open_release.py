@@ -13,7 +13,9 @@ from app.errors import (
 from app.ledger.events import EnsembleFitted, ReleaseOpened
 from app.ledger.verify import verify
 from app.mechanisms.universal import Phase
+from app.planning.plan import plan_answers
 from app.service import open_release as opening
+from app.service.plan_request import plan_request
 from tests.unit.ledger.releases import tamper
 from tests.unit.service.opened_release import (
     PIECES,
@@ -279,6 +281,16 @@ def test_auto_takes_the_size_from_public_numbers(small_release: SmallRelease) ->
         release = SmallRelease(folder, {"answers__ensemble": "auto"})
         sizes.append(release.open(rows=private_rows(seed=seed)).ensemble_size)
     assert sizes[0] == sizes[1] >= 1
+
+
+def test_auto_gives_cells_a_learner_a_row(small_release: SmallRelease) -> None:
+    """The opening takes k = n where learners vote by cell, and so does planning."""
+    cells = {"hypotheses__class": "cells", "hypotheses__cells": '["margin >= 0", "", ""]'}
+    release = changed(small_release, answers__ensemble="auto", **cells)
+    assert release.open().ensemble_size == ROW_COUNT
+    planned = plan_answers(plan_request(release.settings(), ROW_COUNT))
+    assert planned.ensemble_size == ROW_COUNT
+    assert not any("often disagree" in note for note in planned.notes)
 
 
 def test_the_opening_tells_stages_and_public_counts(small_release: SmallRelease) -> None:
