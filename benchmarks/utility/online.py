@@ -30,7 +30,7 @@ from benchmarks.utility.online_passes import (
     svt_cell,
 )
 from benchmarks.utility.online_served import served
-from benchmarks.utility.online_settings import CUTOFFS, TARGETS, Setting, settings_of
+from benchmarks.utility.online_settings import CELLS, CUTOFFS, TARGETS, Setting, settings_of
 from benchmarks.utility.online_votes import Votes, draw_votes
 from benchmarks.utility.results import keep
 
@@ -84,7 +84,9 @@ def _measured(setting: Setting, release_count: int) -> dict[str, Json]:
     for mechanism, cell in _cells(setting, releases):
         cells.append({"mechanism": mechanism, **asdict(cell)})
         print(_line(setting, mechanism, cell), flush=True)
-    changes: dict[str, Json] = dict(setting.changes)
+    # A list of cells is made again from public rows; it would fill the file.
+    kept = {name: value for name, value in setting.changes.items() if name != CELLS}
+    changes: dict[str, Json] = dict(kept)
     return {
         "setting": setting.name,
         "method": setting.method,
@@ -93,6 +95,7 @@ def _measured(setting: Setting, release_count: int) -> dict[str, Json]:
         "ensemble": releases[0].ensemble_size,
         "seconds": round(seconds, 2),
         "changes": changes,
+        "cell_count": setting.cell_count,
         "distances_of_50": _histogram(releases[0]),
         "cells": cells,
     }
