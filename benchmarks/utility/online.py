@@ -82,7 +82,8 @@ def _measured(setting: Setting, release_count: int) -> dict[str, Json]:
     seconds = (time.process_time() - started) / release_count
     cells: list[Json] = []
     for mechanism, cell in _cells(setting, releases):
-        cells.append({"mechanism": mechanism, **asdict(cell)})
+        figures = {name: float(f"{value:.6g}") for name, value in asdict(cell).items()}
+        cells.append({"mechanism": mechanism, **figures, "cutoff": cell.cutoff})
         print(_line(setting, mechanism, cell), flush=True)
     # A list of cells is made again from public rows; it would fill the file.
     kept = {name: value for name, value in setting.changes.items() if name != CELLS}
