@@ -37,6 +37,12 @@ class PostgresqlServer:
         self.run(f"CREATE DATABASE {name}")
         return self.address(name)
 
+    def copy_database(self, address: str) -> str:
+        """Create a database like one that nobody is connected to, and return its address."""
+        name = f"conclave_test_{uuid.uuid4().hex}"
+        self.run(f"CREATE DATABASE {name} TEMPLATE {make_url(address).database}")
+        return self.address(name)
+
     def drop_database(self, address: str) -> None:
         """Drop a database, whoever is connected to it."""
         name = make_url(address).database

@@ -25,21 +25,22 @@ SHORT_IDLE_SECONDS = 1
 def _take_short_turns() -> None:
     """Let PostgreSQL end a transaction that asks for nothing after a second; this is no fault."""
     long = f"'{postgresql.IDLE_SECONDS_MAX}s'"
-    _begin_with(postgresql._BEGIN.replace(long, f"'{SHORT_IDLE_SECONDS}s'"))
+    _begin_with(lambda begin: begin.replace(long, f"'{SHORT_IDLE_SECONDS}s'"))
 
 
 def _take_no_turns() -> None:
     """Write without the lock, so that two servers decide on the same state."""
-    _begin_with(postgresql._BEGIN.rpartition(",")[0])
+    _begin_with(lambda begin: begin.rpartition(",")[0])
 
 
-def _begin_with(statement: str) -> None:
+def _begin_with(change: Callable[[str], str]) -> None:
     """Begin transactions otherwise from the moment on that the release is open."""
-    assert statement != postgresql._BEGIN
     start = Writer.start
 
     def starting(self: Writer) -> None:
-        postgresql._BEGIN = statement  # type: ignore[misc]  # a constant elsewhere
+        changed = change(postgresql._BEGIN)
+        assert changed != postgresql._BEGIN
+        postgresql._BEGIN = changed  # type: ignore[misc]  # a constant elsewhere
         start(self)
 
     Writer.start = starting  # type: ignore[method-assign]  # as above

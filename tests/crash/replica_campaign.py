@@ -182,8 +182,7 @@ class ReplicaCampaign:
     def _wait_until(self, holds: Callable[[], object], what: str) -> None:
         deadline = time.monotonic() + PROGRESS_SECONDS_MAX
         while not holds():
-            assert self.witness.contradictions == []
-            assert set(self.witness.refused) <= set(REFUSALS), self.witness.refused
+            self.witness.assert_sound(REFUSALS)
             assert time.monotonic() < deadline, f"{what} does not come"
             time.sleep(0.005)
 
@@ -200,7 +199,8 @@ class ReplicaCampaign:
                 assert reply["status"] == UNAVAILABLE
             else:
                 seen = self.witness.seen[question.vector]._asdict()
-                assert reply == seen | {"phase": "ensemble", "replayed": True}
+                same = seen | {"phase": "ensemble", "replayed": True}
+                assert reply == same, f"{same}, then {reply}"
         return replies
 
     # -- the limit -------------------------------------------------------------
@@ -228,9 +228,9 @@ class ReplicaCampaign:
         replies = self.clients.repeat(number, [Question(vector, None) for vector in known])
         phases = {reply.get("phase", reply.get("status")) for reply in replies}
         expected = "classifier" if self.plan.follows == "classifier" else "ensemble"
-        assert phases <= {expected, UNAVAILABLE}
-        budget = {reply.get("replayed", False) for reply in replies if "phase" in reply}
-        assert budget <= {self.plan.follows == "halt"}
+        assert phases <= {expected, UNAVAILABLE}, f"after the switch there is {phases}"
+        replayed = {reply["replayed"] for reply in replies if "phase" in reply}
+        assert replayed <= {self.plan.follows == "halt"}
 
     # -- what is left ----------------------------------------------------------
 
@@ -248,6 +248,7 @@ class ReplicaCampaign:
             else:
                 assert reply["status"] == HTTPStatus.GONE
             self.witness.asked.append(fresh)
+        self.witness.assert_sound(REFUSALS)
         release = self.replicas.releases[0]
         state = self.witness.check(release, refusals=REFUSALS)
         assert state.unstable == self.plan.cutoff

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tests.crash.witnessed import Witnessed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from app.data.vectors import Vector
     from tests.crash.witnessed import Answer, Question, Reply
@@ -66,6 +66,11 @@ class SharedWitness(Witnessed):
         """What was known before this thread's request was sent."""
         told: Told = self._before.told
         return told
+
+    def assert_sound(self, refusals: Sequence[int]) -> None:
+        """Check that there is no contradiction so far, and no refusal but those."""
+        assert not self.contradictions, self.contradictions[:3]
+        assert set(self.refused) <= set(refusals), f"refused by {dict(self.refused)}"
 
     def hear(self, question: Question, reply: Reply) -> None:
         """Note a whole reply, which may not be older than what was known before."""

@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 class LedgerDriver(RuleBasedStateMachine):
     """Writes to the ledger whose turn it is, and holds it against its model."""
 
-    def __init__(self) -> None:
-        """Make a folder for the file."""
+    def __init__(self, new_database: Callable[[], str] | None = None) -> None:
+        """Make a folder for the file, or a database elsewhere."""
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="conclave-ledger-"))
+        self.url = f"sqlite:///{self.folder / 'l.db'}" if new_database is None else new_database()
         self.name = "first"
         self.ledger = self.open()
         self.model = Model(queries=None, cutoff=None)
         self.resting: tuple[str, Ledger, Model] | None = None
 
     def open(self) -> Ledger:
-        """Open the file as a new process would."""
+        """Open the database as a new process would."""
         noise = ScriptedNoise(seeded_words(3))
-        url = f"sqlite:///{self.folder / 'l.db'}"
-        return open_ledger(url, create=True, name=self.name, noise=noise)
+        return open_ledger(self.url, create=True, name=self.name, noise=noise)
 
     def append(self, event: LedgerEvent, *, allowed: bool) -> bool:
         """Append one event."""

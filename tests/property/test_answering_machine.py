@@ -19,12 +19,21 @@ import tempfile
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from unittest.mock import patch
 
+import pytest
+from hypothesis import Phase as Generation
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from app.accounting import svt
 from app.errors import InvariantError, LedgerUnavailableError
@@ -55,6 +64,9 @@ from tests.unit.service.small_release import HIT, STABLE, SmallRelease, VotesByM
 from tests.unit.service.small_release import ask as query_of
 from tests.unit.service.svt_release import HIT as NOISE_OF_HIT
 from tests.unit.service.svt_release import RELEASED as NOISE_OF_NONE
+
+if TYPE_CHECKING:
+    from tests.postgresql_server import PostgresqlServer
 
 MARGINS = st.integers(-4, 4)
 KEYS = st.one_of(st.none(), st.sampled_from("abc"))
@@ -98,11 +110,27 @@ atexit.register(shutil.rmtree, TEMPLATES)
 def template(model_setting: tuple[tuple[str, str], ...], test: str) -> Path:
     """Open a release once for each setting; return its ledger, to be copied."""
     folder = Path(tempfile.mkdtemp(dir=TEMPLATES))
+    open_once(SmallRelease(folder, dict(model_setting)), test)
+    return folder / "conclave.db"
+
+
+@cache
+def template_on(
+    server: PostgresqlServer, model_setting: tuple[tuple[str, str], ...], test: str
+) -> str:
+    """Open a release once for each setting on a server; return its database, to be copied."""
+    folder = Path(tempfile.mkdtemp(dir=TEMPLATES))
+    address = server.create_database()
+    open_once(SmallRelease(folder, dict(model_setting), address), test)
+    return address
+
+
+def open_once(release: SmallRelease, test: str) -> None:
+    """Open a release with the test that is to decide, and close its ledger."""
     refreshed = partial(svt.calibrate_variant, svt.Variant.REFRESHED)
     # So few hits are cheaper with one threshold; the refreshed one must serve as well.
     with patch.object(svt, "calibrate", refreshed if test == "refreshed" else svt.calibrate):
-        SmallRelease(folder, dict(model_setting)).open().ledger.close()
-    return folder / "conclave.db"
+        release.open().ledger.close()
 
 
 class Process:
@@ -172,9 +200,11 @@ class Answering(RuleBasedStateMachine):
     terms: ClassVar[st.SearchStrategy[Terms]] = TERMS
     recent_max: ClassVar[int | None] = None
 
-    def __init__(self) -> None:
-        """Make a folder; the release is opened by the first rule."""
+    def __init__(self, server: PostgresqlServer | None = None) -> None:
+        """Make a folder; the first rule opens the release, on a server where one is given."""
         super().__init__()
+        self.server = server
+        self.address = ""
         self.folder = Path(tempfile.mkdtemp(prefix="conclave-answering-"))
 
     @initialize(terms=st.runner().flatmap(lambda machine: machine.terms))
@@ -189,8 +219,12 @@ class Answering(RuleBasedStateMachine):
             "answers__unstable": "coin" if terms.coin else "abstain",
             "privacy__calibration": "profile" if terms.test == "profile" else "svt",
         }
-        shutil.copy(template(tuple(changes.items()), terms.test), self.folder / "conclave.db")
-        self.release = SmallRelease(self.folder, changes)
+        setting = tuple(changes.items())
+        if self.server is None:
+            shutil.copy(template(setting, terms.test), self.folder / "conclave.db")
+        else:
+            self.address = self.server.copy_database(template_on(self.server, setting, terms.test))
+        self.release = SmallRelease(self.folder, changes, self.address)
         self.processes = [
             Process(self.release, recent_max=self.recent_max),
             Process(self.release, recent_max=self.recent_max),
@@ -277,6 +311,8 @@ class Answering(RuleBasedStateMachine):
                 last.ledger.digests.of_key(key) for key in self.model.keys
             }
             last.ledger.close()
+        if self.server is not None and self.address:
+            self.server.drop_database(self.address)
         shutil.rmtree(self.folder)
 
     def _expect(
@@ -337,3 +373,20 @@ TestEpochs = Epochs.TestCase
 TestEpochs.settings = settings(max_examples=40, stateful_step_count=18, deadline=None)
 TestForgetful = Forgetful.TestCase
 TestForgetful.settings = settings(max_examples=20, stateful_step_count=18, deadline=None)
+
+
+@pytest.mark.parametrize(
+    "examples", [pytest.param(2, id="some"), pytest.param(40, marks=pytest.mark.long, id="many")]
+)
+@pytest.mark.parametrize("machine", [Answering, Epochs])
+@pytest.mark.timeout(1200)
+def test_two_servers_of_postgresql_answer_as_the_model_does(
+    postgresql: PostgresqlServer, machine: type[Answering], examples: int
+) -> None:
+    """What holds of two processes on a file holds of two servers on one database."""
+    run_state_machine_as_test(
+        lambda: machine(postgresql),  # type: ignore[arg-type]  # whatever makes one
+        settings=settings(
+            max_examples=examples, stateful_step_count=18, phases=(Generation.generate,)
+        ),
+    )

@@ -15,13 +15,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     initialize,
     invariant,
     precondition,
     rule,
+    run_state_machine_as_test,
 )
 
 from app.ledger.composed import DELTA_KEY, EPSILON_KEY
@@ -33,7 +34,7 @@ from app.ledger.events import (
     ShareReserved,
     threshold_noise_name,
 )
-from app.ledger.store import RELEASE_SECRET
+from app.ledger.store import RELEASE_SECRET, open_ledger
 from app.ledger.verify import verify
 from tests.docs.verify_exported_ledger import check
 from tests.property.ledger_driver import LedgerDriver
@@ -42,6 +43,7 @@ from tests.unit.ledger.releases import opened
 
 if TYPE_CHECKING:
     from app.ledger.store import Transaction
+    from tests.postgresql_server import PostgresqlServer
 
 CLOSINGS = ["backup", "backup", "moving", "retired"]
 MECHANISMS = st.sampled_from(["relabel", "answers", "classifier", "statistics"])
@@ -55,7 +57,7 @@ class AbandonedError(Exception):
 
 
 class LedgerMachine(LedgerDriver):
-    """Drives two ledgers in a file and their models side by side, one at a time."""
+    """Drives two ledgers in a database and their models side by side, one at a time."""
 
     def teardown(self) -> None:
         """Verify both ledgers from entry one, as a stranger does too, and remove the folder."""
@@ -333,3 +335,31 @@ def tenths(epsilon: str) -> int:
 
 TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = settings(max_examples=50, stateful_step_count=25, deadline=None)
+
+
+@pytest.mark.parametrize(
+    "examples", [pytest.param(4, id="some"), pytest.param(50, marks=pytest.mark.long, id="many")]
+)
+@pytest.mark.timeout(1200)
+def test_ledgers_in_postgresql_say_what_the_model_says(
+    postgresql: PostgresqlServer, examples: int
+) -> None:
+    """What holds of ledgers in a file holds of ledgers there: the same machine drives them."""
+    prepared = postgresql.create_database()
+    open_ledger(prepared, create=True).close()
+    made: list[str] = []
+
+    def new_database() -> str:
+        made.append(postgresql.copy_database(prepared))
+        return made[-1]
+
+    try:
+        run_state_machine_as_test(
+            lambda: LedgerMachine(new_database),  # type: ignore[arg-type]  # whatever makes one
+            settings=settings(
+                max_examples=examples, stateful_step_count=25, phases=(Phase.generate,)
+            ),
+        )
+    finally:
+        for address in (prepared, *made):
+            postgresql.drop_database(address)

@@ -26,6 +26,7 @@ IN_EVERY_DATABASE = {
         "kept_keys",
         "releases",
         "scores",
+        "refold",
         "store",
         "transaction",
         "verify",
