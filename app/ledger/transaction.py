@@ -24,7 +24,7 @@ from app.ledger.events import AnswersReleased, ScoresReleased
 from app.ledger.fold import fold
 from app.ledger.key_counts import read_key_counts, write_key_counts
 from app.ledger.lookups import find_answers, find_keys
-from app.ledger.reads import RecordedAnswer, read_head, read_private
+from app.ledger.reads import RecordedAnswer, read_answers, read_head, read_private
 from app.ledger.tables import idempotency_keys, private_state
 
 if TYPE_CHECKING:
@@ -167,6 +167,23 @@ class Transaction:
         """
         with self._writing():
             return find_answers(self._connection, self._release_number, vector_digests)
+
+    def answers_after(self, query_id: int) -> Iterator[RecordedAnswer]:
+        """Yield every committed answer after number ``query_id``, in order.
+
+        Raises:
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        page_after = query_id
+        while page := self._read_answers(page_after):
+            yield from page
+            page_after = page[-1].query_id
+
+    def _read_answers(self, after: int) -> list[RecordedAnswer]:
+        with self._writing():
+            found = read_answers(self._connection, self._release_number, after)
+        return [row.answer for row in found]
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
         """Return those of ``key_digests`` that are recorded: (key digest, vector digest).

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from app.ledger.fold import LedgerState
     from app.ledger.key_counts import KeyCount
-    from app.ledger.store import Transaction
+    from app.ledger.store import Ledger, Transaction
     from app.mechanisms.soft_labels import PrivateBins
     from app.mechanisms.subsample_aggregate import Tally
     from app.mechanisms.universal import Phase
@@ -83,7 +83,7 @@ class QueryAnswerer:
         self.key_counts: dict[str, KeyCount] = dict(release.ledger.key_counts())
         self._undelivered = Undelivered()
         self.observe = observe
-        self._read_replays(answered_before=0, answered=release.state.answered)
+        self._read_replays(release.ledger, answered_before=0, answered=release.state.answered)
 
     @property
     def phase(self) -> Phase:
@@ -291,29 +291,31 @@ class QueryAnswerer:
 
         """
         ledger = self.release.ledger
-        has_changed = self._adopt_newer(ledger.read_state())
+        has_changed = self._adopt_newer(ledger.read_state(), ledger)
         if has_changed:
             self.key_counts.update(ledger.key_counts())
         return has_changed
 
     def _catch_up(self, transaction: Transaction) -> None:
         """Adopt what another process, or a commit of unknown outcome, put there."""
-        self._adopt_newer(transaction.state)
+        self._adopt_newer(transaction.state, transaction)
 
-    def _adopt_newer(self, state: LedgerState) -> bool:
+    def _adopt_newer(self, state: LedgerState, records: Ledger | Transaction) -> bool:
         known = self.release.state
         if state.head == known.head:
             return False
-        self._read_replays(answered_before=known.answered, answered=state.answered)
+        self._read_replays(records, answered_before=known.answered, answered=state.answered)
         self.release.adopt(state)
         return True
 
-    def _read_replays(self, *, answered_before: int, answered: int) -> None:
+    def _read_replays(
+        self, records: Ledger | Transaction, *, answered_before: int, answered: int
+    ) -> None:
         """Read the answers after number ``answered_before``, unless they are too many."""
         if answered - answered_before > READ_AT_ONCE_MAX:
             self.replays.leave_out_answers()
             return
-        for answer in self.release.ledger.answers_after(answered_before):
+        for answer in records.answers_after(answered_before):
             self.replays.add(answer.vector_digest, recorded_as(answer))
 
 

@@ -64,19 +64,22 @@ port = 0
 FEATURE = '[[data.features]]\nname = "{name}"\nkind = "numeric"\nbounds = [-{bound}, {bound}]\n'
 
 
-def open_linear_release(folder: Path, *, queries: int = 10**9, after: str = "halt") -> Path:
+def open_linear_release(
+    folder: Path, *, queries: int = 10**9, after: str = "halt", size: int = MODEL_COUNT
+) -> Path:
     """Open the release, so that a server starts from fitted models; return its configuration.
 
     Args:
         folder: an empty one, where its rows and its ledger go as well.
         queries: answers until the ensemble stops.
         after: what follows, ``halt`` or ``classifier``.
+        size: how many models.
 
     """
     folder.mkdir(exist_ok=True)
     names = [f"f{index}" for index in range(FEATURE_COUNT)]
     generator = np.random.default_rng(SEED)
-    rows = generator.normal(size=(MODEL_COUNT * CHUNK_ROWS, FEATURE_COUNT))
+    rows = generator.normal(size=(size * CHUNK_ROWS, FEATURE_COUNT))
     noise = generator.normal(0, NOISE_DEVIATION, len(rows))
     is_yes = rows @ _plane() + noise > 0
     columns: Mapping[str, NDArray[np.generic]] = {
@@ -90,7 +93,7 @@ def open_linear_release(folder: Path, *, queries: int = 10**9, after: str = "hal
     text = TEMPLATE.format(
         features="".join(FEATURE.format(name=name, bound=BOUND) for name in names),
         queries=queries,
-        size=MODEL_COUNT,
+        size=size,
         after=after,
         **shares,
     )

@@ -137,15 +137,36 @@ def measure(
 
     """
     requests = requests_of(bodies, port, path)
-    return uvloop.run(_measure(port, requests, clients, expected))
+    return uvloop.run(_measure([port], requests, clients, expected))
 
 
-async def _measure(port: int, requests: Sequence[bytes], clients: int, expected: bytes) -> Measured:
+def measure_all(
+    ports: Sequence[int], bodies: Sequence[bytes], *, clients: int, expected: bytes
+) -> Measured:
+    """Post every body once to ``/query`` of any of several servers, as :func:`measure` does.
+
+    Args:
+        ports: on loopback; each has as many of the clients as the others.
+        bodies: to be posted, each to the server of the client whose turn it is.
+        clients: of all servers.
+        expected: what every reply must hold.
+
+    Raises:
+        LoadError: a reply that is not 200, or lacks what was expected.
+
+    """
+    requests = requests_of(bodies, ports[0])
+    return uvloop.run(_measure(ports, requests, clients, expected))
+
+
+async def _measure(
+    ports: Sequence[int], requests: Sequence[bytes], clients: int, expected: bytes
+) -> Measured:
     loop = asyncio.get_running_loop()
     load = Load(iter(requests), expected, loop.create_future())
     made = [
         await loop.create_connection(lambda: Client(load), "127.0.0.1", port)
-        for _ in range(clients)
+        for port in (ports[number % len(ports)] for number in range(clients))
     ]
     started = time.perf_counter()
     for _, client in made:

@@ -136,11 +136,12 @@ class Witnessed:
 
     def answered_questions(self, *, with_key_only: bool) -> list[Question]:
         """Return every answered vector once for each of its keys, or without where it has none."""
-        questions = [Question(vector, key) for key, vector in self.keys.items()]
+        with self._lock:
+            keys, seen = dict(self.keys), set(self.seen)
+        questions = [Question(vector, key) for key, vector in keys.items()]
         if with_key_only:
             return questions
-        keyed = set(self.keys.values())
-        return questions + [Question(vector, None) for vector in self.seen.keys() - keyed]
+        return questions + [Question(vector, None) for vector in seen - set(keys.values())]
 
     def check(
         self, release: SmallRelease, *, refusals: tuple[int, ...] = (HTTPStatus.GONE,)
