@@ -2,8 +2,8 @@
 
 The noise is discrete Gaussian, so wide that its law along the shift is the normal one;
 what is wrong by that is far below a rounding of epsilon.  The shift is computed by the
-mechanism's own sums, at the iterate where the descent starts, which is public: it is a
-lower bound of what later steps move.
+mechanism's own sums, at the iterate where the descent starts; a record whose score is
+zero at every iterate moves each step's sum as much.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from app.auditing.events import Bound
 from app.hypotheses.integer_residuals import score_count
-from app.mechanisms.noisy_gradient import gradient_sum, step_variance, whole_weights
+from app.mechanisms.noisy_gradient import gradient_sum, whole_weights
 
 if TYPE_CHECKING:
     from app.mechanisms.noisy_gradient import Parameters
@@ -41,9 +41,10 @@ def gradient_bound(parameters: Parameters, *, delta: float) -> Bound:
         for label in (0, 1)
     ]
     moved = float(np.sqrt(((sums[0] - sums[1]).astype(np.float64) ** 2).sum()))
-    deviation = math.sqrt(step_variance(parameters, weights))
-    steps = parameters.descent.step_count
-    shown = shown_epsilon(math.sqrt(steps) * moved / deviation, delta)
+    steps = parameters.step_count
+    # Steps that move alike add up: squares of what each moves, in deviations of its noise.
+    separation = sum(moved**2 / float(parameters.step_variance(step)) for step in range(steps))
+    shown = shown_epsilon(math.sqrt(separation), delta)
     return Bound(shown, f"the label of one record at full length is replaced, in {steps} steps")
 
 

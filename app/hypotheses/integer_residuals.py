@@ -1,6 +1,8 @@
 """By how much a model's probabilities miss a row's label, in integers of a public table.
 
-The model's scores are integers on a public grid, and so is the result: what a row
+A miss counts for half of a whole at most: the loss is the logistic one where a row is on
+its label's side, and linear beyond.  So two rows differ by no more than a whole, whatever
+the model.  The model's scores are integers on a public grid, and so is the result: what a row
 gives depends on its own scores and its own label, and on nothing that is rounded by
 circumstances.
 """
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 BINARY: Final = 2
 # What a probability of one is written as.
 WHOLE: Final = 1 << 10
+HALF: Final = WHOLE // 2
 # Scores are told apart on this grid, up to 16 above or below zero.
 SCORE_STEPS: Final = 1 << 7
 SCORE_MAX: Final = 16
@@ -45,11 +48,11 @@ def score_count(class_count: int) -> int:
 def squared_length_bound(class_count: int) -> int:
     """Bound the squared length of the residuals of one row.
 
-    With two classes there is one, between -:data:`WHOLE` and :data:`WHOLE`.  With more
-    the label's lies in [-:data:`WHOLE`, 0], the others are not negative, and they add
-    up to no more than the label's magnitude.
+    With two classes there is one, between -:data:`HALF` and :data:`HALF`.  With more the
+    label's lies in [-:data:`HALF`, 0], the others are not negative, and they add up to
+    no more than the label's magnitude.
     """
-    return WHOLE**2 if class_count == BINARY else 2 * WHOLE**2
+    return HALF**2 if class_count == BINARY else 2 * HALF**2
 
 
 def logistic(scores: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -58,7 +61,7 @@ def logistic(scores: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def residuals(scores: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return probabilities less the label's indicator, in units of 1/:data:`WHOLE`.
+    """Return probabilities less the label's indicator, cut, in units of 1/:data:`WHOLE`.
 
     Args:
         scores: in steps of 1/:data:`SCORE_STEPS`, shape ``(n, s)``.
@@ -69,10 +72,16 @@ def residuals(scores: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[n
 
     """
     if scores.shape[1] == 1:
-        missed = logistic(scores[:, 0]) - WHOLE * labels
-        return missed.reshape(-1, 1)
+        missed = np.clip(logistic(scores[:, 0]) - WHOLE * labels, -HALF, HALF)
+        return np.asarray(missed, dtype=np.int64).reshape(-1, 1)
     behind = np.minimum(scores.max(axis=1, keepdims=True) - scores, _PLACES)
     odds = _DECAY[behind]
     shares = odds * WHOLE // odds.sum(axis=1, keepdims=True)
-    shares[np.arange(len(labels)), labels] -= WHOLE
+    own = np.arange(len(labels)), labels
+    shares[own] -= WHOLE
+    excess = np.maximum(-shares[own], HALF)[:, None]
+    shares[own] = np.maximum(shares[own], -HALF)
+    others = np.ones(shares.shape, dtype=bool)
+    others[own] = False
+    shares = np.where(others, shares * HALF // excess, shares)
     return np.asarray(shares, dtype=np.int64)

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
     from app.hypotheses.binary_tests import BinaryTest
 
+# The slope of a logistic at zero is a quarter.
+CURVATURE_PARTS: Final = 4
+RIDGE_START: Final = 1e-3
+RIDGE_MIN: Final = 1e-9
+RIDGE_ROUNDS: Final = 40
 # How much finer than the coordinates the map is written, where its sums allow.
 GRID: Final = 1 << 6
 TOO_MANY: Final = "are too many tests for a linear learner's exact sums: list fewer"
@@ -65,32 +70,86 @@ class PublicMoments:
         return cls(mean, both - np.outer(mean, mean), SHARES_COUNT_AS)
 
 
-def whitened(
-    moments: PublicMoments, *, ridge: float, norm: float, constant: float
-) -> IntegerFeatures:
-    """Return the map under which the terms have nearly the identity as covariance.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shrinkage:
+    """How directions that noise would drown are kept small; public.
 
-    A direction of variance v among the standardised terms is scaled by
-    ``1 / sqrt(v + ridge)``, so that directions which public points hardly show are
-    kept small.  The last coordinate is the same for all rows.
+    Attributes:
+        noise: deviation that the whole budget, spent on one step, would leave in a mean
+            gradient of rows of length one.
+        weight_variance: of a weight in the scaled terms' directions, held likely.
+        ridge: how many times what noise allows is added to a direction's curvature.
+        length: rows are cut to, times the usual length of public points.
+        intercept_precision: with which the intercept is held to be zero.
+
+    """
+
+    noise: float
+    weight_variance: float
+    ridge: float
+    length: float
+    intercept_precision: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whitening:
+    """A public map of terms, and what is known of its coordinates.
+
+    Attributes:
+        features: the map, in integers.
+        variances: of the coordinates among people, shape ``(p,)``.
+        prior: precision with which each coordinate's weight is held to be zero, ``(p,)``.
+
+    """
+
+    features: IntegerFeatures
+    variances: NDArray[np.float64]
+    prior: NDArray[np.float64]
+
+
+def whitened(
+    moments: PublicMoments, scales: NDArray[np.float64], shrinkage: Shrinkage
+) -> Whitening:
+    """Return the map under which scaled terms are uncorrelated, and nearly alike in size.
+
+    A direction of variance v among the scaled terms, whose curvature in a logistic loss
+    is ``v / 4``, is scaled by ``1 / sqrt(v / 4 + ridge)``: what noise would drown stays
+    small.  The last coordinate is the same for all rows.
 
     Args:
         moments: of the terms, public.
-        ridge: what is added to each variance, above 0.
-        norm: the length that vectors are cut to, in units of a coordinate.
-        constant: the last coordinate, at most ``norm``.
+        scales: relative size that each term is given, shape ``(t,)``.
+        shrinkage: of small directions.
 
     Raises:
         ConfigurationError: the tests are so many that sums would not be exact.
 
     """
-    # As if one point more had been half on either side: rare terms stay bounded.
-    spread = np.sqrt(moments.mean * (1 - moments.mean) + 1 / (2 * moments.count))
-    correlation = moments.covariance / np.outer(spread, spread)
-    variances, directions = np.linalg.eigh(correlation)
-    matrix = (directions / np.sqrt(np.maximum(variances, 0.0) + ridge)) / spread[:, None]
-    offset = np.append(-moments.mean @ matrix, constant)
-    return _integers(np.hstack([matrix, np.zeros((len(matrix), 1))]), offset, norm=norm)
+    covariance = moments.covariance * np.outer(scales, scales)
+    total = float(np.trace(covariance))
+    size = 1 / math.sqrt(total) if total > 0 else 1.0
+    variances, directions = np.linalg.eigh(covariance * size**2)
+    variances = np.append(np.maximum(variances, 0.0), 1.0)
+    ridge = _ridge(variances / CURVATURE_PARTS, shrinkage)
+    lengths = 1 / np.sqrt(variances / CURVATURE_PARTS + ridge)
+    matrix = (scales * size)[:, None] * directions * lengths[:-1]
+    offset = np.append(-moments.mean @ matrix, lengths[-1])
+    coordinates = variances * lengths**2
+    prior = np.full(len(variances), 1 / shrinkage.weight_variance)
+    prior[-1] = shrinkage.intercept_precision
+    norm = shrinkage.length * math.sqrt(float(coordinates.sum()))
+    matrix = np.hstack([matrix, np.zeros((len(matrix), 1))])
+    return Whitening(_integers(matrix, offset, norm=norm), coordinates, prior * lengths**2)
+
+
+def _ridge(curvatures: NDArray[np.float64], shrinkage: Shrinkage) -> float:
+    """Solve for the ridge that noise asks for: it grows with the directions that are left."""
+    per_direction = (shrinkage.length * shrinkage.noise) ** 2 / shrinkage.weight_variance
+    ridge = RIDGE_START
+    for _ in range(RIDGE_ROUNDS):
+        left = float((curvatures / (curvatures + ridge)).sum())
+        ridge = max(shrinkage.ridge * per_direction * left, RIDGE_MIN)
+    return ridge
 
 
 def _integers(

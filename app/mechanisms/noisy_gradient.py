@@ -1,8 +1,9 @@
-"""A linear classifier by gradient descent on noisy sums over all rows.
+"""A linear classifier from noisy sums over all rows, step by step.
 
-**Algorithm.** Full-batch gradient descent of the logistic loss, or of its form for
-more classes, with clipped rows and Gaussian noise (Bassily, Smith, Thakurta 2014;
-Abadi et al. 2016, without sub-sampling), over terms that public points whitened.
+**Algorithm.** Full-batch descent of a logistic loss with clipped rows and Gaussian noise
+(Bassily, Smith, Thakurta 2014; Abadi et al. 2016, without sub-sampling), over terms that
+public points whitened; iterates are those of a filter that weighs every noisy sum by its
+public precision.
 
 **Claim.** (epsilon, delta)-differentially private under replace-one, for the variance
 that ``app.accounting.noisy_gradient`` finds and checks; public points and their terms
@@ -15,13 +16,14 @@ bounded vector; Renyi divergences add: ``docs/proofs/noisy_gradient.md``.
 (n, t), whole or part by part, and labels int64 (n,), secret.  Out: ``Weights`` over
 the public coordinates, public once whoever charged for it publishes it.
 
-**Utility.** The mean of the last iterates errs by some (s / n) sqrt(T p) / (unit
-WHOLE) in length, beside what T steps leave of the loss and the clipping of long rows.
+**Utility.** A mean gradient carries noise of deviation sqrt(c v / a_t) / (n unit WHOLE)
+a coordinate, and the filter's result about that of one step with all weights together.
 
 **Deviations.** What a row adds is an integer vector: its coordinates and the residual
 of its label are rounded on public grids before they are multiplied, and sums and
-noise are exact, so that no rounding depends on the rows.  Noise is the discrete
-Gaussian.  The whole data enter every step, so nothing is amplified by sampling.
+noise are exact, so that no rounding depends on the rows.  A residual counts for a half
+at most, which halves the sensitivity.  Noise is the discrete Gaussian.  The whole data
+enter every step, so nothing is amplified by sampling.
 
 **Raises.** ``InvariantError``: parameters whose sums would not be exact or whose noise
 does not cover them, or rows that are not the public n.
@@ -35,16 +37,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.accounting import noisy_gradient as accounting
-from app.accounting.gradient_sensitivity import squared_sensitivity
 from app.errors import invariant
 from app.hypotheses.encoded_rows import parts
 from app.hypotheses.integer_features import EXACT_BOUND, ROWS_PER_BLOCK
 from app.hypotheses.integer_residuals import (
+    BINARY,
     SCORE_STEPS,
     WHOLE,
     residuals,
-    score_count,
+    squared_length_bound,
 )
+from app.hypotheses.score_filter import ScoreFilter
 from app.noise.discrete_gaussian import DiscreteGaussian
 
 if TYPE_CHECKING:
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
     from app.accounting.noisy_gradient import NoisyGradientCalibration
     from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.integer_features import IntegerFeatures
+    from app.hypotheses.score_filter import PublicDirections
     from app.noise.source import NoiseSource
 
 # How finely iterates are written: a weight of 1.0 is so many steps.
@@ -64,32 +68,8 @@ WEIGHT_STEPS = 1 << 20
 WEIGHT_MAX = 1 << 11
 # Below what 64 bits hold.
 INTEGER_BOUND = 1 << 62
-BINARY = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Descent:
-    """How released sums become iterates; nothing here touches a row.
-
-    Attributes:
-        step_count: T.
-        rate: step length, for sums as means over rows.
-        decay: weight of half the squared length of an iterate, beside the loss.
-        averaged_count: how many of the last iterates the result is the mean of.
-
-    """
-
-    step_count: int
-    rate: float
-    decay: float
-    averaged_count: int
-
-    def __post_init__(self) -> None:
-        """Refuse what is no descent."""
-        invariant(self.step_count >= 1, "there is a step")
-        invariant(0 < self.rate < float("inf"), "a rate is positive")
-        invariant(0 <= self.decay < float("inf"), "a decay is not negative")
-        invariant(1 <= self.averaged_count <= self.step_count, "some iterates are averaged")
+# Two vectors of one length at most differ by twice that.
+REPLACED = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -98,18 +78,18 @@ class Parameters:
 
     Attributes:
         features: the public map from bits to integer vectors.
+        directions: what is publicly known of the coordinates.
         class_count: number of labels, L.
         row_count: the public n.
         calibration: of the noise.
-        descent: what becomes of the noisy sums.
 
     """
 
     features: IntegerFeatures
+    directions: PublicDirections
     class_count: int
     row_count: int
     calibration: NoisyGradientCalibration
-    descent: Descent
 
     def __post_init__(self) -> None:
         """Check that the noise covers every step and that every sum is exact."""
@@ -121,10 +101,23 @@ class Parameters:
         invariant(largest * self.row_count < INTEGER_BOUND, "sums over all rows are exact")
         margin = features.norm_bound * WEIGHT_MAX * WEIGHT_STEPS
         invariant(margin * SCORE_STEPS < EXACT_BOUND, "margins are exact")
+        invariant(self.directions.width == features.width, "directions are of the coordinates")
         accounting.check(self.calibration)
-        invariant(
-            self.calibration.step_count == self.descent.step_count, "every step is accounted for"
-        )
+
+    @property
+    def step_count(self) -> int:
+        """Number of steps, T."""
+        return len(self.calibration.step_weights)
+
+    def step_variance(self, step: int) -> Fraction:
+        """Return the variance of each coordinate's noise at a step, counted from 0."""
+        sensitivity = squared_sensitivity(self.features, class_count=self.class_count)
+        return self.calibration.variance(step, squared_sensitivity=sensitivity)
+
+    def step_deviation(self, step: int) -> float:
+        """Return the deviation of that noise in the mean over rows, in units of a coordinate."""
+        scale = self.row_count * self.features.unit * WHOLE
+        return float(np.sqrt(float(self.step_variance(step)))) / scale
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,11 +125,20 @@ class Weights:
     """What is released: weights of the coordinates.
 
     Attributes:
-        values: real weights, shape ``(p, s)``, a mean of iterates.
+        values: real weights, shape ``(p, s)``.
 
     """
 
     values: NDArray[np.float64]
+
+
+def squared_sensitivity(features: IntegerFeatures, *, class_count: int) -> int:
+    """Bound the squared length by which replacing one row moves a step's sum.
+
+    A row adds the outer product of its vector and its residuals, whose squared length
+    is the product of theirs; two rows' differ by at most twice the longest.
+    """
+    return REPLACED**2 * features.norm_bound**2 * squared_length_bound(class_count)
 
 
 def draw(
@@ -144,45 +146,26 @@ def draw(
     private_value: tuple[EncodedRows, NDArray[np.int64]],
     noise: NoiseSource,
 ) -> Weights:
-    """Descend T steps by noisy sums, and return the mean of the last iterates."""
+    """Take every step's noisy sum at the iterate that those before it gave."""
     encoded, labels = private_value
     invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
     invariant(len(encoded) == parameters.row_count, "every row has bits and a label")
-    descent = parameters.descent
-    rows = _private_vectors(parameters.features, encoded)
-    width = (parameters.features.width, score_count(parameters.class_count))
-    iterate, total = np.zeros(width), np.zeros(width)
-    for step in range(descent.step_count):
-        weights = whole_weights(iterate)
-        private_sum = gradient_sum(parameters.features, rows, labels, weights)
-        law = DiscreteGaussian(step_variance(parameters, weights))
+    features = parameters.features
+    rows = _private_vectors(features, encoded)
+    state = ScoreFilter(parameters.directions, class_count=parameters.class_count)
+    for step in range(parameters.step_count):
+        private_sum = gradient_sum(features, rows, labels, whole_weights(state.weights))
+        law = DiscreteGaussian(parameters.step_variance(step))
         noisy_sum = [[int(each) + law.draw(noise) for each in row] for row in private_sum]
-        iterate = _descended(parameters, iterate, np.array(noisy_sum, dtype=np.float64))
-        if step >= descent.step_count - descent.averaged_count:
-            total += iterate
-    return Weights(total / descent.averaged_count)
+        mean = np.array(noisy_sum, dtype=np.float64) / (parameters.row_count * features.unit)
+        state.update(mean / WHOLE, deviation=parameters.step_deviation(step))
+        state.shorten(WEIGHT_MAX / 2)
+    return Weights(state.weights)
 
 
 def whole_weights(iterate: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return an iterate in whole steps, which is what rows meet, shape ``(p, s)``."""
     return np.rint(iterate * WEIGHT_STEPS)
-
-
-def step_variance(parameters: Parameters, weights: NDArray[np.float64]) -> Fraction:
-    """Return the variance of a step's noise, for all that one row can move at its iterate.
-
-    Args:
-        parameters: public.
-        weights: of the iterate in whole steps, released already.
-
-    """
-    length = float(np.sqrt((weights * weights).sum())) * (1 + 2**-40)
-    sensitivity = squared_sensitivity(
-        norm_bound=parameters.features.norm_bound,
-        class_count=parameters.class_count,
-        steps=length * SCORE_STEPS / (parameters.features.unit * WEIGHT_STEPS),
-    )
-    return parameters.calibration.variance_ratio * sensitivity
 
 
 def gradient_sum(
@@ -223,17 +206,6 @@ def _private_vectors(features: IntegerFeatures, encoded: EncodedRows) -> NDArray
     for rows in parts(len(encoded)):
         vectors[rows] = features.coordinates(encoded[rows].astype(np.uint8, copy=False))
     return vectors
-
-
-def _descended(
-    parameters: Parameters, iterate: NDArray[np.float64], noisy_sum: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the next iterate, a function of what is released already."""
-    features, descent = parameters.features, parameters.descent
-    gradient = noisy_sum / (parameters.row_count * features.unit * WHOLE)
-    moved = iterate - descent.rate * (gradient + descent.decay * iterate)
-    length = float(np.sqrt((moved * moved).sum()))
-    return np.asarray(moved * min(1.0, WEIGHT_MAX / 2 / max(length, 1.0)))
 
 
 def _blocks(row_count: int) -> Iterator[slice]:

@@ -1,15 +1,30 @@
-"""What a noisy descent is given: public functions of n, the budget and the tests.
+"""What a noisy descent is given: public functions of n and of the budget.
 
-No private number enters.  The constants were found on Adult, whose labels are public,
-and hold for every data set: ``docs/learn.md`` says what they were tried on.
+No private number enters; ``docs/learn.md`` says what the constants were tried on.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Final
 
-from app.mechanisms.noisy_gradient import Descent
+# Rows times epsilon from which there is enough for steps towards ever larger weights.
+PLENTY: Final = 10_000.0
+# Below it steps are equal: the filter averages over them, so that many cost little; ...
+STEPS_EQUAL: Final = (1,) * 16
+DISCOUNT_EQUAL: Final = 1.0
+# ... above it later steps, whose iterates are nearer, are more precise.
+STEPS_GROWING: Final = tuple(range(1, 31))
+DISCOUNT_GROWING: Final = 2.0
+# The variance of a weight that is held likely is one for so many rows times epsilon.
+ROWS_PER_VARIANCE: Final = 400.0
+VARIANCE_MIN: Final = 3.0
+VARIANCE_MAX: Final = 100.0
+INTERCEPT_PRECISION: Final = 0.1
+# Rows are cut to this times the usual length of public points.
+LENGTH: Final = 0.8
+# How much of the noise's power the smallest direction worth keeping has.
+RIDGE: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,30 +32,25 @@ class DescentChoice:
     """The public choices of one descent.
 
     Attributes:
-        ridge: added to every variance of a whitened direction.
-        norm: length that whitened rows are cut to.
-        constant: the coordinate that all rows share.
-        descent: steps, rate, decay and averaging.
+        step_weights: how precise each step is.
+        discount: power with which early steps lose weight.
+        weight_variance: of a weight in the scaled terms' directions, held likely.
+        intercept_precision: with which the intercept is held to be zero.
+        length: rows are cut to, times the usual length of public points.
+        ridge: of a direction's variance, relative to what noise allows.
 
     """
 
-    ridge: float
-    norm: float
-    constant: float
-    descent: Descent
-
-
-# Rows times epsilon at which noise and fit weigh alike, ...
-WEIGHT_MIDDLE = 10_000.0
-# ... and the choices far below it and far above.
-RIDGES = (0.4, 0.02)
-NORMS = (4.0, 8.0)
-RATES = (0.8, 4.0)
-STEPS = (10, 30)
+    step_weights: tuple[int, ...]
+    discount: float
+    weight_variance: float
+    intercept_precision: float = INTERCEPT_PRECISION
+    length: float = LENGTH
+    ridge: float = RIDGE
 
 
 def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
-    """Return the choices for a budget: finer directions and longer rows where there is more.
+    """Return the choices for a budget: larger weights are held likely where there is more.
 
     Args:
         row_count: the public n.
@@ -48,24 +58,11 @@ def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
 
     """
     weight = row_count * epsilon
-    share = weight / (weight + WEIGHT_MIDDLE)
-    step_count = round(_between(STEPS, share))
+    variance = min(VARIANCE_MAX, max(VARIANCE_MIN, weight / ROWS_PER_VARIANCE))
+    if weight < PLENTY:
+        return DescentChoice(
+            step_weights=STEPS_EQUAL, discount=DISCOUNT_EQUAL, weight_variance=variance
+        )
     return DescentChoice(
-        ridge=_geometric(RIDGES, share),
-        norm=_geometric(NORMS, share),
-        constant=1.0,
-        descent=Descent(
-            step_count=step_count,
-            rate=_geometric(RATES, share),
-            decay=0.0,
-            averaged_count=max(1, step_count // 2),
-        ),
+        step_weights=STEPS_GROWING, discount=DISCOUNT_GROWING, weight_variance=variance
     )
-
-
-def _between(ends: tuple[float, float], share: float) -> float:
-    return ends[0] + (ends[1] - ends[0]) * share
-
-
-def _geometric(ends: tuple[float, float], share: float) -> float:
-    return math.exp(_between((math.log(ends[0]), math.log(ends[1])), share))

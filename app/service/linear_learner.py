@@ -12,10 +12,10 @@ from app.accounting import noisy_gradient as accounting
 from app.errors import ConfigurationError
 from app.hypotheses.binary_tests import distinct_cuts, evaluate
 from app.hypotheses.encoded_rows import RowsByPart
-from app.hypotheses.integer_residuals import WHOLE
 from app.hypotheses.linear_scores import LinearScores
+from app.hypotheses.score_filter import PublicDirections
 from app.hypotheses.terms import Terms
-from app.hypotheses.whitening import PublicMoments, whitened
+from app.hypotheses.whitening import PublicMoments, Shrinkage, whitened
 from app.mechanisms import noisy_gradient
 from app.planning.descent import descent_choice
 from app.service.public_choices import published_tests
@@ -27,11 +27,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.accounting.composition import Charge
+    from app.accounting.noisy_gradient import NoisyGradientCalibration
     from app.data.rows import PrivateRows
     from app.hypotheses.binary_tests import BinaryTest
     from app.noise.source import NoiseSource
+    from app.planning.descent import DescentChoice
     from app.settings import Settings
 
+# A term that few hold is as large as one that half do, over this power of its variance, ...
+RARE_POWER: Final = -0.125
+# ... and the cuts of a number are together as large as so many terms.
+NUMBER_SIZE: Final = 2.0
 # An hour or so of one core, ...
 PRODUCTS_MAX: Final = 10**13
 # ... and what the covariance of public points takes seconds and megabytes for.
@@ -60,13 +66,11 @@ class LinearDraw:
         """Say what is about to be spent on what; ``source`` says what fixes the terms."""
         parameters = self.parameters
         calibration = parameters.calibration
-        start = np.zeros((parameters.features.width, 1))
-        scale = parameters.row_count * parameters.features.unit * WHOLE
-        noise = math.sqrt(noisy_gradient.step_variance(parameters, start)) / scale
+        noise = parameters.step_deviation(0)
         return (
-            f"descending in {calibration.step_count} steps over {len(self.terms)} tests {source}, "
+            f"descending in {parameters.step_count} steps over {len(self.terms)} tests {source}, "
             f"at epsilon {float(calibration.epsilon):g} and delta {float(calibration.delta):.3g} "
-            f"on {parameters.row_count} rows: noise of {noise:.2g} in the first mean gradient"
+            f"on {parameters.row_count} rows: noise of {noise:.2g} in every mean gradient"
         )
 
     def draw(self, rows: PrivateRows, noise: NoiseSource) -> LinearScores:
@@ -101,22 +105,55 @@ def linear_draw(
     tests = published_tests(settings, public_values, for_trees=True)
     terms, moments = _known_terms(tests, public_values)
     choice = descent_choice(row_count=row_count, epsilon=float(charge.epsilon))
-    _refuse_long_descent(len(terms), row_count, choice.descent.step_count)
-    with naming_section(PUBLISHED):
-        features = whitened(moments, ridge=choice.ridge, norm=choice.norm, constant=choice.constant)
+    _refuse_long_descent(len(terms), row_count, len(choice.step_weights))
     calibration = accounting.calibrate(
-        epsilon=charge.epsilon,
-        delta=charge.delta,
-        step_count=choice.descent.step_count,
+        epsilon=charge.epsilon, delta=charge.delta, step_weights=choice.step_weights
+    )
+    with naming_section(PUBLISHED):
+        found = whitened(
+            moments, _scales(terms, moments), _shrinkage(choice, calibration, row_count)
+        )
+    directions = PublicDirections(
+        variances=found.variances, prior=found.prior, discount=choice.discount
     )
     parameters = noisy_gradient.Parameters(
-        features=features,
+        features=found.features,
+        directions=directions,
         class_count=len(settings.data.classes),
         row_count=row_count,
         calibration=calibration,
-        descent=choice.descent,
     )
     return LinearDraw(terms, parameters)
+
+
+def _shrinkage(
+    choice: DescentChoice, calibration: NoisyGradientCalibration, row_count: int
+) -> Shrinkage:
+    """Return what the noise of the whole budget asks for."""
+    whole = math.sqrt(calibration.variance_ratio / sum(calibration.step_weights))
+    return Shrinkage(
+        noise=whole / row_count,
+        weight_variance=choice.weight_variance,
+        ridge=choice.ridge,
+        length=choice.length,
+        intercept_precision=choice.intercept_precision,
+    )
+
+
+def _scales(terms: Terms, moments: PublicMoments) -> NDArray[np.float64]:
+    """Return the size of each term: rare ones larger, and those of one number smaller together."""
+    edge = 1 / (2 * moments.count)
+    shares = np.clip(moments.mean, edge, 1 - edge)
+    scales = (shares * (1 - shares)) ** RARE_POWER
+    for feature in {test.feature_index for test in terms.tests}:
+        cuts = [
+            column
+            for column, test in enumerate(terms.tests)
+            if test.feature_index == feature and test.cut is not None
+        ]
+        if cuts:
+            scales[cuts] *= NUMBER_SIZE / math.sqrt(len(cuts))
+    return np.asarray(scales, dtype=np.float64)
 
 
 def _refuse_long_descent(term_count: int, row_count: int, step_count: int) -> None:

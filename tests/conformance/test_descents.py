@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.accounting.noisy_gradient import calibrate
 from app.errors import InvariantError
-from app.mechanisms.noisy_gradient import Descent, draw
+from app.hypotheses.score_filter import PublicDirections
+from app.mechanisms.noisy_gradient import draw
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.mechanisms.descending import (
-    DELTA,
     ROW_COUNT,
     STEPS,
     descent_parameters,
@@ -28,11 +27,15 @@ def test_parameters_are_immutable_and_validate_themselves() -> None:
     for field in fields(given):
         with pytest.raises((FrozenInstanceError, AttributeError)):
             setattr(given, field.name, None)
-    one_step = calibrate(epsilon=given.calibration.epsilon, delta=DELTA, step_count=1)
+    louder = replace(given.calibration, step_weights=(2, 2, 3))
+    wrong = replace(given.directions, variances=np.ones(2), prior=np.ones(2))
     quieter = replace(given.calibration, variance_ratio=given.calibration.variance_ratio * 99 / 100)
     bad: dict[str, dict[str, Any]] = {
-        "every step is accounted for": {"calibration": one_step},
         "the noise covers every step": {"calibration": quieter},
+        "covers every step": {"calibration": louder},
+        "there is a step": {"calibration": replace(given.calibration, step_weights=())},
+        "every step has a weight": {"calibration": replace(given.calibration, step_weights=(6, 0))},
+        "directions are of the coordinates": {"directions": wrong},
         "at least one row": {"row_count": 0},
         "two or more classes": {"class_count": 1},
         "sums over all rows are exact": {"row_count": 2**40},
@@ -40,10 +43,10 @@ def test_parameters_are_immutable_and_validate_themselves() -> None:
     for claim, changes in bad.items():
         with pytest.raises(InvariantError, match=claim):
             replace(given, **changes)
-    for name, value in (("step_count", 0), ("rate", 0.0), ("decay", -1.0), ("averaged_count", 9)):
-        numbers: dict[str, Any] = {"step_count": 3, "rate": 1.0, "decay": 0.0, "averaged_count": 1}
+    for changes in ({"discount": -1.0}, {"prior": np.zeros(6)}, {"variances": -np.ones(6)}):
+        known: dict[str, Any] = {"variances": np.ones(6), "prior": np.ones(6), "discount": 0.0}
         with pytest.raises(InvariantError):
-            Descent(**{**numbers, name: value})
+            PublicDirections(**{**known, **changes})
 
 
 @pytest.mark.parametrize("class_count", [2, 3])

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.accounting.noisy_gradient import calibrate
-from app.hypotheses.whitening import PublicMoments, whitened
-from app.mechanisms.noisy_gradient import Descent, Parameters
+from app.hypotheses.score_filter import PublicDirections
+from app.hypotheses.whitening import PublicMoments, Shrinkage, whitened
+from app.mechanisms.noisy_gradient import Parameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROW_COUNT = 60
 TERM_COUNT = 5
-STEPS = 3
+STEP_WEIGHTS = (1, 2, 3)
+STEPS = len(STEP_WEIGHTS)
 DELTA = Fraction(1, 10**6)
 
 
@@ -27,17 +29,20 @@ def public_bits(seed: int = 3) -> NDArray[np.uint8]:
 
 
 def descent_parameters(
-    *, class_count: int = 2, row_count: int = ROW_COUNT, epsilon: int = 1, norm: float = 2.0
+    *, class_count: int = 2, row_count: int = ROW_COUNT, epsilon: int = 1, length: float = 0.8
 ) -> Parameters:
     """Return the parameters of three steps over five terms."""
-    features = whitened(PublicMoments.of_points(public_bits()), ridge=0.1, norm=norm, constant=1.0)
-    descent = Descent(step_count=STEPS, rate=1.0, decay=0.0, averaged_count=2)
+    shrinkage = Shrinkage(
+        noise=0.01, weight_variance=10.0, ridge=1.0, length=length, intercept_precision=0.1
+    )
+    moments = PublicMoments.of_points(public_bits())
+    found = whitened(moments, np.ones(TERM_COUNT), shrinkage)
     return Parameters(
-        features=features,
+        features=found.features,
+        directions=PublicDirections(variances=found.variances, prior=found.prior, discount=1.0),
         class_count=class_count,
         row_count=row_count,
-        calibration=calibrate(epsilon=Fraction(epsilon), delta=DELTA, step_count=STEPS),
-        descent=descent,
+        calibration=calibrate(epsilon=Fraction(epsilon), delta=DELTA, step_weights=STEP_WEIGHTS),
     )
 
 

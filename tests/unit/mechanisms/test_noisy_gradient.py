@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,11 +14,18 @@ from hypothesis import strategies as st
 from app.auditing.gradient_bound import gradient_bound, shown_epsilon
 from app.hypotheses.integer_residuals import score_count
 from app.mechanisms import noisy_gradient
-from app.mechanisms.noisy_gradient import draw, gradient_sum, step_variance, whole_weights
+from app.mechanisms.noisy_gradient import (
+    Parameters,
+    draw,
+    gradient_sum,
+    squared_sensitivity,
+    whole_weights,
+)
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.mechanisms.descending import (
     DELTA,
+    STEP_WEIGHTS,
     STEPS,
     TERM_COUNT,
     descent_parameters,
@@ -25,8 +33,6 @@ from tests.unit.mechanisms.descending import (
 )
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from app.noise.source import NoiseSource
 
 ROWS = st.tuples(
@@ -63,13 +69,12 @@ def test_one_record_moves_a_sum_by_no_more_than_the_noise_is_for(
     alone = [part([row]) for row in pair]
     assert np.array_equal(sums[0] - sums[1], alone[0] - alone[1])
     moved = int(((sums[0] - sums[1]).astype(object) ** 2).sum())
-    allowed = step_variance(parameters, weights) / parameters.calibration.variance_ratio
-    assert moved <= allowed
+    assert moved <= squared_sensitivity(features, class_count=class_count)
 
 
 def test_vectors_are_integers_no_longer_than_their_bound() -> None:
     """Of all 32 rows none is longer, the longest is nearly as long, and each is itself alone."""
-    features = descent_parameters(norm=1.5).features
+    features = descent_parameters(length=0.5).features
     bits = np.array([[row >> term & 1 for term in range(TERM_COUNT)] for row in range(32)])
     vectors = features.coordinates(bits.astype(np.uint8))
     squares = (vectors.astype(np.int64) ** 2).sum(axis=1)
@@ -83,7 +88,7 @@ def test_vectors_are_integers_no_longer_than_their_bound() -> None:
 def test_every_coordinate_of_every_step_gets_noise_of_the_steps_law(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """T steps draw p numbers each, from laws whose variance grows with the iterate's length."""
+    """T steps draw p numbers each; a step of twice the weight has half the variance."""
     drawn: list[Fraction] = []
 
     class Watched(DiscreteGaussian):
@@ -96,9 +101,10 @@ def test_every_coordinate_of_every_step_gets_noise_of_the_steps_law(
     draw(parameters, descent_rows(), ScriptedNoise(seeded_words(2)))
     width = parameters.features.width
     assert len(drawn) == STEPS * width
-    first = step_variance(parameters, np.zeros((width, 1)))
-    assert drawn[:width] == [first] * width
-    assert all(later > first for later in drawn[width:])
+    sensitivity = squared_sensitivity(parameters.features, class_count=2)
+    for step, weight in enumerate(STEP_WEIGHTS):
+        wanted = parameters.calibration.variance_ratio * sensitivity / weight
+        assert drawn[step * width : (step + 1) * width] == [wanted] * width
 
 
 def test_much_budget_learns_what_tells_the_labels() -> None:
@@ -120,21 +126,21 @@ def test_the_audit_stays_below_its_claim_and_catches_planted_faults(
     parameters = descent_parameters()
     delta, epsilon = float(DELTA), float(parameters.calibration.epsilon)
     honest = gradient_bound(parameters, delta=delta).epsilon
-    assert 0.85 * epsilon < honest <= epsilon
+    assert 0.9 * epsilon < honest <= epsilon
 
-    variance = noisy_gradient.step_variance
+    variance = Parameters.step_variance
 
-    def planted(factor: float) -> float:
+    def planted(factor: Fraction) -> float:
+        def faulty(self: Parameters, step: int) -> Fraction:
+            return variance(self, step) * factor
+
         with monkeypatch.context() as patched:
-            patched.setattr(
-                "app.auditing.gradient_bound.step_variance",
-                lambda *given: float(variance(*given)) * factor,
-            )
+            patched.setattr(Parameters, "step_variance", faulty)
             return gradient_bound(parameters, delta=delta).epsilon
 
-    assert planted(1 / STEPS) > 1.5 * epsilon  # noise for one step of the three
-    assert planted(1 / 4) > 1.7 * epsilon  # half of the sensitivity
-    assert planted(1 / 1.5**2) > 1.2 * epsilon  # rows half as long again as their bound
+    assert planted(Fraction(1, sum(STEP_WEIGHTS))) > 2 * epsilon  # noise for one step alone
+    assert planted(Fraction(1, 4)) > 1.7 * epsilon  # half of the sensitivity
+    assert planted(Fraction(4, 9)) > 1.3 * epsilon  # rows half as long again as their bound
 
 
 def test_the_normal_laws_epsilon_is_the_published_one() -> None:
