@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from app.accounting import noisy_vote
+from app.accounting import noisy_vote, svt
 from app.accounting.composition import Mechanism
 from app.accounting.pipeline import pipeline_budget
 from app.errors import ConfigurationError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from app.planning.trial import Trial
 
 PROFILE: Final = "profile"
+SVT: Final = "svt"
 CUTOFFS: Final = (1, 5, 20, 50)
 # k, as times the least whose unanimous votes are stable ninety-nine times in a hundred.
 SIZES: Final = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4), Fraction(8))
@@ -48,7 +49,7 @@ class Choice:
     """A release that was tried out.
 
     Attributes:
-        mechanism: ``profile`` or ``noisy-vote``.
+        mechanism: ``profile``, ``svt`` or ``noisy-vote``.
         ensemble_size: k.
         chunk_row_count: rows of the smallest chunk.
         cutoff: T; None for a noisy vote.
@@ -190,7 +191,7 @@ def _choice(
     request: PlanRequest, calibration: Weighed, agreement: Agreement, *, size: int, rows: int
 ) -> Choice:
     return Choice(
-        mechanism=NOISY_VOTE if calibration.cutoff is None else PROFILE,
+        mechanism=_name(calibration),
         ensemble_size=size,
         chunk_row_count=rows,
         cutoff=calibration.cutoff,
@@ -205,6 +206,12 @@ def _choice(
     )
 
 
+def _name(calibration: Weighed) -> str:
+    if calibration.cutoff is None:
+        return NOISY_VOTE
+    return SVT if isinstance(calibration, svt.SvtCalibration) else PROFILE
+
+
 def _share(request: PlanRequest, mechanism: Mechanism) -> Fraction:
     charge = request.charge(mechanism)
     return Fraction(0) if charge is None else charge.epsilon / request.epsilon
@@ -216,10 +223,11 @@ def _calibrations(request: PlanRequest) -> Iterator[Weighed]:
         return
     share = {"epsilon": request.budget.answers_epsilon, "delta": request.budget.answers_delta}
     for cutoff in sorted({*CUTOFFS, request.cutoff}):
-        try:
-            yield approximate_profile(**share, cutoff=cutoff)
-        except ConfigurationError:
-            continue
+        for calibrate in (approximate_profile, svt.calibrate):
+            try:
+                yield calibrate(**share, cutoff=cutoff)
+            except ConfigurationError:
+                continue
     try:
         yield noisy_vote.calibrate(
             **share, answer_limit=request.query_count, class_count=request.class_count

@@ -121,12 +121,12 @@ def svt_cell(releases: Sequence[Votes], tests: TestSet, *, cutoff: int) -> Cell:
         shares.append(float(hits[places].mean()))
         for _ in range(ORDERS):
             order = generator.permutation(len(votes.distance))
-            stable = _sparse_pass(calibration, votes.distance[order], generator)
+            stable = sparse_pass(calibration, votes.distance[order], generator)
             passes.append(_scored(order[stable], votes, tests))
     return _cell(passes, fmean(shares), cutoff)
 
 
-def _sparse_pass(
+def sparse_pass(
     calibration: SvtCalibration, distances: NDArray[np.int64], generator: np.random.Generator
 ) -> NDArray[np.intp]:
     """Return the places with a stable answer; each hit draws the threshold's noise anew or not."""

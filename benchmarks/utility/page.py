@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from benchmarks.utility.results import Json
 
 PAGE: Final = ROOT / "docs" / "utility.md"
-SECTIONS: Final[dict[str, str]] = {"online": "benchmarks.utility.online_page"}
+SECTIONS: Final[dict[str, str]] = {
+    "online": "benchmarks.utility.online_page",
+    "planning": "benchmarks.utility.planning_page",
+}
 """Part -> the module whose ``section(document)`` prints it."""
 
 
