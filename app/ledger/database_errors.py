@@ -6,7 +6,6 @@ somebody else's code inside a transaction is never taken for one of ours.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy.exc import DatabaseError, IntegrityError, SQLAlchemyError
@@ -14,7 +13,8 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, SQLAlchemyError
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+    from types import TracebackType
 
 UNAVAILABLE: Final = "the ledger took no entry and nothing was released; try again"
 DAMAGED: Final = "the file of the ledger is damaged"
@@ -24,8 +24,30 @@ DAMAGED_STATES: Final = frozenset({"XX001", "XX002"})
 WRONG_TYPE: Final = "a table of the ledger holds a value of a wrong type"
 
 
-@contextmanager
-def database_errors() -> Iterator[None]:
+class _Translation:
+    """Has no state: each of the dozen calls of a commit takes the same one."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Raise in our words what the database raised."""
+        del kind, traceback
+        if error is not None:
+            _translate(error)
+
+
+_TRANSLATION: Final = _Translation()
+
+
+def database_errors() -> AbstractContextManager[None]:
     """Translate what the database raises; its own words go no further.
 
     Raises:
@@ -34,15 +56,17 @@ def database_errors() -> Iterator[None]:
         LedgerUnavailableError: anything else: locked, full, read-only, gone.
 
     """
-    try:
-        yield
-    except IntegrityError:
+    return _TRANSLATION
+
+
+def _translate(error: BaseException) -> None:
+    if isinstance(error, IntegrityError):
         raise InvariantError("the tables of the ledger refuse a row") from None
-    except SQLAlchemyError as error:
+    if isinstance(error, SQLAlchemyError):
         if is_damage(error):
             raise LedgerCorruptError(DAMAGED) from None
         raise LedgerUnavailableError(UNAVAILABLE) from None
-    except (TypeError, ValueError):
+    if isinstance(error, TypeError | ValueError):
         raise LedgerCorruptError(WRONG_TYPE) from None
 
 

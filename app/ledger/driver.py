@@ -6,14 +6,13 @@ long.  Errors are the same ones.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy import Connection
 
@@ -33,11 +32,14 @@ def fetch_all(connection: Connection, text: str, values: tuple[Value, ...] = ())
         DBAPIError: what the driver raised, as SQLAlchemy would have raised it.
 
     """
-    with _driver_errors(connection, text):
+    dialect = connection.dialect
+    try:
         cursor = connection.connection.cursor()
-        cursor.execute(_marked(text, connection.dialect.paramstyle), values)
+        cursor.execute(_marked(text, dialect.paramstyle), values)
         found: object = cursor.description  # None after what finds nothing, whatever stubs say
         return [] if found is None else list(cursor.fetchall())
+    except dialect.loaded_dbapi.Error as error:
+        raise _as_raised(connection, text, error) from None
 
 
 def insert_rows(connection: Connection, text: str, rows: Sequence[tuple[Value, ...]]) -> None:
@@ -49,9 +51,12 @@ def insert_rows(connection: Connection, text: str, rows: Sequence[tuple[Value, .
         rows: values of its question marks.
 
     """
-    with _driver_errors(connection, text):
+    dialect = connection.dialect
+    try:
         cursor = connection.connection.cursor()
-        cursor.executemany(_marked(text, connection.dialect.paramstyle), rows)
+        cursor.executemany(_marked(text, dialect.paramstyle), rows)
+    except dialect.loaded_dbapi.Error as error:
+        raise _as_raised(connection, text, error) from None
 
 
 @lru_cache(maxsize=256)
@@ -60,15 +65,12 @@ def _marked(text: str, style: str) -> str:
     return text if style == "qmark" else text.replace("?", "%s")
 
 
-@contextmanager
-def _driver_errors(connection: Connection, text: str) -> Iterator[None]:
+def _as_raised(connection: Connection, text: str, error: Exception) -> BaseException:
+    """Return an error of the driver as SQLAlchemy would have raised it."""
     dialect = connection.dialect
-    try:
-        yield
-    except dialect.loaded_dbapi.Error as error:
-        raise DBAPIError.instance(
-            text, None, error, dialect.loaded_dbapi.Error, hide_parameters=True, dialect=dialect
-        ) from None
+    return DBAPIError.instance(
+        text, None, error, dialect.loaded_dbapi.Error, hide_parameters=True, dialect=dialect
+    )
 
 
 def is_cut_off(connection: Connection) -> bool:

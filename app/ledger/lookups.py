@@ -30,6 +30,9 @@ _KEYS: Final = (
     "AND release_number = ?"
 )
 _ANSWER_COLUMNS: Final = ", ".join(RecordedAnswer._fields)
+_ONE_ANSWER: Final = (
+    f"SELECT {_ANSWER_COLUMNS} FROM answers WHERE vector_digest = ? AND release_number = ?"  # noqa: S608 -- names of columns
+)
 _KEY_COLUMNS: Final = ", ".join(KeyRow._fields)
 
 
@@ -48,6 +51,9 @@ def find_answers(
         TypeError: a row holds a value of a wrong type.
 
     """
+    if len(vector_digests) == 1:  # the plain statement takes half the time of the join
+        alone = fetch_all(connection, _ONE_ANSWER, (vector_digests[0], release_number))
+        return [_answer(row) for row in alone]
     rows = _search(connection, _ANSWERS, _ANSWER_COLUMNS, release_number, vector_digests)
     return [_answer(row) for row in rows]
 
@@ -108,8 +114,20 @@ def _size(count: int) -> int:
 
 def _answer(row: tuple[object, ...]) -> RecordedAnswer:
     """Return a row as the answer that it is; the driver knows no truth values."""
-    answer = checked_answer(RecordedAnswer._make(row))
-    shifted = answer.bin_shifted
-    return answer._replace(
-        stable=bool(answer.stable), bin_shifted=None if shifted is None else bool(shifted)
+    query_id, vector_digest, vector, label, stable, *scored = row
+    precision, bin_index, shifted, units = scored
+    return checked_answer(
+        RecordedAnswer._make(
+            (
+                query_id,
+                vector_digest,
+                vector,
+                label,
+                bool(stable),
+                precision,
+                bin_index,
+                None if shifted is None else bool(shifted),
+                units,
+            )
+        )
     )

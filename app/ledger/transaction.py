@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from msgspec import structs
 from sqlalchemy import insert
@@ -28,7 +28,7 @@ from app.ledger.reads import RecordedAnswer, read_answers, read_head, read_priva
 from app.ledger.tables import idempotency_keys, private_state
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -55,6 +55,8 @@ _INSERT_ANSWERS = (
     f"VALUES ({', '.join('?' for _ in _ANSWER_COLUMNS)})"
 )
 _INSERT_KEYS = insert(idempotency_keys)
+Given = ParamSpec("Given")
+ResultT = TypeVar("ResultT")
 _INSERT_PRIVATE = insert(private_state)
 
 
@@ -102,8 +104,7 @@ class Transaction:
 
     def head(self) -> Head:
         """Return the newest entry's number and hash, read from the database."""
-        with self._writing():
-            return read_head(self._connection, self._release_number)
+        return self._in_database(read_head, self._connection, self._release_number)
 
     def append(self, event: LedgerEvent) -> Head:
         """Append an entry.
@@ -130,8 +131,7 @@ class Transaction:
             entry.body,
             entry.hash,
         )
-        with self._writing():
-            insert_rows(self._connection, _INSERT_ENTRY, [row])
+        self._in_database(insert_rows, self._connection, _INSERT_ENTRY, [row])
         self._state = following
         return entry.head
 
@@ -154,8 +154,8 @@ class Transaction:
         )
         head = self.append(_released(rows))
         at = self._release_number, head.sequence
-        with self._writing():
-            insert_rows(self._connection, _INSERT_ANSWERS, [(*at, *row) for row in rows])
+        placed = [(*at, *row) for row in rows]
+        self._in_database(insert_rows, self._connection, _INSERT_ANSWERS, placed)
         return head
 
     def known_answers(self, vector_digests: Sequence[bytes]) -> list[RecordedAnswer]:
@@ -165,8 +165,9 @@ class Transaction:
             LedgerUnavailableError: the database cannot be read.
 
         """
-        with self._writing():
-            return find_answers(self._connection, self._release_number, vector_digests)
+        return self._in_database(
+            find_answers, self._connection, self._release_number, vector_digests
+        )
 
     def answers_after(self, query_id: int) -> Iterator[RecordedAnswer]:
         """Yield every committed answer after number ``query_id``, in order.
@@ -181,8 +182,7 @@ class Transaction:
             page_after = page[-1].query_id
 
     def _read_answers(self, after: int) -> list[RecordedAnswer]:
-        with self._writing():
-            found = read_answers(self._connection, self._release_number, after)
+        found = self._in_database(read_answers, self._connection, self._release_number, after)
         return [row.answer for row in found]
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
@@ -192,10 +192,9 @@ class Transaction:
             LedgerUnavailableError: the database cannot be read.
 
         """
-        with self._writing():
-            return find_keys(
-                self._connection, self._release_number, key_digests, digests=self._digests
-            )
+        return self._in_database(
+            find_keys, self._connection, self._release_number, key_digests, digests=self._digests
+        )
 
     def key_counts(self, names: Collection[str]) -> dict[str, KeyCount]:
         """Return what those keys were given that have a count.
@@ -205,10 +204,9 @@ class Transaction:
             LedgerUnavailableError: the database cannot be read.
 
         """
-        with self._writing():
-            return read_key_counts(
-                self._connection, self._release_number, names, digests=self._digests
-            )
+        return self._in_database(
+            read_key_counts, self._connection, self._release_number, names, digests=self._digests
+        )
 
     def keep_key_counts(self, counts: Mapping[str, KeyCount]) -> None:
         """Keep what keys were given by now, with the answers of this transaction.
@@ -218,8 +216,9 @@ class Transaction:
             LedgerUnavailableError: the database did not take it.
 
         """
-        with self._writing():
-            write_key_counts(self._connection, self._release_number, counts, digests=self._digests)
+        self._in_database(
+            write_key_counts, self._connection, self._release_number, counts, digests=self._digests
+        )
 
     def record_key(self, key_digest: bytes, vector_digest: bytes) -> None:
         """Keep an idempotency key beside the answer of its vector, without an entry.
@@ -259,8 +258,7 @@ class Transaction:
         invariant(len(body) <= PRIVATE_BODY_BYTES_MAX, "a piece of private state is too large")
         digest = private_digest(self._secret_for(name, body), name=name, body=body)
         row = {"release_number": self._release_number, "name": name, "digest": digest, "body": body}
-        with self._writing():
-            self._connection.execute(_INSERT_PRIVATE, row)
+        self._in_database(self._connection.execute, _INSERT_PRIVATE, row)
         self._unbound[name] = digest
         return digest
 
@@ -276,8 +274,7 @@ class Transaction:
             raise LedgerUnavailableError(UNAVAILABLE)
         invariant(not self._unbound, "every piece of private state is bound by an entry")
         if self._key_rows:
-            with self._writing():
-                self._connection.execute(_INSERT_KEYS, self._key_rows)
+            self._in_database(self._connection.execute, _INSERT_KEYS, self._key_rows)
 
     @contextmanager
     def noting_its_end(self) -> Iterator[None]:
@@ -287,12 +284,15 @@ class Transaction:
         finally:
             self.was_cut_off = is_cut_off(self._connection)
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        self._failed, failed_before = True, self._failed
+    def _in_database(
+        self, function: Callable[Given, ResultT], *values: Given.args, **named: Given.kwargs
+    ) -> ResultT:
+        """Call what reads or writes; after a failure nothing of this transaction is committed."""
+        failed_before, self._failed = self._failed, True
         with database_errors():
-            yield
+            result = function(*values, **named)
         self._failed = failed_before
+        return result
 
     def _bind(self, following: LedgerState) -> None:
         """Check that an event binds exactly the private state put before it."""
@@ -310,8 +310,9 @@ class Transaction:
         if name == RELEASE_SECRET:
             self._release_secret = body
         if self._release_secret is None:
-            with self._writing():
-                row = read_private(self._connection, self._release_number, RELEASE_SECRET)
+            row = self._in_database(
+                read_private, self._connection, self._release_number, RELEASE_SECRET
+            )
             invariant(row is not None, "the release's secret is put before other private state")
             self._release_secret = None if row is None else row.body
         return self._release_secret or b""
