@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
@@ -26,6 +25,7 @@ from app.errors import (
 from app.service.answer_query import CONTAINED
 from app.service.batch import DEFERRED, Deferred
 from app.service.steps import Edge, Step
+from app.service.work_thread import WorkThread
 from app.service.workload import QUERIES_BOUNDS, Buckets
 
 if TYPE_CHECKING:
@@ -99,9 +99,8 @@ class Writer:
     _stopped: IntegrityError | None = None
     _task: asyncio.Task[None] | None = None
     _following: asyncio.Task[None] | None = None
-    _thread: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="conclave-writer")
-    )
+    _thread: WorkThread = field(default_factory=lambda: WorkThread("conclave-writer"))
+    _is_one_by_one: bool = False  # the last batch was one query, and nobody came meanwhile
 
     def start(self) -> None:
         """Start the writer's task on the running event loop."""
@@ -124,7 +123,7 @@ class Writer:
         if self._task is not None:
             await self._task
         self._refuse_all(UnavailableError(CLOSING))
-        await asyncio.to_thread(self._thread.shutdown)
+        await asyncio.to_thread(self._thread.close)
 
     async def submit(self, queries: Sequence[Query | Ticket]) -> list[Decision | UnavailableError]:
         """ENQUEUE ``queries`` in order and wait until each is decided and committed.
@@ -196,8 +195,11 @@ class Writer:
         """Let the loop read what is coming in right now, so that it shares the next commit.
 
         Without it every other commit was of the few queries that were read first: those
-        who were answered together ask together again.
+        who were answered together ask together again.  One who asks alone is not kept
+        waiting for others.
         """
+        if self._is_one_by_one:
+            return
         turns_without = 0
         while turns_without < QUIET_TURNS and len(self._queue) < BATCH_QUERIES_MAX:
             waiting_count = len(self._queue)
@@ -216,24 +218,29 @@ class Writer:
         except ConclaveError as error:
             self._refuse(batch, error)
             return
+        self._is_one_by_one = size == 1 and not self._queue
         self.answerer.observe(Step.RESPOND, Edge.BEFORE)
         for waiting, decision in zip(batch, decisions, strict=True):
-            self._resolve(waiting, decision)
+            if isinstance(decision, Deferred):
+                self._defer(waiting)
+            else:
+                waiting.settle(decision)
         self.answerer.observe(Step.RESPOND, Edge.AFTER)
         self.on_change()
 
     async def _on_thread(self, function: Callable[[], ResultT]) -> ResultT:
         """Run ``function`` on the writer's thread; what it does not foresee is contained."""
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+            return await self._thread.run(function)
         except (UnavailableError, IntegrityError):
             raise
         except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
             raise ContainedError(CONTAINED) from None
 
-    def _resolve(self, waiting: _Waiting, decision: Decision) -> None:
-        if not isinstance(decision, Deferred) or not self._must_switch():
-            waiting.settle(decision)
+    def _defer(self, waiting: _Waiting) -> None:
+        """Leave a query to the classifier, for which it waits until that is published."""
+        if not self._must_switch():
+            waiting.settle(DEFERRED)
         elif self._closing:
             waiting.settle(UnavailableError(CLOSING))
         else:

@@ -204,3 +204,20 @@ def test_one_caller_is_never_too_many() -> None:
         assert answerer.batches == [[1, 2, 3]]
 
     run(test())
+
+
+def test_who_asks_alone_is_not_kept_waiting() -> None:
+    """After a batch of one, during which nobody came, a query is decided as it comes."""
+
+    async def test() -> None:
+        answerer = ScriptedAnswerer()
+        async with running(writer_of(answerer)) as writer:
+            await writer.submit(queries(1))
+            alone = submitting(writer, 2)
+            # Who comes so many turns later would share its batch if it waited for quiet turns.
+            for _ in range(3):
+                await asyncio.sleep(0)
+            await asyncio.gather(alone, submitting(writer, 3))
+        assert answerer.batches == [[1], [2], [3]]
+
+    run(test())

@@ -1,0 +1,80 @@
+"""One thread for one kind of work, and an event loop that waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Task: TypeAlias = tuple[Callable[[], object], asyncio.AbstractEventLoop, asyncio.Future[object]]
+
+ResultT = TypeVar("ResultT")
+
+
+class WorkThread:
+    """Does what it is given, in order, on a thread that begins with the first of it.
+
+    An executor's future takes locks and conditions on both sides; here a result goes
+    to the waiting task by one call of its loop, in half the time.  The thread does not
+    keep a process alive that ends without closing it.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Name the thread, which does not run yet."""
+        self._name = name
+        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    async def run(self, function: Callable[[], ResultT]) -> ResultT:
+        """Call ``function`` on the thread; return or raise as it does.
+
+        Where the caller is cancelled meanwhile, it is called all the same.
+        """
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[ResultT] = loop.create_future()
+        self._tasks.put((function, loop, done))  # type: ignore[arg-type]  # its own result comes
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+            self._thread.start()
+        return await done
+
+    def close(self) -> None:
+        """Wait until everything given is done, and end the thread."""
+        self._tasks.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            function, loop, done = task
+            del task
+            _tell(function, loop, done)
+            del function, loop, done  # nothing is held on to while there is nothing to do
+
+
+def _tell(
+    function: Callable[[], object],
+    loop: asyncio.AbstractEventLoop,
+    done: asyncio.Future[object],
+) -> None:
+    """Call, and tell the loop what came of it; one that has ended has nobody who waits."""
+    try:
+        result, error = function(), None
+    except BaseException as raised:  # noqa: BLE001 -- handed to the waiting task whole
+        result, error = None, raised
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(_settle, done, result, error)
+
+
+def _settle(done: asyncio.Future[object], result: object, error: BaseException | None) -> None:
+    if done.cancelled():
+        return
+    if error is None:
+        done.set_result(result)
+    else:
+        done.set_exception(error)
