@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ItemT = TypeVar("ItemT")
 
@@ -33,6 +36,21 @@ class Channel(Generic[ItemT]):
         self._items.append((item, size_bytes))
         self._bytes_inside += size_bytes
         self._has_news.set()
+
+    async def put_all(self, items: Sequence[tuple[ItemT, int]]) -> None:
+        """Wait for room, then append items with their sizes, as often as it takes."""
+        begin = 0
+        while begin < len(items):
+            while self._bytes_inside >= self._bytes_max:
+                self._has_room.clear()
+                await self._has_room.wait()
+            for item in items[begin:]:
+                self._items.append(item)
+                self._bytes_inside += item[1]
+                begin += 1
+                if self._bytes_inside >= self._bytes_max:
+                    break
+            self._has_news.set()
 
     async def take(self, *, count_max: int) -> list[ItemT]:
         """Wait for items, then return all there are up to ``count_max``; none at the end."""

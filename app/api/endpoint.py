@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from app.api.access import CALLER, caller_of
+from app.api.headers import NamedRequest
 from app.api.identity import Identity, identity_of, is_named, known_identity
 from app.api.json_reply import JsonReply
 from app.api.open_streams import OpenStreams
@@ -96,7 +97,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; nothing escapes, so that no server logs a traceback."""
-        request = Request(scope, receive, send)
+        request = NamedRequest(scope, receive, send)
         try:
             reply = await self._watched_reply(request)
             identity = known_identity(scope)

@@ -45,7 +45,7 @@ class Limits:
     body_bytes_max: int = MEBIBYTE
     batch_rows_max: int = 65_536
     line_bytes_max: int = MEBIBYTE
-    stream_lines_max: int = 512
+    stream_lines_max: int = 1024
     stream_unread_bytes_max: int = 4 * MEBIBYTE
     stream_unsent_bytes_max: int = 32 * MEBIBYTE
     ledger_entries_max: int = 1000

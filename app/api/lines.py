@@ -25,11 +25,17 @@ class LineCutter:
 
     def feed(self, chunk: bytes) -> list[Line]:
         """Return the lines that ``chunk`` completes."""
-        *complete, rest = chunk.split(b"\n")
-        lines: list[Line] = []
-        for piece in complete:
-            self._append(piece)
-            lines.extend(self._end_line())
+        first, *others = chunk.split(b"\n")
+        self._append(first)
+        if not others:
+            return []
+        lines = self._end_line()
+        rest = others.pop()
+        for piece in others:  # each of them is a whole line
+            if len(piece) > self._line_bytes_max:
+                lines.append(OVERLONG)
+            elif line := piece.strip():
+                lines.append(line)
         self._append(rest)
         return lines
 

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from app.api.access import Caller
     from app.api.endpoint import Api
     from app.api.lines import Line
+    from app.service.models import Asker
+    from app.service.validate import Schema
 
 Refusal = RequestError | UnavailableError | IntegrityError
 
@@ -54,6 +56,7 @@ KEY_OF_A_STREAM: Final = (
     "one Idempotency-Key cannot stand for the queries of a stream; give each line an "
     '"idempotency_key" member'
 )
+_ENCODER: Final = msgspec.json.Encoder()
 HEADERS: Final = (
     (b"content-type", NDJSON.encode()),
     (b"cache-control", b"no-store"),
@@ -121,8 +124,8 @@ class QueryStream:
                 raise ClientDisconnect
             more = message.get("more_body", False)
             lines = cutter.feed(message.get("body", b""))
-            for line in lines if more else lines + cutter.finish():
-                await self._lines.put(line, size_bytes=_size_bytes(line))
+            whole = lines if more else lines + cutter.finish()
+            await self._lines.put_all([(line, _size_bytes(line)) for line in whole])
             if lines:
                 idle_at = clock() + self._api.limits.stream_idle_seconds_max
         self._lines.close()
@@ -139,7 +142,7 @@ class QueryStream:
                 await self._replies.put(reply, size_bytes=len(reply))
         if self._is_idle:
             limit = self._api.limits.stream_idle_seconds_max
-            problem = _encode(RequestTimeoutError(IDLE.format(seconds=limit)))
+            problem = _encode([RequestTimeoutError(IDLE.format(seconds=limit))])
             await self._replies.put(problem, size_bytes=len(problem))
         self._replies.close()
 
@@ -154,13 +157,13 @@ class QueryStream:
     async def _answer_window(self, lines: Sequence[Line]) -> AsyncIterator[bytes]:
         """Yield one line for each of ``lines``, an answer or a problem, as they are known."""
         self._api.observe(Step.VALIDATE, Edge.BEFORE)
-        parsed = deque(self._parse(line) for line in lines)
+        parsed = deque(self._parse(lines))
         self._api.observe(Step.VALIDATE, Edge.AFTER)
         queries = [each for each in parsed if isinstance(each, Query)]
         async for outcomes in self._answer_queries(queries):
             replies = _in_place(outcomes, parsed)
             self._note_refusals(replies)
-            yield b"".join(_encode(reply) for reply in replies)
+            yield _encode(replies)
 
     async def _answer_queries(
         self, queries: Sequence[Query]
@@ -174,29 +177,44 @@ class QueryStream:
         except (IntegrityError, UnavailableError) as error:
             yield [error] * (len(queries) - given)
 
-    def _parse(self, line: Line) -> Query | Refusal:
+    def _parse(self, lines: Sequence[Line]) -> list[Query | Refusal]:
+        """Return the query of each line, or why it is none; all at one moment."""
         if self._api.slot.draining:
-            return UnavailableError(DRAINING)
-        if isinstance(line, Overlong):
-            limit = self._api.limits.line_bytes_max
-            return TooLargeError(f"this line is longer than {limit} bytes; send shorter lines")
+            return [UnavailableError(DRAINING)] * len(lines)
         try:
             service, caller = self._api.slot.service, self._caller
-            return parse_line(
-                service.schema,
-                line,
-                with_scores=service.precision is not None,
-                asker=None if caller is None else caller.asker(),
-            )
+            asker = None if caller is None else caller.asker()
         except (RequestError, UnavailableError, IntegrityError) as refusal:
-            return refusal
+            return [refusal] * len(lines)
+        schema, with_scores = service.schema, service.precision is not None
+        return [
+            self._overlong()
+            if isinstance(line, Overlong)
+            else _parsed(schema, line, with_scores=with_scores, asker=asker)
+            for line in lines
+        ]
+
+    def _overlong(self) -> TooLargeError:
+        limit = self._api.limits.line_bytes_max
+        return TooLargeError(f"this line is longer than {limit} bytes; send shorter lines")
 
     def _note_refusals(self, replies: Sequence[Answer | Refusal]) -> None:
         """Log one line for each class of refusal in a window."""
         refusals = {type(each): each for each in replies if not isinstance(each, Answer)}
+        if not refusals:
+            return
         counts = Counter(map(type, replies))
         for kind, refusal in refusals.items():
             note_refusal(self._api, "/query/stream", refusal, self._identity, count=counts[kind])
+
+
+def _parsed(
+    schema: Schema, line: bytes, *, with_scores: bool, asker: Asker | None
+) -> Query | RequestError:
+    try:
+        return parse_line(schema, line, with_scores=with_scores, asker=asker)
+    except RequestError as refusal:
+        return refusal
 
 
 async def _received(receive: Receive, *, until: float) -> Message | None:
@@ -212,6 +230,9 @@ def _in_place(
     outcomes: Sequence[Answer | Refusal], parsed: deque[Query | Refusal]
 ) -> list[Answer | Refusal]:
     """Take the queries of ``outcomes`` off ``parsed``, and the refused lines around them."""
+    if len(outcomes) == len(parsed):  # and so no line was refused
+        parsed.clear()
+        return list(outcomes)
     replies = _refused_lines(parsed)
     for outcome in outcomes:
         parsed.popleft()
@@ -235,6 +256,8 @@ def _size_bytes(line: Line) -> int:
     return 1 if isinstance(line, Overlong) else len(line)
 
 
-def _encode(reply: Answer | Refusal) -> bytes:
-    body = msgspec.json.encode(reply) if isinstance(reply, Answer) else problem_body(reply)
-    return body + b"\n"
+def _encode(replies: Sequence[Answer | Refusal]) -> bytes:
+    """Return a line for each reply."""
+    return _ENCODER.encode_lines(
+        [each if isinstance(each, Answer) else msgspec.Raw(problem_body(each)) for each in replies]
+    )

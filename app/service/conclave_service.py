@@ -155,7 +155,7 @@ class ConclaveService:
             IntegrityError: the release has stopped.
 
         """
-        tickets = [self._answerer.identify(query) for query in queries]
+        tickets = list(map(self._answerer.identify, queries))
         known = await self._answers_without_writer(tickets)
         written = [each for each, result in zip(tickets, known, strict=True) if result is None]
         pending = iter(self._writer.enqueue(written))
@@ -195,7 +195,15 @@ class ConclaveService:
         if isinstance(phase, UnavailableError):
             return [phase] * len(tickets)
         replays = await self._recorded([each for each in tickets if _is_looked_up(each, phase)])
-        return [self._answer_without_writer(ticket, phase, replays) for ticket in tickets]
+        if replays is not self._answerer.replays or phase is not Phase.ENSEMBLE:
+            return [self._answer_without_writer(ticket, phase, replays) for ticket in tickets]
+        find = self._answerer.replays.find_by_vector
+        return [
+            None  # new, as most are
+            if ticket.key_digest is None and find(ticket.vector_digest) is None
+            else self._answer_without_writer(ticket, phase, replays)
+            for ticket in tickets
+        ]
 
     async def _recorded(
         self, tickets: Sequence[Ticket]

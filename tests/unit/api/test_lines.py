@@ -61,3 +61,27 @@ def test_the_channel_holds_a_putter_back() -> None:
         return waited, taken + await channel.take(count_max=5)
 
     assert asyncio.run(fill()) == (True, ["large", "next"])
+
+
+@given(st.lists(st.tuples(st.text(max_size=2), st.integers(1, 6)), max_size=8), st.integers(1, 9))
+def test_the_channel_takes_many_as_it_takes_each(
+    items: list[tuple[str, int]], bytes_max: int
+) -> None:
+    """Put together, items come out in order, and never more of them than the bound lets in."""
+    most = bytes_max + max((size for _, size in items), default=0)
+
+    async def pass_through() -> list[str]:
+        channel: Channel[str] = Channel(bytes_max=bytes_max)
+
+        async def put() -> None:
+            await channel.put_all(items)
+            channel.close()
+
+        putting, taken, sizes = asyncio.create_task(put()), list[str](), iter(items)
+        while some := await channel.take(count_max=100):
+            assert sum(size for _, (_, size) in zip(some, sizes, strict=False)) < most
+            taken += some
+        await putting
+        return taken
+
+    assert asyncio.run(pass_through()) == [text for text, _ in items]
