@@ -6,6 +6,7 @@ The only place that wires.  Everything below takes what it needs as arguments.
 from __future__ import annotations
 
 import asyncio
+import gc
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -134,6 +135,7 @@ class Server:
             yield
         finally:
             self.slot.drain()
+            gc.unfreeze()
             await _close(opening)
             draining.cancel()
             watching.cancel()
@@ -172,6 +174,9 @@ class Server:
         )
         service.start()
         self.slot.fill(service)
+        # What an opening leaves stays as long as the server: no collection looks at it.
+        gc.collect()
+        gc.freeze()
         return service
 
     def _open(self, noise: NoiseSource) -> QueryAnswerer:
