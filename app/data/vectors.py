@@ -29,6 +29,7 @@ Vector = tuple[float | str | None, ...]
 WHOLE_VECTOR = "features"
 STRING_CHARACTERS_MAX = 1000
 _FLOAT = frozenset({float})
+_FLOAT_OR_NONE = frozenset({float, type(None)})
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(tuple[float | str | None, ...])
@@ -98,6 +99,19 @@ def encode(schema: Schema, vectors: Sequence[Vector]) -> NDArray[np.float64]:
     values = np.empty((len(vectors), len(schema.features)), dtype=np.float64)
     if not vectors:
         return values
+    if schema.is_numeric and all(_FLOAT_OR_NONE.issuperset(map(type, each)) for each in vectors):
+        values[:] = vectors  # None, which is missing, becomes NaN
+    else:
+        _encode_by_column(schema, vectors, values)
+    lower, upper = schema.value_bounds
+    np.maximum(values, lower, out=values)  # NaN stays NaN
+    return np.minimum(values, upper, out=values)
+
+
+def _encode_by_column(
+    schema: Schema, vectors: Sequence[Vector], values: NDArray[np.float64]
+) -> None:
+    """Put numbers and codes in their columns, with NaN for a number that is missing."""
     columns = zip(*vectors, strict=True)
     for index, (feature, column) in enumerate(zip(schema.features, columns, strict=True)):
         codes = schema.category_codes[index]
@@ -106,8 +120,6 @@ def encode(schema: Schema, vectors: Sequence[Vector]) -> NDArray[np.float64]:
         else:
             other_code = feature.other_code
             values[:, index] = [codes.get(value, other_code) for value in column]
-    lower, upper = schema.value_bounds
-    return np.clip(values, lower, upper, out=values)
 
 
 def _in_order(schema: Schema, raw: dict[object, object]) -> list[object]:

@@ -65,9 +65,8 @@ class LeafSelection:
             query_count: number of queries, B.
             outcomes: given a block of queries and one of trees, returns the bits of
                 every node, shape ``(2**depth - 1, trees)``, in the order of
-                :func:`selection_order`: of a single query -1 where its test is true and
-                0 elsewhere, of more bit i of an ``int64`` for query i, or of up to eight
-                of an ``int8``.
+                :func:`selection_order`: bit i of an ``int64`` for query i, or of up to
+                eight of an ``int8``; bits beyond the queries say nothing.
 
         Returns:
             ``private_vote_count``, shape ``(B, L)``; every row sums to k.
@@ -115,6 +114,9 @@ class LeafSelection:
         self, planes: list[NDArray[np.signedinteger]], query_count: int
     ) -> NDArray[np.int64]:
         """Turn label bits of trees into votes, then count them, shape ``(B, L)``."""
+        if query_count == 1 and self.class_count == BINARY and self.trees_per_vote == 1:
+            second = np.count_nonzero(planes[0] & 1)
+            return np.array([[len(planes[0]) - second, second]])
         votes = self._pluralities([_by_query(plane, query_count) for plane in planes])
         counts = np.empty((self.class_count, votes.shape[1]), dtype=np.int64)
         for label in range(1, self.class_count):

@@ -80,9 +80,9 @@ class PackedCuts:
         return self._selection.vote_counts(len(rows), outcomes)
 
     def _of_one(self, values: NDArray[np.float32], trees: slice) -> NDArray[np.int8]:
-        """Return -1 where a node of some trees is true for a query, shape ``(nodes, trees)``."""
+        """Return 1 where a node of some trees is true for a query, shape ``(nodes, trees)``."""
         above: NDArray[np.bool_] = values.take(self._columns[:, trees]) > self._cuts[:, trees]
-        return np.negative(above.view(np.int8))
+        return above.view(np.int8)
 
     def _words(self, values: NDArray[np.float32]) -> list[NDArray[np.int64]]:
         """Return every node's outcomes, 64 queries a word, by column and cut, shape ``(M,)`` each.

@@ -109,7 +109,8 @@ class PackedLinear:
             ``private_vote_count``, shape ``(B, L)``; every row sums to k.
 
         """
-        queries = np.concatenate([rows, np.ones((len(rows), 1))], axis=1)
+        queries = np.empty((len(rows), rows.shape[1] + 1))
+        queries[:, :-1], queries[:, -1] = rows, 1.0
         weights = self._weights
         if len(rows) >= SPARSE_BATCH:
             used = queries.any(axis=0)
@@ -131,11 +132,13 @@ class PackedLinear:
         certain, possible = room.certain[: len(queries)], room.possible[: len(queries)]
         np.greater(scores, self._error, out=certain[:, : self.size])
         np.greater(scores, -self._error, out=possible[:, : self.size])
-        if not np.array_equal(certain.view(np.uint64), possible.view(np.uint64)):
+        if np.count_nonzero(certain) != np.count_nonzero(possible):  # what is certain is possible
             query, model = np.nonzero(certain != possible)
             certain[query, model] = _in_order(queries[query], weights[0][:, model].T) > 0.0
-        second = count_votes(certain)
-        return np.stack([self.size - second, second], axis=1)
+        counts = np.empty((len(queries), BINARY), dtype=np.int64)
+        counts[:, 1] = count_votes(certain)
+        np.subtract(self.size, counts[:, 1], out=counts[:, 0])
+        return counts
 
     def _count_classes(
         self, queries: NDArray[np.float64], weights: NDArray[np.float64], room: _Room

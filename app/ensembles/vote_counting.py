@@ -29,6 +29,8 @@ def count_votes(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
         Shape ``(B,)``.
 
     """
+    if len(flags) == 1:
+        return np.array([np.count_nonzero(flags)])
     words = flags.view(np.uint64)
     counts = np.zeros(len(flags), dtype=np.int64)
     for start in range(0, words.shape[1], WORDS_A_SUM):

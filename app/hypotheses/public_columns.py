@@ -74,6 +74,7 @@ class PackedColumns:
         self._features, codes = np.array(categories, dtype=np.intp).reshape(-1, 2).T
         self._places = starts[self._features] + codes
         self._codes = codes.astype(np.float64)
+        self._is_numeric = len(numbers) == len(columns)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Encode values as finite numbers in [0, 1].
@@ -87,6 +88,8 @@ class PackedColumns:
             missing; shape ``(n, width)``.
 
         """
+        if self._is_numeric:
+            return self._of_numbers(values)
         encoded = np.empty((len(values), self.width))
         if len(self._numbers):
             numbers = values.take(self._numbers, axis=1)
@@ -97,6 +100,17 @@ class PackedColumns:
         if len(self._places):
             encoded[:, self._places] = values.take(self._features, axis=1) == self._codes
         return encoded
+
+    def _of_numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Encode values that are all numbers, whose columns lie side by side."""
+        encoded = np.empty((*values.shape, COLUMNS_A_NUMBER))
+        missing = np.isnan(values)
+        scaled = values - self._lower
+        scaled /= self._span
+        scaled[missing] = 0.0
+        encoded[:, :, 0] = scaled
+        encoded[:, :, 1] = missing
+        return encoded.reshape(len(values), self.width)
 
 
 def encode_columns(

@@ -78,8 +78,12 @@ def aggregate(
         "votes are a table with a column for each of two or more classes",
     )
     invariant(bool((private_vote_count >= 0).all()), "a vote count is not negative")
-    plurality = private_vote_count.argmax(axis=1)  # argmax: the first of equals
-    two_largest = np.partition(private_vote_count, -2, axis=1)[:, -2:]
-    gap = two_largest[:, 1] - two_largest[:, 0]
+    if private_vote_count.shape[1] == CLASS_COUNT_MIN:
+        lead = private_vote_count[:, 1] - private_vote_count[:, 0]
+        plurality, gap = (lead > 0).astype(np.int64), np.abs(lead)  # a tie goes to the first
+    else:
+        plurality = private_vote_count.argmax(axis=1)  # argmax: the first of equals
+        two_largest = np.partition(private_vote_count, -2, axis=1)[:, -2:]
+        gap = two_largest[:, 1] - two_largest[:, 0]
     distance = np.maximum(0, (gap + 1) // 2 - 1)  # Lemma S
-    return plurality.astype(np.int64), distance.astype(np.int64)
+    return plurality.astype(np.int64, copy=False), distance.astype(np.int64, copy=False)

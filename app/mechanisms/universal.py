@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from app.errors import InvariantError, invariant
@@ -105,9 +106,9 @@ class Parameters:
     def cutoff(self) -> int | None:
         """T; None where no count of unstable answers ends the run."""
         test = self.answering
-        if isinstance(test, stability.Parameters | sparse_vector.Parameters):
-            return test.cutoff
-        return None
+        if test is None or isinstance(test, noisy_vote.Parameters):
+            return None
+        return test.cutoff
 
     @property
     def is_refreshed(self) -> bool:
@@ -197,8 +198,10 @@ def step(
     else:
         following, label = _decide(parameters.answering, state, private_value, noise)
         released = None
-    if label is not None:
+    if released is not None:
         return following, Outcome(label=label, stable=True, released_bin=released)
+    if label is not None:
+        return following, _stable(label)
     return following, _unstable(parameters, noise)
 
 
@@ -240,6 +243,12 @@ def redo(
     return following, outcome
 
 
+@lru_cache(maxsize=256)
+def _stable(label: int) -> Outcome:
+    """Return a stable answer without a score, of which there are as many as labels."""
+    return Outcome(label, stable=True)
+
+
 def _unstable(parameters: Parameters, noise: NoiseSource) -> Outcome:
     """Return an unstable answer, with its coin where it gets one."""
     coin = noise.below(parameters.class_count) if parameters.unstable_gets_coin else None
@@ -261,12 +270,18 @@ def _decide_bin(
     return following, outcome.released_bin
 
 
+@lru_cache(maxsize=256)
+def _hits(count: int) -> stability.State:
+    """Return the state of a test with so many hits."""
+    return stability.State(count)
+
+
 def _decide(
     answering: Answering, state: State, private_value: Tally, noise: NoiseSource
 ) -> tuple[State, int | None]:
     """Take one step of the mechanism inside; at a hit there is no label."""
     if isinstance(answering, stability.Parameters):
-        hits = stability.State(state.unstable_count)
+        hits = _hits(state.unstable_count)
         hits, hit = stability.step(answering, hits, private_value.distance, noise)
         following = State(state.answered_count + 1, hits.hit_count)
         return following, None if hit else private_value.plurality

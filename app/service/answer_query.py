@@ -151,15 +151,16 @@ class QueryAnswerer:
     def identify(self, query: Query) -> Ticket:
         """Attach the keyed digests by which a query is found again."""
         digests = self.release.digests
-        key = query.idempotency_key
+        key, vector = query.idempotency_key, replay_key(query.vector)
         precision = self.release.precision
         if precision is not None and query.precision is not None:
             precision = query.precision
         return Ticket(
-            query=query,
-            vector_digest=digests.of_question(replay_key(query.vector), precision),
-            key_digest=None if key is None else digests.of_key(key),
-            precision=precision,
+            query,
+            digests.of_question(vector, precision),
+            vector,
+            None if key is None else digests.of_key(key),
+            precision,
         )
 
     def recorded(self, tickets: Sequence[Ticket], records: Records) -> ReplayIndex:
@@ -345,7 +346,7 @@ def _row(fresh: Fresh) -> RecordedAnswer:
     labelled = RecordedAnswer(
         recorded.query_id,
         fresh.ticket.vector_digest,
-        replay_key(fresh.ticket.query.vector),
+        fresh.ticket.vector_bytes,
         recorded.label,
         recorded.stable,
     )

@@ -38,13 +38,14 @@ EXHAUSTED: Final = (
 )
 
 
-class Ticket(msgspec.Struct, frozen=True):
+class Ticket(msgspec.Struct, frozen=True, gc=False):
     """A query with its keyed digests.
 
     Attributes:
         query: as it came.
         vector_digest: by which it is found again: of the vector, with scores of the
             vector and the precision.
+        vector_bytes: the canonical ones, of which the digest is.
         key_digest: of its idempotency key; None without one.
         precision: bins of the score that it asks for; None for a label.
 
@@ -52,11 +53,12 @@ class Ticket(msgspec.Struct, frozen=True):
 
     query: Query
     vector_digest: bytes
+    vector_bytes: bytes
     key_digest: bytes | None
     precision: int | None = None
 
 
-class Fresh(msgspec.Struct, frozen=True):
+class Fresh(msgspec.Struct, frozen=True, gc=False):
     """An answer that this batch makes, to be committed.
 
     Attributes:
@@ -206,6 +208,8 @@ class Batch:
         return self.key_counts.get(name) or self._counts_before.get(name, NOTHING)
 
     def _replay(self, ticket: Ticket) -> Recorded | None:
+        if ticket.key_digest is None:
+            return None if self.phase is Phase.CLASSIFIER else self._known(ticket)
         by_key = self._replays.find_by_key(ticket.key_digest, ticket.vector_digest)
         if by_key is not None:
             return by_key
@@ -213,12 +217,15 @@ class Batch:
             check_same_vector(self.new_keys[ticket.key_digest], ticket.vector_digest)
         elif self.phase is Phase.CLASSIFIER:
             return None
-        recorded = self._fresh_by_vector.get(ticket.vector_digest) or self._replays.find_by_vector(
-            ticket.vector_digest
-        )
+        recorded = self._known(ticket)
         if recorded is not None:
             self._remember_key(ticket)
         return recorded
+
+    def _known(self, ticket: Ticket) -> Recorded | None:
+        """Return the answer of a vector, of this batch or from before."""
+        digest = ticket.vector_digest
+        return self._fresh_by_vector.get(digest) or self._replays.find_by_vector(digest)
 
     def _answer(self, ticket: Ticket) -> Fresh:
         private_value = self._private_values[ticket.vector_digest]

@@ -39,7 +39,7 @@ class Asker(msgspec.Struct, frozen=True):
     unstable_limit: int | None = None
 
 
-class Query(msgspec.Struct, frozen=True):
+class Query(msgspec.Struct, frozen=True, gc=False):
     """A validated feature vector, with the caller's idempotency key if there is one.
 
     Attributes:
@@ -56,7 +56,7 @@ class Query(msgspec.Struct, frozen=True):
     asker: Asker | None = None
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """A released answer; its fields are the members of the HTTP reply, in order.
 
     Attributes:
@@ -82,7 +82,7 @@ class Bin(msgspec.Struct, frozen=True):
     upper: float
 
 
-class ScoredAnswer(Answer, frozen=True):
+class ScoredAnswer(Answer, frozen=True, gc=False):
     """A released answer of a release with scores.
 
     Attributes:

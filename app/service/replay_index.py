@@ -20,7 +20,7 @@ CONFLICT = (
 KEY_WITHOUT_ANSWER = "an idempotency key is kept for a vector that has no answer"
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class Recorded(msgspec.Struct, frozen=True, gc=False):
     """A committed answer of the ensemble: number, class index or none, stable flag.
 
     With scores also the precision that was asked for and, where stable, the bin.

@@ -46,7 +46,7 @@ REAL_STEP = soft_labels.step
 def play(cutoff: int, hits: Sequence[bool]) -> tuple[int, list[Fresh]]:
     """Ask until the release halts or the script ends; return its hits and the answers."""
     noise = ScriptedNoise([HIT if hit else STABLE for hit in hits] + [STABLE] * 2)
-    tickets = [Ticket(ask(20), bytes([number]), None, 10) for number in range(TEST_COUNT)]
+    tickets = [Ticket(ask(20), bytes([number]), b"", None, 10) for number in range(TEST_COUNT)]
     batch = Batch(
         parameters=Parameters(
             stability.Parameters(PROFILE, cutoff),
@@ -245,4 +245,4 @@ def test_scores_are_not_taken_for_votes() -> None:
             replays=ReplayIndex(),
             private_values={b"a": PrivateBins(10, (9, 0), (10, 0))},
             noise=ScriptedNoise([]),
-        ).decide(Ticket(ask(1), b"a", None))
+        ).decide(Ticket(ask(1), b"a", b"", None))

@@ -57,7 +57,7 @@ def served(
 def ticket(margin: int, precision: int) -> Ticket:
     """Return a ticket with a readable digest."""
     query = structs.replace(ask(margin), precision=precision)
-    return Ticket(query, f"{margin}/{precision}".encode(), None, precision)
+    return Ticket(query, f"{margin}/{precision}".encode(), b"", None, precision)
 
 
 def modelled(

@@ -24,7 +24,7 @@ OLD = Recorded(query_id=1, label=1, stable=True)
 
 def ticket(name: str, key: str | None = None) -> Ticket:
     """Return a ticket whose digests are readable names."""
-    return Ticket(ask(0, key), name.encode(), None if key is None else key.encode())
+    return Ticket(ask(0, key), name.encode(), b"", None if key is None else key.encode())
 
 
 def batch(
