@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class TestSet:
+class QuerySet:
     """The public test rows.
 
     Attributes:
@@ -66,13 +66,13 @@ def private_rows(data: str) -> PrivateRows:
 
 
 @cache
-def test_set(data: str) -> TestSet:
+def test_set(data: str) -> QuerySet:
     """Return the test rows."""
     schema = loaded(data, {}).data.public_schema()
     rows = read_rows(data_folder() / data / "test.csv", schema)
     vectors = list(dict.fromkeys(row.vector for row in rows))
     places = {vector: index for index, vector in enumerate(vectors)}
-    return TestSet(
+    return QuerySet(
         encode(schema, vectors),
         np.array([places[row.vector] for row in rows], dtype=np.int64),
         np.array([schema.classes.index(row.label) for row in rows], dtype=np.int64),

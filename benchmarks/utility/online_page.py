@@ -12,6 +12,8 @@ from benchmarks.utility.results import measured_on
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from matplotlib.axes import Axes
+
     from benchmarks.utility.online_settings import Target
     from benchmarks.utility.results import Json
 
@@ -124,34 +126,51 @@ def section(document: Mapping[str, Json]) -> str:
 
 
 def draw_plot(document: Mapping[str, Json]) -> None:
-    """Draw E of every method at every target, as SVG."""
+    """Draw answers of a pass and E of every method at every target, as SVG."""
     from matplotlib.figure import Figure  # noqa: PLC0415 -- slow to import, and wanted last
 
-    figure = Figure(figsize=(9, 6), layout="constrained")
-    axes = figure.add_subplot()
-    for number, (name, (methods, mechanisms)) in enumerate(SERIES.items()):
-        best = [_best(document, target, methods, mechanisms) for target in TARGETS]
-        points = [(each.expected, row) for row, each in enumerate(best) if each is not None]
-        shift = (number - 3) * 0.1
-        axes.plot(
-            [expected for expected, _ in points],
-            [row + shift for _, row in points],
-            linestyle="",
-            marker=MARKERS[number],
-            color=COLOURS[number],
-            label=name,
-        )
-    for row, target in enumerate(TARGETS):
-        wanted = max(each or 0 for each in (*target.must, *target.goal))
-        if wanted:
-            axes.plot([wanted, wanted], [row - 0.4, row + 0.4], color="black", linewidth=1)
-    axes.set_yticks(range(len(TARGETS)), [_target(target) for target in TARGETS])
-    axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.set_xlabel("E, answers before the cutoff (m of a noisy vote); lines: the goals")
-    axes.legend(fontsize=8)
+    figure = Figure(figsize=(11, 7), layout="constrained")
+    passes, expected = figure.subplots(1, 2, sharey=True)
+    for number, (name, series) in enumerate(SERIES.items()):
+        best = [_best(document, target, *series) for target in TARGETS]
+        rows = [row + (number - 3) * 0.11 for row, each in enumerate(best) if each is not None]
+        found = [each for each in best if each is not None]
+        style = {"marker": MARKERS[number], "color": COLOURS[number], "label": name}
+        answers = [each.answers for each in found]
+        # A bar on a logarithmic axis ends above nothing.
+        bars = [min(0.9 * each.answers, each.cell["answered_deviation"]) for each in found]
+        passes.errorbar(answers, rows, xerr=bars, linestyle="", capsize=2, **style)
+        expected.plot([each.expected for each in found], rows, linestyle="", **style)
+    for axes, place in ((passes, 0), (expected, 1)):
+        _draw_wanted(axes, place)
+    passes.set_yticks(range(len(TARGETS)), [_row_name(document, target) for target in TARGETS])
+    passes.invert_yaxis()
+    passes.set_xlabel("answers of a pass, one standard deviation; lines: most that is asked")
+    expected.set_xlabel("E (m of a noisy vote); lines: most that is asked")
+    handles, labels = expected.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8)
     # Without a date and with fixed names, the same figures give the same file.
     figure.savefig(PLOT, format="svg", metadata={"Date": None})
+
+
+def _draw_wanted(axes: Axes, place: int) -> None:
+    """Draw a line at the most that each target asks of answers, place 0, or of E, place 1."""
+    axes.set_xscale("log")
+    axes.tick_params(labelsize=8)
+    for row, target in enumerate(TARGETS):
+        wanted = max(target.must[place] or 0, target.goal[place] or 0)
+        if wanted:
+            axes.plot([wanted, wanted], [row - 0.42, row + 0.42], color="black", linewidth=1)
+
+
+def _row_name(document: Mapping[str, Json], target: Target) -> str:
+    """Return a target's name, and the rows that the papers' constants would need for it."""
+    (needed,) = [
+        each["rows"]
+        for each in _records(document["papers"])
+        if (each["data"], each["epsilon"]) == (target.data, target.epsilon)
+    ]
+    return f"{_target(target)}, epsilon {target.epsilon}\npapers: n = {needed:.1e}"
 
 
 def _goals(document: Mapping[str, Json]) -> str:

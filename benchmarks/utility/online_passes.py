@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from app.accounting.composition import Charge
     from app.accounting.profile import ProfileTable
     from app.accounting.svt import SvtCalibration
-    from benchmarks.utility.online_data import TestSet
+    from benchmarks.utility.online_data import QuerySet
     from benchmarks.utility.online_votes import Votes
 
 ORDERS = 20
@@ -64,7 +64,7 @@ class Cell:
     accuracy_deviation: float
 
 
-def profile_cell(releases: Sequence[Votes], tests: TestSet, *, cutoff: int) -> Cell:
+def profile_cell(releases: Sequence[Votes], tests: QuerySet, *, cutoff: int) -> Cell:
     """Return what calibration ``profile`` gives, from the app's own integer table."""
     table = _table(releases[0].answers, cutoff)
     thresholds = np.array(table.thresholds, dtype=np.uint64)
@@ -109,7 +109,7 @@ def check_served(votes: Votes, *, cutoff: int, seed: int) -> None:
     invariant(served == expected, "arrays decide as the served mechanism does")
 
 
-def svt_cell(releases: Sequence[Votes], tests: TestSet, *, cutoff: int) -> Cell:
+def svt_cell(releases: Sequence[Votes], tests: QuerySet, *, cutoff: int) -> Cell:
     """Return what the papers' sparse vector gives with honest constants."""
     charge = releases[0].answers
     calibration = svt.calibrate(epsilon=charge.epsilon, delta=charge.delta, cutoff=cutoff)
@@ -153,7 +153,7 @@ def _laplace(scale: Fraction, count: int, generator: np.random.Generator) -> NDA
     return noise
 
 
-def noisy_vote_cell(releases: Sequence[Votes], tests: TestSet, m: int) -> Cell:
+def noisy_vote_cell(releases: Sequence[Votes], tests: QuerySet, m: int) -> Cell:
     """Return what a noisy vote gives for m answers, all of them labels.
 
     Its accuracy is the expected one over all rows; the lead beyond a half is taken as
@@ -179,7 +179,7 @@ def _table(charge: Charge, cutoff: int) -> ProfileTable:
     return profile.calibrate(epsilon=charge.epsilon, delta=charge.delta, cutoff=cutoff)
 
 
-def _scored(asked: NDArray[np.intp], votes: Votes, tests: TestSet) -> tuple[int, float]:
+def _scored(asked: NDArray[np.intp], votes: Votes, tests: QuerySet) -> tuple[int, float]:
     """Return how many vectors got a stable answer, and the share of their rows labelled right."""
     rows = tests.label_counts[asked]
     right = rows[np.arange(len(asked)), votes.plurality[asked]].sum()
