@@ -50,6 +50,7 @@ PARAMETER_OF_KEY: Final = {
     "hypotheses.depth": "depth",
     "hypotheses.bins": "bins",
     "classifier.depth": "depth",
+    "classifier.learner": "classifier_learner",
     "learner.rule": "learner",
     "learner.estimator": "learner",
     "learner.params": "learner_params",
@@ -116,6 +117,8 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         bins: equal intervals of a numeric feature.
         learner: ``canonical``, ``halving``, or the import path of a classifier.
         learner_params: keyword arguments of such a classifier.
+        classifier_learner: ``exponential``, ``linear`` or ``auto``: how what follows the
+            ensemble is learned.
         calibration: ``profile`` or ``svt``.
         mechanism: ``stability`` or ``noisy-vote``.
         after: what follows answer m: ``classifier`` or ``halt``.
@@ -147,6 +150,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         bins: int = 16,
         learner: str = "canonical",
         learner_params: Mapping[str, object] | None = None,
+        classifier_learner: str = "exponential",
         calibration: str = "profile",
         mechanism: str = "stability",
         after: str = "classifier",
@@ -168,6 +172,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.bins = bins
         self.learner = learner
         self.learner_params = learner_params
+        self.classifier_learner = classifier_learner
         self.calibration = calibration
         self.mechanism = mechanism
         self.after = after
@@ -304,6 +309,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             },
             "hypotheses": {"class": self.hypotheses, "depth": self.depth, "bins": self.bins},
             "learner": {**learner, "params": dict(self.learner_params or {})},
+            "classifier": {"learner": self.classifier_learner},
             "privacy": privacy,
             "answers": {
                 "queries": self.queries,

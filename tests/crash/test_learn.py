@@ -75,6 +75,17 @@ def test_a_server_draws_at_the_switch_what_a_killed_process_charged(tmp_path: Pa
     assert state.classifier is not None
 
 
+def test_a_killed_descent_is_made_again_under_its_charge(tmp_path: Path) -> None:
+    """Killed after all its noise was drawn: the charge stays as it was, delta included."""
+    release = SmallRelease(tmp_path, {"classifier": {"learner": '"linear"'}}).write()
+    killed = killed_at(release, "drawn")
+    document = learned(release, "--public", public_points(release))
+    state = check_ledger(release, Clients())
+    assert (charged(killed), state.charged) == (CHARGED, killed.charged)
+    assert state.classifier is not None
+    assert state.classifier.classifier.encode() == document.rstrip(b"\n")
+
+
 def test_a_document_that_was_not_written_is_exported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,6 +71,9 @@ category_shares = [0.92, 0.08]
 [student]
 {student}
 
+[classifier]
+{classifier}
+
 [privacy]
 {privacy}
 
@@ -88,6 +91,7 @@ DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "privacy": {"epsilon": "6", "delta": "1e-12"},
     "learner": {"rule": '"canonical"'},
     "student": {},
+    "classifier": {},
     "shares": {"relabel": "0.3", "answers": "0.4", "classifier": "0.3"},
     "answers": {
         "queries": "40",

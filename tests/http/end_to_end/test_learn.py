@@ -220,6 +220,27 @@ def test_a_release_of_a_classifier_alone_answers_without_limit(tmp_path: Path, l
     assert run(["verify", "--config", str(release.config)]) == 0
 
 
+def test_a_linear_score_waits_for_the_last_answer(tmp_path: Path) -> None:
+    """In between the command ends with 1 and charges nothing; the switch draws and serves it."""
+    changes = {"classifier": {"learner": '"linear"'}, "answers": {"queries": "3"}}
+    release = SmallRelease(tmp_path, changes).write()
+    with served(release) as client:
+        for number in range(3):
+            assert client.answer(agreed(number))["label"] == agreed_label(number)
+            if number == 1:
+                refused = learn(release)
+                assert (refused.returncode, refused.stdout) == (1, b"")
+                assert b"2 answers are given: wait for the last one" in refused.stderr
+        answer = client.answer(agreed(4))
+        assert (answer["phase"], answer["label"]) == ("classifier", agreed_label(4))
+        document, budget = client.classifier(), client.budget()
+        assert client.kinds()[-2:] == ["ShareCharged", "ClassifierPublished"]
+    assert json.loads(document or b"")["version"] == 4
+    charged = {share["mechanism"]: share["delta"] for share in budget["charged"]}
+    assert charged["classifier"] == pytest.approx(1e-13, rel=1e-4)
+    assert run(["verify", "--config", str(release.config)]) == 0
+
+
 def _ask_until(done: Any, client: Client, parity: int) -> list[dict[str, Any]]:
     """Ask vectors that nobody else asks until something is done, and a few times more."""
     answers: list[dict[str, Any]] = []

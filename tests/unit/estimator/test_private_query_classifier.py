@@ -184,6 +184,14 @@ def test_a_release_may_start_with_the_classifier() -> None:
     assert [each["mechanism"] for each in private.budget_["charged"]] == ["classifier"]
 
 
+def test_the_classifier_may_be_a_linear_score() -> None:
+    """It is drawn once at the first query, and the charge has all of delta."""
+    private = fitted(shares={"classifier": 1.0}, classifier_learner="linear", epsilon=100.0)
+    assert private.predict(np.array([[0.0], [1.0]])).tolist() == list(CLASSES)
+    (charged,) = private.budget_["charged"]
+    assert (charged["mechanism"], charged["delta"]) == ("classifier", private.delta)
+
+
 @pytest.mark.parametrize("copier", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_no_copy_of_a_fitted_one_is_made(copier: object) -> None:
     """Each copy would answer afresh on the same budget; parameters alone may be copied."""
