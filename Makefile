@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 export CONCLAVE_TEST_DATA
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-test demo serve test lint format docs coverage bench bench-utility audit lock image clean
+.PHONY: help install install-test demo serve test lint format docs coverage bench bench-utility audit lock image image-replicas clean
 .DELETE_ON_ERROR:
 
 help:
@@ -28,6 +28,7 @@ help:
 ##  make audit                 the long audits
 ##  make lock                  compile every lock anew
 ##  make image                 build the container image and check that it serves
+##  make image-replicas        the same of three servers on PostgreSQL, behind a balancer
 ##  make clean                 remove .venv and the caches
 
 $(BIN)/python:
@@ -110,6 +111,9 @@ lock: $(BIN)/python
 
 image:
 	@sh .ci/check-image
+
+image-replicas:
+	@sh .ci/check-replicas
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info

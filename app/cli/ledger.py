@@ -41,16 +41,24 @@ def register(application: typer.Typer) -> None:
     application.add_typer(ledger, name="ledger")
 
 
-def prepare(config: Config = None) -> None:
+def prepare(
+    config: Config = None,
+    grant: Annotated[
+        str | None,
+        typer.Option("--grant", metavar="ROLE", help="Of PostgreSQL: let it serve the ledger."),
+    ] = None,
+) -> None:
     """Make the tables of the ledger, or bring them to this version, and serve nothing.
 
     For a database whose owner is another than who serves it: ``docs/postgresql.md``.
     """
-    from app.ledger.database import ledger_database
+    from app.ledger.database import grant_serving, ledger_database
     from app.ledger.store import open_ledger
 
     url = _settings(config).ledger_url
     open_ledger(url, create=True).close()
+    if grant is not None:
+        grant_serving(url, grant)
     typer.echo(f"prepared: {ledger_database(url).place}")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from app.errors import ConfigurationError
 from app.ledger import postgresql, sqlite
 
 if TYPE_CHECKING:
@@ -122,6 +123,18 @@ def turn_to_open(url: str, release_name: str) -> AbstractContextManager[None]:
 
     """
     return postgresql.turn_to_open(url, release_name) if is_shared(url) else nullcontext()
+
+
+def grant_serving(url: str, role: str) -> None:
+    """Let a role read and add rows of a ledger, and change or drop nothing.
+
+    Raises:
+        ConfigurationError: the database has no roles, or refuses.
+
+    """
+    if not is_shared(url):
+        raise ConfigurationError("--grant", "a ledger in a file has no roles; leave it out")
+    postgresql.grant_serving(url, role)
 
 
 def is_shared(url: str) -> bool:

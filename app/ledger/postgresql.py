@@ -21,6 +21,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from app.errors import ConfigurationError
 from app.ledger.sqlite import READERS_MAX, URL_KEY
+from app.ledger.tables import key_counts, metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -190,6 +191,27 @@ def turn_to_open(url: str, release_name: str) -> Iterator[None]:
         while connection.exec_driver_sql(turn).scalar() is not True:
             time.sleep(TURN_SECONDS)
         yield
+
+
+def grant_serving(url: str, role: str) -> None:
+    """Let a role serve the ledger: it reads and adds rows, and what counts may grow.
+
+    Raises:
+        ConfigurationError: there is no such role, or the tables are another's.
+
+    """
+    engine = postgresql_database(url).writing_engine()
+    names = ", ".join(metadata.tables)
+    try:
+        with engine.begin() as connection:
+            quoted = connection.dialect.identifier_preparer.quote_identifier(role)
+            connection.exec_driver_sql(f"GRANT SELECT, INSERT ON {names} TO {quoted}")
+            connection.exec_driver_sql(f"GRANT UPDATE ON {key_counts.name} TO {quoted}")
+            connection.exec_driver_sql(f"GRANT SELECT ON alembic_version TO {quoted}")
+    except DBAPIError as error:
+        raise ConfigurationError("--grant", str(error.orig).splitlines()[0]) from None
+    finally:
+        engine.dispose()
 
 
 def _connected(engine: Engine, *, place: str) -> Connection:

@@ -46,6 +46,11 @@ RUN_BY = {
     "make bench": "benchmarks/figures.py",
     "make bench-utility": "benchmarks/utility/__main__.py",
     "make image": "tests/deploy/test_container.py",
+    "make image-replicas": "tests/deploy/test_compose_replicas.py",
+    "deploy/postgresql/make-secrets secrets": "tests/deploy/test_compose_replicas.py",
+    "docker compose --profile postgresql up --wait balancer": (
+        "tests/deploy/test_compose_replicas.py"
+    ),
     "conclave ledger backup --config conclave.toml -o backup.db": (
         "tests/unit/cli/test_ledger_copy.py"
     ),

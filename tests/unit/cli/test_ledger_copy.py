@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from app.cli import run
 from app.ledger.server_lock import take_server_lock
 from app.ledger.store import open_ledger
 from tests.postgresql_server import postgresql_server
 from tests.unit.cli.test_verify_export import CONFIGURATION
-from tests.unit.ledger.releases import answer, middle_of_life, record, tamper
+from tests.unit.ledger.releases import answer, middle_of_life, open_release, record, tamper
 
 if TYPE_CHECKING:
     from app.ledger.chain import Head
@@ -151,3 +152,32 @@ def test_to_postgresql_and_back(capsys: pytest.CaptureFixture[str]) -> None:
     ledger = open_ledger(THERE, create=True)
     record(ledger, [answer(ledger, 10)])
     ledger.close()
+
+
+def test_preparing_grants_what_a_server_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    """The role reads and adds rows and may change none; it need not exist in a file."""
+    with postgresql_server() as server:
+        address = server.create_database()
+        role = f"server_of_{make_url(address).database}"
+        server.run(f"CREATE ROLE {role} LOGIN")
+        Path("shared.toml").write_text(
+            CONFIGURATION.replace("sqlite:///life.db", address), encoding="utf-8"
+        )
+        prepare = ["ledger", "prepare", "--config", "shared.toml", "--grant"]
+        assert run([*prepare, role]) == 0
+        assert run([*prepare, role]) == 0
+        for refused in ("absent", 'x"; DROP TABLE answers'):
+            capsys.readouterr()
+            assert run([*prepare, refused]) == 2
+            told = f'conclave: --grant: role "{refused}" does not exist\n'
+            assert capsys.readouterr().err == told
+        served = make_url(address).set(username=role).render_as_string(hide_password=False)
+        ledger = open_ledger(served, create=True)
+        open_release(ledger)
+        record(ledger, [answer(ledger, 1)])
+        ledger.close()
+        server.drop_database(address)
+        server.run(f"DROP ROLE {role}")
+    Path("file.toml").write_text(CONFIGURATION, encoding="utf-8")
+    assert run(["ledger", "prepare", "--config", "file.toml", "--grant", "anybody"]) == 2
+    assert "a ledger in a file has no roles" in capsys.readouterr().err
