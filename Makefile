@@ -108,6 +108,7 @@ lock: $(BIN)/python
 	$(COMPILE) pyproject.toml --extra test --constraint requirements.lock --output-file requirements-test.lock
 	$(COMPILE) --no-deps tests/peers/requirements.in --output-file tests/peers/requirements.lock
 	$(COMPILE) benchmarks/peers/requirements.in --output-file benchmarks/peers/requirements.lock
+	$(COMPILE) benchmarks/utility/requirements.in --output-file benchmarks/utility/requirements.lock
 
 image:
 	@sh .ci/check-image

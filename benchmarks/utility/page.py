@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PAGE: Final = ROOT / "docs" / "utility.md"
 SECTIONS: Final[dict[str, str]] = {
+    "published": "benchmarks.utility.published_page",
     "online": "benchmarks.utility.online_page",
     "planning": "benchmarks.utility.planning_page",
 }
