@@ -13,6 +13,7 @@ from app.errors import ConfigurationError
 from app.ledger import postgresql, sqlite
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -51,6 +52,16 @@ class LedgerDatabase(Protocol):
 
     def reading_engine(self) -> Engine:
         """Return the engine of the readers, which see one moment and cannot write."""
+
+    def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
+        """Be the one server that draws what a release publishes once.
+
+        Yields what tells whether the turn is still this process's.
+
+        Raises:
+            LedgerUnavailableError: the database cannot be reached, or another's turn lasts.
+
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +111,11 @@ class SqliteDatabase:
     def reading_engine(self) -> Engine:
         """Return the engine of the readers."""
         return sqlite.reading_engine(self.path)
+
+    def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
+        """Draw at once: no other server has the file open."""
+        del release_number
+        return nullcontext(lambda: True)
 
 
 def ledger_database(url: str) -> LedgerDatabase:

@@ -21,7 +21,8 @@ from app.ledger.sqlite import URL_KEY
 from app.ledger.tables import INSERT_ONLY, REVISION, database_secret, metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from app.noise.source import NoiseSource
 
@@ -44,13 +45,16 @@ class OpenDatabase:
         readers: connections that cannot write.
         secret: the database's secret, 32 bytes.
         is_shared: whether other servers may write beside this one.
+        turn_to_draw: lets one server at a time draw what a release publishes once, by the
+            release's number; yields what tells whether the turn is still its own.
 
     """
 
     writer: Engine | None
     readers: Engine
     secret: bytes
-    is_shared: bool = False
+    is_shared: bool
+    turn_to_draw: Callable[[int], AbstractContextManager[Callable[[], bool]]]
 
     def close(self) -> None:
         """Close every connection."""
@@ -90,7 +94,8 @@ def _open_to_write(database: LedgerDatabase, noise: NoiseSource) -> OpenDatabase
     except ConclaveError:
         writer.dispose()
         raise
-    return OpenDatabase(writer, database.reading_engine(), secret, database.is_shared)
+    readers = database.reading_engine()
+    return OpenDatabase(writer, readers, secret, database.is_shared, database.turn_to_draw)
 
 
 def _refuse_others(database: LedgerDatabase) -> None:
@@ -112,7 +117,8 @@ def _open_to_read(database: LedgerDatabase) -> OpenDatabase:
         with readers.connect() as connection:
             revision = read_revision(database, connection)
             _check_revision(database, revision)
-            return OpenDatabase(None, readers, _secret(connection), database.is_shared)
+            secret = _secret(connection)
+            return OpenDatabase(None, readers, secret, database.is_shared, database.turn_to_draw)
     except (SQLAlchemyError, ValueError) as error:
         readers.dispose()
         raise _unreadable(database, error) from None

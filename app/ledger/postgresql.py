@@ -13,18 +13,22 @@ import time
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from app.errors import ConfigurationError
+from app.errors import ConfigurationError, LedgerUnavailableError
+from app.ledger.database_errors import database_errors
+from app.ledger.driver import give_back
 from app.ledger.sqlite import READERS_MAX, URL_KEY
 from app.ledger.tables import key_counts, metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
 DRIVER: Final = "postgresql+psycopg"
 DIALECT: Final = "postgresql"
@@ -34,6 +38,9 @@ WRITING_LOCK: Final = 0x436F6E63_6C617665  # "Conclave"
 
 OPENING_LOCK: Final = 0x6F70656E  # "open"
 """The first half of the advisory lock of whoever opens a release, while others wait."""
+
+DRAWING_LOCK: Final = 0x64726177  # "draw"
+"""The first half of the advisory lock of whoever draws what is published once."""
 
 LOCK_SECONDS_MAX: Final = 20
 """How long a transaction waits for another server's before it is refused."""
@@ -48,6 +55,13 @@ transaction undone, before those that wait for it give up.
 LONG_IDLE_SECONDS_MAX: Final = 3600
 """The same of a command that holds the lock while it reads another database whole."""
 
+TURN_ASKED_SECONDS: Final = 2.0
+"""How often the connection of a turn is asked, so that PostgreSQL does not end it as idle."""
+
+IDLE_SESSIONS_END: Final = (14,)
+"""The first version of PostgreSQL that ends a session for being idle."""
+
+ANOTHER_DRAWS: Final = "another server draws what is published; try again"
 CONNECT_SECONDS_MAX: Final = 5
 TURN_SECONDS: Final = 0.2
 """How often a server that waits for its turn to open a release asks for it."""
@@ -117,6 +131,10 @@ class PostgresqlDatabase:
 
         return engine
 
+    def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
+        """Be the one server that draws what a release publishes once."""
+        return turn_to_draw(self.url, release_number)
+
     def _engine(self, *, pool_size: int, isolation_level: str) -> Engine:
         return create_engine(
             self.url,
@@ -178,13 +196,7 @@ def turn_to_open(url: str, release_name: str) -> Iterator[None]:
         ConfigurationError: the database cannot be reached.
 
     """
-    engine = create_engine(
-        postgresql_database(url).url,
-        poolclass=NullPool,
-        isolation_level="AUTOCOMMIT",
-        hide_parameters=True,
-        connect_args={"connect_timeout": CONNECT_SECONDS_MAX},
-    )
+    engine = _engine_of_turns(postgresql_database(url).url)
     second_half = zlib.crc32(release_name.encode()) - 2**31
     turn = f"SELECT pg_try_advisory_lock({OPENING_LOCK}, {second_half})"
     with _connected(engine, place=postgresql_database(url).place) as connection:
@@ -212,6 +224,96 @@ def grant_serving(url: str, role: str) -> None:
         raise ConfigurationError("--grant", str(error.orig).splitlines()[0]) from None
     finally:
         engine.dispose()
+
+
+@contextmanager
+def turn_to_draw(url: URL, release_number: int) -> Iterator[Callable[[], bool]]:
+    """Wait until no other server draws what a release publishes once, and be the one that does.
+
+    Two that drew at once would publish what was drawn first, and how long a draw takes
+    may depend on what comes out: one draw is what the proofs are of.  Where this process
+    or its connection ends, or the process is paused, PostgreSQL gives the turn to another.
+
+    Args:
+        url: of the ledger.
+        release_number: of the release.
+
+    Yields:
+        What tells whether the turn is still this process's.
+
+    Raises:
+        LedgerUnavailableError: the database cannot be reached, or another server's turn lasts.
+
+    """
+    with database_errors():
+        connection = _engine_of_turns(url).connect()
+    try:
+        with database_errors():
+            if (connection.dialect.server_version_info or ()) >= IDLE_SESSIONS_END:
+                limit = f"SET idle_session_timeout = '{IDLE_SECONDS_MAX}s'"
+                connection.exec_driver_sql(limit)
+            _wait_for_turn(connection, release_number)
+        turn = _Turn(connection)
+        with turn.kept_awake():
+            yield turn.is_held
+    finally:
+        give_back(connection)
+
+
+class _Turn:
+    """A turn on a connection of its own, which is asked now and then, or is taken away."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._asking = Lock()
+        self._is_lost = False
+
+    def is_held(self) -> bool:
+        """Ask whether the connection is still there; one that was gone once has lost the turn."""
+        with self._asking:
+            try:
+                if not self._is_lost:
+                    self._connection.exec_driver_sql("SELECT 1")
+            except SQLAlchemyError:
+                self._is_lost = True
+            return not self._is_lost
+
+    @contextmanager
+    def kept_awake(self) -> Iterator[None]:
+        """Ask again and again from a thread, which a pause of the process stops as well."""
+        ended = Event()
+
+        def ask_on() -> None:
+            while not ended.wait(TURN_ASKED_SECONDS):
+                self.is_held()
+
+        asking = Thread(target=ask_on, name="conclave-turn", daemon=True)
+        asking.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            asking.join()
+
+
+def _wait_for_turn(connection: Connection, release_number: int) -> None:
+    turn = f"SELECT pg_try_advisory_lock({DRAWING_LOCK}, {release_number})"
+    until = time.monotonic() + LOCK_SECONDS_MAX
+    while connection.exec_driver_sql(turn).scalar() is not True:
+        if time.monotonic() > until:
+            raise LedgerUnavailableError(ANOTHER_DRAWS)
+        time.sleep(TURN_SECONDS)
+
+
+def _engine_of_turns(url: URL) -> Engine:
+    """Return an engine of connections that keep a lock beyond a transaction."""
+    return create_engine(
+        url,
+        poolclass=NullPool,
+        isolation_level="AUTOCOMMIT",
+        hide_parameters=True,
+        connect_args={"connect_timeout": CONNECT_SECONDS_MAX},
+    )
 
 
 def _connected(engine: Engine, *, place: str) -> Connection:

@@ -104,6 +104,7 @@ class Ledger:
         self._committed: tuple[Version | None, LedgerState] | None = None  # known to have happened
         self.digests: Final = Digests(database.secret)
         self.is_shared: Final = database.is_shared  # whether other servers may write beside
+        self.turn_to_draw: Final = database.turn_to_draw
 
     @property
     def release_number(self) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.accounting.composition import Mechanism
-from app.errors import ConfigurationError, VerificationError
+from app.errors import ConfigurationError, LedgerUnavailableError, VerificationError
 from app.ledger.events import ShareCharged, StatisticsReleased
 from app.service.answered_points import answered_points
 from app.service.closed_release import refuse_closed
@@ -21,6 +21,7 @@ from app.service.open_release import begin_release, check_configuration, share_e
 from app.service.private_state import put_pieces
 from app.service.released_statistics import POINTS_PIECE, drawn_statistics
 from app.service.statistics_table import ALPHA_MAX, statistics_draw
+from app.service.switch_phase import TURN_LOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,13 +65,17 @@ def open_statistics(release: Release, noise: NoiseSource) -> None:
         LedgerUnavailableError: a commit was not taken; nothing was published.
 
     """
-    release.adopt(charge_statistics(release.configuration, release.ledger))
-    if release.statistics is not None:
-        return
-    # Drawn once: that its publication fails may tell of its length, on a full disk.
-    drawn = release.private_statistics or draw_after_answers(release, noise)
-    release.private_statistics = drawn
-    release.adopt(publish_statistics(release.ledger, drawn))
+    ledger = release.ledger
+    with ledger.turn_to_draw(ledger.release_number) as is_held:
+        release.adopt(charge_statistics(release.configuration, ledger))
+        if release.statistics is not None:
+            return
+        drawn = release.private_statistics or draw_after_answers(release, noise)
+        if not is_held():  # another server draws by now: this one's is as if it had crashed
+            raise LedgerUnavailableError(TURN_LOST)
+        # Drawn once: that its publication fails may tell of its length, on a full disk.
+        release.private_statistics = drawn
+        release.adopt(publish_statistics(ledger, drawn))
 
 
 def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: bool) -> None:

@@ -3,7 +3,7 @@
 The share is charged in a commit of its own before the private rows are read.
 A crash between charge and publication left no trace outside: the next start
 draws again under the same charge; a commit that fails publishes the same draw
-later.
+later.  Of several servers one draws, and the others wait for what it publishes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.accounting.composition import Mechanism
-from app.errors import VerificationError
+from app.errors import LedgerUnavailableError, VerificationError
 from app.hypotheses.encoded_rows import RowsByPart
 from app.ledger.events import ClassifierPublished, ShareCharged
 from app.mechanisms import semi_private
@@ -45,6 +45,9 @@ BETWEEN: Final = (
 )
 
 
+TURN_LOST: Final = "another server's turn to draw has come; nothing was published"
+
+
 def switch_phase(release: Release, noise: NoiseSource) -> None:
     """Charge, draw and publish, or train and publish; runs on the one writer's thread.
 
@@ -55,13 +58,17 @@ def switch_phase(release: Release, noise: NoiseSource) -> None:
     if release.sequel is Sequel.STUDENT:
         publish_student(release)
         return
-    release.adopt(charge_classifier(release.configuration, release.ledger))
-    if release.classifier is not None:
-        return
-    # Drawn once: that its publication fails may tell of its length, on a full disk.
-    drawn = release.private_classifier or draw_classifier(release, noise)
-    release.private_classifier = drawn
-    release.adopt(publish_classifier(release.ledger, drawn))
+    ledger = release.ledger
+    with ledger.turn_to_draw(ledger.release_number) as is_held:
+        release.adopt(charge_classifier(release.configuration, ledger))
+        if release.classifier is not None:
+            return
+        drawn = release.private_classifier or draw_classifier(release, noise)
+        if not is_held():  # another server draws by now: this one's is as if it had crashed
+            raise LedgerUnavailableError(TURN_LOST)
+        # Drawn once: that its publication fails may tell of its length, on a full disk.
+        release.private_classifier = drawn
+        release.adopt(publish_classifier(ledger, drawn))
 
 
 def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -12,6 +13,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
+from app.ledger import postgresql as postgresql_module
 from app.ledger.database_errors import database_errors
 from app.ledger.store import open_ledger
 from app.ledger.tables import INSERT_ONLY, metadata
@@ -285,3 +287,41 @@ def test_only_damage_is_taken_for_damage(raised: psycopg.Error, expected: type) 
     kind = OperationalError if isinstance(raised, psycopg.OperationalError) else DatabaseError
     with pytest.raises(expected), database_errors():
         raise kind("SELECT", {}, raised)
+
+
+# -- turns -------------------------------------------------------------------------
+
+
+def test_a_turn_is_one_servers(
+    ledger: Ledger, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one waits so long and is refused, and has it once the first has left it."""
+    monkeypatch.setattr(postgresql_module, "LOCK_SECONDS_MAX", 0.1)
+    other = open_ledger(address, create=True)
+    with ledger.turn_to_draw(1) as is_held:
+        with pytest.raises(LedgerUnavailableError, match="another server"), other.turn_to_draw(1):
+            pass
+        with other.turn_to_draw(2) as of_another_release:
+            assert of_another_release()
+        assert is_held()
+    with other.turn_to_draw(1) as is_held:
+        assert is_held()
+    other.close()
+
+
+def test_a_turn_lasts_as_long_as_its_server_is_awake(
+    ledger: Ledger, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL ends a connection that asks for nothing, as that of a paused server does."""
+    monkeypatch.setattr(postgresql_module, "IDLE_SECONDS_MAX", 1)
+    monkeypatch.setattr(postgresql_module, "TURN_ASKED_SECONDS", 0.1)
+    with ledger.turn_to_draw(1) as is_held:
+        time.sleep(1.5)
+        assert is_held()
+    monkeypatch.setattr(postgresql_module, "TURN_ASKED_SECONDS", 3600.0)
+    other = open_ledger(address, create=True)
+    with ledger.turn_to_draw(1) as is_held, other.turn_to_draw(1) as is_held_by_other:
+        assert is_held_by_other()
+        assert not is_held()
+        assert not is_held()
+    other.close()

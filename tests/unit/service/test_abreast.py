@@ -6,6 +6,7 @@ Neither looks by itself for what the other commits, so that only looking when as
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -18,9 +19,11 @@ from app.errors import (
     LedgerCorruptError,
     LedgerUnavailableError,
 )
+from app.ledger.postgresql import DRAWING_LOCK
 from app.ledger.store import Ledger
-from app.service import writer
+from app.service import switch_phase, writer
 from app.service.abreast import Abreast
+from app.service.switch_phase import draw_classifier
 from tests.unit.service.served import fresh, published, replay, run, serving
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, ask
 
@@ -28,7 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from app.errors import IntegrityError
+    from app.noise.source import NoiseSource
     from app.service.conclave_service import ConclaveService
+    from app.service.published_classifier import PublishedClassifier
+    from app.service.release import Release
     from app.service.writer import Writer
     from tests.postgresql_server import PostgresqlServer
 
@@ -126,6 +132,60 @@ def test_a_switch_is_seen_by_every_server_at_once(shared: SmallRelease) -> None:
             assert await other.ledger_head() == await one.ledger_head()
 
     run(test())
+
+
+def test_one_server_draws_what_all_publish(
+    shared: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all have come to the switch, one has the turn, and the others find its classifier."""
+    drawn: list[PublishedClassifier] = []
+
+    def slow_draw(release: Release, noise: NoiseSource) -> PublishedClassifier:
+        time.sleep(0.5)
+        drawn.append(draw_classifier(release, noise))
+        return drawn[-1]
+
+    monkeypatch.setattr(switch_phase, "draw_classifier", slow_draw)
+
+    async def test() -> None:
+        async with two(shared, [STABLE] * 4) as (one, other):
+            await one.answer_many([ask(40), ask(30), ask(-30), ask(-40)])
+            both = await asyncio.gather(one.answer_many([ask(45)]), other.answer_many([ask(-45)]))
+            assert list(both) == [[published("yes")], [published("no")]]
+            assert await one.classifier() == await other.classifier() == drawn[0].json
+
+    run(test())
+    assert len(drawn) == 1
+
+
+def test_what_was_drawn_when_the_turn_was_lost_is_published_by_nobody(
+    shared: SmallRelease, postgresql: PostgresqlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another server may draw by then, and so it is drawn again in a turn of its own."""
+    drawn: list[PublishedClassifier] = []
+
+    def draw_and_lose_the_turn(release: Release, noise: NoiseSource) -> PublishedClassifier:
+        drawn.append(draw_classifier(release, noise))
+        if len(drawn) == 1:
+            with postgresql.connect(shared.ledger_url) as connection:
+                ended = connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
+                    "AND classid::bigint = %s AND objsubid = 2",
+                    (DRAWING_LOCK,),
+                )
+                assert ended.fetchall() == [(True,)]
+        return drawn[-1]
+
+    monkeypatch.setattr(switch_phase, "draw_classifier", draw_and_lose_the_turn)
+
+    async def test() -> None:
+        async with serving(shared, [STABLE] * 4) as service:
+            await service.answer_many([ask(40), ask(30), ask(-30), ask(-40)])
+            assert await service.answer_many([ask(45)]) == [published("yes")]
+            assert await service.classifier() == drawn[1].json
+
+    run(test())
+    assert len(drawn) == 2
 
 
 def test_a_halt_is_seen_by_every_server_at_once(shared: SmallRelease) -> None:
