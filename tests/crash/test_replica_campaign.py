@@ -25,7 +25,7 @@ pytestmark = pytest.mark.crash
 
 SEED = 20240301
 SHORT = Plan(
-    kills=8,
+    kills=6,
     restarts=("immediate",),
     paused_seconds=2.5 * SHORT_IDLE_SECONDS,
     idle_seconds=SHORT_IDLE_SECONDS,

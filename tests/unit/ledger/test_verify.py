@@ -239,7 +239,9 @@ def test_first_thing_wrong_is_named(tmp_path: Path, statements: list[str], accou
     assert account_of(path) == account
 
 
-@pytest.mark.sqlite_only(reason="a statement over two files")
+@pytest.mark.sqlite_only(
+    reason="its tampering is a statement over two files; verify reads both alike"
+)
 def test_private_state_of_another_release_is_named(tmp_path: Path) -> None:
     """A piece of a release with other private state does not pass for this one's."""
     path, other = tmp_path / "this.db", tmp_path / "other.db"
@@ -286,7 +288,9 @@ def test_dropped_index_is_named(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.sqlite_only(reason="of one of its triggers")
+@pytest.mark.sqlite_only(
+    reason="of one of its triggers; those of PostgreSQL are tried in test_postgresql"
+)
 def test_dropped_triggers_are_named(tmp_path: Path) -> None:
     """A table without its protection is told."""
     path = tmp_path / "triggers.db"
