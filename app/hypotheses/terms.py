@@ -64,13 +64,3 @@ class Terms:
             for index, outcome in term:
                 bits[:, column] &= outcomes[:, index] == outcome
         return bits
-
-    def kept(self, columns: Sequence[int]) -> Terms:
-        """Return some of the terms, and the tests that they need, in their order."""
-        terms = [self.terms[column] for column in columns]
-        used = sorted({index for term in terms for index, _ in term})
-        place = {index: number for number, index in enumerate(used)}
-        return Terms(
-            tuple(self.tests[index] for index in used),
-            tuple(tuple((place[index], outcome) for index, outcome in term) for term in terms),
-        )
