@@ -50,6 +50,8 @@ def main() -> None:
     print(circumstances())
     methods = _methods(adult(), quick=arguments.quick)
     found: dict[str, Json] = {}
+    if arguments.only and not arguments.quick:
+        found = cast("dict[str, Json]", (read("published") or {}).get("methods", {}))
     for name in arguments.only or methods:
         print(f"{name} ...", flush=True)
         started = time.process_time()
@@ -60,12 +62,10 @@ def main() -> None:
             "found": measured,
         }
         print(f"{name}: {means(measured)}", flush=True)
-    if arguments.only and not arguments.quick:
-        before = cast("dict[str, Json]", (read("published") or {}).get("methods", {}))
-        found = before | found
+        # After each, so that a run that is cut off has kept the methods before.
+        keep("published", {"methods": found}, quick=arguments.quick)
     if not arguments.quick:
         draw_plot(found)
-    keep("published", {"methods": found}, quick=arguments.quick)
 
 
 def _methods(split: Split, *, quick: bool) -> dict[str, Callable[[], dict[str, Json]]]:

@@ -17,6 +17,8 @@ PLOT: Final = ROOT / "docs" / "utility-published.svg"
 EPSILONS: Final = (0.1, 0.5, 1.0, 2.0)
 MUST: Final = (0.847, 0.858, 0.861, 0.862)
 GOAL: Final = (0.852, 0.863, 0.864, 0.866)
+# What a study reached with the strongest known method; ours of it is measured beside.
+REPORTED: Final = (0.850, 0.8615, 0.8626, 0.8631)
 NAMES: Final = {
     "linear": 'linear score (`learner = "linear"`)',
     "tree": 'exact tree of depth 5 (`learner = "exponential"`)',
@@ -47,9 +49,9 @@ libraries' models run 20 times. ± is the standard deviation of the runs.
 CHOICES: Final = """\
 **What was tuned, on what.** Ours: nothing on Adult's labels save the tree's depth, `bins` and
 the rule of its grid ([learn.md](learn.md#adult-as-an-example)), which the linear score takes
-over with `bins` 8. The linear score's constants were chosen on other labelled data, made-up
-populations with mixed features and public tables on work, insurance and health
-([what was tried](#how-the-linear-score-was-tuned)); Adult was looked at to report. **Every other
+over with `bins` 8, kept from first trials on Adult. The linear score's constants were chosen
+on other labelled data, made-up populations with mixed features and public tables on work,
+insurance and health ([what was tried](#how-the-linear-score-was-tuned)). **Every other
 private method had its settings chosen for each epsilon by accuracy on Adult's own test rows**,
 one run a setting, and was then run with other seeds: in its favour, and nobody may do so on
 rows that are private. `benchmarks/utility/` has the grids and the seeds.
@@ -107,8 +109,13 @@ def _table(methods: Mapping[str, Any]) -> str:
     for name, runs in runs_of(methods).items():
         cells = [_cell(runs.get(epsilon)) for epsilon in EPSILONS]
         lines.append(f"| {NAMES[name]} | " + " | ".join(cells) + " |")
-    for name, targets in (("wanted at least", MUST), ("goal", GOAL)):
-        lines.append(f"| *{name}* | " + " | ".join(_short(each) for each in targets) + " |")
+    for name, figures, digits in (
+        ("noisy descent, as a study reported it", REPORTED, 4),
+        ("wanted at least", MUST, 3),
+        ("goal", GOAL, 3),
+    ):
+        cells = [_short(each, digits) for each in figures]
+        lines.append(f"| *{name}* | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -152,7 +159,7 @@ def _verdict(methods: Mapping[str, Any]) -> str | None:
             f"* epsilon {epsilon:g}: {_short(best, 4)} reaches {reached}, and is "
             f"{_short(abs(lead), 4)} {standing} the best of the others ({NAMES[rival]})."
         )
-    return "The better of our two learners:\n\n" + "\n".join(lines) + "\n"
+    return "The best of our learners:\n\n" + "\n".join(lines) + "\n"
 
 
 def _settings(methods: Mapping[str, Any]) -> str:
