@@ -9,11 +9,12 @@ same people and rules every time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
 from app.ensembles.learner_seeds import generator
+from app.errors import invariant
 from app.hypotheses.cell_class import CellClass, CellLabels
 from app.hypotheses.enumerated_class import EnumeratedClass, EnumeratedHypothesis
 from app.hypotheses.threshold_class import ThresholdClass
@@ -137,9 +138,8 @@ def _hypothesis(searched: HypothesisClass, drawn: LearnerGenerator) -> Hypothesi
 
 
 def _listed(searched: HypothesisClass, drawn: LearnerGenerator) -> Hypothesis:
-    if not isinstance(searched, EnumeratedClass):
-        message = "every public class is one of trees, cells or thresholds, or a list"
-        raise TypeError(message)
+    """Draw from a list, as every class that is no other is one."""
+    invariant(isinstance(searched, EnumeratedClass), "other classes are lists")
+    listed = cast("EnumeratedClass", searched).hypotheses
     index = int(drawn.integers(0, searched.size))
-    alone = searched.hypotheses.take(np.array([index], dtype=np.int64))
-    return EnumeratedHypothesis(alone, index)
+    return EnumeratedHypothesis(listed.take(np.array([index], dtype=np.int64)), index)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from app.ensembles.packed_fit import block_fit_of
 from app.ensembles.search_time import search_seconds
+from app.hypotheses.enumerated_class import EnumeratedClass
+from app.hypotheses.predictors import Predictors
 from app.hypotheses.tree_class import TreeClass
 from app.planning.agreement import votes_by_cell
 
@@ -86,9 +88,12 @@ def extent_of(
 
 
 def is_quick(learner: Learner) -> bool:
-    """Whether a learner's time is known beforehand: a rule's, or of what is fitted at once."""
+    """Whether a learner's time is known: over no predictors of one's own, or fitted at once."""
     if learner.estimator is None:
-        return True
+        searched = learner.hypothesis_class
+        if not isinstance(searched, EnumeratedClass):
+            return True
+        return not isinstance(searched.hypotheses, Predictors)
     return learner.packed and block_fit_of(learner.estimator, learner.params) is not None
 
 

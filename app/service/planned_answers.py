@@ -57,7 +57,8 @@ def with_prediction(
     learner = release_learner(settings, public_class(settings))
     reason = _unpredictable(planned)
     if not reason and not is_quick(learner):
-        reason = f"{learner.estimator} is not tried out, as nobody knows how long it takes"
+        slow = learner.estimator or "a class of predictors of your own"
+        reason = f"{slow} is not tried out, as nobody knows how long it takes"
     if reason:
         return replace(planned, unpredicted=reason)
     check_learner(learner)

@@ -29,7 +29,7 @@ RUN_ELSEWHERE = {
     'export PATH="$PWD/.venv/bin:$PATH"': "the reader here has conclave on the path",
 }
 VALUES = {"N": "30000", "M": "10", "D": "0.001", "E": "1", "A": "0.1", "B": "0.05", "G": "0.01"}
-VALUES |= {"P": "4", "SIZE": "5000"}
+VALUES |= {"P": "4", "SIZE": "5000", "H": "2"}
 
 
 @pytest.fixture(name="reader")
