@@ -53,7 +53,9 @@ ANSWER_COUNT = 14
 def marked_release(folder: Path) -> SmallRelease:
     """Write rows, a marked one among them, and a configuration with every share."""
     answers = {"ensemble": str(ENSEMBLE_SIZE), "queries": str(ANSWER_COUNT)}
-    release = SmallRelease(folder, {"shares": SHARES, "answers": answers})
+    # Of another depth than what relabels, so that the one is never the other.
+    changes = {"shares": SHARES, "answers": answers, "classifier": {"depth": "1"}}
+    release = SmallRelease(folder, changes)
     folder.mkdir()
     generator = np.random.default_rng(3)
     rows = (private_rows() + private_rows(8))[: ROW_COUNT - 1]
@@ -64,9 +66,6 @@ def marked_release(folder: Path) -> SmallRelease:
         for (age, group, label), flip in zip(rows, flips.tolist(), strict=True)
     ]
     release.write([(str(MARKED_AGE), MARKED_GROUP, "yes"), *noisy])
-    # Of another depth than what relabels, so that the one is never the other.
-    with release.config.open("a", encoding="utf-8") as config:
-        config.write("\n[classifier]\ndepth = 1\n")
     return release
 
 
