@@ -2,7 +2,7 @@
 
 Expected: the constants of app/planning/descent.py are within .003 of the best variant at
 every epsilon, on people who are neither a benchmark's rows nor like each other; the line of
-gradient boosting, without privacy, says how far there is to go.  About ten minutes of one
+gradient boosting, without privacy, says how far there is to go.  Some minutes of one
 processor for two populations; the app's own learner runs under every variant of its choices.
 
     python -m benchmarks.utility.tuning [--populations 2] [--seeds 2]
@@ -16,6 +16,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from dataclasses import replace
+from decimal import Decimal
 from statistics import mean
 from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
@@ -125,8 +126,8 @@ def _tables(people: Population, epsilon: float) -> dict[str, Any]:
         "hypotheses": {"class": "trees", "depth": 1},
         "classifier": {"learner": "linear", "bins": 8},
         "privacy": {
-            "epsilon": epsilon,
-            "delta": 1e-6,
+            "epsilon": Decimal(str(epsilon)),
+            "delta": Decimal("1e-6"),
             "shares": {"relabel": 0, "answers": 0, "classifier": 1},
         },
         "ledger": {"url": "sqlite:///unused.db"},
