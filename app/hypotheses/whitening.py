@@ -24,41 +24,55 @@ if TYPE_CHECKING:
 
 # The slope of a logistic at zero is a quarter.
 CURVATURE_PARTS: Final = 4
-RIDGE_START: Final = 1e-3
 RIDGE_MIN: Final = 1e-9
 RIDGE_ROUNDS: Final = 40
+# Directions of less variance, relative to the largest, are rounding.
+SMALLEST: Final = 1e-6
 # How much finer than the coordinates the map is written, where its sums allow.
 GRID: Final = 1 << 6
 TOO_MANY: Final = "are too many tests for a linear learner's exact sums: list fewer"
-# Without points, a share counts as if it were seen on so many.
-SHARES_COUNT_AS: Final = 1000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PublicMoments:
-    """What is publicly known of the terms together.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PublicMap:
+    """A public linear map of terms, and how what it gives varies among people.
 
     Attributes:
-        mean: share of people for whom each term holds, shape ``(t,)``.
-        covariance: shape ``(t, t)``.
-        count: points that they were computed on.
+        matrix: shape ``(t, q)``.
+        offset: shape ``(q,)``; means over people are about zero with it.
+        covariance: of what the map gives, shape ``(q, q)``.
 
     """
 
-    mean: NDArray[np.float64]
+    matrix: NDArray[np.float64]
+    offset: NDArray[np.float64]
     covariance: NDArray[np.float64]
-    count: int
 
     @classmethod
-    def of_points(cls, public_bits: NDArray[np.uint8]) -> PublicMoments:
-        """Return the moments of public points: bits of shape ``(m, t)``, m positive."""
+    def of_points(
+        cls, public_bits: NDArray[np.uint8], matrix: NDArray[np.float64] | None = None
+    ) -> PublicMap:
+        """Return a map, or the terms as they are, with its moments on public points.
+
+        Args:
+            public_bits: terms on the points, shape ``(m, t)``, m positive.
+            matrix: shape ``(t, q)``.
+
+        """
         points = public_bits.astype(np.float64)
-        centred = points - points.mean(axis=0)
-        return cls(points.mean(axis=0), centred.T @ centred / len(points), len(points))
+        if matrix is None:
+            matrix = np.eye(points.shape[1])
+        given = points @ matrix
+        centred = given - given.mean(axis=0)
+        return cls(
+            matrix=matrix,
+            offset=-given.mean(axis=0),
+            covariance=centred.T @ centred / len(points),
+        )
 
     @classmethod
-    def of_shares(cls, tests: Sequence[BinaryTest]) -> PublicMoments:
-        """Return the moments of tests by their public shares, as if features were independent."""
+    def of_shares(cls, tests: Sequence[BinaryTest]) -> PublicMap:
+        """Return the tests, with moments by public shares as if features were independent."""
         mean = np.array([test.public_frequency for test in tests], dtype=np.float64)
         both = np.outer(mean, mean)
         for row, one in enumerate(tests):
@@ -67,7 +81,7 @@ class PublicMoments:
                     nested = one.cut is not None and other.cut is not None
                     alike = nested or row == column
                     both[row, column] = min(mean[row], mean[column]) if alike else 0.0
-        return cls(mean, both - np.outer(mean, mean), SHARES_COUNT_AS)
+        return cls(matrix=np.eye(len(tests)), offset=-mean, covariance=both - np.outer(mean, mean))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,18 +91,14 @@ class Shrinkage:
     Attributes:
         noise: deviation that the whole budget, spent on one step, would leave in a mean
             gradient of rows of length one.
-        weight_variance: of a weight in the scaled terms' directions, held likely.
         ridge: how many times what noise allows is added to a direction's curvature.
         length: rows are cut to, times the usual length of public points.
-        intercept_precision: with which the intercept is held to be zero.
 
     """
 
     noise: float
-    weight_variance: float
     ridge: float
     length: float
-    intercept_precision: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,58 +107,49 @@ class Whitening:
 
     Attributes:
         features: the map, in integers.
-        variances: of the coordinates among people, shape ``(p,)``.
-        prior: precision with which each coordinate's weight is held to be zero, ``(p,)``.
+        variances: of the coordinates among people, shape ``(p,)``; of the last, which all
+            share, its square.
 
     """
 
     features: IntegerFeatures
     variances: NDArray[np.float64]
-    prior: NDArray[np.float64]
 
 
-def whitened(
-    moments: PublicMoments, scales: NDArray[np.float64], shrinkage: Shrinkage
-) -> Whitening:
-    """Return the map under which scaled terms are uncorrelated, and nearly alike in size.
+def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
+    """Return the map under which people are uncorrelated, and directions nearly alike in size.
 
-    A direction of variance v among the scaled terms, whose curvature in a logistic loss
-    is ``v / 4``, is scaled by ``1 / sqrt(v / 4 + ridge)``: what noise would drown stays
-    small.  The last coordinate is the same for all rows.
+    A direction of variance v, whose curvature in a logistic loss is ``v / 4``, is scaled
+    by ``1 / sqrt(v / 4 + ridge)``: what noise would drown stays small.  The last
+    coordinate is the same for all rows.
 
     Args:
-        moments: of the terms, public.
-        scales: relative size that each term is given, shape ``(t,)``.
+        public_map: of the terms.
         shrinkage: of small directions.
 
     Raises:
         ConfigurationError: the tests are so many that sums would not be exact.
 
     """
-    covariance = moments.covariance * np.outer(scales, scales)
-    total = float(np.trace(covariance))
-    size = 1 / math.sqrt(total) if total > 0 else 1.0
-    variances, directions = np.linalg.eigh(covariance * size**2)
-    variances = np.append(np.maximum(variances, 0.0), 1.0)
-    ridge = _ridge(variances / CURVATURE_PARTS, shrinkage)
-    lengths = 1 / np.sqrt(variances / CURVATURE_PARTS + ridge)
-    matrix = (scales * size)[:, None] * directions * lengths[:-1]
-    offset = np.append(-moments.mean @ matrix, lengths[-1])
-    coordinates = variances * lengths**2
-    prior = np.full(len(variances), 1 / shrinkage.weight_variance)
-    prior[-1] = shrinkage.intercept_precision
-    norm = shrinkage.length * math.sqrt(float(coordinates.sum()))
+    variances, directions = np.linalg.eigh(public_map.covariance)
+    kept = variances > max(SMALLEST * variances.max(initial=0.0), 0.0)
+    directions, variances = directions[:, kept], np.append(variances[kept], 1.0)
+    curvatures = variances / CURVATURE_PARTS
+    lengths = 1 / np.sqrt(curvatures + _ridge(curvatures, shrinkage))
+    directions = directions * lengths[:-1]
+    norm = shrinkage.length * math.sqrt(float((curvatures * lengths**2).sum()))
+    matrix = public_map.matrix @ directions
     matrix = np.hstack([matrix, np.zeros((len(matrix), 1))])
-    return Whitening(_integers(matrix, offset, norm=norm), coordinates, prior * lengths**2)
+    offset = np.append(public_map.offset @ directions, lengths[-1])
+    return Whitening(_integers(matrix, offset, norm=norm), variances * lengths**2)
 
 
 def _ridge(curvatures: NDArray[np.float64], shrinkage: Shrinkage) -> float:
     """Solve for the ridge that noise asks for: it grows with the directions that are left."""
-    per_direction = (shrinkage.length * shrinkage.noise) ** 2 / shrinkage.weight_variance
-    ridge = RIDGE_START
+    ridge = RIDGE_MIN
     for _ in range(RIDGE_ROUNDS):
         left = float((curvatures / (curvatures + ridge)).sum())
-        ridge = max(shrinkage.ridge * per_direction * left, RIDGE_MIN)
+        ridge = max(shrinkage.ridge * shrinkage.noise**2 * left, RIDGE_MIN)
     return ridge
 
 

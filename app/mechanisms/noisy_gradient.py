@@ -2,8 +2,7 @@
 
 **Algorithm.** Full-batch descent of a logistic loss with clipped rows and Gaussian noise
 (Bassily, Smith, Thakurta 2014; Abadi et al. 2016, without sub-sampling), over terms that
-public points whitened; iterates are those of a filter that weighs every noisy sum by its
-public precision.
+public points whitened; what is released is the mean of the later iterates.
 
 **Claim.** (epsilon, delta)-differentially private under replace-one, for the variance
 that ``app.accounting.noisy_gradient`` finds and checks; public points and their terms
@@ -17,7 +16,7 @@ bounded vector; Renyi divergences add: ``docs/proofs/noisy_gradient.md``.
 the public coordinates, public once whoever charged for it publishes it.
 
 **Utility.** A mean gradient carries noise of deviation sqrt(c v / a_t) / (n unit WHOLE)
-a coordinate, and the filter's result about that of one step with all weights together.
+a coordinate; the mean of the later iterates has less of it than the last one.
 
 **Deviations.** What a row adds is an integer vector: its coordinates and the residual
 of its label are rounded on public grids before they are multiplied, and sums and
@@ -38,6 +37,7 @@ import numpy as np
 
 from app.accounting import noisy_gradient as accounting
 from app.errors import invariant
+from app.hypotheses.averaged_descent import AveragedDescent
 from app.hypotheses.encoded_rows import parts
 from app.hypotheses.integer_features import EXACT_BOUND, ROWS_PER_BLOCK
 from app.hypotheses.integer_residuals import (
@@ -45,9 +45,9 @@ from app.hypotheses.integer_residuals import (
     SCORE_STEPS,
     WHOLE,
     residuals,
+    score_count,
     squared_length_bound,
 )
-from app.hypotheses.score_filter import ScoreFilter
 from app.noise.discrete_gaussian import DiscreteGaussian
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from app.accounting.noisy_gradient import NoisyGradientCalibration
     from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.integer_features import IntegerFeatures
-    from app.hypotheses.score_filter import PublicDirections
     from app.noise.source import NoiseSource
 
 # How finely iterates are written: a weight of 1.0 is so many steps.
@@ -78,7 +77,7 @@ class Parameters:
 
     Attributes:
         features: the public map from bits to integer vectors.
-        directions: what is publicly known of the coordinates.
+        rate: how far a step goes, times the mean gradient.
         class_count: number of labels, L.
         row_count: the public n.
         calibration: of the noise.
@@ -86,7 +85,7 @@ class Parameters:
     """
 
     features: IntegerFeatures
-    directions: PublicDirections
+    rate: float
     class_count: int
     row_count: int
     calibration: NoisyGradientCalibration
@@ -101,7 +100,7 @@ class Parameters:
         invariant(largest * self.row_count < INTEGER_BOUND, "sums over all rows are exact")
         margin = features.norm_bound * WEIGHT_MAX * WEIGHT_STEPS
         invariant(margin * SCORE_STEPS < EXACT_BOUND, "margins are exact")
-        invariant(self.directions.width == features.width, "directions are of the coordinates")
+        invariant(self.rate > 0, "a step goes somewhere")
         accounting.check(self.calibration)
 
     @property
@@ -152,15 +151,20 @@ def draw(
     invariant(len(encoded) == parameters.row_count, "every row has bits and a label")
     features = parameters.features
     rows = _private_vectors(features, encoded)
-    state = ScoreFilter(parameters.directions, class_count=parameters.class_count)
+    state = AveragedDescent(
+        width=features.width,
+        score_count=score_count(parameters.class_count),
+        rate=parameters.rate,
+        step_count=parameters.step_count,
+        length_max=WEIGHT_MAX / 2,
+    )
     for step in range(parameters.step_count):
         private_sum = gradient_sum(features, rows, labels, whole_weights(state.weights))
         law = DiscreteGaussian(parameters.step_variance(step))
         noisy_sum = [[int(each) + law.draw(noise) for each in row] for row in private_sum]
         mean = np.array(noisy_sum, dtype=np.float64) / (parameters.row_count * features.unit)
-        state.update(mean / WHOLE, deviation=parameters.step_deviation(step))
-        state.shorten(WEIGHT_MAX / 2)
-    return Weights(state.weights)
+        state.update(mean / WHOLE)
+    return Weights(state.mean())
 
 
 def whole_weights(iterate: NDArray[np.float64]) -> NDArray[np.float64]:

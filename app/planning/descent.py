@@ -1,6 +1,6 @@
 """What a noisy descent is given: public functions of n and of the budget.
 
-No private number enters; ``docs/learn.md`` says what the constants were tried on.
+No private number enters; ``docs/utility.md`` says what the constants were tried on.
 """
 
 from __future__ import annotations
@@ -8,23 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-# Rows times epsilon from which there is enough for steps towards ever larger weights.
-PLENTY: Final = 10_000.0
-# Below it steps are equal: the filter averages over them, so that many cost little; ...
-STEPS_EQUAL: Final = (1,) * 16
-DISCOUNT_EQUAL: Final = 1.0
-# ... above it later steps, whose iterates are nearer, are more precise.
-STEPS_GROWING: Final = tuple(range(1, 31))
-DISCOUNT_GROWING: Final = 2.0
-# The variance of a weight that is held likely is one for so many rows times epsilon.
-ROWS_PER_VARIANCE: Final = 400.0
-VARIANCE_MIN: Final = 3.0
-VARIANCE_MAX: Final = 100.0
-INTERCEPT_PRECISION: Final = 0.1
+# Steps at so many rows times epsilon, ...
+STEPS: Final = 8.0
+ROWS: Final = 3000.0
+# ... and the power with which they grow: more steps cost noise, and fewer leave the way unfinished.
+STEPS_POWER: Final = 0.4
+STEPS_MIN: Final = 6
+STEPS_MAX: Final = 30
+# A step goes so many times the mean gradient along whitened coordinates.
+RATE: Final = 1.5
 # Rows are cut to this times the usual length of public points.
-LENGTH: Final = 0.8
-# How much of the noise's power the smallest direction worth keeping has.
-RIDGE: Final = 10.0
+LENGTH: Final = 1.2
+# How many times the noise's power a direction's curvature is held to be.
+RIDGE: Final = 432.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,37 +28,26 @@ class DescentChoice:
     """The public choices of one descent.
 
     Attributes:
-        step_weights: how precise each step is.
-        discount: power with which early steps lose weight.
-        weight_variance: of a weight in the scaled terms' directions, held likely.
-        intercept_precision: with which the intercept is held to be zero.
+        step_count: number of steps, all of one precision.
+        rate: of a step, times the mean gradient.
         length: rows are cut to, times the usual length of public points.
-        ridge: of a direction's variance, relative to what noise allows.
+        ridge: added to a direction's curvature, relative to what noise allows.
 
     """
 
-    step_weights: tuple[int, ...]
-    discount: float
-    weight_variance: float
-    intercept_precision: float = INTERCEPT_PRECISION
+    step_count: int
+    rate: float = RATE
     length: float = LENGTH
     ridge: float = RIDGE
 
 
 def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
-    """Return the choices for a budget: larger weights are held likely where there is more.
+    """Return the choices for a budget: more steps where there is more.
 
     Args:
         row_count: the public n.
         epsilon: of the whole descent.
 
     """
-    weight = row_count * epsilon
-    variance = min(VARIANCE_MAX, max(VARIANCE_MIN, weight / ROWS_PER_VARIANCE))
-    if weight < PLENTY:
-        return DescentChoice(
-            step_weights=STEPS_EQUAL, discount=DISCOUNT_EQUAL, weight_variance=variance
-        )
-    return DescentChoice(
-        step_weights=STEPS_GROWING, discount=DISCOUNT_GROWING, weight_variance=variance
-    )
+    wanted = round(STEPS * (row_count * epsilon / ROWS) ** STEPS_POWER)
+    return DescentChoice(step_count=min(STEPS_MAX, max(STEPS_MIN, wanted)))

@@ -13,9 +13,9 @@ from app.errors import ConfigurationError
 from app.hypotheses.binary_tests import distinct_cuts, evaluate
 from app.hypotheses.encoded_rows import RowsByPart
 from app.hypotheses.linear_scores import LinearScores
-from app.hypotheses.score_filter import PublicDirections
+from app.hypotheses.public_pairs import PAIRS_MAX, paired
 from app.hypotheses.terms import Terms
-from app.hypotheses.whitening import PublicMoments, Shrinkage, whitened
+from app.hypotheses.whitening import PublicMap, Shrinkage, whitened
 from app.mechanisms import noisy_gradient
 from app.planning.descent import descent_choice
 from app.service.public_choices import published_tests
@@ -34,14 +34,10 @@ if TYPE_CHECKING:
     from app.planning.descent import DescentChoice
     from app.settings import Settings
 
-# A term that few hold is as large as one that half do, over this power of its variance, ...
-RARE_POWER: Final = -0.125
-# ... and the cuts of a number are together as large as so many terms.
-NUMBER_SIZE: Final = 2.0
 # An hour or so of one core, ...
 PRODUCTS_MAX: Final = 10**13
 # ... and what the covariance of public points takes seconds and megabytes for.
-TERMS_MAX: Final = 4000
+TESTS_MAX: Final = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +64,8 @@ class LinearDraw:
         calibration = parameters.calibration
         noise = parameters.step_deviation(0)
         return (
-            f"descending in {parameters.step_count} steps over {len(self.terms)} tests {source}, "
-            f"at epsilon {float(calibration.epsilon):g} and delta {float(calibration.delta):.3g} "
+            f"descending in {parameters.step_count} steps over {len(self.terms)} tests and pairs "
+            f"{source}, at epsilon {float(calibration.epsilon):g} and delta {float(calibration.delta):.3g} "
             f"on {parameters.row_count} rows: noise of {noise:.2g} in every mean gradient"
         )
 
@@ -103,22 +99,21 @@ def linear_draw(
 
     """
     tests = published_tests(settings, public_values, for_trees=True)
-    terms, moments = _known_terms(tests, public_values)
     choice = descent_choice(row_count=row_count, epsilon=float(charge.epsilon))
-    _refuse_long_descent(len(terms), row_count, len(choice.step_weights))
+    bits = evaluate(tests, public_values)
+    told = _told_apart(bits) if len(bits) else list(range(len(tests)))
+    _refuse_long_descent(len(told), row_count, choice.step_count)
+    terms, public_map = _known_terms(
+        [tests[column] for column in told], bits[:, told].astype(np.uint8)
+    )
     calibration = accounting.calibrate(
-        epsilon=charge.epsilon, delta=charge.delta, step_weights=choice.step_weights
+        epsilon=charge.epsilon, delta=charge.delta, step_weights=(1,) * choice.step_count
     )
     with naming_section(PUBLISHED):
-        found = whitened(
-            moments, _scales(terms, moments), _shrinkage(choice, calibration, row_count)
-        )
-    directions = PublicDirections(
-        variances=found.variances, prior=found.prior, discount=choice.discount
-    )
+        found = whitened(public_map, _shrinkage(choice, calibration, row_count))
     parameters = noisy_gradient.Parameters(
         features=found.features,
-        directions=directions,
+        rate=choice.rate,
         class_count=len(settings.data.classes),
         row_count=row_count,
         calibration=calibration,
@@ -131,53 +126,40 @@ def _shrinkage(
 ) -> Shrinkage:
     """Return what the noise of the whole budget asks for."""
     whole = math.sqrt(calibration.variance_ratio / sum(calibration.step_weights))
-    return Shrinkage(
-        noise=whole / row_count,
-        weight_variance=choice.weight_variance,
-        ridge=choice.ridge,
-        length=choice.length,
-        intercept_precision=choice.intercept_precision,
-    )
+    return Shrinkage(noise=whole / row_count, ridge=choice.ridge, length=choice.length)
 
 
-def _scales(terms: Terms, moments: PublicMoments) -> NDArray[np.float64]:
-    """Return the size of each term: rare ones larger, and those of one number smaller together."""
-    edge = 1 / (2 * moments.count)
-    shares = np.clip(moments.mean, edge, 1 - edge)
-    scales = (shares * (1 - shares)) ** RARE_POWER
-    for feature in {test.feature_index for test in terms.tests}:
-        cuts = [
-            column
-            for column, test in enumerate(terms.tests)
-            if test.feature_index == feature and test.cut is not None
-        ]
-        if cuts:
-            scales[cuts] *= NUMBER_SIZE / math.sqrt(len(cuts))
-    return np.asarray(scales, dtype=np.float64)
-
-
-def _refuse_long_descent(term_count: int, row_count: int, step_count: int) -> None:
+def _refuse_long_descent(test_count: int, row_count: int, step_count: int) -> None:
     """Refuse, by public numbers, sums that take longer than an hour."""
+    # The most that pairs of tests add is counted before they are looked for.
+    term_count = test_count + PAIRS_MAX
     products = row_count * (term_count + 1) * (term_count + 2 * step_count)
-    if products > PRODUCTS_MAX or term_count > TERMS_MAX:
+    if products > PRODUCTS_MAX or test_count > TESTS_MAX:
         problem = (
-            f"gives {term_count} tests, on {row_count} rows about {products:.0e} products, and at "
-            f"most {TERMS_MAX} tests and {PRODUCTS_MAX:.0e} are taken: lower it or list fewer tests"
+            f"gives {test_count} tests, on {row_count} rows about {products:.0e} products, and at "
+            f"most {TESTS_MAX} tests and {PRODUCTS_MAX:.0e} are taken: lower it or list fewer tests"
         )
         raise ConfigurationError("classifier.bins", problem)
 
 
-def _known_terms(
-    tests: Sequence[BinaryTest], public_values: NDArray[np.float64]
-) -> tuple[Terms, PublicMoments]:
-    """Return the tests that public points tell apart, and what is known of them."""
-    if not len(public_values):
-        return Terms.single(tests), PublicMoments.of_shares(tests)
-    bits = evaluate(tests, public_values)
-    varying = [
+def _told_apart(bits: NDArray[np.uint8]) -> list[int]:
+    """Return the tests that tell public points apart, none twice."""
+    return [
         column
         for column in distinct_cuts(bits, complements=True)
         if 0 < int(bits[:, column].sum()) < len(bits)
     ]
-    terms = Terms.single([tests[column] for column in varying])
-    return terms, PublicMoments.of_points(bits[:, varying])
+
+
+def _known_terms(
+    tests: Sequence[BinaryTest], public_bits: NDArray[np.uint8]
+) -> tuple[Terms, PublicMap]:
+    """Return the tests, with pairs of them where there are public points, and their map."""
+    single = Terms.single(tests)
+    if not len(public_bits):
+        return single, PublicMap.of_shares(tests)
+    found = paired(public_bits, [test.feature_index for test in tests])
+    if found is None:
+        return single, PublicMap.of_points(public_bits)
+    pairs = tuple(((one, True), (other, True)) for one, other in found.pairs)
+    return Terms(single.tests, single.terms + pairs), found.public_map

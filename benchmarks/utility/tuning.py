@@ -71,13 +71,12 @@ def variants(choice: DescentChoice) -> dict[str, DescentChoice]:
         "as chosen": choice,
         "length * 0.6": replace(choice, length=choice.length * 0.6),
         "length * 1.5": replace(choice, length=choice.length * 1.5),
-        "variance / 3": replace(choice, weight_variance=choice.weight_variance / 3),
-        "variance * 3": replace(choice, weight_variance=choice.weight_variance * 3),
-        "ridge / 10": replace(choice, ridge=choice.ridge / 10),
-        "ridge * 10": replace(choice, ridge=choice.ridge * 10),
-        "half the steps": replace(choice, step_weights=choice.step_weights[::2]),
-        "discount 0.5": replace(choice, discount=0.5),
-        "discount 3": replace(choice, discount=3.0),
+        "ridge / 4": replace(choice, ridge=choice.ridge / 4),
+        "ridge * 4": replace(choice, ridge=choice.ridge * 4),
+        "rate / 2": replace(choice, rate=choice.rate / 2),
+        "rate * 2": replace(choice, rate=choice.rate * 2),
+        "half the steps": replace(choice, step_count=choice.step_count // 2),
+        "twice the steps": replace(choice, step_count=choice.step_count * 2),
     }
 
 

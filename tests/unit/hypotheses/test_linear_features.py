@@ -9,20 +9,19 @@ import numpy as np
 import pytest
 
 from app.errors import ConfigurationError, InvariantError
+from app.hypotheses.averaged_descent import AveragedDescent
 from app.hypotheses.binary_tests import BinaryTest
 from app.hypotheses.integer_features import IntegerFeatures
 from app.hypotheses.linear_scores import SCORE_BOUND, LinearScores
-from app.hypotheses.score_filter import PublicDirections, ScoreFilter
+from app.hypotheses.public_pairs import PAIRS_MAX, RANK, SIZE, paired
 from app.hypotheses.terms import Terms
-from app.hypotheses.whitening import GRID, PublicMoments, Shrinkage, whitened
+from app.hypotheses.whitening import GRID, PublicMap, Shrinkage, whitened
 
 TESTS = tuple(
     BinaryTest(feature_index=feature, cut=0.5, category_code=None, public_frequency=0.5)
     for feature in range(3)
 )
-SHRINKAGE = Shrinkage(
-    noise=1e-4, weight_variance=10.0, ridge=1.0, length=3.0, intercept_precision=0.1
-)
+SHRINKAGE = Shrinkage(noise=1e-4, ridge=400.0, length=6.0)
 
 
 def correlated_bits(count: int = 4000) -> np.ndarray:
@@ -48,7 +47,7 @@ def test_a_term_holds_where_all_its_tests_are_as_asked() -> None:
 def test_public_points_become_uncorrelated() -> None:
     """Coordinates have the variances that are said, to a percent, and hardly any covariance."""
     bits = correlated_bits()
-    found = whitened(PublicMoments.of_points(bits), np.ones(3), SHRINKAGE)
+    found = whitened(PublicMap.of_points(bits), SHRINKAGE)
     vectors = found.features.coordinates(bits) / found.features.unit
     covariance = np.cov(vectors[:, :-1].T)
     assert np.allclose(np.diag(covariance), found.variances[:-1], rtol=0.01)
@@ -58,10 +57,10 @@ def test_public_points_become_uncorrelated() -> None:
 
 def test_much_noise_keeps_small_directions_small() -> None:
     """The direction in which alike terms differ is kept where noise is little, else it is not."""
-    moments = PublicMoments.of_points(correlated_bits())
+    given = PublicMap.of_points(correlated_bits())
     least = [
-        float(whitened(moments, np.ones(3), replace(SHRINKAGE, noise=noise)).variances[:-1].min())
-        for noise in (1e-4, 0.3)
+        float(whitened(given, replace(SHRINKAGE, noise=noise)).variances[:-1].min())
+        for noise in (1e-4, 0.01)
     ]
     assert least[0] > 3.9  # of at most 4
     assert least[1] < 1.0
@@ -74,23 +73,24 @@ def test_shares_stand_in_for_points() -> None:
         BinaryTest(feature_index=1, cut=None, category_code=code, public_frequency=0.5)
         for code in (0, 1)
     ]
-    moments = PublicMoments.of_shares([*nested, *parted])
+    given = PublicMap.of_shares([*nested, *parted])
     expected = np.zeros((4, 4))
     expected[:2, :2] = [[0.24, 0.08], [0.08, 0.16]]
     expected[2:, 2:] = [[0.25, -0.25], [-0.25, 0.25]]
-    assert np.allclose(moments.covariance, expected)
+    assert np.allclose(given.covariance, expected)
 
 
 def test_a_finer_grid_gives_way_to_exact_sums() -> None:
     """Many terms are mapped on a coarser grid, too many are refused, none is a map too."""
-    moments = PublicMoments(np.full(1500, 0.5), np.eye(1500) / 4, 1000)
-    features = whitened(moments, np.ones(1500), SHRINKAGE).features
+    size = 1500
+    many = PublicMap(matrix=np.eye(size), offset=np.full(size, -0.5), covariance=np.eye(size) / 4)
+    features = whitened(many, SHRINKAGE).features
     assert features.unit * features.grid < (1 << 8) * GRID
-    steep = PublicMoments(np.full(2, 0.5), np.eye(2) * 1e-40, 1000)
+    steep = PublicMap(matrix=np.eye(2) * 1e20, offset=np.zeros(2), covariance=np.eye(2))
     with pytest.raises(ConfigurationError, match="too many tests"):
-        whitened(steep, np.ones(2), SHRINKAGE)
-    nothing = PublicMoments(np.zeros(0), np.zeros((0, 0)), 10)
-    assert whitened(nothing, np.ones(0), SHRINKAGE).features.width == 1
+        whitened(steep, SHRINKAGE)
+    nothing = PublicMap(matrix=np.eye(0), offset=np.zeros(0), covariance=np.zeros((0, 0)))
+    assert whitened(nothing, SHRINKAGE).features.width == 1
 
 
 def test_a_map_that_is_not_exact_is_refused() -> None:
@@ -127,18 +127,54 @@ def test_scores_are_rounded_on_a_grid_on_which_sums_are_exact() -> None:
         replace(fine, intercepts=(1, 2))
 
 
-def test_the_filter_finds_the_optimum_of_a_quadratic() -> None:
-    """Gradients of little noise are believed over the prior; of much noise, hardly at all."""
-    directions = PublicDirections(variances=np.ones(3), prior=np.full(3, 0.1), discount=1.0)
-    optimum = np.array([[0.3], [-0.2], [0.1]])
-    found = []
-    for deviation in (1e-3, 1e3):
-        state = ScoreFilter(directions, class_count=2)
-        for _ in range(20):
-            state.update((state.weights - optimum) / 4, deviation=deviation)
-        found.append(state.weights)
-    assert np.allclose(found[0], optimum, atol=0.01)
-    assert np.abs(found[1]).max() < 1e-3
-    state.weights = np.full((3, 1), 1e6)
-    state.shorten(2.0)
-    assert np.linalg.norm(state.weights) == pytest.approx(2.0)
+def test_a_descent_ends_with_the_mean_of_its_later_half() -> None:
+    """Of five steps the mean is that of the last three; an iterate too long is cut."""
+    state = AveragedDescent(width=2, score_count=1, rate=0.5, step_count=5, length_max=10.0)
+    seen = []
+    for _ in range(5):
+        state.update(state.weights - np.array([[1.0], [-2.0]]))
+        seen.append(state.weights)
+    assert np.allclose(seen[-1], [[1 - 2**-5], [-2 + 2**-4]])
+    assert np.allclose(state.mean(), np.mean(seen[2:], axis=0))
+    state.update(np.full((2, 1), -1e6))
+    assert np.linalg.norm(state.weights) == pytest.approx(10.0)
+    with pytest.raises(InvariantError, match="there is a step"):
+        AveragedDescent(width=2, score_count=1, rate=0.5, step_count=0, length_max=10.0)
+
+
+def test_pairs_are_of_different_features_and_their_map_is_of_centred_products() -> None:
+    """Three tests of a feature at most; the map gives combinations of products, of the size."""
+    generator = np.random.default_rng(8)
+    levels = generator.integers(0, 6, 500)
+    ladder = (levels[:, None] >= np.arange(1, 6)).astype(np.uint8)
+    bits = np.hstack([ladder, generator.integers(0, 2, (500, 2)).astype(np.uint8)])
+    found = paired(bits, [0] * 5 + [1, 2])
+    assert found is not None
+    assert len(found.pairs) == 3 + 3 + 1
+    assert {one for one, _ in found.pairs} <= set(range(6))
+    assert all(other in {5, 6} for _, other in found.pairs)
+    both = np.array([bits[:, one] & bits[:, other] for one, other in found.pairs]).T
+    given = np.hstack([bits, both]) @ found.public_map.matrix + found.public_map.offset
+    assert np.allclose(given.mean(axis=0), 0)
+    assert np.allclose(given[:, :7], bits - bits.mean(axis=0))
+    assert np.allclose(np.cov(given.T, bias=True), found.public_map.covariance)
+    centred = bits - bits.mean(axis=0)
+    products = np.array([centred[:, one] * centred[:, other] for one, other in found.pairs]).T
+    combined = given[:, 7:] - given[:, 7:].mean(axis=0)
+    weights = np.linalg.lstsq(products - products.mean(axis=0), combined, rcond=None)[0]
+    assert np.abs((products - products.mean(axis=0)) @ weights - combined).max() < 1e-9
+    assert found.public_map.covariance[7:, 7:].trace() <= SIZE + 1e-9
+
+
+def test_many_features_give_fewer_tests_each_and_one_gives_no_pairs() -> None:
+    """Products stay below their number and their directions below theirs, whatever is given."""
+    generator = np.random.default_rng(9)
+    bits = generator.integers(0, 2, (400, 60)).astype(np.uint8)
+    found = paired(bits, [column // 2 for column in range(60)])
+    assert found is not None
+    assert len(found.pairs) == 30 * 29 // 2 <= PAIRS_MAX
+    assert found.public_map.matrix.shape == (60 + 435, 60 + RANK)
+    assert paired(bits, [0] * 60) is None
+    assert paired(bits, list(range(60))) is None  # 1,770 products
+    constant = np.zeros((400, 2), dtype=np.uint8)
+    assert paired(constant, [0, 1]) is None

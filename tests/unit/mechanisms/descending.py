@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.accounting.noisy_gradient import calibrate
-from app.hypotheses.score_filter import PublicDirections
-from app.hypotheses.whitening import PublicMoments, Shrinkage, whitened
+from app.hypotheses.whitening import PublicMap, Shrinkage, whitened
 from app.mechanisms.noisy_gradient import Parameters
 
 if TYPE_CHECKING:
@@ -29,17 +28,14 @@ def public_bits(seed: int = 3) -> NDArray[np.uint8]:
 
 
 def descent_parameters(
-    *, class_count: int = 2, row_count: int = ROW_COUNT, epsilon: int = 1, length: float = 0.8
+    *, class_count: int = 2, row_count: int = ROW_COUNT, epsilon: int = 1, length: float = 1.6
 ) -> Parameters:
     """Return the parameters of three steps over five terms."""
-    shrinkage = Shrinkage(
-        noise=0.01, weight_variance=10.0, ridge=1.0, length=length, intercept_precision=0.1
-    )
-    moments = PublicMoments.of_points(public_bits())
-    found = whitened(moments, np.ones(TERM_COUNT), shrinkage)
+    shrinkage = Shrinkage(noise=0.001, ridge=400.0, length=length)
+    found = whitened(PublicMap.of_points(public_bits()), shrinkage)
     return Parameters(
         features=found.features,
-        directions=PublicDirections(variances=found.variances, prior=found.prior, discount=1.0),
+        rate=1.5,
         class_count=class_count,
         row_count=row_count,
         calibration=calibrate(epsilon=Fraction(epsilon), delta=DELTA, step_weights=STEP_WEIGHTS),

@@ -169,7 +169,7 @@ def test_no_share_of_delta_for_a_learner_that_needs_it_is_refused(
 
 
 def test_too_many_tests_are_refused_before_a_charge(small_release: SmallRelease) -> None:
-    """Four thousand terms are the most; the line says how many there are."""
+    """Four thousand tests are the most; the line says how many there are."""
     release = linear(small_release, classifier__bins="5000")
     with pytest.raises(ConfigurationError, match="gives 500") as refused:
         learned(release)
@@ -203,7 +203,7 @@ def test_three_labels_are_learned_too(small_release: SmallRelease) -> None:
 
 
 def test_points_leave_the_tests_that_they_tell_apart(small_release: SmallRelease) -> None:
-    """Cuts that no public point tells apart have no term; without points all have."""
+    """Cuts that no public point tells apart have no term; pairs come of points alone."""
     configuration = linear(small_release).configuration()
     charge = configuration.charges[Mechanism.CLASSIFIER]
     alike = encode(configuration.schema, [(10.0, "a")] * 5)
@@ -211,7 +211,7 @@ def test_points_leave_the_tests_that_they_tell_apart(small_release: SmallRelease
         linear_draw(configuration.settings, charge, points, row_count=ROW_COUNT)
         for points in (alike, alike[:0], encode(configuration.schema, PEOPLE))
     ]
-    assert [len(each.terms) for each in found] == [0, 7, 6]
+    assert [len(each.terms) for each in found] == [0, 7, 6 + 3 * 3]
     rows = private_rows()
     assert len(rows.labels) == ROW_COUNT
     for draw in found:
