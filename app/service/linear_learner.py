@@ -65,8 +65,9 @@ class LinearDraw:
         noise = parameters.step_deviation(0)
         return (
             f"descending in {parameters.step_count} steps over {len(self.terms)} tests and pairs "
-            f"{source}, at epsilon {float(calibration.epsilon):g} and delta {float(calibration.delta):.3g} "
-            f"on {parameters.row_count} rows: noise of {noise:.2g} in every mean gradient"
+            f"{source}, at epsilon {float(calibration.epsilon):g} and delta "
+            f"{float(calibration.delta):.3g} on {parameters.row_count} rows: "
+            f"noise of {noise:.2g} in every mean gradient"
         )
 
     def draw(self, rows: PrivateRows, noise: NoiseSource) -> LinearScores:
