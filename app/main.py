@@ -6,7 +6,6 @@ The only place that wires.  Everything below takes what it needs as arguments.
 from __future__ import annotations
 
 import asyncio
-import gc
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -83,6 +82,7 @@ class Server:
         observe: called around every step of a query; crash tests kill in it.
         expect_head: a hash that must occur in the ledger's chain, noted elsewhere before.
         on_failure: called on the event loop when the release cannot open.
+        on_open: called on the event loop once the release has opened.
         slot: where the service is once it is open.
         failure: why the release could not open.
         watching: how closely requests are watched, as configured.
@@ -94,6 +94,7 @@ class Server:
     warn: Callable[[str], None] = _ignore
     observe: Observer = observe_nothing
     on_failure: Callable[[], None] = lambda: None
+    on_open: Callable[[], None] = lambda: None
     expect_head: str | None = None
     slot: ServiceSlot = field(default_factory=ServiceSlot)
     failure: ConclaveError | None = None
@@ -135,7 +136,6 @@ class Server:
             yield
         finally:
             self.slot.drain()
-            gc.unfreeze()
             await _close(opening)
             draining.cancel()
             watching.cancel()
@@ -174,9 +174,7 @@ class Server:
         )
         service.start()
         self.slot.fill(service)
-        # What an opening leaves stays as long as the server: no collection looks at it.
-        gc.collect()
-        gc.freeze()
+        self.on_open()
         return service
 
     def _open(self, noise: NoiseSource) -> QueryAnswerer:

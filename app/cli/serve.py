@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Annotated
 
@@ -41,13 +42,21 @@ def serve(
     settings = demo_settings(environment) if config is None else load_settings(config, environment)
     configure_logs(level=level_of(settings.logs.level), console=settings.logs.format == "console")
     with OpeningProgress() as progress:
-        server = Server(settings, progress=progress, warn=_warn, expect_head=expect_head)
+        server = Server(
+            settings, progress=progress, warn=_warn, on_open=_keep, expect_head=expect_head
+        )
         application = server.application()
         listening = listen(settings.server.host, settings.server.port)
         # On stdout: a start that is refused says one line on stderr, and why.
         typer.echo(f"conclave: serving {settings.release.name} on {address_of(listening)}")
         WebServer(application, server, listening).serve_until_stopped()
     end_process(0)
+
+
+def _keep() -> None:
+    """Keep what an opening leaves from every later collection: it stays as long as the process."""
+    gc.collect()
+    gc.freeze()
 
 
 def _warn(line: str) -> None:

@@ -101,7 +101,7 @@ def counter_lost_at_restart(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(release.Release, "__post_init__", forget)
     patch.setattr(release, "_answering_state", state_since)
-    patch.setattr(fold, "_allow", lambda *_: None)
+    patch.setattr(fold, "allow", lambda *_: None)
 
 
 def charged_after_speaking(patch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def charged_after_speaking(patch: pytest.MonkeyPatch) -> None:
             late[id(self)] = batch
 
     patch.setattr(QueryAnswerer, "_append", append)
-    patch.setattr(fold, "_allow", lambda *_: None)
+    patch.setattr(fold, "allow", lambda *_: None)
 
 
 class Votes:
