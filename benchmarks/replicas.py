@@ -10,7 +10,7 @@ The releases are those of ``http_answers`` with 200 models, one in a file and on
 database of a PostgreSQL server that waits for the disk, with four servers open on it all
 the time.  64 clients ask one server on SQLite and then the first one, two or four on
 PostgreSQL, by turns, five times each.  The load has a processor of its own and all the
-servers have the others; on two processors they all share one.  About five minutes.
+servers have the others; on two processors they all share one.  About two minutes.
 """
 
 from __future__ import annotations
