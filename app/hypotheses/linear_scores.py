@@ -32,7 +32,7 @@ class LinearScores:
         terms: the public terms.
         weights: integers, one tuple a term, one weight a score.
         intercepts: integers, one a score.
-        unit: what a score of 1.0 is written as: its logistic is a probability.
+        unit: what a score of 1.0 is written as, on the scale of the descent.
         class_count: number of labels, L.
 
     """

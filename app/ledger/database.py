@@ -11,6 +11,7 @@ from sqlalchemy.exc import ArgumentError
 
 from app.errors import ConfigurationError
 from app.ledger import postgresql, sqlite
+from app.ledger.drawing_turn import turn_to_draw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,9 +114,8 @@ class SqliteDatabase:
         return sqlite.reading_engine(self.path)
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Draw at once: no other server has the file open."""
-        del release_number
-        return nullcontext(lambda: True)
+        """Be the one process that draws what a release publishes once."""
+        return turn_to_draw(self.path, release_number)
 
 
 def ledger_database(url: str) -> LedgerDatabase:

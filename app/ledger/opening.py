@@ -12,7 +12,12 @@ from sqlalchemy import Connection, Engine, insert, inspect, text
 from sqlalchemy.exc import DatabaseError, IntegrityError, SQLAlchemyError
 
 import app
-from app.errors import ConclaveError, ConfigurationError, LedgerCorruptError
+from app.errors import (
+    ConclaveError,
+    ConfigurationError,
+    LedgerCorruptError,
+    LedgerUnavailableError,
+)
 from app.ledger.database import LedgerDatabase, ledger_database
 from app.ledger.database_errors import DAMAGED, is_damage
 from app.ledger.digests import SECRET_BYTES
@@ -33,7 +38,9 @@ _REVISION_TABLE: Final = "alembic_version"
 UNFINISHED: Final = "unfinished copy"
 """In place of a revision: the database is what a copy is being written to, and no ledger."""
 
+COPIED_TO: Final = "a ledger was copied here since this was opened, or is being; start again"
 _REVISION: Final = re.compile(r"[0-9]{4}")
+_REVISION_FOUND: Final = text(f"SELECT version_num FROM {_REVISION_TABLE}")  # noqa: S608 -- a constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +222,7 @@ def read_revision(database: LedgerDatabase, connection: Connection) -> str | Non
     """
     names = inspect(connection).get_table_names()
     if _REVISION_TABLE in names:
-        found: str | None = connection.scalar(text(f"SELECT version_num FROM {_REVISION_TABLE}"))  # noqa: S608 -- a constant
+        found: str | None = connection.scalar(_REVISION_FOUND)
         if names != [_REVISION_TABLE]:
             _refuse_altered(connection, found)
         return found
@@ -265,6 +272,23 @@ def _refuse_unfinished(database: LedgerDatabase, revision: str | None) -> None:
             f"{database.place} is what a ledger was being copied to, and holds none yet; give "
             "the same `conclave ledger copy` again",
         )
+
+
+def refuse_replaced(connection: Connection, secret: bytes) -> None:
+    """Refuse a database to which a ledger was copied, or is being, since it was opened empty.
+
+    Args:
+        connection: inside a transaction.
+        secret: that the database had when it was opened, 32 bytes.
+
+    Raises:
+        LedgerUnavailableError: it is; who starts again opens it as it is now.
+        SQLAlchemyError: the database cannot be read.
+
+    """
+    is_reserved = connection.scalar(_REVISION_FOUND) == UNFINISHED
+    if is_reserved or read_database_secret(connection) != secret:
+        raise LedgerUnavailableError(COPIED_TO)
 
 
 def _check_revision(database: LedgerDatabase, revision: str | None) -> None:

@@ -22,7 +22,7 @@ from app.ledger.driver import give_back
 from app.ledger.fold import EMPTY, LedgerState
 from app.ledger.key_counts import KeyCount, read_key_counts
 from app.ledger.lookups import find_answers, find_keys
-from app.ledger.opening import OpenDatabase, open_database
+from app.ledger.opening import OpenDatabase, open_database, refuse_replaced
 from app.ledger.reads import (
     RecordedAnswer,
     read_answers,
@@ -62,8 +62,7 @@ def open_ledger(
 
     Args:
         url: ``sqlite:///FILE``.
-        create: True opens it to be written, and creates or migrates it where
-            needed; False only reads a ledger that is there.
+        create: True opens it to be written, and creates or migrates it; False reads one.
         name: of the release, which may be yet to open where it is created;
             None for the database's first.
         noise: where the database's secret is drawn from, once.
@@ -353,10 +352,11 @@ class Ledger:
             raise LedgerCorruptError(
                 f"the database counts {count} releases and had {len(self._openings)} before"
             )
-        if count == len(self._openings):
+        if count == len(self._openings) > 0:
             return
-        was_found, openings = self._is_found, read_openings(connection)
-        if self._name is not None and not was_found:
+        refuse_replaced(connection, self._database.secret)
+        openings = read_openings(connection)
+        if self._name is not None and not self._is_found:
             self._release_number = number_of(openings, self._name) or len(openings) + 1
         self._openings = openings
 

@@ -13,13 +13,14 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from app.accounting.composition import Mechanism
-from app.errors import ConfigurationError, VerificationError
+from app.errors import ConfigurationError, LedgerUnavailableError, VerificationError
 from app.planning.sample_size import excess_error, rows_for_excess_error
 from app.service.closed_release import refuse_closed
 from app.service.linear_learner import LinearDraw
 from app.service.mechanism import check_pieces
 from app.service.open_release import begin_release, check_configuration
 from app.service.switch_phase import (
+    TURN_LOST,
     charge_classifier,
     classifier_parameters,
     draw_published,
@@ -100,7 +101,8 @@ def learn(
             to wait for the ensemble's last answer.
         LedgerCorruptError: a private piece of the release is missing or altered.
         InvariantError: the calibration of its answers does not hold.
-        LedgerUnavailableError: the ledger took no commit; nothing is published.
+        LedgerUnavailableError: the ledger took no commit, or another process draws; nothing
+            is published.
 
     """
     parameters = classifier_parameters(configuration, public_values, row_count=rows.count)
@@ -114,11 +116,14 @@ def learn(
     )
     check_pieces(configuration.settings, ledger)
     tell(_worth(configuration, parameters, point_count=len(public_values)))
-    _refuse_published(charge_classifier(configuration, ledger))
-    progress(DRAWING, 0, 1)
-    drawn = draw_published(configuration, parameters, rows, noise)
-    progress(DRAWING, 1, 1)
-    published = publish_classifier(ledger, drawn).classifier
+    with ledger.turn_to_draw(ledger.release_number) as is_held:
+        _refuse_published(charge_classifier(configuration, ledger))
+        progress(DRAWING, 0, 1)
+        drawn = draw_published(configuration, parameters, rows, noise)
+        progress(DRAWING, 1, 1)
+        if not is_held():  # another process draws by now: this one's is as if it had crashed
+            raise LedgerUnavailableError(TURN_LOST)
+        published = publish_classifier(ledger, drawn).classifier
     if published is None or published.classifier.encode() != drawn.json:
         raise VerificationError(PUBLISHED)  # another process was first; ours is forgotten
     return drawn

@@ -75,10 +75,11 @@ class LinearDraw:
         encoded = RowsByPart(self.terms.encode, rows.values)
         weights = noisy_gradient.draw(self.parameters, (encoded, rows.labels), noise).values
         features = self.parameters.features
+        scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
         return LinearScores.rounded(
             self.terms,
-            features.matrix @ weights,
-            features.offset @ weights,
+            features.matrix @ weights / scale,
+            features.offset @ weights / scale,
             class_count=self.parameters.class_count,
         )
 

@@ -132,7 +132,8 @@ def open_at_once(
         VerificationError: the ensemble is between its first answer and its last.
         LedgerCorruptError: a private piece of the release is missing or altered.
         InvariantError: the calibration of its answers does not hold.
-        LedgerUnavailableError: the ledger took no commit; nothing is published.
+        LedgerUnavailableError: the ledger took no commit, or another process draws; nothing
+            is published.
 
     """
     if len(public_values) > POINTS_MAX:
@@ -142,13 +143,16 @@ def open_at_once(
     begin_release(configuration, ledger=ledger, rows=rows, noise=noise, progress=progress)
     check_pieces(configuration.settings, ledger)
     tell(_worth(draw, point_count=len(points)))
-    charged = charge_statistics(configuration, ledger)
-    if charged.statistics is not None:
-        return charged
-    progress(DRAWING, 0, 1)
-    drawn = drawn_statistics(configuration, draw, draw.draw(rows, noise), points)
-    progress(DRAWING, 1, 1)
-    return publish_statistics(ledger, drawn)
+    with ledger.turn_to_draw(ledger.release_number) as is_held:
+        charged = charge_statistics(configuration, ledger)
+        if charged.statistics is not None:
+            return charged
+        progress(DRAWING, 0, 1)
+        drawn = drawn_statistics(configuration, draw, draw.draw(rows, noise), points)
+        progress(DRAWING, 1, 1)
+        if not is_held():  # another process draws by now: this one's is as if it had crashed
+            raise LedgerUnavailableError(TURN_LOST)
+        return publish_statistics(ledger, drawn)
 
 
 def charge_statistics(configuration: Configuration, ledger: Ledger) -> LedgerState:

@@ -53,7 +53,7 @@ class ScoresDocument(msgspec.Struct, frozen=True):
 
     One score stands for the second of two classes, which is predicted iff it is above
     zero; otherwise there is one a class, and the first of the largest is predicted.  A
-    score divided by ``unit`` is a log-odds.
+    score divided by ``unit`` is on the scale of the descent, and no log-odds.
     """
 
     unit: int

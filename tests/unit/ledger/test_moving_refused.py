@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from app.errors import ConfigurationError, LedgerUnavailableError, VerificationError
+from app.errors import (
+    ConfigurationError,
+    LedgerUnavailableError,
+    VerificationError,
+)
 from app.ledger import copy_target
 from app.ledger.copies import back_up, retire
 from app.ledger.database import ledger_database
+from app.ledger.moving import MoveStep
 from app.ledger.protections import unprotected
 from app.ledger.row_copier import copy_rows
 from app.ledger.store import open_ledger
 from app.noise.system import SystemNoise
 from tests.unit.ledger.databases import POSTGRESQL, SQLITE
-from tests.unit.ledger.places import EITHER, Places, answers_afresh, go, opened
-from tests.unit.ledger.releases import middle_of_life, tamper
+from tests.unit.ledger.places import EITHER, Places, StoppedError, answers_afresh, go, opened
+from tests.unit.ledger.releases import middle_of_life, open_release, tamper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,6 +97,24 @@ def test_a_ledger_that_does_not_verify_is_not_moved(places: Places, kind: str) -
         go(f"sqlite:///{path}", target)
     assert copy_target.look_at(target).held is copy_target.Held.NOTHING
     assert opened(f"sqlite:///{path}").read_state().closed is None
+
+
+@EITHER
+def test_no_release_begins_in_a_reserved_database(places: Places, kind: str) -> None:
+    """Not by a process that opened it empty, nor later under the secret that it had then."""
+    source, target = places.ledger(SQLITE), places.new(kind)
+    early = [open_ledger(target, create=True, name=name) for name in ("test", "other")]
+    with pytest.raises(StoppedError):
+        go(source, target, stop_at=MoveStep.COPY)
+    for is_copied in (False, True):
+        if is_copied:
+            go(source, target)
+        for ledger in early:
+            with pytest.raises(LedgerUnavailableError, match="copied here since"):
+                open_release(ledger, name="other")
+    for ledger in early:
+        ledger.close()
+    assert answers_afresh(target)
 
 
 def _loses_an_answer(source: Connection, target: Connection) -> None:

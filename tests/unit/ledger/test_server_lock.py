@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import ConfigurationError
-from app.ledger.server_lock import ServerLock, take_server_lock
+from app.ledger.file_lock import FileLock
+from app.ledger.server_lock import take_server_lock
 from tests.unit.ledger.releases import create, url_of
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ def test_a_file_system_without_locks_is_refused(
         del descriptor, operation
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr("app.ledger.server_lock.fcntl.flock", refuse)
+    monkeypatch.setattr("app.ledger.file_lock.fcntl.flock", refuse)
     before = len(list(Path("/proc/self/fd").iterdir()))
     with pytest.raises(ConfigurationError, match="No locks available; a ledger lies on a local"):
         take_server_lock(url_of(tmp_path / "ledger.db"))
@@ -231,7 +232,7 @@ def test_a_file_system_without_locks_is_refused(
 def test_released_lock_frees_its_descriptor_once(tmp_path: Path) -> None:
     """A descriptor of the same number, opened by somebody else since, is not closed."""
     lock = take_server_lock(url_of(tmp_path / "ledger.db"))
-    assert isinstance(lock, ServerLock)
+    assert isinstance(lock, FileLock)
     lock.release()
     descriptor = os.open(tmp_path, os.O_RDONLY)
     lock.release()

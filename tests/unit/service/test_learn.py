@@ -18,6 +18,7 @@ from app.errors import (
     ReleaseMismatchError,
     VerificationError,
 )
+from app.ledger.drawing_turn import DRAW_SUFFIX
 from app.ledger.verify import verify
 from app.mechanisms.universal import Phase
 from app.service import learn as module
@@ -181,12 +182,13 @@ def test_what_is_published_is_never_drawn_again(small_release: SmallRelease) -> 
 def test_of_two_at_once_one_publishes(
     small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that was overtaken while it drew gives nothing out, and forgets its draw."""
+    """Even where the file of the turn is gone: who was overtaken gives nothing out, and forgets."""
     first: list[PublishedClassifier] = []
 
     def overtaken(*arguments: object) -> PublishedClassifier:
         drawn = draw_published(*arguments)  # type: ignore[arg-type]  # passed on as they came
         monkeypatch.setattr(module, "draw_published", draw_published)
+        (small_release.folder / f"conclave.db{DRAW_SUFFIX}1").unlink()
         first.append(learned(small_release, noise=seeded_noise(8)))
         return drawn
 

@@ -13,6 +13,7 @@ from app.data.rows import PrivateRows
 from app.data.vectors import encode
 from app.errors import ConfigurationError, ReleaseMismatchError, VerificationError
 from app.ledger.verify import verify
+from app.mechanisms import noisy_gradient
 from app.mechanisms.universal import Phase
 from app.service.audit_draws import audit_draws
 from app.service.learn import check_learnable
@@ -217,3 +218,26 @@ def test_points_leave_the_tests_that_they_tell_apart(small_release: SmallRelease
     for draw in found:
         scores = draw.draw(rows, seeded_noise(3))
         assert len(scores.weights) == len(draw.terms)
+
+
+def test_a_published_score_is_the_one_that_was_learned(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Divided by its unit, it is what the descent compares with labels, but that no row is cut."""
+    configuration = linear(small_release).configuration()
+    charge = configuration.charges[Mechanism.CLASSIFIER]
+    values = encode(configuration.schema, PEOPLE)
+    found = linear_draw(configuration.settings, charge, values, row_count=10**6)
+    features = found.parameters.features
+    weights = np.linspace(-1.0, 1.0, features.width).reshape(-1, 1)
+    monkeypatch.setattr(noisy_gradient, "draw", lambda *_: noisy_gradient.Weights(weights))
+    published = found.draw(private_rows(), seeded_noise(3))
+    bits = found.terms.encode(values)
+    vectors = features.coordinates(bits).astype(np.float64)
+    image = bits @ features.matrix + features.offset
+    cut = np.linalg.norm(vectors, axis=1) / np.linalg.norm(image, axis=1) * features.grid
+    assert 0.4 < cut.min() < cut.max() < 1
+    learned_scores = (vectors @ weights)[:, 0] / features.unit
+    given = published.scores(bits)[:, 0] / published.unit
+    assert np.allclose(given * cut, learned_scores, atol=0.01)
+    assert np.ptp(learned_scores) > 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import InvariantError, LedgerUnavailableError
+from app.ledger.drawing_turn import DRAW_SUFFIX
 from app.ledger.verify import verify
 from app.mechanisms.universal import Phase
 from app.noise.scripted import ScriptedNoise
@@ -142,12 +143,13 @@ def test_rows_are_let_go_once_the_classifier_is_published(small_release: SmallRe
 def test_of_two_processes_one_publishes(
     small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that was overtaken while it drew serves what the other published."""
+    """Who lost its turn with its file and was overtaken serves what the other published."""
     slow, fast = answered(small_release), small_release.open()
 
     def overtaken(given: Release, noise: NoiseSource) -> PublishedClassifier:
         drawn = draw_classifier(given, noise)
         monkeypatch.setattr(module, "draw_classifier", draw_classifier)
+        (small_release.folder / f"conclave.db{DRAW_SUFFIX}1").unlink()
         switch_phase(fast, seeded_noise(8))
         return drawn
 
