@@ -12,7 +12,15 @@ import msgspec
 from app.api.refusals import InvalidParameterError
 from app.errors import MalformedBodyError
 from app.service.models import Query
-from app.service.validate import BIN_COUNT_MAX, BIN_COUNT_MIN, Schema, Vector, parse_features
+from app.service.validate import (
+    BIN_COUNT_MAX,
+    BIN_COUNT_MIN,
+    TOGETHER_MIN,
+    Schema,
+    Vector,
+    parse_features,
+    parse_numbers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,10 +63,17 @@ class QueryLine(QueryBody):
     idempotency_key: str | None = None
 
 
+class NumbersLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A line as most are where every feature is a number: all of them, and nothing else."""
+
+    features: tuple[float, ...]
+
+
 BodyT = TypeVar("BodyT", bound=QueryBody)
 
 _BODY: Final = msgspec.json.Decoder(QueryBody)
 _LINE: Final = msgspec.json.Decoder(QueryLine)
+_NUMBERS: Final = msgspec.json.Decoder(NumbersLine)
 
 
 def parse_body(
@@ -102,6 +117,35 @@ def parse_line(
     key = decoded.idempotency_key
     precision = _checked_precision(decoded.precision, with_scores=with_scores)
     return Query(vector, None if key is None else _checked_key(key), precision, asker)
+
+
+def parse_lines_of_numbers(
+    schema: Schema, lines: Sequence[bytes], *, asker: Asker | None = None
+) -> list[Query] | None:
+    """Return the queries of lines that are numbers in schema order, in half the time.
+
+    Args:
+        schema: the public schema.
+        lines: of a stream, one or more.
+        asker: by whom they are counted.
+
+    Returns:
+        What :func:`parse_line` returns for each; None where a line may be anything else,
+        which that function then finds out line by line.
+
+    """
+    if len(lines) < TOGETHER_MIN:
+        return None
+    together = b"".join(lines)
+    # An escape may hide a member's name, and so a second member of that name.
+    if b"\\" in together or together.count(b'"features"') != len(lines):
+        return None
+    try:
+        rows = [line.features for line in map(_NUMBERS.decode, lines)]
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    vectors = parse_numbers(schema, rows)
+    return None if vectors is None else [Query(vector, None, None, asker) for vector in vectors]
 
 
 def idempotency_key(headers: Headers) -> str | None:

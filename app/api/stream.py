@@ -22,7 +22,7 @@ from app.api.endpoint import note_refusal
 from app.api.identity import Identity, identity_of
 from app.api.lines import LineCutter, Overlong
 from app.api.problems import problem_body
-from app.api.query_body import parse_line
+from app.api.query_body import parse_line, parse_lines_of_numbers
 from app.api.rate_limits import rate_limit_headers
 from app.api.refusals import InvalidParameterError, RequestTimeoutError
 from app.api.request_meter import QUERY_STREAMS
@@ -177,7 +177,7 @@ class QueryStream:
         except (IntegrityError, UnavailableError) as error:
             yield [error] * (len(queries) - given)
 
-    def _parse(self, lines: Sequence[Line]) -> list[Query | Refusal]:
+    def _parse(self, lines: Sequence[Line]) -> Sequence[Query | Refusal]:
         """Return the query of each line, or why it is none; all at one moment."""
         if self._api.slot.draining:
             return [UnavailableError(DRAINING)] * len(lines)
@@ -187,6 +187,10 @@ class QueryStream:
         except (RequestError, UnavailableError, IntegrityError) as refusal:
             return [refusal] * len(lines)
         schema, with_scores = service.schema, service.precision is not None
+        whole = [line for line in lines if not isinstance(line, Overlong)]
+        together = parse_lines_of_numbers(schema, whole, asker=asker)
+        if together is not None and len(whole) == len(lines):
+            return together
         return [
             self._overlong()
             if isinstance(line, Overlong)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from msgspec import structs
@@ -49,11 +50,9 @@ _INSERT_ENTRY = (
     "INSERT INTO entries (release_number, sequence, kind, version, body, hash) "
     "VALUES (?, ?, ?, ?, ?, ?)"
 )
-_ANSWER_COLUMNS = ("release_number", "sequence", *RecordedAnswer._fields)
-_INSERT_ANSWERS = (
-    f"INSERT INTO answers ({', '.join(_ANSWER_COLUMNS)}) "  # noqa: S608 -- names of columns
-    f"VALUES ({', '.join('?' for _ in _ANSWER_COLUMNS)})"
-)
+_LABEL_FIELDS: Final = RecordedAnswer._fields.index("precision")
+"""Fields of an answer without a score; a value more takes a tenth of an insertion."""
+
 _INSERT_KEYS = insert(idempotency_keys)
 Given = ParamSpec("Given")
 ResultT = TypeVar("ResultT")
@@ -154,8 +153,10 @@ class Transaction:
         )
         head = self.append(_released(rows))
         at = self._release_number, head.sequence
-        placed = [(*at, *row) for row in rows]
-        self._in_database(insert_rows, self._connection, _INSERT_ANSWERS, placed)
+        field_count = _LABEL_FIELDS if rows[0].precision is None else len(RecordedAnswer._fields)
+        placed = [at + row[:field_count] for row in rows]
+        text = _insert_answers(field_count)
+        self._in_database(insert_rows, self._connection, text, placed)
         return head
 
     def known_answers(self, vector_digests: Sequence[bytes]) -> list[RecordedAnswer]:
@@ -316,6 +317,14 @@ class Transaction:
             invariant(row is not None, "the release's secret is put before other private state")
             self._release_secret = None if row is None else row.body
         return self._release_secret or b""
+
+
+@lru_cache
+def _insert_answers(field_count: int) -> str:
+    """Return the statement that inserts an answer of so many fields; the others are null."""
+    columns = ("release_number", "sequence", *RecordedAnswer._fields[:field_count])
+    marks = ", ".join("?" for _ in columns)
+    return f"INSERT INTO answers ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 -- names of columns
 
 
 def _released(rows: Sequence[RecordedAnswer]) -> AnswersReleased | ScoresReleased:

@@ -32,9 +32,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from app.errors import InvariantError, invariant
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from app.noise.source import NoiseSource
 
 WORD_BITS = 64
@@ -78,13 +82,45 @@ def step(
     parameters: Parameters, state: State, distance: int, noise: NoiseSource
 ) -> tuple[State, bool]:
     """Decide one query at ``distance``; return the next state and whether it is a hit."""
-    if state.hit_count >= parameters.cutoff:
-        message = "no step after the cutoff"
-        raise InvariantError(message)
-    if distance < 0:  # as an index it would count from the table's end
-        message = "a distance is not negative"
-        raise InvariantError(message)
+    _check(parameters, state, least_distance=distance)
     thresholds = parameters.thresholds
     last = len(thresholds) - 1
     hit = noise.word() < thresholds[min(distance, last)]
     return (State(state.hit_count + 1) if hit else state), hit
+
+
+def steps(
+    parameters: Parameters, state: State, distances: NDArray[np.int64], noise: NoiseSource
+) -> tuple[State, NDArray[np.bool_]]:
+    """Decide queries in order, up to the T-th hit: what as many steps on the same words do.
+
+    A word is drawn for each query, and those beyond the T-th hit are forgotten.
+
+    Args:
+        parameters: of the run.
+        state: before the first of them.
+        distances: of one query or more, shape ``(B,)``.
+        noise: whence a fresh word comes for each.
+
+    Returns:
+        The state after the last query that was decided, and which are hits, shape
+        ``(b,)`` with ``b`` at most B.
+
+    """
+    _check(parameters, state, least_distance=int(distances.min()))
+    thresholds = np.array(parameters.thresholds, dtype=np.uint64)
+    words = np.array(noise.words(len(distances)), dtype=np.uint64)
+    hits = words < thresholds[np.minimum(distances, len(thresholds) - 1)]
+    left = parameters.cutoff - state.hit_count
+    places = np.flatnonzero(hits)[:left]
+    decided = hits if len(places) < left else hits[: places[-1] + 1]
+    return State(state.hit_count + len(places)), decided
+
+
+def _check(parameters: Parameters, state: State, *, least_distance: int) -> None:
+    if state.hit_count >= parameters.cutoff:
+        message = "no step after the cutoff"
+        raise InvariantError(message)
+    if least_distance < 0:  # as an index it would count from the table's end
+        message = "a distance is not negative"
+        raise InvariantError(message)

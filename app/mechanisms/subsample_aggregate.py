@@ -14,7 +14,7 @@ test.
 
 **Inputs and outputs.** ``private_vote_count``: int64 (B, L), every row sums to
 k, secret.  Out: plurality class indices (B,) and distances (B,), both secret, or
-a ``Tally`` a row.
+a ``Tally`` a row, or the ``Tallies`` of all rows.
 
 **Utility.** With k votes of which a fraction f agree, the distance is
 max(0, ceil((2 f - 1) k / 2) - 1) for two labels.
@@ -28,8 +28,9 @@ more columns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -56,6 +57,36 @@ class Tally:
     plurality: int
     distance: int
     counts: tuple[int, ...]
+
+
+class Tallies(Sequence[Tally]):
+    """The votes on many queries, column by column; secret.
+
+    Attributes:
+        plurality: class indices, shape ``(B,)``.
+        distance: to instability, shape ``(B,)``.
+
+    """
+
+    def __init__(self, private_vote_count: NDArray[np.int64]) -> None:
+        """Count what votes of shape ``(B, L)`` come to; raises as :func:`aggregate` does."""
+        self.plurality, self.distance = aggregate(private_vote_count)
+        self._counts = private_vote_count
+
+    def __len__(self) -> int:
+        """Return B."""
+        return len(self.distance)
+
+    @overload
+    def __getitem__(self, index: int) -> Tally: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Tally]: ...
+    def __getitem__(self, index: int | slice) -> Tally | Sequence[Tally]:
+        """Return the votes on one query, or on those of a slice."""
+        if isinstance(index, slice):
+            return Tallies(self._counts[index])
+        counts = tuple(self._counts[index].tolist())
+        return Tally(int(self.plurality[index]), int(self.distance[index]), counts)
 
 
 def tally(private_vote_count: NDArray[np.int64]) -> list[Tally]:

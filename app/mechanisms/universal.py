@@ -42,7 +42,7 @@ from app.mechanisms.soft_labels import PrivateBins
 
 if TYPE_CHECKING:
     from app.mechanisms.soft_labels import ScoreBin
-    from app.mechanisms.subsample_aggregate import Tally
+    from app.mechanisms.subsample_aggregate import Tallies, Tally
     from app.noise.source import NoiseSource
 
 Answering: TypeAlias = stability.Parameters | sparse_vector.Parameters | noisy_vote.Parameters
@@ -203,6 +203,38 @@ def step(
     if label is not None:
         return following, _stable(label)
     return following, _unstable(parameters, noise)
+
+
+def steps(
+    parameters: Parameters, state: State, private_votes: Tallies, noise: NoiseSource
+) -> tuple[State, list[Outcome]] | None:
+    """Answer queries in order, up to the ensemble's last answer: what as many steps do.
+
+    They draw the same words for the same queries, before the coins of unstable answers.
+
+    Args:
+        parameters: of the run.
+        state: in which the ensemble answers.
+        private_votes: on one query or more; secret.
+        noise: whence a word comes for each, and a coin.
+
+    Returns:
+        The state after the last query that was answered, and an outcome for each; None
+        where queries are answered one by one: only the stability test knows no noise
+        but a word a query.
+
+    """
+    test, left = parameters.answering, parameters.answer_limit - state.answered_count
+    if not isinstance(test, stability.Parameters) or parameters.with_scores:
+        return None
+    invariant(not state.halted and left > 0, "no step outside the ensemble phase")
+    hits, is_hit = stability.steps(
+        test, stability.State(state.unstable_count), private_votes.distance[:left], noise
+    )
+    outcomes = list(map(_stable, private_votes.plurality[: len(is_hit)].tolist()))
+    for place in is_hit.nonzero()[0].tolist():
+        outcomes[place] = _unstable(parameters, noise)
+    return State(state.answered_count + len(outcomes), hits.hit_count), outcomes
 
 
 def redo(

@@ -55,11 +55,14 @@ class DrawnAhead(SystemNoise):
     """
 
     def __init__(self, count: int) -> None:
-        """Draw ``count`` words."""
-        self._left = super().words(count)
+        """Take note of ``count``; the words are drawn when the first of them is asked for."""
+        self._count = count
+        self._left: list[int] = []
 
     def word(self) -> int:
         """Return a word that nobody has got before."""
+        if self._count:
+            self._left, self._count = super().words(self._count), 0
         return self._left.pop() if self._left else super().word()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from app.data.vectors import encode, replay_key
+from app.data.vectors import encode, replay_key, replay_keys
 from app.errors import ContainedError, IntegrityError, UnavailableError
 from app.ledger.events import ReleaseHalted, ThresholdRefreshed
 from app.ledger.key_counts import NOTHING
@@ -20,7 +20,7 @@ from app.ledger.store import RecordedAnswer
 from app.mechanisms import universal
 from app.noise.system import drawn_ahead
 from app.service.batch import Batch, Ticket
-from app.service.evaluate import private_tallies
+from app.service.evaluate import PrivateValues, private_tallies
 from app.service.key_limits import key_limit_refusal
 from app.service.padding import wait_for_multiple
 from app.service.private_state import put_pieces, threshold_noise_piece
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from app.ledger.fold import LedgerState
     from app.ledger.key_counts import KeyCount
     from app.ledger.store import Ledger, Transaction
-    from app.mechanisms.soft_labels import PrivateBins
-    from app.mechanisms.subsample_aggregate import Tally
     from app.mechanisms.universal import Phase
     from app.noise.source import NoiseSource
     from app.service.batch import Decision, Fresh
@@ -150,8 +148,15 @@ class QueryAnswerer:
 
     def identify(self, query: Query) -> Ticket:
         """Attach the keyed digests by which a query is found again."""
-        digests = self.release.digests
-        key, vector = query.idempotency_key, replay_key(query.vector)
+        return self._ticket(query, replay_key(query.vector))
+
+    def identify_all(self, queries: Sequence[Query]) -> list[Ticket]:
+        """Attach their digests to many queries."""
+        vectors = replay_keys([query.vector for query in queries])
+        return list(map(self._ticket, queries, vectors))
+
+    def _ticket(self, query: Query, vector: bytes) -> Ticket:
+        digests, key = self.release.digests, query.idempotency_key
         precision = self.release.precision
         if precision is not None and query.precision is not None:
             precision = query.precision
@@ -201,12 +206,10 @@ class QueryAnswerer:
         self.key_counts.update(counts)  # a commit of unknown outcome may have counted
         return counts
 
-    def _vote(
-        self, tickets: Sequence[Ticket], replays: ReplayIndex
-    ) -> dict[bytes, Tally | PrivateBins]:
+    def _vote(self, tickets: Sequence[Ticket], replays: ReplayIndex) -> PrivateValues:
         """Evaluate every model on every vector, or vector with a precision, without an answer."""
         self.observe(Step.VOTE, Edge.BEFORE)
-        private_values: dict[bytes, Tally | PrivateBins] = {}
+        private_values = PrivateValues()
         unknown = _unknown(tickets, replays)
         if unknown and self.phase is universal.Phase.ENSEMBLE:
             started, self._has_voted = time.monotonic(), True
@@ -214,7 +217,7 @@ class QueryAnswerer:
             values = encode(self.release.schema, vectors)
             precisions = [ticket.precision for ticket in unknown.values()]
             tallies = private_tallies(self.release.ensemble, values, precisions)
-            private_values = dict(zip(unknown, tallies, strict=True))
+            private_values = PrivateValues(list(unknown), tallies)
             wait_for_multiple(self._padding_seconds, started=started)
         self.observe(Step.VOTE, Edge.AFTER)
         return private_values
@@ -222,7 +225,7 @@ class QueryAnswerer:
     def _step(
         self,
         tickets: Sequence[Ticket],
-        private_values: dict[bytes, Tally | PrivateBins],
+        private_values: PrivateValues,
         replays: ReplayIndex,
         key_counts: dict[str, KeyCount],
     ) -> tuple[Batch, list[Decision]]:
@@ -237,7 +240,7 @@ class QueryAnswerer:
         )
         undelivered = self._undelivered
         batch.restore(undelivered.fresh, left_no_trace=undelivered.left_no_trace)
-        decisions = [batch.decide(ticket) for ticket in tickets]
+        decisions = batch.decide_all(tickets)
         self.observe(Step.STEP, Edge.AFTER)
         return batch, decisions
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from app.data.vectors import TOGETHER_MIN
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,
@@ -19,7 +20,9 @@ from app.errors import (
 )
 from app.ledger.key_counts import NOTHING, KeyCount
 from app.mechanisms import universal
+from app.mechanisms.subsample_aggregate import Tallies
 from app.mechanisms.universal import Outcome, Phase, State
+from app.service.evaluate import PrivateValues
 from app.service.key_limits import key_limit_refusal
 from app.service.models import Query
 from app.service.replay_index import Recorded, ReplayIndex, check_same_vector
@@ -64,8 +67,8 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         ticket: of the query.
         recorded: the answer.
-        drawn_in: the state in which it was drawn.
-        following: the state after it, with whatever it drew for the threshold.
+        drawn_in: a state of the epoch in which it was drawn.
+        following: one of the epoch after it, with whatever it drew for the threshold.
 
     """
 
@@ -185,6 +188,49 @@ class Batch:
         hits = state.unstable_count if self._parameters.is_refreshed else None
         return hits, state.private_threshold_noise
 
+    def decide_all(self, tickets: Sequence[Ticket]) -> list[Decision]:
+        """Decide queries in order, as many calls of :meth:`decide` do."""
+        decided: list[Decision] = [*self._answer_together(tickets)]
+        return decided + [self.decide(ticket) for ticket in tickets[len(decided) :]]
+
+    def _answer_together(self, tickets: Sequence[Ticket]) -> Sequence[Fresh]:
+        """Answer the first of many queries at once, up to the ensemble's last answer.
+
+        None of them, where one is anything but a new vector: where votes were cast for
+        fewer than all, or an answer was drawn before, or a key has to be looked at.
+        """
+        values = self._private_values
+        private_votes = values.in_order if isinstance(values, PrivateValues) else ()
+        are_new = len(private_votes) == len(tickets) >= TOGETHER_MIN and not self.fresh
+        if not (are_new and isinstance(private_votes, Tallies) and all(map(_is_plain, tickets))):
+            return ()
+        before = self.state
+        answered = universal.steps(self._parameters, before, private_votes, self._noise)
+        if answered is None:
+            return ()
+        self.state, outcomes = answered
+        self.phase = universal.phase(self._parameters, self.state)
+        self._record_all(tickets, outcomes, drawn_in=before)
+        return self.fresh
+
+    def _record_all(
+        self, tickets: Sequence[Ticket], outcomes: Sequence[Outcome], *, drawn_in: State
+    ) -> None:
+        """Record stable answers and single hits, which all there are without scores."""
+        numbered = enumerate(outcomes, start=drawn_in.answered_count + 1)
+        recorded = [Recorded(number, each.label, each.stable) for number, each in numbered]
+        before = drawn_in
+        for ticket, answer in zip(tickets, recorded, strict=False):
+            after = before
+            if not answer.stable:
+                after = State(answer.query_id, before.unstable_count + 1)
+            self.fresh.append(Fresh(ticket, answer, before, after))
+            before = after
+        digests = [fresh.ticket.vector_digest for fresh in self.fresh]
+        self._fresh_by_vector = dict(zip(digests, recorded, strict=True))
+        for fresh in self.fresh:
+            self._count_for_key(fresh)
+
     def decide(self, ticket: Ticket) -> Decision:
         """Decide one query: idempotency key, recorded vector, phase, in this order."""
         try:
@@ -258,3 +304,11 @@ class Batch:
     def _remember_key(self, ticket: Ticket) -> None:
         if ticket.key_digest is not None:
             self.new_keys[ticket.key_digest] = ticket.vector_digest
+
+
+def _is_plain(ticket: Ticket) -> bool:
+    """Return whether nothing but its vector decides how a query is answered."""
+    asker = ticket.query.asker
+    return ticket.key_digest is None and (
+        asker is None or (asker.answer_limit is None and asker.unstable_limit is None)
+    )

@@ -155,7 +155,7 @@ class ConclaveService:
             IntegrityError: the release has stopped.
 
         """
-        tickets = list(map(self._answerer.identify, queries))
+        tickets = self._answerer.identify_all(queries)
         known = await self._answers_without_writer(tickets)
         written = [each for each, result in zip(tickets, known, strict=True) if result is None]
         pending = iter(self._writer.enqueue(written))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from app.mechanisms.soft_labels import PrivateBins, bin_scores
-from app.mechanisms.subsample_aggregate import Tally, tally
+from app.mechanisms.subsample_aggregate import Tallies, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -17,6 +18,34 @@ if TYPE_CHECKING:
 
 # Scores of models held at once, eight bytes each.
 SCORES_MAX: Final = 1 << 22
+
+
+class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
+    """What the models come to on each vector, or vector with a precision, by its digest.
+
+    Attributes:
+        in_order: the same as they were evaluated; secret.
+
+    """
+
+    def __init__(
+        self, digests: Sequence[bytes] = (), in_order: Sequence[Tally | PrivateBins] = ()
+    ) -> None:
+        """Take a value for each of different digests."""
+        self._places = dict(zip(digests, range(len(in_order)), strict=True))
+        self.in_order = in_order
+
+    def __getitem__(self, digest: bytes) -> Tally | PrivateBins:
+        """Return the value of a vector; raises ``KeyError`` where it was not evaluated."""
+        return self.in_order[self._places[digest]]
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the digests in order."""
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._places)
 
 
 def private_tallies(
@@ -33,7 +62,7 @@ def private_tallies(
     """
     bin_counts = [precision for precision in precisions if precision is not None]
     if not bin_counts:
-        return tally(private_ensemble.vote_counts(values))
+        return Tallies(private_ensemble.vote_counts(values))
     step = max(1, SCORES_MAX // private_ensemble.size)
     bins: list[PrivateBins] = []
     for start in range(0, len(values), step):

@@ -60,14 +60,12 @@ class RecentReplays:
             # Said before the oldest answer goes: a reader beside must look it up from then on.
             if len(self._by_vector) + len(pairs) > self._recent_max:
                 self._lacks_answers = True
-            for vector_digest, recorded in pairs:
-                _keep(self._by_vector, vector_digest, recorded, self._recent_max)
+            _keep(self._by_vector, pairs, self._recent_max)
 
     def add_keys(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
         """Add committed (key digest, vector digest) pairs."""
         with self._changing:
-            for key_digest, vector_digest in pairs:
-                _keep(self._vector_by_key, key_digest, vector_digest, self._recent_max)
+            _keep(self._vector_by_key, pairs, self._recent_max)
 
     def leave_out_answers(self) -> None:
         """Take note that some answer was not added: what is not here must be looked up."""
@@ -156,9 +154,9 @@ def _split(
 
 
 def _keep(
-    memory: OrderedDict[bytes, ValueT], digest: bytes, value: ValueT, recent_max: int
+    memory: OrderedDict[bytes, ValueT], pairs: Iterable[tuple[bytes, ValueT]], recent_max: int
 ) -> None:
-    """Keep a value as the newest; the oldest goes where there are too many."""
-    memory[digest] = value
-    if len(memory) > recent_max:
+    """Keep values as the newest; the oldest go where there are too many."""
+    memory.update(pairs)
+    while len(memory) > recent_max:
         memory.popitem(last=False)

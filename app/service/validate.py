@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.data.schema import NumericFeature, Schema
-from app.data.vectors import Vector, parse_features
+from app.data.vectors import TOGETHER_MIN, Vector, parse_features, parse_numbers
 from app.mechanisms.soft_labels import BIN_COUNT_MAX, BIN_COUNT_MIN
 
 if TYPE_CHECKING:
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 __all__ = [
     "BIN_COUNT_MAX",
     "BIN_COUNT_MIN",
+    "TOGETHER_MIN",
     "Schema",
     "Vector",
     "describe_schema",
     "parse_features",
+    "parse_numbers",
 ]
 
 
