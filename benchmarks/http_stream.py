@@ -17,12 +17,13 @@ import shutil
 import socket
 import tempfile
 import time
+from itertools import count, repeat, starmap
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from app.api.query_body import parse_line
-from app.data.vectors import encode, replay_key
+from app.api.query_body import parse_lines_of_numbers
+from app.data.vectors import encode, replay_keys
 from app.ledger.store import RecordedAnswer
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
@@ -123,12 +124,11 @@ def _stream_seconds(port: int, lines: Sequence[bytes]) -> float:
 def _stages(release: Release, lines: Sequence[bytes]) -> tuple[float, float, float]:
     """Return the seconds of parsing the lines, of their votes, and of committing answers."""
     started = time.perf_counter()
-    queries = [parse_line(release.schema, line, with_scores=False) for line in lines]
-    parsed = time.perf_counter()
     batches = [
-        queries[begin : begin + BATCH_QUERIES_MAX]
-        for begin in range(0, len(queries), BATCH_QUERIES_MAX)
+        _parsed(release, lines[begin : begin + BATCH_QUERIES_MAX])
+        for begin in range(0, len(lines), BATCH_QUERIES_MAX)
     ]
+    parsed = time.perf_counter()
     for batch in batches:
         vectors = encode(release.schema, [query.vector for query in batch])
         release.ensemble.vote_counts(vectors)
@@ -138,15 +138,21 @@ def _stages(release: Release, lines: Sequence[bytes]) -> tuple[float, float, flo
     return parsed - started, voted - parsed, time.perf_counter() - voted
 
 
+def _parsed(release: Release, lines: Sequence[bytes]) -> Sequence[Query]:
+    """Return the queries of lines as a stream parses them, together."""
+    queries = parse_lines_of_numbers(release.schema, lines)
+    if queries is None:
+        raise ValueError(lines[0].decode())
+    return queries
+
+
 def _commit(release: Release, batch: Sequence[Query]) -> None:
     with release.ledger.transaction() as transaction:
         first = transaction.state.answered + 1
-        rows = []
-        for number, query in enumerate(batch, start=first):
-            vector = replay_key(query.vector)
-            digest = release.digests.of_vector(vector)
-            rows.append(RecordedAnswer(number, digest, vector, 1, stable=True))
-        transaction.record_answers(rows)
+        vectors = replay_keys([query.vector for query in batch])
+        digests = map(release.digests.of_vector, vectors)
+        given = zip(count(first), digests, vectors, repeat(1), repeat(True))
+        transaction.record_answers(list(starmap(RecordedAnswer, given)))
 
 
 if __name__ == "__main__":
