@@ -28,13 +28,13 @@ DELTA: Final = 1e-6
 EPSILONS: Final = (0.1, 0.5, 1.0, 2.0)
 RUNS: Final = 20
 CHOICE_SEED: Final = 1000
-EBM_TRIALS: Final = 64
+EBM_TRIALS: Final = 144
 GRIDS: Final[dict[str, list[dict[str, Any]]]] = {
     "GaussianNB": [{"one_hot": one_hot} for one_hot in (False, True)],
     "LogisticRegression": [
-        {"one_hot": True, "C": penalty, "data_norm": norm, "squared": squared}
-        for penalty, norm, squared in product(
-            (0.001, 0.01, 0.1, 1.0, 10.0), (1.0, 2.0, 3.0, 4.0), (False, True)
+        {"one_hot": one_hot, "C": penalty, "data_norm": norm, "squared": squared}
+        for one_hot, penalty, norm, squared in product(
+            (False, True), (0.001, 0.01, 0.1, 1.0, 10.0), (0.5, 1.0, 2.0, 3.0, 4.0), (False, True)
         )
     ],
     "DecisionTree": [
