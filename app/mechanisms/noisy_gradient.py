@@ -9,13 +9,14 @@ that ``app.accounting.noisy_gradient`` finds and checks; public points and their
 are not protected.
 
 **Proof.** Every step adds discrete Gaussian noise to integers that one row moves by a
-bounded vector; Renyi divergences add: ``docs/proofs/noisy_gradient.md``.
+bounded vector; all steps together tell no more than one normal number whose mean moves,
+but for a rounding that is charged: ``docs/proofs/noisy_gradient.md``.
 
 **Inputs and outputs.** ``private_value``: bits of the terms on the rows, uint8
 (n, t), whole or part by part, and labels int64 (n,), secret.  Out: ``Weights`` over
 the public coordinates, public once whoever charged for it publishes it.
 
-**Utility.** A mean gradient carries noise of deviation sqrt(c v / a_t) / (n unit WHOLE)
+**Utility.** A mean gradient carries noise of deviation sqrt(c v / a_t + 16) / (n unit WHOLE)
 a coordinate; the mean of the later iterates has less of it than the last one.
 
 **Deviations.** What a row adds is an integer vector: its coordinates and the residual
@@ -101,6 +102,8 @@ class Parameters:
         margin = features.norm_bound * WEIGHT_MAX * WEIGHT_STEPS
         invariant(margin * SCORE_STEPS < EXACT_BOUND, "margins are exact")
         invariant(self.rate > 0, "a step goes somewhere")
+        draws = self.step_count * features.width * score_count(self.class_count)
+        invariant(draws <= accounting.DRAWS_MAX, "the draws are few enough for what is charged")
         accounting.check(self.calibration)
 
     @property

@@ -9,8 +9,16 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import log_ndtr
 
-from app.accounting.noisy_gradient import calibrate, check
+from app.accounting.noisy_gradient import (
+    DRAWS_MAX,
+    LN_ROUNDING,
+    ROUNDING_VARIANCE,
+    calibrate,
+    check,
+)
+from app.accounting.normal_profile import covers, delta_bound
 from app.errors import ConfigurationError, InvariantError
 from app.hypotheses.integer_residuals import HALF, SCORE_STEPS, residuals, squared_length_bound
 
@@ -22,12 +30,21 @@ KNOWN = [
 ]
 
 
-def least_ln_delta(epsilon: float, rate: float) -> float:
-    """Minimise the logarithm of the claim's left side by a grid of orders, independently."""
-    excess = np.exp(np.linspace(-12, 14, 400_001))
-    alpha = 1 + excess
-    ln_delta = excess * (alpha * rate - epsilon) + excess * np.log(excess / alpha) - np.log(alpha)
-    return float(ln_delta.min())
+# Deviations of normal noise for a shift of one, by dp-accounting 0.6 (get_sigma_gaussian).
+PUBLISHED = [
+    ("0.01", "1e-9", 458.50849749732123),
+    ("0.1", "1e-6", 36.304690426195194),
+    ("0.5", "1e-6", 8.057618480725024),
+    ("1", "1e-6", 4.224678889326822),
+    ("2", "1e-6", 2.2304762711864172),
+    ("8", "0.01", 0.40836299474750304),
+]
+
+
+def normal_delta(epsilon: float, separation: float) -> float:
+    """Return the delta of two normal laws from library functions, in logarithms."""
+    first, second = (log_ndtr(sign * separation / 2 - epsilon / separation) for sign in (1.0, -1.0))
+    return float(-math.exp(first) * math.expm1(epsilon + second - first))
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "steps"), KNOWN)
@@ -37,11 +54,87 @@ def test_the_noise_is_the_least_that_covers_every_step(
     """At the ratio found the claim holds, and at one that is a millionth less it does not."""
     found = calibrate(epsilon=epsilon, delta=delta, step_weights=(1,) * steps)
     check(found)
-    rate = steps / (2 * float(found.variance_ratio))
-    # The grid's own error is second order: 1e-8 of a logarithm.
-    assert least_ln_delta(float(epsilon), rate) == pytest.approx(math.log(delta), abs=1e-5)
+    separation = math.sqrt(steps / float(found.variance_ratio))
+    # A ratio is rounded up by 2^-23 at most, which moves delta by less than a hundred times that.
+    assert normal_delta(float(epsilon), separation) == pytest.approx(float(delta), rel=2e-5)
     with pytest.raises(InvariantError, match="covers every step"):
         check(replace(found, variance_ratio=found.variance_ratio * (1 - Fraction(1, 10**6))))
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "deviation"), PUBLISHED)
+def test_the_noise_is_what_another_library_finds(
+    epsilon: str, delta: str, deviation: float
+) -> None:
+    """Above its deviation by rounding alone: by 2^-24, and never below by more than its own."""
+    found = calibrate(epsilon=Fraction(epsilon), delta=Fraction(delta), step_weights=(1,))
+    assert -1e-9 < math.sqrt(found.variance_ratio) / deviation - 1 < 1e-7
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "separation"),
+    [
+        ("0.000001", 0.02),
+        ("0.000001", 2.0),
+        ("0.1", 0.03),
+        ("0.1", 7.0),
+        ("1", 0.3),
+        ("1", 7.0),
+        ("30", 2.0),
+        ("30", 12.0),
+        ("1000", 20.0),
+        ("1000", 60.0),
+    ],
+)
+def test_the_delta_of_normal_laws_is_bounded_from_above_and_closely(
+    epsilon: str, separation: float
+) -> None:
+    """Twice the digits give a smaller bound, and the coarser one is above it by its last digits."""
+    known = {"epsilon": Fraction(epsilon), "squared_separation": Fraction(separation) ** 2}
+    coarse = Fraction(delta_bound(**known, digits=30))
+    fine = Fraction(delta_bound(**known, digits=60))
+    assert 0 < fine < coarse < fine + Fraction(1, 10**29)
+    expected = normal_delta(float(epsilon), separation)
+    assert float(fine) == pytest.approx(expected, rel=1e-6, abs=1e-28)
+
+
+@pytest.mark.parametrize(("ratio", "hidden"), [(10**12, True), (Fraction(1, 10**12), False)])
+def test_noise_far_from_what_is_wanted_is_told_at_once(ratio: Fraction, hidden: bool) -> None:  # noqa: FBT001 -- a column of the table
+    """Much too much hides a shift, and nearly none does not, without a long series."""
+    assert (
+        covers(
+            epsilon=Fraction(1),
+            delta=Fraction(1, 10**6),
+            squared_shift=30,
+            variance_ratio=Fraction(ratio),
+        )
+        is hidden
+    )
+
+
+def test_normal_noise_rounded_at_random_has_the_law_that_is_drawn() -> None:
+    """With the variance that is added the laws agree to a double's digits; with less they do not.
+
+    The factor charged covers every draw that is allowed.
+    """
+    grid = np.arange(-120.0, 120.0, 1 / 64)
+    integers = np.arange(-120.0, 121.0)
+
+    def apart(rounding: float) -> float:
+        spread = 30.0
+        kernel = np.exp(-((integers[:, None] - grid) ** 2) / (2 * rounding))
+        normal = np.exp(-(grid**2) / (2 * spread))
+        rounded = (kernel / kernel.sum(axis=0)) @ normal
+        discrete = np.exp(-(integers**2) / (2 * (spread + rounding)))
+        near = np.abs(integers) < 20
+        laws = rounded[near] / rounded.sum(), discrete[near] / discrete.sum()
+        return float(np.abs(np.log(laws[0] / laws[1])).max())
+
+    assert apart(float(ROUNDING_VARIANCE)) < 1e-12
+    assert apart(0.05) > 1e-3
+    ln_draw = math.log(3 * 2.1) - 2 * math.pi**2 * ROUNDING_VARIANCE
+    assert ln_draw + math.log(DRAWS_MAX) < math.log(LN_ROUNDING.numerator) - math.log(
+        LN_ROUNDING.denominator
+    )
 
 
 def test_noise_for_one_step_does_not_cover_two() -> None:
