@@ -112,10 +112,7 @@ def test_noise_far_from_what_is_wanted_is_told_at_once(ratio: Fraction, hidden: 
 
 
 def test_normal_noise_rounded_at_random_has_the_law_that_is_drawn() -> None:
-    """With the variance that is added the laws agree to a double's digits; with less they do not.
-
-    The factor charged covers every draw that is allowed.
-    """
+    """With the variance that is added the laws agree to many digits; with less they do not."""
     grid = np.arange(-120.0, 120.0, 1 / 64)
     integers = np.arange(-120.0, 121.0)
 
@@ -131,6 +128,7 @@ def test_normal_noise_rounded_at_random_has_the_law_that_is_drawn() -> None:
 
     assert apart(float(ROUNDING_VARIANCE)) < 1e-12
     assert apart(0.05) > 1e-3
+    # The factor that is charged covers every draw that is allowed.
     ln_draw = math.log(3 * 2.1) - 2 * math.pi**2 * ROUNDING_VARIANCE
     assert ln_draw + math.log(DRAWS_MAX) < math.log(LN_ROUNDING.numerator) - math.log(
         LN_ROUNDING.denominator
