@@ -1,25 +1,18 @@
-"""Made-up people and rules, by public shares: on them planning tries out how learners agree.
+"""Made-up people, by public shares: on them planning tries out how learners agree.
 
 No private row has a part in them.  A person's features are independent, each by its
-public shares, or are those of a public point; a rule is any hypothesis of the public
-class, each as likely as any other, but for the constant ones.  Seeds are public: the
-same people and rules every time.
+public shares, or are those of a public point.  Seeds are public: the same people every
+time.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from app.ensembles.learner_seeds import generator
-from app.errors import invariant
-from app.hypotheses.cell_class import CellClass, CellLabels
-from app.hypotheses.enumerated_class import EnumeratedClass, EnumeratedHypothesis
-from app.hypotheses.threshold_class import ThresholdClass
-from app.hypotheses.tree_class import TreeClass
-from app.hypotheses.trees import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,11 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.ensembles.learner_seeds import LearnerGenerator
-    from app.hypotheses.hypothesis_class import Hypothesis, HypothesisClass
-    from app.hypotheses.hypothesis_list import Encoded
-
-# Draws after which a constant rule is taken: the class may have no other.
-ATTEMPTS_MAX: Final = 32
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +61,14 @@ class Population:
         places = generator(seed).integers(0, len(self.points), len(self.points))
         return Population(self.laws, self.points[places])
 
+    def distinct(self, row_count: int, seed: bytes) -> NDArray[np.float64]:
+        """Draw people who differ, at most so many: nobody is answered anew who asks again."""
+        people = self.rows(row_count, seed) if self.points is None else self.points
+        _, places = np.unique(np.nan_to_num(people), axis=0, return_index=True)
+        picked = generator(seed).permutation(len(places))[:row_count]
+        found: NDArray[np.float64] = people[places[picked]]
+        return found
+
     def rows(self, row_count: int, seed: bytes) -> NDArray[np.float64]:
         """Draw people independently, encoded values of shape ``(n, d)``."""
         drawn = generator(seed)
@@ -84,27 +80,6 @@ class Population:
         for index, law in enumerate(self.laws):
             values[:, index] = _column(law, row_count, drawn)
         return values
-
-
-def made_up_hypothesis(searched: HypothesisClass, people: Encoded, seed: bytes) -> Hypothesis:
-    """Draw a hypothesis uniformly among those that do not label all ``people`` alike.
-
-    Args:
-        searched: the public class.
-        people: made-up rows as the class encodes them.
-        seed: public.
-
-    Returns:
-        A constant one only where so many draws gave no other.
-
-    """
-    drawn = generator(seed)
-    for _ in range(ATTEMPTS_MAX):
-        found = _hypothesis(searched, drawn)
-        labels = found.predict(people)
-        if (labels != labels[0]).any():
-            break
-    return found
 
 
 def _column(law: ColumnLaw, row_count: int, drawn: LearnerGenerator) -> NDArray[np.float64]:
@@ -120,26 +95,3 @@ def _column(law: ColumnLaw, row_count: int, drawn: LearnerGenerator) -> NDArray[
     # Parts of each end: the distance of two bounds may be no double.
     within: NDArray[np.float64] = edges[pieces] * (1.0 - parts) + edges[pieces + 1] * parts
     return within
-
-
-def _hypothesis(searched: HypothesisClass, drawn: LearnerGenerator) -> Hypothesis:
-    """Draw any hypothesis of a class, each as likely as any other."""
-    if isinstance(searched, TreeClass):
-        node_count = (1 << searched.depth) - 1
-        tests = drawn.integers(0, max(1, len(searched.tests)), node_count)
-        labels = drawn.integers(0, searched.class_count, node_count + 1)
-        return Tree(test_indices=tuple(tests.tolist()), leaf_labels=tuple(labels.tolist()))
-    if isinstance(searched, CellClass):
-        cells = drawn.integers(0, searched.class_count, searched.splits.cell_count)
-        return CellLabels(tuple(cells.tolist()))
-    if isinstance(searched, ThresholdClass):
-        return searched.hypotheses[int(drawn.integers(0, searched.size))]
-    return _listed(searched, drawn)
-
-
-def _listed(searched: HypothesisClass, drawn: LearnerGenerator) -> Hypothesis:
-    """Draw from a list, as every class that is no other is one."""
-    invariant(isinstance(searched, EnumeratedClass), "other classes are lists")
-    listed = cast("EnumeratedClass", searched).hypotheses
-    index = int(drawn.integers(0, searched.size))
-    return EnumeratedHypothesis(listed.take(np.array([index], dtype=np.int64)), index)

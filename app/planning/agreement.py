@@ -2,13 +2,14 @@
 
 Relabelled rows are realised by a hypothesis of the public class, exactly.  Which one is
 private, and how people are distributed is known by public shares alone.  So a chunk of
-n/k made-up people is labelled by a made-up hypothesis, the very learner of the release
-is fitted on it, and so on for some chunks and some hypotheses: the share of votes that
-a query gets follows, hypothesis by hypothesis.
+n/k made-up people is labelled by a made-up rule, the very learner of the release is
+fitted on it, and so on for some chunks and some rules: the share of votes that a query
+gets follows, rule by rule.  Learners of cells need no rule and no fitting: the votes of
+a cell are its chunks with a row there.
 
 What is assumed, and may be wrong: features are independent unless public points are
-given; every hypothesis of the class is as likely to be the one that relabels; queries
-are like the rows.
+given; the rule that relabels is drawn for labels to which every feature adds an effect;
+queries are like the rows, each asked once.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.ensembles.fit import fit_ensemble
-from app.ensembles.populations import made_up_hypothesis
+from app.ensembles.learner_seeds import generator
 from app.hypotheses.cell_class import CellClass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.ensembles.fit import Learner
+    from app.ensembles.made_up_rules import MadeUpRules
     from app.ensembles.populations import Population
 
 QUERIES: Final = 512
@@ -34,10 +36,12 @@ ROWS_MAX: Final = 1 << 17
 # Chunks of more rows are tried out with so many, which can only disagree more.
 CHUNK_ROWS_MAX: Final = 1 << 12
 LEARNERS_MIN: Final = 24
-# Over cells, whose learners vote on a row of their own each, fewer tell enough.
-CELL_ROWS_MAX: Final = 1 << 15
+# Over cells only their shares are wanted: of people made up, and of those who ask.
+CELL_PEOPLE: Final = 1 << 15
+CELL_QUERIES: Final = 1 << 12
+# What a share is thought to be before any person is seen there (Jeffreys): half a person.
+CELL_PRIOR: Final = 0.5
 _PEOPLE: Final = b"conclave made-up people "
-_RULE: Final = b"conclave made-up rule "
 _SECRET: Final = b"conclave made-up release"
 
 
@@ -49,7 +53,7 @@ class Agreement:
         leads: by which share of the votes the first label leads the second, in [0, 1],
             hypothesis by query, shape ``(H, Q)``.
         learner_count: learners that were fitted for each hypothesis.
-        with_cells: whether learners vote by cell, those of no row cancelling each other.
+        with_cells: whether learners vote by cell, which knows no cliff.
 
     """
 
@@ -60,12 +64,12 @@ class Agreement:
     @property
     def vote_variance(self) -> NDArray[np.float64]:
         """Return the variance of what one learner adds to each lead, shape ``(H, Q)``."""
-        variance: NDArray[np.float64] = self.leads * (1 - self.leads)
-        return variance if self.with_cells else 1 - self.leads**2
+        variance: NDArray[np.float64] = 1 - self.leads**2
+        return variance
 
 
 def try_out(
-    population: Population,
+    rules: MadeUpRules,
     learner: Learner,
     *,
     chunk_row_count: int,
@@ -75,21 +79,25 @@ def try_out(
     """Fit learners on made-up chunks and let them vote.
 
     Args:
-        population: whom rows and queries are like.
-        learner: the release's own, its class included.
+        rules: what relabels, and whom rows and queries are like.
+        learner: the release's own.
         chunk_row_count: rows of a chunk, at least 1.
         learner_count: chunks a hypothesis, at most.
         hypothesis_count: hypotheses tried, at least 1.
 
     """
-    by_cell = votes_by_cell(learner)
+    searched = learner.hypothesis_class
+    if votes_by_cell(learner) and isinstance(searched, CellClass):
+        found = [
+            _cell_leads(rules.population, searched, index, chunk_row_count, learner_count)
+            for index in range(hypothesis_count)
+        ]
+        return Agreement(np.stack(found), learner_count, with_cells=True)
     rows = min(chunk_row_count, CHUNK_ROWS_MAX)
-    most = CELL_ROWS_MAX if by_cell else ROWS_MAX
-    learners = min(learner_count, max(LEARNERS_MIN, most // rows))
-    leads = [
-        _leads(population, learner, index, rows, learners) for index in range(hypothesis_count)
-    ]
-    return Agreement(np.stack(leads), learners, with_cells=by_cell)
+    learners = min(learner_count, max(LEARNERS_MIN, ROWS_MAX // rows))
+    leads = [_leads(rules, learner, index, rows, learners) for index in range(hypothesis_count)]
+    fewest = min(len(each) for each in leads)
+    return Agreement(np.stack([each[:fewest] for each in leads]), learners)
 
 
 def votes_by_cell(learner: Learner) -> bool:
@@ -98,23 +106,44 @@ def votes_by_cell(learner: Learner) -> bool:
 
 
 def _leads(
-    population: Population, learner: Learner, index: int, rows: int, learners: int
+    rules: MadeUpRules, learner: Learner, index: int, rows: int, learners: int
 ) -> NDArray[np.float64]:
     """Return the leads on all queries under one hypothesis, shape ``(Q,)``."""
-    searched, name = learner.hypothesis_class, str(index).encode()
-    queries = population.rows(QUERIES, _PEOPLE + b"who ask " + name)
-    hypothesis = made_up_hypothesis(searched, searched.encode(queries), _RULE + name)
+    name, population = str(index).encode(), rules.population
+    queries = population.distinct(QUERIES, _PEOPLE + b"who ask " + name)
     # Points are a sample of people, and as uncertain as another sample would differ.
     people = population.resampled(_PEOPLE + b"sampled " + name)
     values = people.rows(rows * learners, _PEOPLE + name)
     ensemble = fit_ensemble(
         learner,
         values,
-        hypothesis.predict(searched.encode(values)),
+        rules.labels(index, values),
         permutation=np.arange(len(values), dtype=np.int64),
         offsets=np.arange(learners + 1, dtype=np.int64) * rows,
         secret=_SECRET + name,
     )
     votes = np.sort(ensemble.vote_counts(queries), axis=1)
     leads: NDArray[np.float64] = (votes[:, -1] - votes[:, -2]) / learners
+    return leads
+
+
+def _cell_leads(
+    population: Population, searched: CellClass, index: int, rows: int, learners: int
+) -> NDArray[np.float64]:
+    """Return the leads on queries of each cell, by shares that made-up people leave open.
+
+    Rows of a cell have one label, so that its chunks with a row there vote for it, and the
+    votes of all others cancel.
+    """
+    name = str(index).encode()
+    people = population.points
+    if people is None:
+        people = population.rows(CELL_PEOPLE, _PEOPLE)
+    queries = population.distinct(CELL_QUERIES, _PEOPLE + b"who ask cells")
+    cells, asked = (searched.encode(each)[:, 0] for each in (people, queries))
+    counts = np.bincount(cells, minlength=searched.splits.cell_count)
+    drawn = generator(_PEOPLE + b"of cells " + name)
+    shares = drawn.dirichlet(counts + CELL_PRIOR)
+    voting = drawn.binomial(learners, -np.expm1(rows * np.log1p(-np.minimum(shares, 1 - 1e-12))))
+    leads: NDArray[np.float64] = voting[asked] / learners
     return leads

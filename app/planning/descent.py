@@ -6,7 +6,10 @@ No private number enters; ``docs/utility.md`` says what the constants were tried
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 # Steps at so many rows times epsilon, ...
 STEPS: Final = 8.0
@@ -21,6 +24,8 @@ RATE: Final = 1.5
 LENGTH: Final = 1.2
 # How many times the noise's power a direction's curvature is held to be.
 RIDGE: Final = 432.0
+# Rows times epsilon from which noise on sums costs less than a tree's coarseness.
+LINEAR_FROM: Final = 3000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,3 +56,8 @@ def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
     """
     wanted = round(STEPS * (row_count * epsilon / ROWS) ** STEPS_POWER)
     return DescentChoice(step_count=min(STEPS_MAX, max(STEPS_MIN, wanted)))
+
+
+def descends(*, row_count: int, epsilon: Fraction) -> bool:
+    """Whether a descent, and no tree, is the more accurate classifier for so many rows."""
+    return row_count * epsilon >= LINEAR_FROM

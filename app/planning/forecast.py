@@ -18,6 +18,7 @@ from scipy.special import betainc, erfc
 from app.accounting.noisy_vote import BINARY, NoisyVoteCalibration
 from app.accounting.svt import SvtCalibration, Variant
 from app.planning.ensemble_size import HIT_PROBABILITY_MAX
+from app.planning.likely import likely
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from app.accounting.profile import ProfileTable
     from app.planning.agreement import Agreement
     from app.planning.approximate_profile import ApproximateProfile
+    from app.planning.likely import Likely
 
     Numbers = NDArray[np.float64]
     Hits = Callable[[Numbers], Numbers]
@@ -60,8 +62,13 @@ class Forecast:
     unlimited: Numbers | None
 
     @property
+    def likely(self) -> Likely:
+        """The labels that most hypotheses come within a factor of two of, and the rest."""
+        return likely(self.labels)
+
+    @property
     def mean(self) -> float:
-        """Labels, the mean over hypotheses."""
+        """Labels, the mean over hypotheses: what is to be expected where nothing is known."""
         return float(self.labels.mean())
 
     @property

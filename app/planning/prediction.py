@@ -65,13 +65,14 @@ def predict(plan: Plan, trial: Trial) -> Prediction | None:
     """
     request, size = plan.request, plan.answers.ensemble_size
     calibration, rows = plan.answers.calibration, plan.answers.chunk_row_count
-    if size is None or not rows or calibration is None:
+    rules = trial.rules(request)
+    if size is None or not rows or calibration is None or rules is None:
         return None
     extent = extent_of(trial, chunk_row_count=rows)
     if extent is None:
         return None
     agreement = try_out(
-        trial.population,
+        rules,
         trial.learner,
         chunk_row_count=rows,
         learner_count=min(size, extent.learner_count),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from app.planning.comparison import NOISY_VOTE
+from app.planning.descent import descends
 
 if TYPE_CHECKING:
     from app.planning.cliff import Cliff
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from app.planning.plan import Plan
     from app.planning.prediction import Prediction
     from app.planning.recommendation import Choice
+
+TREE: Final = "exponential"
 
 
 def prediction_document(plan: Plan) -> dict[str, object]:
@@ -23,8 +26,16 @@ def prediction_document(plan: Plan) -> dict[str, object]:
         "cliff": None if found is None else _cliff(found.cliff),
         "recommendation": None
         if found is None or found.best is None
-        else _choice(found.best, publishes=plan.publishes_at_once),
+        else _choice(plan, found.best),
     }
+
+
+def learner_at_once(plan: Plan) -> str | None:
+    """Return the ``[classifier] learner`` with all of epsilon; None where none may be published."""
+    rows = plan.request.row_count
+    if rows is None or not plan.publishes_at_once:
+        return None
+    return "linear" if descends(row_count=rows, epsilon=plan.request.epsilon) else TREE
 
 
 def _predicted(found: Prediction) -> dict[str, object]:
@@ -41,8 +52,12 @@ def _predicted(found: Prediction) -> dict[str, object]:
 
 
 def _forecast(forecast: Forecast) -> dict[str, object]:
+    found = forecast.likely
     return {
-        "labels": forecast.mean,
+        "labels": found.number,
+        "labels_likelihood": found.share,
+        "labels_otherwise": found.otherwise,
+        "labels_mean": forecast.mean,
         "labels_low": forecast.low,
         "labels_high": forecast.high,
         "labels_unlimited": forecast.median_unlimited,
@@ -61,10 +76,11 @@ def _cliff(cliff: Cliff | None) -> dict[str, object] | None:
     }
 
 
-def _choice(choice: Choice, *, publishes: bool) -> dict[str, object]:
+def _choice(plan: Plan, choice: Choice) -> dict[str, object]:
     is_noisy = choice.mechanism == NOISY_VOTE
     return {
-        "publish_at_once": publishes,
+        "publish_at_once": plan.publishes_at_once,
+        "classifier_learner": learner_at_once(plan),
         "mechanism": NOISY_VOTE if is_noisy else "stability",
         "calibration": None if is_noisy else choice.mechanism,
         "k": choice.ensemble_size,

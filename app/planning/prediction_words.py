@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING, Final
 
 from app.planning.comparison import NOISY_VOTE
 from app.planning.counts import count
+from app.planning.prediction_document import learner_at_once
 
 if TYPE_CHECKING:
     from app.planning.cliff import Cliff
+    from app.planning.forecast import Forecast
     from app.planning.plan import Plan
     from app.planning.recommendation import Choice
 
 PUBLISH: Final = (
-    "A classifier of this public class that is published at once (answers = 0, conclave learn) is"
-    " more accurate and never runs out. Answers of an ensemble suit learners that cannot be"
-    " listed, the time before public points exist, and owners who publish no model."
+    "A classifier of this public class that is published at once (answers = 0, conclave learn,"
+    ' [classifier] learner = "{learner}") is more accurate and never runs out. Answers of an'
+    " ensemble suit learners that cannot be listed, the time before public points"
+    " exist, and owners who publish no model."
 )
 VOTE: Final = (
     "Answers of an ensemble are right for this learner: its models cannot be listed, and so none"
@@ -30,7 +33,13 @@ def prediction_words(plan: Plan) -> tuple[str, ...]:
         return (f"Not predicted: {plan.unpredicted}.",) if plan.unpredicted else ()
     risk = () if found.cliff is None else (_risk(found.cliff),)
     best = () if found.best is None else (_recommended(found.best),)
-    return (_expected(plan), *risk, *best, PUBLISH if plan.publishes_at_once else VOTE)
+    return (_expected(plan), *risk, *best, _instead(plan))
+
+
+def _instead(plan: Plan) -> str:
+    """Say what would be better, or that nothing is."""
+    learner = learner_at_once(plan)
+    return VOTE if learner is None else PUBLISH.format(learner=learner)
 
 
 def _expected(plan: Plan) -> str:
@@ -40,10 +49,9 @@ def _expected(plan: Plan) -> str:
         return ""
     people = "the public points" if found.with_points else "people made up by public shares"
     return (
-        f"Tried out on {people}: {_labels(found.own.mean)} of m ="
-        f" {plan.request.query_count:,} queries get a label, the mean over"
-        f" {found.hypothesis_count} made-up rules; nine in ten give {_labels(found.own.low)} or"
-        " more."
+        f"Tried out on {people}: {_likely(found.own)} of m = {plan.request.query_count:,} queries"
+        f" get a label; the mean over {found.hypothesis_count} made-up rules is"
+        f" {_labels(found.own.mean)}."
     )
 
 
@@ -63,7 +71,18 @@ def _recommended(best: Choice) -> str:
     return (
         f"Recommended: {mechanism}{cutoff}, k = {best.ensemble_size:,}, shares"
         f" {float(best.relabel_share):g} to relabel and {float(best.answers_share):g} to answers:"
-        f" {_labels(best.forecast.mean)}, and with the worst leaf {_labels(best.worst)}."
+        f" {_likely(best.forecast)}, and with the worst leaf {_labels(best.worst)}."
+    )
+
+
+def _likely(forecast: Forecast) -> str:
+    """Say what most rules give, within a factor of two, and the others where there are any."""
+    found = forecast.likely
+    if found.otherwise is None:
+        return f"about {_labels(found.number)}"
+    return (
+        f"about {_labels(found.number)} for {found.share:.0%} of the rules and about"
+        f" {_labels(found.otherwise)} for the others"
     )
 
 

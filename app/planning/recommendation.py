@@ -22,6 +22,7 @@ from app.planning.trial import SECONDS_COMPARED, extent_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from app.ensembles.made_up_rules import MadeUpRules
     from app.planning.agreement import Agreement
     from app.planning.forecast import Forecast, Weighed
     from app.planning.request import PlanRequest
@@ -87,7 +88,10 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
     """
     shared = with_shares(request)
     sizes = _sizes_of_cells(shared) if votes_by_cell(trial.learner) else _sizes(shared)
-    choices = [choice for size in sizes for choice in _choices(shared, trial, size)]
+    rules = trial.rules(shared)
+    if rules is None:
+        return None
+    choices = [choice for size in sizes for choice in _choices(shared, trial, rules, size)]
     if not choices:
         return None
     most = max(choice.forecast.mean for choice in choices)
@@ -169,14 +173,14 @@ def _sizes_of_cells(request: PlanRequest) -> tuple[int, ...]:
     return tuple(sorted(size for size in sizes if 1 <= size <= rows))
 
 
-def _choices(request: PlanRequest, trial: Trial, size: int) -> Iterator[Choice]:
+def _choices(request: PlanRequest, trial: Trial, rules: MadeUpRules, size: int) -> Iterator[Choice]:
     """Try out one k, and say what every mechanism and T make of it."""
     rows = (request.sampled_row_count or 0) // size
     extent = extent_of(trial, chunk_row_count=rows, seconds_max=SECONDS_COMPARED)
     if extent is None:
         return
     agreement = try_out(
-        trial.population,
+        rules,
         trial.learner,
         chunk_row_count=rows,
         learner_count=min(size, extent.learner_count),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from app.ensembles.made_up_rules import MadeUpRules
 from app.ensembles.packed_fit import block_fit_of
 from app.ensembles.search_time import search_seconds
 from app.hypotheses.enumerated_class import EnumeratedClass
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
 
     from app.ensembles.fit import Learner
     from app.ensembles.populations import Population
+    from app.planning.request import PlanRequest
 
-HYPOTHESES: Final = 24
+HYPOTHESES: Final = 32
 HYPOTHESES_MIN: Final = 8
-# Which labels cells have changes nothing about their votes, and many learners take no time.
-HYPOTHESES_OF_CELLS: Final = 12
+# Cells take no time.
+HYPOTHESES_OF_CELLS: Final = 32
 EVERY_LEARNER: Final = 1 << 40
 LEARNERS: Final = 96
 # What a hypothesis wants for its rates, and the fewest, of a slow learner.
@@ -55,6 +57,15 @@ class Trial:
     learner: Learner
     tests: Sequence[tuple[str, float]] = ()
     hypothesis_count: int | None = None
+
+    def rules(self, request: PlanRequest) -> MadeUpRules | None:
+        """Return what might relabel at a request's budget; None where nothing is drawn or known."""
+        budget, rows = request.budget, request.sampled_row_count
+        if budget is None or budget.relabel_epsilon is None or not rows:
+            return None
+        return MadeUpRules(
+            self.learner.hypothesis_class, self.population, float(budget.relabel_epsilon), rows
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.accounting.composition import Mechanism
+from app.planning.descent import descends
 from app.settings import EXPONENTIAL
 
 if TYPE_CHECKING:
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
 
 AUTO: Final = "auto"
 LINEAR: Final = "linear"
-# Rows times epsilon from which noise on sums costs less than a tree's coarseness.
-LINEAR_FROM: Final = 3000
 
 
 def is_linear(settings: Settings, *, row_count: int | None) -> bool:
@@ -28,4 +27,4 @@ def is_linear(settings: Settings, *, row_count: int | None) -> bool:
     if chosen != AUTO or row_count is None:
         return chosen != EXPONENTIAL
     epsilon = settings.privacy.epsilon_of(Mechanism.CLASSIFIER.value)
-    return row_count * epsilon >= LINEAR_FROM
+    return descends(row_count=row_count, epsilon=epsilon)

@@ -15,8 +15,10 @@ GENERATOR_FILES = {
     "app/noise/system.py": "the one door to the operating system's generator",
     "app/ensembles/learner_seeds.py": "learners' own, seeded by chunk, made here only",
     "app/ensembles/halving.py": "a learner that asks the one it is given by learner_seeds",
-    "app/ensembles/populations.py": "made-up people and rules, by a generator of learner_seeds",
+    "app/ensembles/made_up_rules.py": "made-up labels, by a generator of learner_seeds",
+    "app/ensembles/populations.py": "made-up people, by a generator of learner_seeds",
     "app/ensembles/synthetic_rows.py": "made-up rows, by a generator of learner_seeds",
+    "app/planning/agreement.py": "made-up shares of cells, by a generator of learner_seeds",
     "app/data/embedded_demo.py": "public data",
 }
 # Rows whose draws are exact: floats appear where they are paid for, or come before.

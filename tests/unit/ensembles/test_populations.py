@@ -7,17 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from app.ensembles.populations import ColumnLaw, Population, made_up_hypothesis
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.registry import hypothesis_class
+from app.ensembles.populations import ColumnLaw, Population
 
 LAWS = (
     ColumnLaw(edges=(0.0, 1.0, 10.0), shares=(0.25, 0.75)),
     ColumnLaw(edges=None, shares=(0.5, 0.3, 0.2)),
-)
-TESTS = tuple(
-    BinaryTest(feature_index=0, cut=cut, category_code=None, public_frequency=0.5)
-    for cut in (1.0, 5.5)
 )
 
 
@@ -46,30 +40,10 @@ def test_public_points_stand_for_people() -> None:
     assert {tuple(person) for person in people.tolist()} == {(3.0, 1.0), (7.0, 2.0)}
 
 
-@pytest.mark.parametrize("kind", ["trees", "stumps", "thresholds", "intervals"])
-def test_rules_come_from_the_class_and_tell_people_apart(kind: str) -> None:
-    """A rule of any kind of class labels people, and not all of them alike."""
-    searched = hypothesis_class(kind, TESTS, depth=2, class_count=2)
-    people = searched.encode(Population(LAWS).rows(200, b"seed"))
-    for index in range(20):
-        rule = made_up_hypothesis(searched, people, b"rule %d" % index)
-        assert set(rule.predict(people).tolist()) == {0, 1}
-
-
-def test_every_rule_is_as_likely() -> None:
-    """Over a class of four stumps that differ, each is drawn about a quarter of the time."""
-    searched = hypothesis_class("stumps", TESTS, depth=1, class_count=2)
-    people = searched.encode(Population(LAWS).rows(200, b"seed"))
-    draws = 2000
-    drawn = [made_up_hypothesis(searched, people, b"%d" % index) for index in range(draws)]
-    _, counts = np.unique([rule.predict(people) for rule in drawn], axis=0, return_counts=True)
-    assert len(counts) == 4
-    # Five standard errors each.
-    assert np.abs(counts / draws - 0.25).max() < 5 * math.sqrt(0.25 * 0.75 / draws)
-
-
-def test_a_class_of_constants_gives_one() -> None:
-    """Without any test there is no other rule, and none is looked for forever."""
-    searched = hypothesis_class("trees", (), depth=2, class_count=2)
-    people = searched.encode(Population(LAWS).rows(10, b"seed"))
-    assert len(set(made_up_hypothesis(searched, people, b"rule").predict(people).tolist())) == 1
+def test_nobody_asks_twice() -> None:
+    """Who asks differs from everybody else who does, of points and of made-up people alike."""
+    points = np.array([[3.0, 1.0], [7.0, 2.0], [3.0, 1.0]])
+    assert len(Population(LAWS, points).distinct(10, b"seed")) == 2
+    made_up = Population(LAWS[1:]).distinct(50, b"seed")
+    assert sorted(made_up[:, 0].tolist()) == [0.0, 1.0, 2.0]
+    assert len(Population(LAWS).distinct(50, b"seed")) == 50

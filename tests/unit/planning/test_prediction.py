@@ -12,6 +12,7 @@ import pytest
 
 from app.accounting.composition import Mechanism
 from app.ensembles.fit import Learner
+from app.ensembles.made_up_rules import MadeUpRules
 from app.ensembles.populations import ColumnLaw, Population
 from app.hypotheses.binary_tests import BinaryTest
 from app.hypotheses.cell_class import CellClass
@@ -45,6 +46,11 @@ TRIAL = Trial(
 )
 
 
+def rules_of(learner: Learner, population: Population) -> MadeUpRules:
+    """What relabels 4,000 rows with a tenth of epsilon 1."""
+    return MadeUpRules(learner.hypothesis_class, population, 0.1, 4000)
+
+
 def small(epsilon: int = 8, **changes: object) -> PlanRequest:
     """A release whose class has three tests, and whatever a test changes of it."""
     size = 3**3 * 2**4
@@ -61,7 +67,11 @@ def test_learners_agree_where_their_chunk_has_a_row_of_every_leaf() -> None:
     rare = Population((ColumnLaw(edges=(0.0, 1.0, 2.0), shares=(1 - share, share)),))
     learners, rules = 400, 8
     found = try_out(
-        rare, stumps, chunk_row_count=rows, learner_count=learners, hypothesis_count=rules
+        rules_of(stumps, rare),
+        stumps,
+        chunk_row_count=rows,
+        learner_count=learners,
+        hypothesis_count=rules,
     )
     # A chunk without such a row, or, less often, with such rows alone, votes one label.
     right = 1 - (1 - share) ** rows
@@ -75,7 +85,13 @@ def test_learners_agree_where_their_chunk_has_a_row_of_every_leaf() -> None:
 def test_what_is_tried_out_is_the_same_every_time() -> None:
     """Nothing but public seeds is drawn from."""
     first, second = (
-        try_out(TRIAL.population, LEARNER, chunk_row_count=9, learner_count=8, hypothesis_count=2)
+        try_out(
+            rules_of(LEARNER, TRIAL.population),
+            LEARNER,
+            chunk_row_count=9,
+            learner_count=8,
+            hypothesis_count=2,
+        )
         for _ in "12"
     )
     assert np.array_equal(first.leads, second.leads)
@@ -85,7 +101,11 @@ def test_learners_of_a_row_lead_in_a_cell_by_its_people() -> None:
     """Over cells the lead is the cell's share of the learners, and no leaf divides them."""
     cells = Learner(hypothesis_class=CELLS)
     found = try_out(
-        TRIAL.population, cells, chunk_row_count=1, learner_count=20_000, hypothesis_count=2
+        rules_of(cells, TRIAL.population),
+        cells,
+        chunk_row_count=1,
+        learner_count=20_000,
+        hypothesis_count=2,
     )
     # Cells hold a half of the people, and of the others four fifths and a fifth: 0.1.
     for row in found.leads:
@@ -103,7 +123,11 @@ def test_public_points_are_as_uncertain_as_their_number() -> None:
     points = Population(LAWS).rows(50, b"points")
     cells = Learner(hypothesis_class=CELLS)
     found = try_out(
-        Population(LAWS, points), cells, chunk_row_count=1, learner_count=5000, hypothesis_count=9
+        rules_of(cells, Population(LAWS, points)),
+        cells,
+        chunk_row_count=1,
+        learner_count=5000,
+        hypothesis_count=9,
     )
     # Shares of 50 points scatter by 0.07, where 5,000 learners scatter by 0.007.
     assert found.leads.max(axis=1).std() > 0.02
@@ -193,7 +217,11 @@ def test_an_estimator_is_tried_where_all_chunks_are_fitted_at_once() -> None:
     learners = [replace(LEARNER, estimator=path, columns=columns) for path in paths]
     assert [is_quick(learner) for learner in learners] == [True, False]
     tried = try_out(
-        TRIAL.population, learners[0], chunk_row_count=20, learner_count=9, hypothesis_count=1
+        rules_of(learners[0], TRIAL.population),
+        learners[0],
+        chunk_row_count=20,
+        learner_count=9,
+        hypothesis_count=1,
     )
     assert tried.leads.max() == 1
     logistic = replace(TRIAL, learner=learners[0], hypothesis_count=None)

@@ -10,6 +10,7 @@ import pytest
 
 from app.ensembles.chunking import chunk_offsets
 from app.ensembles.fit import Learner, fit_ensemble
+from app.ensembles.made_up_rules import MadeUpRules
 from app.ensembles.populations import ColumnLaw, Population
 from app.hypotheses.binary_tests import BinaryTest
 from app.hypotheses.cell_class import CellClass
@@ -62,13 +63,13 @@ def test_chunks_of_another_size_would_be_noticed() -> None:
 def prediction(kind: str, size: int, cutoff: int, *, chunk_row_count: int) -> float:
     """What plan predicts of one T."""
     tried = try_out(
-        Population(LAWS),
+        MadeUpRules(CLASSES[kind], Population(LAWS), 0.1, ROWS),
         Learner(hypothesis_class=CLASSES[kind]),
         chunk_row_count=chunk_row_count,
         learner_count=size if kind == "cells" else 96,
         hypothesis_count=8,
     )
-    return forecast_answers(table_of(cutoff), tried, ensemble_size=size, limit=LIMIT).mean
+    return forecast_answers(table_of(cutoff), tried, ensemble_size=size, limit=LIMIT).likely.number
 
 
 def measurement(kind: str, size: int, cutoff: int) -> float:
