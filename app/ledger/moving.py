@@ -34,6 +34,7 @@ from app.ledger.opening import open_database, reading, refusal_reason
 from app.ledger.postgresql import allow_long_waits
 from app.ledger.reads import (
     read_database_secret,
+    read_entries,
     read_entry_hash,
     read_head,
     read_private,
@@ -237,10 +238,18 @@ def _finished(source: _Ledger, target_url: str) -> Moved | None:
             return None
     elif found.held is Held.LEDGER and found.secret == source.secret:
         with reading(ledger_database(target_url)) as connection:
-            if read_entry_hash(connection, went, retired.sequence) == retired.hash:
+            if _goes_on_from(connection, went, retired):
                 return Moved(read_head(connection, went), retired, place, is_new=False)
     told = "" if moved is None else moved.place
     raise ConfigurationError(FROM, MOVED_AWAY.format(place=told, sequence=retired.sequence))
+
+
+def _goes_on_from(connection: Connection, number: int, retired: Head) -> bool:
+    """Return whether a release has a retirement of another ledger, and went on after it."""
+    if read_entry_hash(connection, number, retired.sequence) != retired.hash:
+        return False
+    following = read_entries(connection, number, retired, 1)
+    return bool(following) and following[0].kind == ReleaseReopened.KIND
 
 
 def _closed(source: _Ledger, number: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from app.errors import VerificationError
@@ -9,7 +10,7 @@ from app.ledger.fold import BACKUP, RETIRED
 from app.mechanisms.universal import Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from app.ledger.fold import LedgerState
     from app.service.release import Release
@@ -32,6 +33,25 @@ def refuse_closed(state: LedgerState) -> None:
     """
     if state.closed is not None:
         raise VerificationError(f"{CLOSED[state.closed.reason]}: {DRAWS_NOTHING}")
+
+
+@contextmanager
+def ending_where_closed(release: Release) -> Iterator[None]:
+    """Let a halt follow where the ledger was closed before what the block would publish.
+
+    Whoever closes or moves a ledger may do it between a server's last answer and its draw.
+
+    Raises:
+        VerificationError: of the block, for another reason.
+
+    """
+    try:
+        yield
+    except VerificationError:
+        state = release.ledger.read_state()
+        if state.closed is None:
+            raise
+        release.adopt(state)
 
 
 def warn_if_closed(release: Release, warn: Callable[[str], None]) -> None:

@@ -11,9 +11,9 @@ from app.errors import (
     IdempotencyConflictError,
     IntegrityError,
     NoStatisticsError,
-    NotPublishedError,
     RequestError,
     StatisticsNotOpenError,
+    SwitchingError,
     UnavailableError,
 )
 from app.ledger.key_counts import NOTHING
@@ -26,11 +26,11 @@ from app.service.budget import budget_view
 from app.service.changes import Changes
 from app.service.explained import explained
 from app.service.outlook import Outlook
-from app.service.published_forms import NOT_PUBLISHED, PublishedForms
+from app.service.published_forms import PublishedForms
 from app.service.released_statistics import released_statistics
 from app.service.replay_index import Recorded
 from app.service.workload import Workload
-from app.service.writer import Writer, decision_of
+from app.service.writer import SWITCHING, Writer, decision_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -164,7 +164,7 @@ class ConclaveService:
         classified = iter(
             self._classify([query for query, result in deferred if result is DEFERRED])
         )
-        later: list[Answer] = []  # of as many of the last ``written``
+        later: Sequence[Answer | UnavailableError] = ()  # of as many of the last ``written``
         part: list[Answer | RequestError | UnavailableError] = []
         for result in known:
             if isinstance(result, Deferred):
@@ -254,13 +254,13 @@ class ConclaveService:
             return answer_of(decision, self.schema, replayed=True)
         return decision
 
-    def _classify(self, queries: Sequence[Query]) -> list[Answer]:
+    def _classify(self, queries: Sequence[Query]) -> Sequence[Answer | UnavailableError]:
         """Answer by the published classifier, which is called once for all."""
         if not queries:
             return []
         classifier = self._release.classifier
-        if classifier is None:
-            raise NotPublishedError(NOT_PUBLISHED)
+        if classifier is None:  # they waited for one, and the ledger was closed before its draw
+            return [SwitchingError(SWITCHING)] * len(queries)
         labels = classifier.predict_many([query.vector for query in queries])
         return [classified_as(label, with_scores=self.precision is not None) for label in labels]
 

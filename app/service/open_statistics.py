@@ -15,7 +15,7 @@ from app.accounting.composition import Mechanism
 from app.errors import ConfigurationError, LedgerUnavailableError, VerificationError
 from app.ledger.events import ShareCharged, StatisticsReleased
 from app.service.answered_points import answered_points
-from app.service.closed_release import refuse_closed
+from app.service.closed_release import ending_where_closed, refuse_closed
 from app.service.mechanism import check_pieces
 from app.service.open_release import begin_release, check_configuration, share_event
 from app.service.private_state import put_pieces
@@ -66,7 +66,8 @@ def open_statistics(release: Release, noise: NoiseSource) -> None:
 
     """
     ledger = release.ledger
-    with ledger.turn_to_draw(ledger.release_number) as is_held:
+    turn = ledger.turn_to_draw(ledger.release_number)
+    with ending_where_closed(release), turn as is_held:
         release.adopt(charge_statistics(release.configuration, ledger))
         if release.statistics is not None:
             return

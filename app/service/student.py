@@ -18,6 +18,7 @@ from app.ensembles.student import ConstantStudent, EstimatorStudent, fit_student
 from app.errors import InvariantError, LedgerCorruptError
 from app.ledger.events import StudentPublished
 from app.mechanisms.knowledge_transfer import training_set
+from app.service.closed_release import refuse_closed
 from app.service.private_state import put_pieces, read_piece
 from app.service.published_classifier import (
     publish_constant,
@@ -169,9 +170,15 @@ def _written(
 
 
 def _commit(ledger: Ledger, trained: TrainedStudent) -> LedgerState:
-    """Commit the publication, unless another process was first; return what is committed."""
+    """Commit the publication, unless another process was first; return what is committed.
+
+    Raises:
+        VerificationError: the ledger has been closed meanwhile.
+
+    """
     with ledger.transaction() as transaction:
         if transaction.state.classifier is None:
+            refuse_closed(transaction.state)
             digests = put_pieces(transaction, trained.pieces)
             document = trained.classifier.json.decode()
             transaction.append(StudentPublished(classifier=document, private_digests=digests))

@@ -17,7 +17,7 @@ from app.ledger.events import ClassifierPublished, ShareCharged
 from app.mechanisms import semi_private
 from app.mechanisms.universal import Sequel
 from app.service.answered_points import answered_points
-from app.service.closed_release import refuse_closed
+from app.service.closed_release import ending_where_closed, refuse_closed
 from app.service.draw_parameters import tree_draw
 from app.service.learner_choice import is_linear
 from app.service.linear_learner import LinearDraw, linear_draw
@@ -51,20 +51,27 @@ TURN_LOST: Final = "another server's turn to draw has come; nothing was publishe
 def switch_phase(release: Release, noise: NoiseSource) -> None:
     """Charge, draw and publish, or train and publish; runs on the one writer's thread.
 
+    Where the ledger is closed by then, a halt follows.
+
     Raises:
         LedgerUnavailableError: a commit was not taken; nothing was published.
 
     """
-    if release.sequel is Sequel.STUDENT:
-        publish_student(release)
-        return
+    with ending_where_closed(release):
+        if release.sequel is Sequel.STUDENT:
+            publish_student(release)
+        else:
+            _publish_drawn_once(release, noise)
+
+
+def _publish_drawn_once(release: Release, noise: NoiseSource) -> None:
     ledger = release.ledger
     with ledger.turn_to_draw(ledger.release_number) as is_held:
         release.adopt(charge_classifier(release.configuration, ledger))
         if release.classifier is not None:
             return
         drawn = release.private_classifier or draw_classifier(release, noise)
-        if not is_held():  # another server draws by now: this one's is as if it had crashed
+        if not is_held():  # another process draws by now: this one's is as if it had crashed
             raise LedgerUnavailableError(TURN_LOST)
         # Drawn once: that its publication fails may tell of its length, on a full disk.
         release.private_classifier = drawn

@@ -15,7 +15,7 @@ from app.errors import (
     VerificationError,
 )
 from app.ledger import copy_target
-from app.ledger.copies import back_up, retire
+from app.ledger.copies import back_up, restore, retire
 from app.ledger.database import ledger_database
 from app.ledger.moving import MoveStep
 from app.ledger.protections import unprotected
@@ -115,6 +115,19 @@ def test_no_release_begins_in_a_reserved_database(places: Places, kind: str) -> 
     for ledger in early:
         ledger.close()
     assert answers_afresh(target)
+
+
+def test_a_copy_of_what_was_left_is_not_taken_for_what_goes_on(places: Places) -> None:
+    """Where the target is lost after the retirement, a restored backup is another, and closed."""
+    source, copy = places.ledger(SQLITE), places.folder / "backup.db"
+    with pytest.raises(StoppedError):
+        go(source, places.new(SQLITE), stop_at=MoveStep.GO_ON)
+    back_up(source, copy)
+    restored = places.new(SQLITE)
+    restore(copy, restored)
+    with pytest.raises(ConfigurationError, match=r"--from: moved to .* by entry 10"):
+        go(source, restored)
+    assert not answers_afresh(restored)
 
 
 def _loses_an_answer(source: Connection, target: Connection) -> None:

@@ -50,10 +50,14 @@ async def serving(
         before_switch()
         switch_phase(answerer.release, seeded_noise(4))
 
+    def open_table() -> None:
+        before_switch()
+        open_statistics(answerer.release, seeded_noise(5))
+
     service = ConclaveService(
         answerer,
         switch=switch,
-        open_statistics=lambda: open_statistics(answerer.release, seeded_noise(5)),
+        open_statistics=open_table,
         on_stop=told.append,
         pending_queries_max=100,
     )

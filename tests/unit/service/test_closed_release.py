@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
-from app.errors import BudgetExhaustedError, InvariantError, VerificationError
+from app.errors import (
+    BudgetExhaustedError,
+    IntegrityError,
+    InvariantError,
+    SwitchingError,
+    VerificationError,
+)
 from app.ledger.events import ReleaseClosed, ReleaseReopened
 from app.mechanisms.universal import Phase
 from app.service import open_release
@@ -21,6 +29,7 @@ from app.service.switch_phase import (
     publish_classifier,
     switch_phase,
 )
+from tests.unit.service.served import replay, run, serving
 from tests.unit.service.small_release import (
     HIT,
     STABLE,
@@ -212,3 +221,44 @@ def test_a_draw_that_a_closing_overtakes_publishes_nothing(
         publish_classifier(release.ledger, drawn)
     with pytest.raises(VerificationError, match=CLOSED[closed.reason]):
         charge_classifier(release.configuration, release.ledger)
+
+
+TABLE = {
+    "answers__on_cutoff": "halt",
+    "answers__after": "halt",
+    "privacy__shares": '{"relabel": 0.1, "answers": 0.7, "classifier": 0, "statistics": 0.2}',
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [SWITCHING, {"answers__on_cutoff": "student"}, TABLE],
+    ids=["classifier", "student", "table"],
+)
+def test_a_server_whose_ledger_is_closed_before_its_draw_goes_on(
+    tmp_path: Path, changes: dict[str, str]
+) -> None:
+    """Not stopped: it draws, trains and counts nothing, repeats answers and refuses the rest."""
+    release, stopped = SmallRelease(tmp_path, changes), list[IntegrityError]()
+    is_closed = threading.Event()
+
+    def close() -> None:
+        with release.ledger().transaction() as transaction:
+            if transaction.state.closed is None:
+                transaction.append(RETIRED)
+        is_closed.set()
+
+    async def test() -> None:
+        async with serving(release, [HIT, HIT], before_switch=close, stopped=stopped) as service:
+            await service.answer_many([ask(1), ask(2)])
+            await asyncio.to_thread(is_closed.wait)
+            refused, replayed = await service.answer_many([ask(3), ask(1)])
+            while isinstance(refused, SwitchingError):  # who waited for the draw is told to return
+                refused, replayed = await service.answer_many([ask(3), ask(1)])
+            assert isinstance(refused, BudgetExhaustedError)
+            assert replayed == replay(1, None, stable=False)
+
+    run(test())
+    assert not stopped
+    state = release.ledger().read_state()
+    assert (state.closed, state.classifier, state.statistics) == (RETIRED, None, None)
