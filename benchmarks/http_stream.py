@@ -151,7 +151,7 @@ def _commit(release: Release, batch: Sequence[Query]) -> None:
         first = transaction.state.answered + 1
         vectors = replay_keys([query.vector for query in batch])
         digests = map(release.digests.of_vector, vectors)
-        given = zip(count(first), digests, vectors, repeat(1), repeat(True))
+        given = zip(count(first), digests, vectors, repeat(1), repeat(object=True))
         transaction.record_answers(list(starmap(RecordedAnswer, given)))
 
 
