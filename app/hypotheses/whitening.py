@@ -92,7 +92,7 @@ class Shrinkage:
         noise: deviation that the whole budget, spent on one step, would leave in a mean
             gradient of rows of length one.
         ridge: how many times what noise allows is added to a direction's curvature.
-        length: rows are cut to, times the usual length of public points.
+        length: rows are cut to, times half the usual length of public points.
 
     """
 

@@ -20,7 +20,7 @@ STEPS_MIN: Final = 6
 STEPS_MAX: Final = 30
 # A step goes so many times the mean gradient along whitened coordinates.
 RATE: Final = 1.5
-# Rows are cut to this times the usual length of public points.
+# Rows are cut to this times half the usual length of public points.
 LENGTH: Final = 1.2
 # How many times the noise's power a direction's curvature is held to be.
 RIDGE: Final = 432.0
@@ -35,7 +35,7 @@ class DescentChoice:
     Attributes:
         step_count: number of steps, all of one precision.
         rate: of a step, times the mean gradient.
-        length: rows are cut to, times the usual length of public points.
+        length: rows are cut to, times half the usual length of public points.
         ridge: added to a direction's curvature, relative to what noise allows.
 
     """
