@@ -22,6 +22,7 @@ import msgspec
 
 from app.errors import ConfigurationError, HeadFileError
 from app.ledger.database import is_shared
+from app.ledger.drawing_turn import DRAW_SUFFIX
 from app.ledger.server_lock import LOCK_SUFFIX
 from app.ledger.sqlite import URL_KEY, database_path
 
@@ -107,7 +108,9 @@ def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | 
     if setting is None:
         return HeadFile(database.with_name(database.name + HEAD_SUFFIX))
     path = _resolved(setting, HeadFileError(NOWHERE))
-    if path in {database.with_name(database.name + suffix) for suffix in _TAKEN_SUFFIXES}:
+    taken = {database.with_name(database.name + suffix) for suffix in _TAKEN_SUFFIXES}
+    turns = str(database.with_name(database.name + DRAW_SUFFIX))
+    if path in taken or str(path).startswith(turns):
         raise HeadFileError(f"{path} is a file of the ledger itself; name another")
     return HeadFile(path)
 
