@@ -49,9 +49,9 @@ def _expected(plan: Plan) -> str:
         return ""
     people = "the public points" if found.with_points else "people made up by public shares"
     return (
-        f"Tried out on {people}: {_likely(found.own)} of m = {plan.request.query_count:,} queries"
-        f" get a label; the mean over {found.hypothesis_count} made-up rules is"
-        f" {_labels(found.own.mean)}."
+        f"Tried out on {people}: of m = {plan.request.query_count:,} queries {_likely(found.own)}"
+        f" get a label, {_labels(found.own.mean)} on the average of {found.hypothesis_count}"
+        " made-up rules."
     )
 
 
@@ -81,8 +81,8 @@ def _likely(forecast: Forecast) -> str:
     if found.otherwise is None:
         return f"about {_labels(found.number)}"
     return (
-        f"about {_labels(found.number)} for {found.share:.0%} of the rules and about"
-        f" {_labels(found.otherwise)} for the others"
+        f"about {_labels(found.number)} by {found.share:.0%} of the rules and about"
+        f" {_labels(found.otherwise)} by the others"
     )
 
 

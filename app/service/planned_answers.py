@@ -9,8 +9,10 @@ from app.accounting.composition import Mechanism
 from app.data.public_laws import column_laws
 from app.ensembles.fit import check_learner
 from app.ensembles.populations import Population
+from app.hypotheses.cell_class import CellClass
 from app.hypotheses.threshold_class import ThresholdClass
 from app.hypotheses.tree_class import TreeClass
+from app.planning.agreement import votes_by_cell
 from app.planning.prediction import predict
 from app.planning.trial import Trial, is_quick
 from app.service.configure import release_learner
@@ -21,11 +23,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.schema import Schema
+    from app.ensembles.fit import Learner
     from app.hypotheses.binary_tests import BinaryTest
     from app.hypotheses.hypothesis_class import HypothesisClass
     from app.planning.plan import Plan
     from app.settings import Settings
 
+SIZES_UNKNOWN: Final = (
+    "how many people are in a cell of several features no shares of single ones say: give public"
+    " points with --public"
+)
 UNLABELLED: Final = (
     "rows keep labels of their own (relabel has no share), and how widely learners agree on"
     " those no public number says"
@@ -56,6 +63,8 @@ def with_prediction(
         return planned
     learner = release_learner(settings, public_class(settings))
     reason = _unpredictable(planned)
+    if not reason and points is None and parts_several_features(learner):
+        reason = SIZES_UNKNOWN
     if not reason and not is_quick(learner):
         slow = learner.estimator or "a class of predictors of your own"
         reason = f"{slow} is not tried out, as nobody knows how long it takes"
@@ -73,6 +82,14 @@ def with_prediction(
     if found is None:
         return replace(planned, unpredicted="its learners take too long to be tried out")
     return replace(planned, prediction=found)
+
+
+def parts_several_features(learner: Learner) -> bool:
+    """Whether learners vote by cells that more than one feature parts."""
+    searched = learner.hypothesis_class
+    if not votes_by_cell(learner) or not isinstance(searched, CellClass):
+        return False
+    return len({test.feature_index for test in searched.splits.tests}) > 1
 
 
 def _unpredictable(planned: Plan) -> str:

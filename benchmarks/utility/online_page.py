@@ -132,7 +132,7 @@ def draw_plot(document: Mapping[str, Json]) -> None:
     figure = Figure(figsize=(11, 7), layout="constrained")
     passes, expected = figure.subplots(1, 2, sharey=True)
     for number, (name, series) in enumerate(SERIES.items()):
-        best = [_best(document, target, *series) for target in TARGETS]
+        best = [best_of(document, target, *series) for target in TARGETS]
         rows = [row + (number - 3) * 0.11 for row, each in enumerate(best) if each is not None]
         found = [each for each in best if each is not None]
         style = {"marker": MARKERS[number], "color": COLOURS[number], "label": name}
@@ -184,8 +184,8 @@ def _goals(document: Mapping[str, Json]) -> str:
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for target in TARGETS:
-        best = _best(document, target, OURS, ("profile", "svt"), cutoff=target.goal_cutoff)
-        without = _best(document, target, *SERIES["no relabelling"])
+        best = best_of(document, target, OURS, ("profile", "svt"), cutoff=target.goal_cutoff)
+        without = best_of(document, target, *SERIES["no relabelling"])
         before = "-" if target.without is None else f"{target.without:,}"
         here = "-" if without is None else f"{without.answers:,.0f}"
         reached = "- | - | - | -" if best is None else _reached(best)
@@ -232,7 +232,7 @@ def _methods(document: Mapping[str, Json]) -> str:
         f"| --- |{' --- |' * len(SERIES)}",
     ]
     for target in TARGETS:
-        found = [_best(document, target, *series) for series in SERIES.values()]
+        found = [best_of(document, target, *series) for series in SERIES.values()]
         cells = [
             "-" if each is None else f"{each.answers:,.0f}, {_large(each.expected)}"
             for each in found
@@ -287,7 +287,7 @@ def _papers(document: Mapping[str, Json]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _best(
+def best_of(
     document: Mapping[str, Json],
     target: Target,
     methods: Sequence[str],

@@ -2,7 +2,7 @@
 
 Expected: of benchmark B's settings over cells nearly all within a factor of 2, with the
 public points that made the cells; of trees, which have a cliff, three in four, and no number
-that goes by public quantities alone could be right for more than some five in six.  About 25
+that goes by public quantities alone could be right for more than some five in six.  About 30
 minutes of one processor; ``--quick`` takes one size of each class, in some three minutes.
 
     python -m benchmarks.utility.planning [--quick]
