@@ -24,8 +24,9 @@ RATE: Final = 1.5
 LENGTH: Final = 1.2
 # How many times the noise's power a direction's curvature is held to be.
 RIDGE: Final = 432.0
-# Rows times epsilon from which noise on sums costs less than a tree's coarseness.
-LINEAR_FROM: Final = 3000
+# Rows times epsilon from which noise on sums costs less than a tree's coarseness, on people
+# who are made up: docs/utility.md, "Which learner".
+LINEAR_FROM: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

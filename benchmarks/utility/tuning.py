@@ -50,7 +50,7 @@ def main() -> None:
     arguments = parser.parse_args()
     print(circumstances())
     people = [population(seed, rare=bool(seed % 2)) for seed in range(arguments.populations)]
-    print(f"{'guessing':>24}  {mean(_guessing(each) for each in people):.4f}")
+    print(f"{'guessing':>24}  {mean(guessing(each, row_count=ROWS) for each in people):.4f}")
     print(f"{'boosting, not private':>24}  {mean(_boosting(each) for each in people):.4f}")
     print(f"{'':>24}  " + " ".join(f"{epsilon:>6g}" for epsilon in EPSILONS))
     for name in variants(descent_choice(row_count=ROWS, epsilon=1.0)):
@@ -86,7 +86,7 @@ def _accuracies(people: Population, name: str, epsilon: float, seeds: int) -> li
     def varied(*, row_count: int, epsilon: float) -> DescentChoice:
         return variants(descent_choice(row_count=row_count, epsilon=epsilon))[name]
 
-    configuration = configure(Settings.read(_tables(people, epsilon)))
+    configuration = configure(Settings.read(tables(people, epsilon, row_count=ROWS)))
     values = people.values.copy()
     rows = PrivateRows(values[:ROWS], people.labels[:ROWS].copy())
     points = np.random.default_rng(0).choice(np.arange(ROWS, len(values)), POINT_COUNT)
@@ -99,8 +99,15 @@ def _accuracies(people: Population, name: str, epsilon: float, seeds: int) -> li
     return [float((each == people.labels[ROWS:]).mean()) for each in predictions]
 
 
-def _tables(people: Population, epsilon: float) -> dict[str, Any]:
-    """Return the settings of a release on a population: bounds and codes are public."""
+def tables(people: Population, epsilon: float, *, row_count: int) -> dict[str, Any]:
+    """Return the settings of a release on a population: bounds and codes are public.
+
+    Args:
+        people: of whom the first are private rows.
+        epsilon: all of it for a linear score.
+        row_count: of the private rows.
+
+    """
     numbers = [
         {
             "name": f"number{index}",
@@ -117,7 +124,7 @@ def _tables(people: Population, epsilon: float) -> dict[str, Any]:
         "release": {"name": "people"},
         "data": {
             "source": "unused.csv",
-            "rows": ROWS,
+            "rows": row_count,
             "label": "label",
             "classes": ["no", "yes"],
             "features": [*numbers, *categories],
@@ -133,8 +140,9 @@ def _tables(people: Population, epsilon: float) -> dict[str, Any]:
     }
 
 
-def _guessing(people: Population) -> float:
-    share = float(people.labels[ROWS:].mean())
+def guessing(people: Population, *, row_count: int) -> float:
+    """Return how many of the rows after the private ones have the label that most have."""
+    share = float(people.labels[row_count:].mean())
     return max(share, 1 - share)
 
 

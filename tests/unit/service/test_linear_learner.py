@@ -17,6 +17,7 @@ from app.mechanisms import noisy_gradient
 from app.mechanisms.universal import Phase
 from app.service.audit_draws import audit_draws
 from app.service.learn import check_learnable
+from app.service.learner_choice import is_linear
 from app.service.linear_learner import linear_draw
 from app.service.plan_request import plan_settings
 from app.service.published_classifier import SCORES_VERSION, read_published
@@ -121,12 +122,27 @@ def test_the_learner_is_bound_to_the_release(small_release: SmallRelease) -> Non
     assert linear(small_release).configuration().bound[CHARGED] == "1/10"
 
 
+@pytest.mark.parametrize(("row_count", "expected"), [(9999, False), (10_000, True), (None, True)])
+def test_auto_takes_the_linear_score_from_a_thousand_on(
+    small_release: SmallRelease, row_count: int | None, expected: object
+) -> None:
+    """At a tenth for the classifier ten thousand rows are enough, and one less is not."""
+    shares = {"relabel": "0.45", "answers": "0.45", "classifier": "0.1"}
+    release = changed(
+        small_release,
+        classifier__learner="auto",
+        privacy__epsilon="1",
+        **{f"privacy__shares__{name}": share for name, share in shares.items()},
+    )
+    assert is_linear(release.settings(), row_count=row_count) is expected
+
+
 @pytest.mark.parametrize(("epsilon", "expected"), [("20", "linear"), ("0.1", "exponential")])
 def test_auto_chooses_by_public_numbers(
     small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch, epsilon: str, expected: str
 ) -> None:
     """Rows times epsilon decide; the charge is the same whichever it is."""
-    monkeypatch.setattr("app.service.learner_choice.LINEAR_FROM", 100)
+    monkeypatch.setattr("app.planning.descent.LINEAR_FROM", 100)
     release = changed(small_release, classifier__learner="auto", privacy__epsilon=epsilon)
     published = learned(release, PEOPLE)
     assert (published.document.scores is not None) == (expected == "linear")
