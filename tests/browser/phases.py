@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 LIMIT, CUTOFF = 600, 5
-# 4.8 of epsilon for the answers: at a distance of 239 a query is a hit with probability
-# below 1e-9, at 26 with more than 1 - 1e-9, and 26 is four standard deviations of a split.
+# 0.72 of epsilon for the answers: an agreed query is a hit with probability below 1e-9, and
+# a split one is answered with 4e-8.
 CHANGES: Mapping[str, Mapping[str, str]] = {
     "privacy": {"epsilon": "12"},
+    "shares": {"relabel": "0.3", "answers": "0.06", "classifier": "0.6"},
     "answers": {"queries": str(LIMIT), "cutoff": str(CUTOFF)},
 }
 NDJSON = {"Content-Type": "application/x-ndjson"}

@@ -27,6 +27,7 @@ FOLDER = ROOT / "docs" / "pictures"
 LIMIT, CUTOFF = 600, 10
 CHANGES = {
     "privacy": {"epsilon": "12"},
+    "shares": {"relabel": "0.3", "answers": "0.06", "classifier": "0.6"},
     "answers": {"queries": str(LIMIT), "cutoff": str(CUTOFF)},
 }
 # Answers of a burst; clients that ask now more, now less.

@@ -11,7 +11,8 @@ import pytest
 from app.api.key_ring import hash_of
 from tests.browser.chromium import dashboard
 from tests.browser.phases import CUTOFF, LIMIT, ask, ask_agreed, ask_split
-from tests.http.end_to_end.server_process import ServerProcess, serving
+from tests.http.end_to_end.nursery import started
+from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.small_release import agreed, split
 from tests.http.end_to_end.test_second_release import FurtherRelease
 
@@ -56,7 +57,7 @@ def test_answers_show_at_once(own_release: SmallRelease, open_page: Open) -> Non
 
 def test_it_comes_back_after_a_restart(own_release: SmallRelease, open_page: Open) -> None:
     """An open page neither keeps the server from ending nor misses the next one."""
-    process = ServerProcess(own_release.config).wait_until_ready()
+    process = started(own_release.config).wait_until_ready()
     port = process.address.rpartition(":")[2]
     with open_page(process.address) as page:
         ask_agreed(process.address, 3)

@@ -16,7 +16,6 @@ from app.service.draw_ensemble import read_ensemble
 from app.service.private_state import HYPOTHESIS, read_piece
 from app.service.published_classifier import publish_drawn, read_published
 from tests.canary.marks import Mark, encodings, number_mark, text_mark
-from tests.http.end_to_end.asking_statistics import SHARES
 from tests.http.end_to_end.small_release import SmallRelease, agreed, private_rows, split
 
 if TYPE_CHECKING:
@@ -39,6 +38,7 @@ MARKED_REQUEST = (
     text_mark("an idempotency key", MARKED_KEY),
 )
 QUERIES = (MARKED_QUERY, *(each(n) for n in range(1, 6) for each in (agreed, split)))
+SHARES = {"relabel": "0.2", "answers": "0.4", "classifier": "0.1", "statistics": "0.3"}
 # So many learners of two rows each that votes, gaps and distances have three digits
 # and more; so many rows that a count of those labelled rightly is no round share.
 ENSEMBLE_SIZE = 5003
@@ -58,7 +58,7 @@ def marked_release(folder: Path) -> SmallRelease:
     release = SmallRelease(folder, changes)
     folder.mkdir()
     generator = np.random.default_rng(3)
-    rows = (private_rows() + private_rows(8))[: ROW_COUNT - 1]
+    rows = private_rows(count=ROW_COUNT - 1)
     flips = generator.random(len(rows)) < FLIPPED_SHARE
     other = {"yes": "no", "no": "yes"}
     noisy = [

@@ -35,7 +35,7 @@ from tests.canary.marked_release import (
     secret_marks,
 )
 from tests.canary.marks import Mark, encodings, found, text_mark
-from tests.http.end_to_end.server_process import ServerProcess
+from tests.http.end_to_end.nursery import started
 from tests.http.end_to_end.small_release import SmallRelease, private_rows
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def test_a_bad_private_cell_is_named_without_its_value(tmp_path: Path) -> None:
     release = SmallRelease(tmp_path)
     rows = private_rows()
     release.write([*rows[:2], (str(MARKED_AGE), MARKED_GROUP, "canary-label"), *rows[3:]])
-    process = ServerProcess(release.config)
+    process = started(release.config)
     assert process.wait() == 2
     said = process.errors()
     assert said.splitlines()[-1].startswith('conclave: data.source: column "approved", row 3: ')

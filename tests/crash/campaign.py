@@ -37,6 +37,7 @@ from tests.crash.load import Allowance, Crowd
 from tests.crash.marks import POINTS
 from tests.crash.planted import CHECKPOINTS
 from tests.crash.witnessed import Question, Witnessed
+from tests.http.end_to_end.chances import Asked
 from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.small_release import SmallRelease
 
@@ -52,6 +53,8 @@ DELAY_SECONDS_MAX = 0.3
 QUIET_EVERY = 8
 AGREED_A_LIFE, SPLIT_A_LIFE = 48, 3
 BEYOND_THE_KILLS = 40
+# Clients ask until a limit is met, whatever part of the split vectors chance answers.
+ASKED = Asked(agreed=5_000, split=0)
 WAIT_SECONDS_MAX = 90.0
 # A server that finds a switch charged draws before any client has come.
 AT_ITS_START = "switch:drawn"
@@ -164,7 +167,7 @@ class Campaign:
         }
         privacy = {"epsilon": "100", "delta": "1e-12"} | dict(self.privacy)
         changes = {"answers": answers, "privacy": privacy}
-        return SmallRelease(self.folder, changes).write()
+        return SmallRelease(self.folder, changes).write(asked=ASKED)
 
     def run(self) -> None:
         """Kill as planned, meet the limit, kill around that, and serve to the end."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from app.cli import run
 from tests.crash.clients import check_ledger
 from tests.crash.marks import Marks
-from tests.crash.nursery import ForkedServer
+from tests.http.end_to_end.nursery import ForkedServer
 from tests.http.end_to_end.small_release import agreed, split
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.crash.clients import Clients, Vectors
     from tests.http.end_to_end.server_process import ServerProcess
-    from tests.http.end_to_end.small_release import SmallRelease
+from tests.http.end_to_end.small_release import SmallRelease
 
 THREE_CLIENTS = (agreed, agreed, split)
 
@@ -31,7 +31,9 @@ def start_to_kill_at(
 ) -> ServerProcess:
     """Start a server that dies at ``point``; its steps count once ``arm`` was called."""
     marks_of(release).clear()
-    return ForkedServer(release.config, at=point, marks=release.folder / "marks", plant=plant)
+    marks = str(release.folder / "marks")
+    order = {"serve": str(release.config), "at": point, "marks": marks, "plant": [*plant]}
+    return ForkedServer(release.config, order=order)
 
 
 def arm(release: SmallRelease) -> None:

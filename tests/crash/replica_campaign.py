@@ -125,7 +125,7 @@ class ReplicaCampaign:
     def _changes(self) -> dict[str, dict[str, str]]:
         answers = {"cutoff": str(self.plan.cutoff), "on_cutoff": f'"{self.plan.follows}"'}
         return {
-            "privacy": {"epsilon": "100", "delta": "1e-12"},
+            "privacy": {"epsilon": "20", "delta": "1e-12"},
             "answers": {"queries": str(10**6), **answers},
         }
 

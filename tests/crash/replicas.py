@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy.engine import make_url
 
 from app.ledger import postgresql
-from tests.crash.killing import marks_of
+from tests.crash.killing import start_to_kill_at
 from tests.crash.killing_server import NOWHERE
-from tests.crash.nursery import ForkedServer
+from tests.http.end_to_end.chances import Asked
 from tests.http.end_to_end.server_process import ServerProcess
 from tests.http.end_to_end.small_release import SmallRelease
 
@@ -69,7 +69,7 @@ class Replicas:
     def _write(self, number: int) -> SmallRelease:
         folder = self.folder / f"server{number}"
         folder.mkdir()
-        release = SmallRelease(folder, self.changes).write()
+        release = SmallRelease(folder, self.changes).write(asked=Asked(agreed=1_000, split=0))
         named = make_url(self.url).update_query_dict({"application_name": name_of(number)})
         with release.config.open("a", encoding="utf-8") as config:
             config.write(f'\n[ledger]\nurl = "{named.render_as_string(hide_password=False)}"\n')
@@ -80,11 +80,7 @@ class Replicas:
         for number in numbers:
             config = self.releases[number].config
             if self.forked:
-                marks_of(self.releases[number]).clear()
-                marks = self.releases[number].folder / "marks"
-                server: ServerProcess = ForkedServer(
-                    config, at=NOWHERE, marks=marks, plant=self.plant
-                )
+                server = start_to_kill_at(self.releases[number], NOWHERE, plant=self.plant)
             else:
                 server = ServerProcess(config)
             self._servers[number] = server

@@ -23,7 +23,7 @@ PLANTED_LIVES = 4
 @pytest.mark.parametrize(
     ("random_count", "each_edge"),
     [
-        pytest.param(20, 1, id="some"),
+        pytest.param(8, 1, id="some"),
         pytest.param(200, 5, marks=pytest.mark.long, id="many"),
     ],
 )

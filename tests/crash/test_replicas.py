@@ -14,13 +14,15 @@ from sqlalchemy.engine import make_url
 from app.cli import run
 from app.ledger.store import open_ledger
 from tests.crash.clients import Clients, check_ledger, connect
-from tests.http.end_to_end.server_process import ServerProcess
+from tests.http.end_to_end.chances import Asked
+from tests.http.end_to_end.nursery import started
 from tests.http.end_to_end.small_release import SmallRelease, agreed, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.http.end_to_end.server_process import ServerProcess
     from tests.postgresql_server import PostgresqlServer
 
 pytestmark = pytest.mark.crash
@@ -43,7 +45,7 @@ def release(tmp_path: Path, postgresql: PostgresqlServer) -> Iterator[SmallRelea
 def shared_release(folder: Path, address: str) -> SmallRelease:
     """Write a release with a ledger in PostgreSQL."""
     answers = {"queries": "200", "cutoff": str(CUTOFF)}
-    release = SmallRelease(folder, {"answers": answers}).write()
+    release = SmallRelease(folder, {"answers": answers}).write(asked=Asked(0, 18))
     with release.config.open("a", encoding="utf-8") as config:
         config.write(f'\n[ledger]\nurl = "{address}"\n')
     return release
@@ -51,7 +53,7 @@ def shared_release(folder: Path, address: str) -> SmallRelease:
 
 def start(release: SmallRelease, name: str) -> ServerProcess:
     """Start one more server."""
-    return ServerProcess(release.config, log=release.folder / f"{name}.log")
+    return started(release.config, log=release.folder / f"{name}.log")
 
 
 def ask_all_over(clients: Clients, addresses: list[str], client: int) -> None:

@@ -13,7 +13,8 @@ import pytest
 from app.cli import run
 from tests.crash.clients import Clients, check_ledger, connect
 from tests.http.end_to_end.learning import learn
-from tests.http.end_to_end.server_process import ServerProcess, serving
+from tests.http.end_to_end.nursery import started
+from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.small_release import SmallRelease, agreed
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def serve_and_ask(
 def refused(release: SmallRelease, log: Path, options: Sequence[str] = ()) -> str:
     """Return the last line of a server that must not start, after a check of what it left."""
     before = _entries(release)
-    process = ServerProcess(release.config, script=("-m", "app", "serve", *options), log=log)
+    process = started(release.config, script=("-m", "app", "serve", *options), log=log)
     try:
         assert process.wait(REFUSED_SECONDS_MAX) == 2
     finally:

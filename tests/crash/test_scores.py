@@ -14,7 +14,7 @@ from app.ledger.store import open_ledger
 from app.ledger.verify import verify
 from tests.crash.clients import Clients, check_ledger, connect
 from tests.crash.killing import kill_at
-from tests.crash.test_threshold_noise import REFRESHED_CUTOFF, kinds, noises
+from tests.crash.test_threshold_noise import ASKED, REFRESHED, REFRESHED_CUTOFF, kinds, noises
 from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.small_release import agreed, agreed_label, split
 
@@ -61,7 +61,8 @@ def test_both_hits_and_their_noise_are_committed_together(
 ) -> None:
     """The noise after the second hit is there with both units, or none of the three is."""
     release = opened(
-        privacy={"calibration": '"svt"', "epsilon": "30", "delta": "1e-2"},
+        asked=ASKED,
+        privacy=REFRESHED,
         answers={**SCORES, "cutoff": str(REFRESHED_CUTOFF)},
     )
     first = noises(release)

@@ -13,7 +13,8 @@ from app.cli import run
 from tests.crash.clients import Clients, check_ledger, connect
 from tests.crash.opening_at_once import RACE_SECONDS_MAX, RACES, open_in_turn
 from tests.http.end_to_end.learning import learned
-from tests.http.end_to_end.server_process import ServerProcess, serving
+from tests.http.end_to_end.nursery import started
+from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.small_release import SmallRelease, agreed
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ PROCESSES = 4
 
 def refused(config: Path, beside: Path) -> str:
     """Return the last line of a server that must not start, and which listens elsewhere."""
-    process = ServerProcess(config, log=beside)
+    process = started(config, log=beside)
     assert process.wait() == 2
     return process.errors().splitlines()[-1]
 

@@ -35,6 +35,7 @@ from tests.crash.planted import (
 )
 from tests.crash.witnessed import Question, Witnessed
 from tests.http.end_to_end.asking_statistics import SHARES
+from tests.http.end_to_end.chances import Asked
 from tests.http.end_to_end.small_release import agreed
 from tests.http.end_to_end.test_statistics import opened_table
 from tests.http.end_to_end.test_statistics import post as post_statistics
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.crash
 
 LIMITS = {"queries": "1000000", "cutoff": "60"}
+# A split vector that chance answers is an answer as any other here.
+PRIVACY, ASKED = {"epsilon": "20"}, Asked(agreed=300, split=0)
 # More than the pages at hand can take: a database that may not grow refuses them.
 LINE_COUNT = 300
 POST_COUNT = 16
@@ -113,7 +116,7 @@ def test_a_fault_releases_nothing_and_draws_nothing_twice(
     opened: OpenedRelease, fault: str
 ) -> None:
     """Under it all new queries get 503; after it, the answers that were drawn the first time."""
-    release = opened(answers=LIMITS)
+    release = opened(ASKED, answers=LIMITS, privacy=PRIVACY)
     process = started(release, DATABASE_FAULTS, DRAWS)
     crowd = Crowd(Witnessed(), seed=1)
     known, new = questions(crowd, 20), questions(crowd, LINE_COUNT + POST_COUNT)
@@ -141,7 +144,7 @@ def test_a_fault_releases_nothing_and_draws_nothing_twice(
 @pytest.mark.parametrize("fault", ["full", "failed commit", "lost commit", "locked"])
 def test_a_server_at_fault_ends_when_it_is_asked_to(opened: OpenedRelease, fault: str) -> None:
     """SIGTERM under a fault ends it in time; the next start answers what was refused, once."""
-    release = opened(answers=LIMITS)
+    release = opened(ASKED, answers=LIMITS, privacy=PRIVACY)
     process = started(release, DATABASE_FAULTS)
     crowd = Crowd(Witnessed(), seed=2)
     new = questions(crowd, LINE_COUNT + POST_COUNT)
@@ -201,7 +204,7 @@ def test_a_fault_postpones_the_statistics_table(opened: OpenedRelease) -> None:
 
 def test_a_log_that_cannot_be_written_stops_nothing(opened: OpenedRelease) -> None:
     """Its disk is full, and every query is answered and recorded as before."""
-    release = opened(answers=LIMITS)
+    release = opened(ASKED, answers=LIMITS, privacy=PRIVACY)
     process = started(release, FULL_LOG)
     crowd = Crowd(Witnessed(), seed=4)
     replies = crowd.repeat(process.address, questions(crowd, 20))

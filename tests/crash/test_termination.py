@@ -21,6 +21,8 @@ from tests.crash.killing import start_to_kill_at
 from tests.crash.killing_server import NOWHERE
 from tests.crash.load import CLIENT_COUNT, Allowance, Crowd
 from tests.crash.witnessed import Witnessed
+from tests.http.end_to_end.chances import Asked
+from tests.http.end_to_end.nursery import started
 from tests.http.end_to_end.server_process import ServerProcess, serving
 from tests.http.end_to_end.small_release import SmallRelease, agreed
 
@@ -50,7 +52,7 @@ def end(process: ServerProcess) -> None:
 def test_open_event_streams_end_with_the_process(opened: OpenedRelease) -> None:
     """Subscribers of the budget see their streams end, and do not keep the process alive."""
     release = opened()
-    process = ServerProcess(release.config).wait_until_ready()
+    process = started(release.config).wait_until_ready()
     begun = threading.Barrier(3)
 
     def read_events() -> str:
@@ -79,7 +81,11 @@ def test_a_drain_under_load_loses_no_query(
     """Under sixty-four clients, streams among them, what came before the signal has its reply."""
     # So much epsilon that of thousands of vectors on which all agree none is unstable.
     privacy = {"epsilon": "100", "delta": "1e-12"}
-    release = opened(answers={"queries": "100000", "cutoff": "60"}, privacy=privacy)
+    release = opened(
+        Asked(agreed=5_000, split=0),
+        answers={"queries": "100000", "cutoff": "60"},
+        privacy=privacy,
+    )
     process = start_to_kill_at(release, NOWHERE).wait_until_ready()
     witnessed = Witnessed()
     crowd = Crowd(witnessed, seed=5)
@@ -129,7 +135,7 @@ def test_a_stream_goes_on_after_a_restart(opened: OpenedRelease, ended: str) -> 
         json.dumps({"features": [70 + number / STREAM_LINES, "common"]}) + "\n"
         for number in range(STREAM_LINES)
     )
-    process = ServerProcess(release.config).wait_until_ready()
+    process = started(release.config).wait_until_ready()
     with ThreadPoolExecutor(1) as pool:
         streaming = pool.submit(_stream, process.address, body)
         _wait_for_answers(process.address)
@@ -152,7 +158,7 @@ def test_a_stream_goes_on_after_a_restart(opened: OpenedRelease, ended: str) -> 
 def test_an_opening_under_way_does_not_keep_the_process(tmp_path: Path) -> None:
     """Asked to end while it opens, the server ends; the next start opens the release."""
     release = SmallRelease(tmp_path).write()
-    process = ServerProcess(release.config).wait_until_alive()
+    process = started(release.config).wait_until_alive()
     end(process)
     clients = Clients()
     with serving(release.config) as process, connect(process.address) as http:

@@ -11,7 +11,9 @@ import pytest
 from app.service.steps import Edge, Step
 from tests.crash.clients import Clients, check_ledger, connect
 from tests.crash.killing import kill_at
-from tests.http.end_to_end.server_process import ServerProcess, serving
+from tests.http.end_to_end.chances import Asked
+from tests.http.end_to_end.nursery import started
+from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.small_release import agreed, agreed_label, split
 from tests.unit.ledger.releases import tamper
 
@@ -21,11 +23,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.crash
 
-# Answers of epsilon 12, delta 1e-2 and T = 60 take the refreshed variant, at a threshold
-# of 78 with noise of scale 7.4: a query on which all agree (distance 239) is released
-# and a split one (distance 6 on average, 26 at four standard deviations) is a hit, each
-# but for a probability below 1e-3.
+# Answers of epsilon 4, delta 1e-5 and T = 60 take the refreshed variant: an agreed query is
+# released, and a split one a hit, each but for a probability below 2e-7.
+REFRESHED = {"calibration": '"svt"', "epsilon": "40", "delta": "1e-5"}
 REFRESHED_CUTOFF = 60
+# A kill leaves at most these to rely on; who asks up to T takes a released one as well.
+ASKED = Asked(agreed=4, split=4)
 DECIDING_POINTS = [
     f"{step.value}:{edge.value}:3"
     for step in (Step.STEP, Step.COMMIT, Step.RESPOND)
@@ -36,7 +39,8 @@ DECIDING_POINTS = [
 def svt_release(opened: OpenedRelease, *, cutoff: int, queries: int = 100_000) -> SmallRelease:
     """Return an open release of calibration ``svt``, unasked."""
     return opened(
-        privacy={"calibration": '"svt"', "epsilon": "30", "delta": "1e-2"},
+        asked=ASKED if cutoff == REFRESHED_CUTOFF else Asked(agreed=4, split=0),
+        privacy=REFRESHED,
         answers={"cutoff": str(cutoff), "queries": str(queries), "after": '"halt"'},
     )
 
@@ -133,7 +137,7 @@ def test_a_noise_that_is_gone_refuses_to_start(
     """The process ends with one line and draws none in its place."""
     release = svt_release(opened, cutoff=cutoff)
     tamper(release.ledger, statement)
-    process = ServerProcess(release.config)
+    process = started(release.config)
     assert process.wait() == 1
     assert "threshold-noise-0" in process.errors()
     assert "Traceback" not in process.errors()

@@ -15,6 +15,7 @@ from tests.deploy.dashboard import filled_in
 from tests.deploy.promtool import PROMETHEUS, program, promtool
 from tests.deploy.test_alerts import NAMES
 from tests.http.doubles import Http
+from tests.http.end_to_end.chances import Asked
 from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.small_release import SmallRelease, agreed, split
 
@@ -102,8 +103,8 @@ def wait_for(client: httpx.Client, query: str) -> list[Any]:
 
 def test_prometheus_has_what_rules_and_panels_ask_for(tmp_path: Path) -> None:
     """Every panel has a series of a real server, every rule is in force, and none fires."""
-    changes = {"answers": {"queries": "1000", "cutoff": "30"}}
-    release = SmallRelease(tmp_path, changes).write()
+    changes = {"answers": {"queries": "1000", "cutoff": "30"}, "privacy": {"epsilon": "12"}}
+    release = SmallRelease(tmp_path, changes).write(asked=Asked(2, 1))
     with (
         serving(release.config) as server,
         prometheus(tmp_path, server.address.removeprefix("http://")) as client,

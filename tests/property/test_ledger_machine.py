@@ -334,7 +334,17 @@ def tenths(epsilon: str) -> int:
 
 
 TestLedgerMachine = LedgerMachine.TestCase
-TestLedgerMachine.settings = settings(max_examples=50, stateful_step_count=25, deadline=None)
+TestLedgerMachine.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
+LONG_EXAMPLES = 200
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_many_ledgers_say_what_the_model_says() -> None:
+    """The same, ten times as often."""
+    run_state_machine_as_test(
+        LedgerMachine, settings=settings(max_examples=LONG_EXAMPLES, stateful_step_count=25)
+    )
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ WORDS = "select from where order by a b * , ( ) 'x' \"y\" . ; count group join u
 SQL = st.lists(st.sampled_from(WORDS.split()), max_size=12).map(" ".join)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(ROWS, st.randoms(use_true_random=False))
 def test_the_same_rows_are_the_same_bytes(rows: list[tuple[object, ...]], random: object) -> None:
     """Values, labels and fingerprint do not tell which source the rows came from."""
@@ -67,7 +67,7 @@ def test_the_same_rows_are_the_same_bytes(rows: list[tuple[object, ...]], random
         assert again == fingerprint(expected, b"key")
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(ROWS, st.data())
 def test_a_bad_cell_is_named_alike(rows: list[tuple[object, ...]], data: st.DataObject) -> None:
     """Whatever the source, the line names the column and the row, and holds no value."""

@@ -163,12 +163,13 @@ def test_one_long_sleep_is_no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wait_ends_at_a_multiple(padding_seconds: float) -> None:
     """By the real clock a wait ends after a whole multiple, and hardly later."""
     overshoots = []
-    for _ in range(20):
+    for _ in range(40):
         started = time.monotonic()
         wait_for_multiple(padding_seconds, started=started)
         overshoots.append((time.monotonic() - started) % padding_seconds)
-    # Other processes may hold one back; half of all is far more than they do.
-    assert sorted(overshoots)[10] < padding_seconds / 2
+    # Other processes hold waits back, and not three of four.  A wait that ended anywhere would
+    # have eleven of forty in the first eighth with probability 0.01.
+    assert sorted(overshoots)[10] < padding_seconds / 8
 
 
 def test_without_padding_nothing_waits() -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tests.http.end_to_end.small_release import SmallRelease
 
-SHARES = {"relabel": "0.2", "answers": "0.4", "classifier": "0.1", "statistics": "0.3"}
+SHARES = {"relabel": "0.3", "answers": "0.1", "classifier": "0.3", "statistics": "0.3"}
 ALONE = {"relabel": "0", "answers": "0", "classifier": "0", "statistics": "1"}
 
 

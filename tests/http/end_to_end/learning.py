@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.http.end_to_end.nursery import run_forked
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,7 +25,10 @@ def learn(
     *options: str | Path,
     script: Sequence[str] = ("-m", "app", "learn"),
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run the command, or a script in its place, until it ends."""
+    """Run the command, or a script in its place, until it ends; a command out of the nursery."""
+    if script[:2] == ("-m", "app"):
+        arguments = [*script[2:], "--config", str(release.config), *map(str, options)]
+        return run_forked(arguments, release.folder)
     own = {name: value for name, value in os.environ.items() if not name.startswith("CONCLAVE_")}
     arguments = [*script, "--config", str(release.config), *map(str, options)]
     return subprocess.run(

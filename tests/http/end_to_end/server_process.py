@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 ADDRESS = re.compile(r"^conclave: serving .* on (http://\S+)$", re.MULTILINE)
 START_SECONDS_MAX = 120.0
+SERVE = ("-m", "app", "serve")
 POLL_SECONDS = 0.02
 
 
@@ -52,7 +53,7 @@ class ServerProcess:
         self,
         config: Path,
         *,
-        script: Sequence[str] = ("-m", "app", "serve"),
+        script: Sequence[str] = SERVE,
         environ: Mapping[str, str] | None = None,
         log: Path | None = None,
     ) -> None:
@@ -135,8 +136,13 @@ class ServerProcess:
 
 @contextmanager
 def serving(config: Path, **options: object) -> Iterator[ServerProcess]:
-    """Serve a configuration while the block runs; a process left over is killed."""
-    process = ServerProcess(config, **options)  # type: ignore[arg-type]  # its own arguments
+    """Serve a configuration while the block runs; a process left over is killed.
+
+    ``options`` are those of ``tests.http.end_to_end.nursery.started``.
+    """
+    from tests.http.end_to_end.nursery import started
+
+    process = started(config, **options)  # type: ignore[arg-type]  # its own arguments
     try:
         yield process.wait_until_ready()
     finally:

@@ -1,16 +1,16 @@
 """A small private CSV whose queries are answered or unstable by choice.
 
 Two features and one rule: who is 50 or older is approved, and so is a younger
-member of the rare group.  A chunk holds twelve rows, and every second chunk
+member of the rare group.  A chunk holds eight rows, and every second chunk
 holds no young member of the rare group: about half of the learners are wrong
 about such a query, the votes are split, and it is unstable.  Everywhere else
 nearly all of them agree.  The rule is in the hypothesis class, so this holds
 with relabelling and without.
 
-With 480 learners, 2.4 of epsilon for the answers and delta 1e-12, a query on
-which all agree (distance 239) is unstable with probability 1e-6, and one on
-which they are split (distance 6 on average, 26 at four standard deviations)
-is answered with probability 1e-2 at that distance and 1e-6 on average.
+With 2,400 learners, 0.6 of epsilon for the answers, delta 1e-12 and T = 3, an agreed
+query is unstable and a split one answered with probability 1e-8 each.
+``chances`` works that out for every release that is written here, and refuses
+one on which its test would fail by chance.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from app.settings import load_settings
+from tests.http.end_to_end.chances import CHUNK_ROWS, check_chances
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from app.settings import Settings
+    from tests.http.end_to_end.chances import Asked
 
 Row: TypeAlias = tuple[str, str, str]
 
-ENSEMBLE_SIZE = 480
-CHUNK_ROWS = 12
+ENSEMBLE_SIZE = 2400
 ROW_COUNT = CHUNK_ROWS * ENSEMBLE_SIZE
-# Half of the chunks miss a group of this share of the rows: (1 - share)^12 = 1/2.
-RARE_YOUNG_COUNT = round((1 - 0.5 ** (1 / CHUNK_ROWS)) * ROW_COUNT)
+# Half of the chunks miss a group of this share of the rows: (1 - share)^8 = 1/2.
+RARE_YOUNG_SHARE = 1 - 0.5 ** (1 / CHUNK_ROWS)
 RARE_OLD_SHARE = 0.02
 COMING_OF_AGE = 50
 
@@ -92,7 +93,7 @@ DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "learner": {"rule": '"canonical"'},
     "student": {},
     "classifier": {},
-    "shares": {"relabel": "0.3", "answers": "0.4", "classifier": "0.3"},
+    "shares": {"relabel": "0.3", "answers": "0.1", "classifier": "0.6"},
     "answers": {
         "queries": "40",
         "cutoff": "3",
@@ -132,10 +133,25 @@ class SmallRelease:
         """The database of the ledger."""
         return self.folder / "conclave.db"
 
-    def write(self, rows: Sequence[Row] | None = None) -> SmallRelease:
-        """Write rows and configuration, and return the release itself."""
+    def write(
+        self, rows: Sequence[Row] | None = None, *, asked: Asked | None = None
+    ) -> SmallRelease:
+        """Write rows and configuration, and return the release itself.
+
+        Args:
+            rows: private rows of a test's own, of which nothing is checked.
+            asked: new queries whose answers a test relies on; as many as the
+                limits allow where it is absent.
+
+        Raises:
+            AssertionError: the rows are those of this module, and such a test
+                would fail by chance too often.
+
+        """
         write_rows(self.source, private_rows() if rows is None else rows)
         self.config.write_text(self.text(), encoding="utf-8")
+        if rows is None:
+            check_chances(self.settings(), asked)
         return self
 
     def text(self) -> str:
@@ -160,11 +176,12 @@ class SmallRelease:
         return SmallRelease(folder, self.changes)
 
 
-def private_rows(seed: int = 7) -> list[Row]:
-    """Return the rows of age, group and approval that follow the rule above."""
+def private_rows(seed: int = 7, count: int = ROW_COUNT) -> list[Row]:
+    """Return so many rows of age, group and approval that follow the rule above."""
     generator = np.random.default_rng(seed)
-    rare_young = [_row(age, "rare") for age in generator.uniform(0, 49, RARE_YOUNG_COUNT)]
-    others = generator.uniform(0, 100, ROW_COUNT - RARE_YOUNG_COUNT)
+    rare_count = round(RARE_YOUNG_SHARE * count)
+    rare_young = [_row(age, "rare") for age in generator.uniform(0, 49, rare_count)]
+    others = generator.uniform(0, 100, count - rare_count)
     is_rare = (generator.random(len(others)) < RARE_OLD_SHARE) & (others >= COMING_OF_AGE)
     return rare_young + [
         _row(age, "rare" if rare else "common")

@@ -1,20 +1,15 @@
 """Every calibration of the answers, served by a real process that is restarted mid-stream.
 
-The rows, the learners and the queries are those of ``small_release``: on an agreed
-query all 480 votes are one way, at distance 239, and on a split one the distance is
-6 on average and 26 at four standard deviations.
+The rows, the learners and the queries are those of ``small_release``, whose ``chances``
+are worked out for each case that has unstable answers.
 
-* ``svt`` with T = 3, 2.4 of epsilon and delta 1e-12 has one threshold, w = 92, with
-  scales 1.8 and 3.3: an agreed query is 147 above it, 45 scales, a split one 66
-  below, 20 scales.
-* ``svt`` with T = 250, 80 of epsilon and delta 1e-6 draws another threshold after
-  every hit: w = 114 and both scales 5.2, 24 scales above and 16 below.
-* ``noisy-vote`` with m = 40 adds noise of standard deviation 19 to 480 votes
-  that are 240 away from the other label.
-* ``sampling`` of one half leaves 240 chunks of 12 rows: an agreed query is at
-  distance 119, a split one at 31 at most. The 8.4 charged are 9.1 on the sample, 5.2
-  of them for answers: w = 42, 51 scales below the one and 7 above the other. With the
-  sample's own labellings by stumps, all learners agree on what the stump says.
+* ``svt`` with T = 3 has one threshold for all of them.
+* ``svt`` with T = 250, 20 of epsilon and delta 1e-7 draws another threshold after
+  every hit.
+* ``noisy-vote`` with m = 40 adds noise of standard deviation 76 to 2,400 votes
+  that are more than 2,300 away from the other label.
+* ``sampling`` of one half leaves 1,200 chunks of 8 rows.  With the sample's own
+  labellings by stumps, all learners agree on what the stump says.
 """
 
 from __future__ import annotations
@@ -29,8 +24,15 @@ from app.cli import run
 from app.ledger.reads import read_private_names
 from app.ledger.store import open_ledger
 from tests.crash.clients import Clients, check_ledger, connect
+from tests.http.end_to_end.chances import Asked
 from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.small_release import SmallRelease, agreed, agreed_label, split
+from tests.http.end_to_end.small_release import (
+    ENSEMBLE_SIZE,
+    SmallRelease,
+    agreed,
+    agreed_label,
+    split,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,10 +67,15 @@ class Case:
     changes: Changes
     limit: int
     cutoff: int | None
-    charged: tuple[float, float] = (1.8, 2.4)
+    charged: tuple[float, float] = (1.8, 0.6)
     refreshed: bool = False
-    size: int = 480
+    size: int = ENSEMBLE_SIZE
     has_splits: bool = True
+
+    @property
+    def asked(self) -> Asked:
+        """What the tests rely on."""
+        return Asked(agreed=self.limit, split=(self.cutoff or 0) if self.has_splits else 0)
 
 
 HALF = {"epsilon": "12", "sampling": "0.5", "calibration": '"svt"'}
@@ -77,35 +84,35 @@ CASES = (
     Case(
         "refreshed threshold",
         {
-            "privacy": {"calibration": '"svt"', "epsilon": "100", "delta": "1e-6"},
-            "shares": {"relabel": "0.1", "answers": "0.8", "classifier": "0.1"},
+            "privacy": {"calibration": '"svt"', "epsilon": "100", "delta": "1e-7"},
+            "shares": {"relabel": "0.1", "answers": "0.2", "classifier": "0.7"},
             "answers": {"queries": "300", "cutoff": "250"},
         },
         300,
         250,
-        (10.0, 80.0),
+        (10.0, 20.0),
         refreshed=True,
     ),
     Case("noisy vote", {"answers": {"mechanism": '"noisy-vote"'}}, 40, None, has_splits=False),
     Case(
         "half of the rows",
-        {"privacy": HALF, "answers": {"ensemble": "240"}},
+        {"privacy": HALF, "answers": {"ensemble": "1200"}},
         40,
         3,
-        (3.6, 4.8),
-        size=240,
+        (3.6, 1.2),
+        size=1200,
     ),
     Case(
         "labellings of half of the rows",
         {
             "privacy": HALF,
-            "answers": {"ensemble": "240"},
+            "answers": {"ensemble": "1200"},
             "hypotheses": {"class": '"stumps"', "grid": '"private"'},
         },
         40,
         3,
-        (3.6, 4.8),
-        size=240,
+        (3.6, 1.2),
+        size=1200,
         has_splits=False,
     ),
 )
@@ -117,7 +124,7 @@ EACH_CUTOFF = pytest.mark.parametrize("case", WITH_CUTOFF, ids=lambda case: case
 @EACH_CASE
 def test_answers_go_on_after_a_restart_to_the_last(opened: OpenedRelease, case: Case) -> None:
     """Killed after a third and ended after two, nothing is missing or different, and m is exact."""
-    release, clients = opened(**case.changes), Clients()
+    release, clients = opened(case.asked, **case.changes), Clients()
     third = case.limit // 3
     for wish, wanted in (("kill", third), ("terminate", 2 * third), (None, case.limit)):
         with serving(release.config) as process:
@@ -147,7 +154,7 @@ def test_unstable_answers_go_on_after_a_restart_to_the_last(
     opened: OpenedRelease, case: Case
 ) -> None:
     """Between agreed queries T split ones are unstable, over two restarts, and then it halts."""
-    release, clients, cutoff = opened(**case.changes), Clients(), case.cutoff or 0
+    release, clients, cutoff = opened(case.asked, **case.changes), Clients(), case.cutoff or 0
     for wish, wanted in (("kill", cutoff // 3), ("terminate", 2 * cutoff // 3), (None, cutoff)):
         with serving(release.config) as process:
             clients.repeat_all(process.address)

@@ -1,9 +1,10 @@
 """Every class of numbers opens, answers, restarts, switches and publishes.
 
 Rows lie evenly in a square and follow a rule of the class exactly.  With 100
-learners of 60 rows each, queries far from the rule's borders, 8 of epsilon
+learners of 60 rows each, queries far from the rule's borders, 16 of epsilon
 for the answers and delta 1e-6, votes are all but unanimous and a query is
-unstable with probability below 1e-6.  Cells have a learner a row: the smallest has 720.
+unstable with probability below 1e-9, at distance 40 even.  Cells have a learner a row:
+the smallest has 720.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class = "{kind}"
 {cells}[learner]
 rule = "{rule}"
 [privacy]
-epsilon = 20
+epsilon = 40
 delta = 1e-6
 [privacy.shares]
 relabel = 0.3

@@ -11,7 +11,7 @@ import pytest
 
 from app.cli import run
 from tests.http.end_to_end.server_process import ServerProcess, serving
-from tests.http.end_to_end.small_release import agreed, split, write_rows
+from tests.http.end_to_end.small_release import ROW_COUNT, agreed, split, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ def test_verify_accounts_for_what_was_answered(
     line = capsys.readouterr().out
     assert re.fullmatch(
         f"verified: sequence 7, head {HASH}, answered 2, unstable 1, "
-        r"charged epsilon 4\.2, delta 9\.999995\d+e-13\n",
+        r"charged epsilon 2\.4, delta 9\.999995\d+e-13\n",
         line,
     )
     assert _run(["verify", "--config", release.config, "--expect-head", "0" * 64]) == 1
@@ -106,7 +106,7 @@ def test_serve_refuses_another_release_in_one_line(opened: OpenedRelease, spoile
     restore = "restore it, or give the new release a name of its own"
     text = release.config.read_text(encoding="utf-8")
     if spoiled == "rows":
-        write_rows(release.source, [("1", "rare", "no")] * 5760)
+        write_rows(release.source, [("1", "rare", "no")] * ROW_COUNT)
         line = (
             "conclave: data.source: holds other rows than those that the ledger's release was "
             f"opened on; {restore}"

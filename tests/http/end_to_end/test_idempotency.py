@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from tests.http.end_to_end.chances import Asked
 from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.serving import Served
 from tests.http.end_to_end.small_release import SmallRelease, agreed, split
@@ -159,7 +160,7 @@ def test_a_key_goes_before_the_phase(opened: OpenedRelease) -> None:
 
 def test_a_key_is_bound_to_a_precision(opened: OpenedRelease) -> None:
     """With scores a key replays its bins alone: the same vector in others is another question."""
-    release = opened(answers={"output": '"score"', "cutoff": "6"})
+    release = opened(Asked(4, 0), answers={"output": '"score"', "cutoff": "6"})
 
     def ask(served: Served, precision: int | None, key: str) -> httpx.Response:
         body = {"features": agreed(0)} | ({} if precision is None else {"precision": precision})

@@ -11,7 +11,7 @@ import pytest
 from app.ledger.digests import private_digest
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
-from tests.http.end_to_end.server_process import ServerProcess
+from tests.http.end_to_end.nursery import started
 from tests.http.end_to_end.small_release import SmallRelease
 from tests.unit.ledger.releases import tamper
 from tests.unit.service.planted_calibrations import PLANTED
@@ -43,7 +43,7 @@ def one_lower(body: bytes) -> bytes:
 
 def refusal(release: SmallRelease) -> str:
     """Start a server, and return the line with which it ends."""
-    process = ServerProcess(release.config)
+    process = started(release.config)
     assert process.wait() == 1
     assert "Traceback" not in process.errors()
     return process.errors().splitlines()[-1]

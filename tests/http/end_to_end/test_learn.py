@@ -90,7 +90,7 @@ def test_a_server_serves_what_was_learned_before_it(fresh: SmallRelease) -> None
     with served(fresh) as client:
         assert client.classifier() == document
         budget = client.budget()
-        assert (budget["phase"], budget["ensemble"]["size"]) == ("ensemble", 480)
+        assert (budget["phase"], budget["ensemble"]["size"]) == ("ensemble", 2400)
         assert (mechanisms(budget, "charged"), budget["reserved"]) == (CHARGED, [])
         answers = [client.answer(agreed(number)) for number in range(LIMIT)]
         assert [each["query_id"] for each in answers] == list(range(1, LIMIT + 1))

@@ -1,6 +1,6 @@
 """No request, good or bad, gets a 5xx or a reply that the OpenAPI document does not have.
 
-Real servers in every phase are sent cases that are made from their own document: 1,000 in
+Real servers in every phase are sent cases that are made from their own document: 800 in
 all in ``make test``, and 20,000 in ``make audit``.
 """
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from tests.http.end_to_end.server_process import ServerProcess
 
 SECONDS_MAX = 60
-# Together 1,000.
-SHORT = {"ensemble": 400, "halted": 200, "classifier": 200, "keys": 200}
-LONG_FACTOR = 20
+# Together 800; with fewer some status that is wanted does not come.
+SHORT = {"ensemble": 400, "halted": 100, "classifier": 100, "keys": 200}
+LONG_FACTOR = 25
 ROOM = {"queries": "20000"}
 CLASSIFIER_ONLY = {"relabel": "0", "answers": "0", "classifier": "1"}
 FITTING = {
@@ -148,7 +148,7 @@ SCENES: dict[str, Scene] = {
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_a_thousand_requests_get_documented_replies(
+def test_eight_hundred_requests_get_documented_replies(
     opened: OpenedRelease, capsys: pytest.CaptureFixture[str], scene: str
 ) -> None:
     """No 5xx, no undocumented status, type, header or body."""
@@ -162,12 +162,12 @@ def test_a_thousand_requests_get_documented_replies(
 def test_twenty_thousand_requests_get_documented_replies(
     opened: OpenedRelease, capsys: pytest.CaptureFixture[str], scene: str
 ) -> None:
-    """The same, twenty times as often."""
+    """The same, twenty-five times as often."""
     cases = LONG_FACTOR * SHORT[scene]
     assert SCENES[scene](opened, cases, capsys).count >= cases
 
 
 def test_the_numbers_are_those_that_are_promised() -> None:
-    """1,000 cases in all, and 20,000 in the audit."""
-    assert sum(SHORT.values()) == 1_000
+    """800 cases in all, and 20,000 in the audit."""
+    assert sum(SHORT.values()) == 800
     assert LONG_FACTOR * sum(SHORT.values()) == 20_000

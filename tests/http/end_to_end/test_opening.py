@@ -16,6 +16,7 @@ from app.ledger.events import ReleaseHalted
 from app.ledger.store import open_ledger
 from app.noise.scripted import ScriptedNoise
 from app.service.answer_query import FAILED_AFTER_VOTE
+from tests.http.end_to_end.chances import Asked
 from tests.http.end_to_end.serving import Served
 from tests.http.end_to_end.small_release import (
     SmallRelease,
@@ -42,7 +43,7 @@ CHANGES = [
     ("relabel = 0.3", "relabel = 0.2", "privacy.shares.relabel", "3/10", "1/5"),
     ("cutoff = 3", "cutoff = 4", "answers.cutoff", "3", "4"),
     ("queries = 40", "queries = 41", "answers.queries", "40", "41"),
-    ("ensemble = 480", "ensemble = 479", "answers.ensemble", "480", "479"),
+    ("ensemble = 2400", "ensemble = 2399", "answers.ensemble", "2400", "2399"),
     ('"halt"', '"classifier"', "answers.on_cutoff", '"halt"', '"classifier"'),
     ("depth = 2", "depth = 1", "hypotheses.depth", "2", "1"),
     ('"canonical"', '"halving"', "learner.rule", '"canonical"', '"halving"'),
@@ -128,7 +129,7 @@ def test_another_configuration_is_refused_by_name(
 
 def test_an_infeasible_release_is_served_with_one_warning(tmp_path: Path) -> None:
     """Planning's verdict is told at the opening, once, and not at a restart."""
-    release = SmallRelease(tmp_path, {"answers": {"ensemble": "40"}}).write()
+    release = SmallRelease(tmp_path, {"answers": {"ensemble": "40"}}).write(asked=Asked(0, 0))
     warnings: list[str] = []
     for _ in ("opening", "restart"):
         with Served(release.settings(), warn=warnings.append) as served:
@@ -160,14 +161,14 @@ def test_a_release_that_halted_says_so_at_every_start(opened: OpenedRelease) -> 
 
 def test_what_cannot_be_served_is_refused_without_a_warning(tmp_path: Path) -> None:
     """More learners than rows end the start with what to change, and with nothing else."""
-    release = SmallRelease(tmp_path, {"answers": {"ensemble": "9999"}}).write()
+    release = SmallRelease(tmp_path, {"answers": {"ensemble": "99999"}}).write(asked=Asked(0, 0))
     warnings: list[str] = []
     with (
         pytest.raises(ConfigurationError) as refused,
         Served(release.settings(), warn=warnings.append),
     ):
         pass
-    assert str(refused.value).startswith("answers.ensemble: 9999 learners need at least as many")
+    assert str(refused.value).startswith("answers.ensemble: 99999 learners need at least as many")
     assert warnings == []
 
 

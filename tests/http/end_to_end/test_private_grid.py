@@ -4,8 +4,8 @@ The public grid has one cut of the age, at 50, and the rule of the rows has it a
 27.5.  The private labelling finds that cut; a learner on twelve rows is left with "yes
 throughout" or the cut at 50, whichever errs less often on them, and about half take
 either: below 50 the 240 votes are split, at a distance of 31 at four standard
-deviations, 7 scales below w = 42.  Above 50 all agree, at distance 119, 51 scales
-above it.
+deviations.  Above 50 all agree, at distance 119.  With 6.2 of epsilon on the sample a
+split query is released with probability 1e-9, and an agreed one is a hit with 1e-11.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ import numpy as np
 from app.cli import run
 from tests.crash.clients import Clients, check_ledger, connect
 from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.small_release import ROW_COUNT, Row, SmallRelease
+from tests.http.end_to_end.small_release import Row, SmallRelease
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+ROW_COUNT = 5760
 CUT = 27.5
 CUTOFF = 3
 CHANGES = {
-    "privacy": {"epsilon": "12", "sampling": "0.5", "calibration": '"svt"'},
+    "privacy": {"epsilon": "8", "sampling": "0.5", "calibration": '"svt"'},
+    "shares": {"relabel": "0.3", "answers": "0.4", "classifier": "0.3"},
     "answers": {"ensemble": "240", "cutoff": str(CUTOFF)},
     "hypotheses": {"class": '"stumps"', "grid": '"private"'},
 }

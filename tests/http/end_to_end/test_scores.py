@@ -11,9 +11,9 @@ At precision 4 every share is in the middle of a bin.  At precision 8 it is an e
 of the plain histogram, and in the middle of a bin of the shifted one, which costs a
 unit.  Of 1,200 learners 99 % are in the middle bin, at distance 587; of those at an edge
 of the outer quarters 94 % are in the shifted bin, at distance 527, and the plain bins
-have half each, at distance 16 or less with probability 2/3.  With 1.4 of epsilon and
-delta 1e-16 the first two are a hit with probability 2e-6 at most and the third is
-released with probability 1e-5: a run of this file fails by chance once in 8,000 times.
+have half each, at a distance whose deviation is 12.  With 1.6 of epsilon and delta 1e-16
+the first two are a hit with probability 2e-8 and 2e-7, and the third is released with
+1e-6: a run of this file fails by chance once in 100,000 times.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from app.settings import Settings
 
 SHARES = (0.125, 0.625, 0.375, 0.875)
+# In the rows of the outer quarters a little more, or less: as many learners' scores are then
+# below the edge as are not, though a binomial leans and a score on the edge lies above it.
+ROW_SHARES = (0.1258, 0.625, 0.375, 0.873)
 QUARTER = 25.0
 CHUNK_ROWS, ENSEMBLE_SIZE = 400, 1200
 RADIUS = 1 / 16
@@ -58,7 +61,7 @@ thresholds = [25, 50, 75]
 class = "trees"
 depth = 2
 [privacy]
-epsilon = 1.75
+epsilon = 2
 delta = 1e-16
 [privacy.shares]
 relabel = 0.0
@@ -78,11 +81,12 @@ port = 0
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a file of rows that have the second label with the share of their quarter."""
+    """Return a file of rows, of which each quarter has its share of the second label exactly."""
     generator = np.random.default_rng(21)
-    count = CHUNK_ROWS * ENSEMBLE_SIZE
-    places = generator.uniform(0, 100, count)
-    second = generator.random(count) < np.array(SHARES)[(places // QUARTER).astype(int)]
+    of_quarter = CHUNK_ROWS * ENSEMBLE_SIZE // len(SHARES)
+    places = generator.uniform(0, QUARTER, (len(SHARES), of_quarter))
+    second = np.arange(of_quarter) < (np.array(ROW_SHARES) * of_quarter)[:, None]
+    places, second = (places + QUARTER * np.arange(len(SHARES))[:, None]).ravel(), second.ravel()
     path = tmp_path_factory.mktemp("rows") / "rows.npz"
     labels = np.where(second, "yes", "no")
     np.savez(path, place=places, answer=labels)

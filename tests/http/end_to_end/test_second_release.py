@@ -15,7 +15,7 @@ from app.errors import ConfigurationError, ReleaseMismatchError
 from tests.docs.verify_exported_ledger import check
 from tests.http.end_to_end.asking_statistics import COMMAND, question
 from tests.http.end_to_end.learning import learn, learned, public_points
-from tests.http.end_to_end.server_process import ServerProcess
+from tests.http.end_to_end.nursery import started
 from tests.http.end_to_end.serving import Served
 from tests.http.end_to_end.small_release import SmallRelease, agreed, agreed_label, split
 from tests.unit.ledger.releases import tamper
@@ -115,7 +115,7 @@ def test_every_command_that_opens_refuses_in_one_line(opened: OpenedRelease) -> 
     """``serve``, ``learn`` and ``statistics`` say the same, with exit code 2."""
     first = opened(shares={"relabel": "0.2", "classifier": "0.2", "statistics": "0.2"})
     second = further(first, None)
-    process = ServerProcess(second.config)
+    process = started(second.config)
     points = public_points(first)
     for ended in (
         learn(second, "--public", points),
@@ -201,7 +201,7 @@ def test_what_one_release_publishes_the_other_does_not(
             "relabel",
             "answers",
         ]
-    assert "charged epsilon 4.2," in verified(first, capsys)
+    assert "charged epsilon 2.4," in verified(first, capsys)
     assert "charged epsilon 6," in verified(second, capsys)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.http.end_to_end.small_release import SmallRelease
 
 LIMIT = 40
-SHARES = {"relabel": "0.6", "answers": "0.4", "classifier": "0"}
+SHARES = {"relabel": "0.9", "answers": "0.1", "classifier": "0"}
 AFTER = {"after": '"student"'}
 ESTIMATORS = {
     "rule": {"rule": '"canonical"'},

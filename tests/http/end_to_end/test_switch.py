@@ -52,7 +52,7 @@ def test_after_the_last_answer_the_classifier_answers(switched: SmallRelease) ->
     assert before["queries"] == {"answered": LIMIT, "limit": LIMIT, "left": 0}
     assert before["reserved"] == []
     charged = {share["mechanism"]: share["epsilon"] for share in before["charged"]}
-    assert charged == {"relabel": 1.8, "answers": 2.4, "classifier": 1.8}
+    assert charged == {"relabel": 1.8, "answers": 0.6, "classifier": 3.6}
 
 
 def test_keys_from_before_the_switch_still_replay(switched: SmallRelease) -> None:

@@ -313,10 +313,10 @@ def test_a_turn_lasts_as_long_as_its_server_is_awake(
     ledger: Ledger, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PostgreSQL ends a connection that asks for nothing, as that of a paused server does."""
-    monkeypatch.setattr(postgresql_module, "IDLE_SECONDS_MAX", 1)
+    monkeypatch.setattr(postgresql_module, "IDLE_SECONDS_MAX", 2)
     monkeypatch.setattr(postgresql_module, "TURN_ASKED_SECONDS", 0.1)
     with ledger.turn_to_draw(1) as is_held:
-        time.sleep(1.5)
+        time.sleep(2.5)
         assert is_held()
     monkeypatch.setattr(postgresql_module, "TURN_ASKED_SECONDS", 3600.0)
     other = open_ledger(address, create=True)

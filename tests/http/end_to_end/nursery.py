@@ -1,15 +1,17 @@
-"""A process that has imported everything and forks one server after another.
+"""A process that has imported everything and forks one command after another.
 
-What a start costs is its imports; a server forked here is a process of its own
+What a start costs is its imports; a command forked here is a process of its own
 that reads configuration, rows and ledger as every other does, opens its own
-connections, and is there in a tenth of a second.  Run by the crash tests::
+connections, and is there in a tenth of a second.  Run by the tests::
 
-    python -m tests.crash.nursery
+    python -m tests.http.end_to_end.nursery
 
 It reads one JSON order a line, and answers each by one line::
 
+    {"run": ARGUMENTS, "environ": VARIABLES, "out": FILE, "log": FILE}
+        -> the process number of ``conclave ARGUMENTS``
     {"serve": CONFIG, "at": POINT, "marks": FILE, "log": FILE, "plant": FAULTS}
-        -> its process number
+        -> that of a server which dies at a point of ``tests.crash.killing_server``
     {"ended": PROCESS}
         -> its exit code, or null
 """
@@ -28,10 +30,12 @@ import traceback
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from tests.http.end_to_end.server_process import (
     ROOT,
+    SERVE,
     START_SECONDS_MAX,
     ServerProcess,
     environment,
@@ -49,7 +53,7 @@ class Nursery:
     def __init__(self) -> None:
         """Start it; it ends when its orders do, which is when this process ends."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.nursery"],
+            [sys.executable, "-m", "tests.http.end_to_end.nursery"],
             cwd=ROOT,
             env=environment(),
             stdin=subprocess.PIPE,
@@ -111,15 +115,51 @@ class _Forked:
 
 
 class ForkedServer(ServerProcess):
-    """A server out of the nursery, which dies at a point of ``tests.crash.killing_server``."""
+    """``conclave serve`` out of the nursery, or a server that the nursery was ordered instead."""
 
-    def __init__(self, config: Path, *, at: str, marks: Path, plant: Sequence[str] = ()) -> None:
-        """Fork it, with faults of ``tests.crash.planted``; its stderr goes beside ``config``."""
-        self.log = config.with_name("stderr.log")
+    def __init__(
+        self,
+        config: Path,
+        *,
+        options: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
+        log: Path | None = None,
+        order: Mapping[str, object] | None = None,
+    ) -> None:
+        """Fork it; what it says goes beside ``config``, or to ``log``."""
+        self.log = log or config.with_name("stderr.log")
         self.log.write_bytes(b"")
-        files = {"serve": str(config), "marks": str(marks), "log": str(self.log)}
-        self._process = _Forked(nursery().order({**files, "at": at, "plant": list(plant)}))
+        serve = {
+            "run": ["serve", *options, "--config", str(config)],
+            "environ": {**environment(), **(environ or {})},
+            "out": str(self.log),
+        }
+        self._process = _Forked(nursery().order({**(order or serve), "log": str(self.log)}))
         self.address = ""
+
+
+def started(
+    config: Path,
+    *,
+    script: Sequence[str] = SERVE,
+    environ: Mapping[str, str] | None = None,
+    log: Path | None = None,
+) -> ServerProcess:
+    """Start ``conclave serve`` out of the nursery, and any other script by an interpreter."""
+    if (*script[: len(SERVE)],) == SERVE:
+        return ForkedServer(config, options=script[len(SERVE) :], environ=environ, log=log)
+    return ServerProcess(config, script=script, environ=environ, log=log)
+
+
+def run_forked(arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[bytes]:
+    """Run ``conclave`` with some arguments, and keep what it says in a folder meanwhile."""
+    with TemporaryDirectory(dir=folder) as own:
+        out, log = Path(own) / "stdout", Path(own) / "stderr"
+        for each in (out, log):
+            each.write_bytes(b"")
+        order = {"run": [*arguments], "environ": environment(), "out": str(out), "log": str(log)}
+        code = _Forked(nursery().order(order)).wait()
+        return subprocess.CompletedProcess(arguments, code, out.read_bytes(), log.read_bytes())
 
 
 def main() -> None:
@@ -129,7 +169,7 @@ def main() -> None:
     children: set[int] = set()
     for line in sys.stdin:
         order = json.loads(line)
-        if "serve" in order:
+        if "ended" not in order:
             answer: int | None = _fork(order)
             children.add(answer or 0)
         else:
@@ -143,32 +183,52 @@ def main() -> None:
 
 
 def _fork(order: dict[str, Any]) -> int:
-    """Fork a server, and return its process number."""
+    """Fork a command, and return its process number."""
     child = os.fork()
     if child:
         return child
     code: object = 70
     try:
-        _serve(order)
+        _take_files(order)
+        if "run" in order:
+            code = _run(order)
+        else:
+            _serve(order)
     except SystemExit as ended:
         code = ended.code
     except BaseException:  # noqa: BLE001 -- it may not return into the nursery
         traceback.print_exc()
+    sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code if isinstance(code, int) else 0)
 
 
+def _take_files(order: dict[str, Any]) -> None:
+    """Give the forked process files of its own in the place of the nursery's."""
+    for place, path in ((1, order.get("out", order["log"])), (2, order["log"])):
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(file, place)
+        os.close(file)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+
+def _run(order: dict[str, Any]) -> int:
+    """Run a command in the forked process, as the command line does."""
+    from app.cli import run
+
+    os.environ.clear()
+    os.environ.update(order["environ"])
+    return run(order["run"])
+
+
 def _serve(order: dict[str, Any]) -> None:
-    """Serve in the forked process, with files of its own."""
+    """Serve in the forked process until a point is reached."""
     from tests.crash.killing_server import Killer, serve
     from tests.crash.marks import Marks
     from tests.crash.planted import plant
 
-    log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
     config, marks = Path(order["serve"]), Marks(Path(order["marks"]))
     plant(order["plant"], marks, config.parent)
     serve(config, Killer(order["at"].split(":"), marks))
