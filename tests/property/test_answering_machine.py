@@ -373,7 +373,6 @@ TestEpochs = Epochs.TestCase
 TestEpochs.settings = settings(max_examples=16, stateful_step_count=18, deadline=None)
 TestForgetful = Forgetful.TestCase
 TestForgetful.settings = settings(max_examples=8, stateful_step_count=18, deadline=None)
-LONG_EXAMPLES = 100
 
 
 @pytest.mark.long
@@ -381,9 +380,7 @@ LONG_EXAMPLES = 100
 @pytest.mark.timeout(1200)
 def test_many_runs_answer_as_the_model_does(machine: type[Answering]) -> None:
     """The same, many times as often."""
-    run_state_machine_as_test(
-        machine, settings=settings(max_examples=LONG_EXAMPLES, stateful_step_count=18)
-    )
+    run_state_machine_as_test(machine, settings=settings(max_examples=100, stateful_step_count=18))
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.data
 
 OPENING_SECONDS_MAX = 20.0
 RESTART_SECONDS_MAX = 3.0
+IMPORT_SECONDS_MAX = 1.5
 STARTS_MAX = 6
 
 
@@ -44,7 +45,7 @@ def test_adult_is_opened_and_restarted_in_time(
     """Adult answers within 20 seconds of a first start, and within 3 of a restart."""
     config, environ = adult
     queries = enumerate(_queries(data_folder / "adult" / "test.csv"), start=1)
-    slower = max(1.0, _import_seconds())
+    slower = max(1.0, _import_seconds() / IMPORT_SECONDS_MAX)
     assert _start_and_ask(config, environ, *next(queries)) < OPENING_SECONDS_MAX * slower
     # The best of a few: what else runs on the machine slows some of them.
     restarts = (_start_and_ask(config, environ, *query) for query in queries)
@@ -75,7 +76,7 @@ def _start_and_ask(
 
 
 def _import_seconds() -> float:
-    """Return the processor time of imports that take less than a second where the promise holds.
+    """Return the processor time of imports: ``IMPORT_SECONDS_MAX`` where the promise is meant.
 
     Where other processes share the processors' cores, or the machine is slow, everything
     takes a multiple of its time, and a start by the same factor.
