@@ -18,6 +18,7 @@ from app.ledger.verify import verify
 from app.noise.system import SystemNoise
 from tests.crash.clients import Clients, check_ledger, connect
 from tests.crash.test_replicas import shared_release, start
+from tests.http.end_to_end.chances import Asked
 from tests.http.end_to_end.serving import Served
 from tests.http.end_to_end.small_release import SmallRelease, agreed, split
 
@@ -92,7 +93,8 @@ def test_servers_of_a_ledger_that_is_moved_away_answer_nothing_afresh(
         move(address, f"sqlite:///{target}", noise=SystemNoise())
     assert (len(clients.seen), given) == (given, 2 * len(BEFORE_RETIRED))
     assert not is_open(address)
-    moved = SmallRelease(tmp_path / "moved", {"answers": {"queries": "200", "cutoff": "5"}}).write()
+    moved = SmallRelease(tmp_path / "moved", {"answers": {"queries": "200", "cutoff": "5"}})
+    moved.write(asked=Asked(20, 0))
     server = start(moved, "moved").wait_until_ready()
     clients.repeat_all(server.address)
     with connect(server.address) as http:
