@@ -69,7 +69,7 @@ class Replicas:
     def _write(self, number: int) -> SmallRelease:
         folder = self.folder / f"server{number}"
         folder.mkdir()
-        release = SmallRelease(folder, self.changes).write(asked=Asked(agreed=1_000, split=0))
+        release = SmallRelease(folder, self.changes).write(asked=Asked(agreed=100, split=0))
         named = make_url(self.url).update_query_dict({"application_name": name_of(number)})
         with release.config.open("a", encoding="utf-8") as config:
             config.write(f'\n[ledger]\nurl = "{named.render_as_string(hide_password=False)}"\n')
