@@ -12,6 +12,7 @@ from sqlalchemy.exc import ArgumentError
 from app.errors import ConfigurationError
 from app.ledger import postgresql, sqlite
 from app.ledger.drawing_turn import turn_to_draw
+from app.ledger.writing import KeptWriting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sqlalchemy import Engine
+
+    from app.ledger.writing import Writing
 
 
 class LedgerDatabase(Protocol):
@@ -50,6 +53,9 @@ class LedgerDatabase(Protocol):
 
     def writing_engine(self) -> Engine:
         """Return the engine of the one writer: each transaction takes the write lock at once."""
+
+    def writing(self, engine: Engine) -> Writing:
+        """Return what begins and ends the transactions of the one writer, on that engine."""
 
     def reading_engine(self) -> Engine:
         """Return the engine of the readers, which see one moment and cannot write."""
@@ -108,6 +114,10 @@ class SqliteDatabase:
     def writing_engine(self) -> Engine:
         """Return the engine of the one writer."""
         return sqlite.writing_engine(self.path)
+
+    def writing(self, engine: Engine) -> Writing:
+        """Keep one connection: nobody else ends it."""
+        return KeptWriting(engine, sqlite.BEGIN_WRITING)
 
     def reading_engine(self) -> Engine:
         """Return the engine of the readers."""

@@ -83,6 +83,11 @@ def is_cut_off(connection: Connection) -> bool:
     return bool(getattr(connection.connection.driver_connection, "closed", False))
 
 
+def is_in_transaction(connection: Connection) -> bool:
+    """Return whether a driver that begins transactions only where it is told to is in one."""
+    return bool(getattr(connection.connection.driver_connection, "in_transaction", False))
+
+
 def give_back(connection: Connection) -> None:
     """Give a connection back; one that cannot be rolled back is thrown away."""
     try:

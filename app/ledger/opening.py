@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from app.ledger.writing import Writing
     from app.noise.source import NoiseSource
 
 MIGRATIONS: Final = Path(app.__file__).parent.parent / "migrations"
@@ -49,6 +50,7 @@ class OpenDatabase:
 
     Attributes:
         writer: None where it was opened for reading.
+        writing: begins and ends the writer's transactions; None likewise.
         readers: connections that cannot write.
         secret: the database's secret, 32 bytes.
         is_shared: whether other servers may write beside this one.
@@ -58,6 +60,7 @@ class OpenDatabase:
     """
 
     writer: Engine | None
+    writing: Writing | None
     readers: Engine
     secret: bytes
     is_shared: bool
@@ -66,6 +69,8 @@ class OpenDatabase:
     def close(self) -> None:
         """Close every connection."""
         self.readers.dispose()
+        if self.writing is not None:
+            self.writing.close()
         if self.writer is not None:
             self.writer.dispose()
 
@@ -102,7 +107,8 @@ def _open_to_write(database: LedgerDatabase, noise: NoiseSource) -> OpenDatabase
         writer.dispose()
         raise
     readers = database.reading_engine()
-    return OpenDatabase(writer, readers, secret, database.is_shared, database.turn_to_draw)
+    writing, turn_to_draw = database.writing(writer), database.turn_to_draw
+    return OpenDatabase(writer, writing, readers, secret, database.is_shared, turn_to_draw)
 
 
 def _refuse_others(database: LedgerDatabase) -> None:
@@ -125,7 +131,8 @@ def _open_to_read(database: LedgerDatabase) -> OpenDatabase:
             revision = read_revision(database, connection)
             _check_revision(database, revision)
             secret = _secret(connection)
-            return OpenDatabase(None, readers, secret, database.is_shared, database.turn_to_draw)
+            is_shared, turn_to_draw = database.is_shared, database.turn_to_draw
+            return OpenDatabase(None, None, readers, secret, is_shared, turn_to_draw)
     except (SQLAlchemyError, ValueError) as error:
         readers.dispose()
         raise _unreadable(database, error) from None

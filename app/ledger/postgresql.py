@@ -25,10 +25,13 @@ from app.ledger.database_errors import database_errors
 from app.ledger.driver import give_back
 from app.ledger.sqlite import READERS_MAX, URL_KEY
 from app.ledger.tables import key_counts, metadata
+from app.ledger.writing import PooledWriting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+
+    from app.ledger.writing import Writing
 
 DRIVER: Final = "postgresql+psycopg"
 DIALECT: Final = "postgresql"
@@ -120,6 +123,10 @@ class PostgresqlDatabase:
             connection.exec_driver_sql(_BEGIN)
 
         return engine
+
+    def writing(self, engine: Engine) -> Writing:
+        """Take a connection for each transaction: a server, or what lies between, may end one."""
+        return PooledWriting(engine)
 
     def reading_engine(self) -> Engine:
         """Return the engine of the readers, which see one moment and cannot write."""

@@ -44,6 +44,9 @@ their index.  With SQLite's own 2 MB and 4 MB a page was read for every answer a
 50,000, and written twice; at 64 an entry a commit took a quarter longer.
 """
 
+BEGIN_WRITING: Final = "BEGIN IMMEDIATE"
+"""Takes the write lock before the first read."""
+
 OWNER_ONLY: Final = 0o600
 _TURNED_AWAY_SECONDS: Final = 0.005
 _DRIVERS: Final = ("sqlite", "sqlite+pysqlite")
@@ -106,7 +109,7 @@ def writing_engine(path: Path) -> Engine:
             stack.pop_all()
         return connection
 
-    return _engine(connect, begin="BEGIN IMMEDIATE", pool_size=1)
+    return _engine(connect, begin=BEGIN_WRITING, pool_size=1)
 
 
 def reading_engine(path: Path) -> Engine:
@@ -151,10 +154,13 @@ def _reading_uri(path: Path) -> str:
     return f"{uri}?mode=ro&immutable=1"
 
 
-def _connect(uri: str, *options: str) -> sqlite3.Connection:
+def _connect(
+    uri: str, *options: str, factory: type[sqlite3.Connection] = sqlite3.Connection
+) -> sqlite3.Connection:
     connection = sqlite3.connect(
         uri,
         uri=True,
+        factory=factory,
         timeout=BUSY_TIMEOUT_SECONDS,
         isolation_level=None,
         check_same_thread=False,

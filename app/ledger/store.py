@@ -294,16 +294,15 @@ class Ledger:
             LedgerCorruptError: the database holds entries that do not follow.
 
         """
-        writer = self._database.writer
-        invariant(writer is not None, "a ledger opened for reading is not written")
-        if writer is None:
+        writing = self._database.writing
+        invariant(writing is not None, "a ledger opened for reading is not written")
+        if writing is None:
             return
         with self._writing:
             with database_errors():
-                connection = writer.connect()
+                connection = writing.begin()
             try:
                 with database_errors():
-                    connection.begin()
                     version, state = self._state_under_lock(connection)
                 transaction = Transaction(
                     connection,
@@ -317,9 +316,9 @@ class Ledger:
                     transaction.finish()
                     with database_errors():
                         checkpoint_at = self._keep_checkpoint(connection, transaction.state)
-                        connection.commit()
+                        writing.commit(connection)
             finally:
-                give_back(connection)
+                writing.end(connection)
             self._known, self._checkpoint_at = transaction.state, checkpoint_at
             self._openings = transaction.openings
             self._committed = version, transaction.state

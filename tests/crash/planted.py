@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import time
 from typing import TYPE_CHECKING, Any
-
-from sqlalchemy import event
-from sqlalchemy.exc import OperationalError
 
 from app.ledger import sqlite
 from app.service.answer_query import QueryAnswerer
 from app.service.batch import Batch, Ticket
 from app.service.writer import Writer
+from tests.crash.faulting import connecting, observed, refuse_on_disk
 from tests.crash.planted_replicas import PLANTING
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Sequence
     from pathlib import Path
-
-    from sqlalchemy import Connection, Engine
 
     from app.ledger.store import Transaction
     from app.service.batch import Fresh
@@ -42,6 +38,7 @@ CHECKPOINTS = "checkpoints"
 NONE, FULL, READ_ONLY, FAILED_COMMIT, LOST_COMMIT = range(5)
 PAGES_MAX = 2**30
 # The log is brought into the database at almost every commit, not after a thousand pages.
+LOG_OPTION = "wal_autocheckpoint"
 LOG_PAGES = 8
 # A locked database is refused after this long, not after three seconds.
 BUSY_SECONDS = 0.2
@@ -102,44 +99,27 @@ def _let_the_database_fail(marks: Marks) -> None:
     may not be written its own refusal: both are what the system's errors become.
     """
     sqlite.BUSY_TIMEOUT_SECONDS = BUSY_SECONDS  # type: ignore[misc]  # a constant elsewhere
-    writing_engine = sqlite.writing_engine
 
-    def before(connection: Connection, cursor: sqlite3.Cursor, statement: str, *_: object) -> None:
-        del connection
-        if statement == "BEGIN IMMEDIATE":
-            cursor.execute(f"PRAGMA max_page_count={1 if marks.fault == FULL else PAGES_MAX}")
-            cursor.execute(f"PRAGMA query_only={int(marks.fault == READ_ONLY)}")
+    def before(connection: sqlite3.Connection, statement: str) -> None:
+        if statement == sqlite.BEGIN_WRITING:
+            connection.execute(f"PRAGMA max_page_count={1 if marks.fault == FULL else PAGES_MAX}")
+            connection.execute(f"PRAGMA query_only={int(marks.fault == READ_ONLY)}")
         if statement == "COMMIT" and marks.fault == FAILED_COMMIT:
-            raise OperationalError(statement, {}, sqlite3.OperationalError("disk I/O error"))
+            refuse_on_disk()
 
-    def after(connection: Connection, cursor: sqlite3.Cursor, statement: str, *_: object) -> None:
-        del connection, cursor
+    def after(_: sqlite3.Connection, statement: str) -> None:
         if statement == "COMMIT" and marks.fault == LOST_COMMIT:
-            raise OperationalError(statement, {}, sqlite3.OperationalError("disk I/O error"))
+            refuse_on_disk()
 
-    def failing_engine(path: Path) -> Engine:
-        engine = writing_engine(path)
-        event.listen(engine, "before_cursor_execute", before)
-        event.listen(engine, "after_cursor_execute", after)
-        return engine
-
-    sqlite.writing_engine = failing_engine  # the fault
+    sqlite._connect = connecting(observed(before, after))  # the fault
 
 
 def _checkpoint_often() -> None:
     """Let commits bring the log into the database, so that kills come in the middle of it."""
-    writing_engine = sqlite.writing_engine
-
-    def engine_with_checkpoints(path: Path) -> Engine:
-        engine = writing_engine(path)
-
-        @event.listens_for(engine, "connect")
-        def _set(connection: sqlite3.Connection, _: object) -> None:
-            connection.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
-
-        return engine
-
-    sqlite.writing_engine = engine_with_checkpoints  # more of them
+    options = sqlite.WRITER_OPTIONS
+    rare = [each for each in options if not each.startswith(LOG_OPTION)]
+    often = (*rare, f"{LOG_OPTION}={LOG_PAGES}")
+    sqlite.WRITER_OPTIONS = often  # type: ignore[misc, assignment]  # a constant elsewhere
 
 
 def _fail_from_the_start(marks: Marks, fault: int) -> None:

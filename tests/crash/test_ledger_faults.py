@@ -8,12 +8,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import event
-from sqlalchemy.exc import OperationalError
 
 from app.errors import LedgerUnavailableError
 from app.ledger.store import Ledger, open_ledger
 from app.ledger.verify import verify
+from tests.crash.faulting import (
+    ObservedConnection,
+    connecting,
+    nothing,
+    refuse_on_disk,
+    set_pragma,
+    writers_connection,
+)
 from tests.unit.ledger.releases import answer, middle_of_life, record, url_of
 
 if TYPE_CHECKING:
@@ -21,12 +27,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from sqlalchemy import Connection
+    from tests.crash.faulting import Observer
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for a lock a tenth of a second."""
+    """Wait for a lock a tenth of a second, on connections that can be told to fail."""
+    monkeypatch.setattr("app.ledger.sqlite._connect", connecting(ObservedConnection))
     monkeypatch.setattr("app.ledger.sqlite.BUSY_TIMEOUT_SECONDS", 0.1)
 
 
@@ -77,33 +84,25 @@ def broken_disk(_: Ledger, path: Path) -> Iterator[None]:
 @contextmanager
 def failing_commit(ledger: Ledger, _: Path) -> Iterator[None]:
     """Fail where the commit is asked for, before it happens."""
-    with committing(ledger, moment="before_cursor_execute"):
+    with committing(ledger, before=raise_at_commit):
         yield
 
 
-def set_pragma(ledger: Ledger, name: str, value: int) -> None:
-    """Set an option of the writer's one connection."""
-    writer = ledger._database.writer
-    assert writer is not None
-    connection = writer.raw_connection()
-    connection.cursor().execute(f"PRAGMA {name}={value}")
-    connection.close()
-
-
 @contextmanager
-def committing(ledger: Ledger, *, moment: str) -> Iterator[None]:
-    """Raise around the statement that commits: before it happens, or after it did."""
-    writer = ledger._database.writer
-    assert writer is not None
-
-    def fail(connection: Connection, cursor: object, statement: str, *_: object) -> None:
-        del connection, cursor
-        if statement == "COMMIT":
-            raise OperationalError(statement, {}, sqlite3.OperationalError("disk I/O error"))
-
-    event.listen(writer, moment, fail)
+def committing(
+    ledger: Ledger, *, before: Observer = nothing, after: Observer = nothing
+) -> Iterator[None]:
+    """Observe the statements of the connection that writes."""
+    connection = writers_connection(ledger)
+    connection.before, connection.after = before, after
     yield
-    event.remove(writer, moment, fail)
+    connection.before = connection.after = nothing
+
+
+def raise_at_commit(_: sqlite3.Connection, statement: str) -> None:
+    """Raise around the statement that commits: before it happens, or after it did."""
+    if statement == "COMMIT":
+        refuse_on_disk()
 
 
 FAULTS = [locked, full, read_only, broken_disk, failing_commit]
@@ -136,7 +135,7 @@ def test_failed_commit_leaves_the_ledger_as_it_was(
 
 def test_commit_of_unknown_outcome_is_found_out(ledger: Ledger) -> None:
     """A commit that happened and was reported as failed is what the next transaction sees."""
-    with committing(ledger, moment="after_cursor_execute"), pytest.raises(LedgerUnavailableError):
+    with committing(ledger, after=raise_at_commit), pytest.raises(LedgerUnavailableError):
         record(ledger, [answer(ledger, 10)])
     with ledger.transaction() as transaction:
         assert transaction.state.answered == 10

@@ -22,6 +22,7 @@ from app.errors import ConfigurationError
 from app.ledger.store import Ledger, Transaction, open_ledger
 from app.ledger.verify import verify
 from tests.crash.clients import Clients, connect
+from tests.crash.faulting import set_pragma
 from tests.crash.killing import start_to_kill_at
 from tests.crash.killing_server import NOWHERE
 from tests.http.end_to_end.nursery import started
@@ -96,6 +97,8 @@ class RememberingLedger(Ledger):
         """Create a ledger whose log is never brought into its database."""
         super().__init__(create(path)._database)
         self._log = path.with_name(f"{path.name}-wal")
+        with super().transaction():  # after which its connection stays
+            pass
         set_pragma(self, "wal_autocheckpoint", 0)
         self.history: list[Committed] = []
         self._remember()
@@ -136,15 +139,6 @@ def record_key(ledger: Ledger, vector_digest: bytes) -> None:
     with ledger.transaction() as transaction:
         key = ledger.digests.of_key(f"key of {transaction.state.answered}")
         transaction.record_key(key, vector_digest)
-
-
-def set_pragma(ledger: Ledger, name: str, value: int) -> None:
-    """Set an option of the writer's one connection."""
-    writer = ledger._database.writer
-    assert writer is not None
-    connection = writer.raw_connection()
-    connection.cursor().execute(f"PRAGMA {name}={value}")
-    connection.close()
 
 
 @contextmanager
