@@ -8,6 +8,7 @@ touched leaves this module before its transaction has committed.
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -80,6 +81,7 @@ class QueryAnswerer:
         self._has_voted = False  # in the batch that is under way, or was last
         self.key_counts: dict[str, KeyCount] = dict(release.ledger.key_counts())
         self._undelivered = Undelivered()
+        self._untold: deque[dict[str, int | str]] = deque()  # committed, and not logged yet
         self.observe = observe
         self._read_replays(release.ledger, answered_before=0, answered=release.state.answered)
 
@@ -274,17 +276,24 @@ class QueryAnswerer:
         self.key_counts.update(batch.key_counts)
         self.release.adopt(transaction.state)
         if batch.fresh:
-            self._log(batch)
+            self._log_later(batch)
 
-    def _log(self, batch: Batch) -> None:
-        log.info(
-            "answers_committed",
-            count=len(batch.fresh),
-            first_query_id=batch.fresh[0].recorded.query_id,
-            last_query_id=batch.fresh[-1].recorded.query_id,
-            entry_number=self.release.state.head.sequence,
-            phase=self.phase.value,
+    def _log_later(self, batch: Batch) -> None:
+        """Note what is to be logged of a batch, by whoever has given its answers by then."""
+        self._untold.append(
+            {
+                "count": len(batch.fresh),
+                "first_query_id": batch.fresh[0].recorded.query_id,
+                "last_query_id": batch.fresh[-1].recorded.query_id,
+                "entry_number": self.release.state.head.sequence,
+                "phase": self.phase.value,
+            }
         )
+
+    def tell_committed(self) -> None:
+        """Log the batches that were committed since, on whichever thread."""
+        while self._untold:
+            log.info("answers_committed", **self._untold.popleft())
 
     def follow(self) -> bool:
         """Adopt what other processes have committed; return whether there was anything.

@@ -29,8 +29,9 @@ from app.service.outlook import Outlook
 from app.service.published_forms import PublishedForms
 from app.service.released_statistics import released_statistics
 from app.service.replay_index import Recorded
+from app.service.waiting import decision_of
 from app.service.workload import Workload
-from app.service.writer import SWITCHING, Writer, decision_of
+from app.service.writer import SWITCHING, Writer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Task: TypeAlias = tuple[Callable[[], object], asyncio.AbstractEventLoop, asyncio.Future[object]]
+    Then: TypeAlias = Callable[[object, BaseException | None], object]
+    Task: TypeAlias = tuple[Callable[[], object], asyncio.AbstractEventLoop, Then]
 
 ResultT = TypeVar("ResultT")
 
@@ -35,13 +37,22 @@ class WorkThread:
 
         Where the caller is cancelled meanwhile, it is called all the same.
         """
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[ResultT] = loop.create_future()
-        self._tasks.put((function, loop, done))  # type: ignore[arg-type]  # its own result comes
+        done: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
+        self.give(function, partial(_settle, done))
+        return await done
+
+    def give(self, function: Callable[[], object], then: Then) -> None:
+        """Call ``function`` on the thread, and then ``then`` on the running loop.
+
+        Args:
+            function: what is to be done.
+            then: called with its result and None, or with None and what it raised.
+
+        """
+        self._tasks.put((function, asyncio.get_running_loop(), then))
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
             self._thread.start()
-        return await done
 
     def close(self) -> None:
         """Wait until everything given is done, and end the thread."""
@@ -51,16 +62,16 @@ class WorkThread:
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
-            function, loop, done = task
+            function, loop, then = task
             del task
-            _tell(function, loop, done)
-            del function, loop, done  # nothing is held on to while there is nothing to do
+            _tell(function, loop, then)
+            del function, loop, then  # nothing is held on to while there is nothing to do
 
 
 def _tell(
     function: Callable[[], object],
     loop: asyncio.AbstractEventLoop,
-    done: asyncio.Future[object],
+    then: Then,
 ) -> None:
     """Call, and tell the loop what came of it; one that has ended has nobody who waits."""
     try:
@@ -68,13 +79,13 @@ def _tell(
     except BaseException as raised:  # noqa: BLE001 -- handed to the waiting task whole
         result, error = None, raised
     with suppress(RuntimeError):
-        loop.call_soon_threadsafe(_settle, done, result, error)
+        loop.call_soon_threadsafe(then, result, error)
 
 
-def _settle(done: asyncio.Future[object], result: object, error: BaseException | None) -> None:
+def _settle(done: asyncio.Future[ResultT], result: object, error: BaseException | None) -> None:
     if done.cancelled():
         return
     if error is None:
-        done.set_result(result)
+        done.set_result(result)  # type: ignore[arg-type]  # its own function's
     else:
         done.set_exception(error)

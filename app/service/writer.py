@@ -10,21 +10,21 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import structlog
 
 from app.errors import (
     ConclaveError,
-    ContainedError,
     IntegrityError,
-    RequestError,
     SwitchingError,
     UnavailableError,
 )
-from app.service.answer_query import CONTAINED
+from app.service.arrivals import Arrivals
 from app.service.batch import DEFERRED, Deferred
 from app.service.steps import Edge, Step
+from app.service.waiting import Waiting, contained, decision_of
 from app.service.work_thread import WorkThread
 from app.service.workload import QUERIES_BOUNDS, Buckets
 
@@ -34,13 +34,12 @@ if TYPE_CHECKING:
     from app.service.answer_query import QueryAnswerer
     from app.service.batch import Decision, Ticket
     from app.service.models import Query
-
-    Pending: TypeAlias = asyncio.Future[Decision | ConclaveError]
+    from app.service.waiting import Pending
 
 BATCH_QUERIES_MAX: Final = 1024
-QUIET_TURNS: Final = 2
-"""Turns of the event loop without a new query after which a batch is decided: a request is
-read in one and waits in the queue in the next."""
+QUIET_SECONDS: Final = 0.0002
+"""How long a batch waits, after the newest query in it, for those who were answered last and
+are likely to ask again: a few turns of the event loop, and a fraction of a commit."""
 
 SWITCH_WAIT_SECONDS: Final = 30.0
 SWITCH_RETRY_SECONDS: Final = 1.0
@@ -54,19 +53,6 @@ CLOSING: Final = "the server is shutting down; nothing was charged, try again"
 
 ResultT = TypeVar("ResultT")
 log = structlog.get_logger("conclave.service")
-
-
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    """A query in the queue and the caller that waits for its decision."""
-
-    query: Query | Ticket
-    future: Pending
-
-    def settle(self, result: Decision | ConclaveError) -> None:
-        """Give the caller its result; one that hung up has no use for it."""
-        if not self.future.done():
-            self.future.set_result(result)
 
 
 @dataclass(slots=True)
@@ -92,38 +78,42 @@ class Writer:
     on_stop: Callable[[IntegrityError], None]
     pending_queries_max: int
     batch_queries: Buckets = field(default_factory=lambda: Buckets(QUERIES_BOUNDS))
-    _queue: deque[_Waiting] = field(default_factory=deque)
-    _parked: dict[_Waiting, asyncio.TimerHandle] = field(default_factory=dict)
-    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _queue: deque[Waiting] = field(default_factory=deque)
+    _parked: dict[Waiting, asyncio.TimerHandle] = field(default_factory=dict)
+    _arrivals: Arrivals = field(default_factory=lambda: Arrivals(BATCH_QUERIES_MAX, QUIET_SECONDS))
+    _loop: asyncio.AbstractEventLoop | None = None
+    _is_busy: bool = False  # something is under way on the thread
+    _is_looking: bool = False  # for queries that a batch waits for
+    _retry: asyncio.TimerHandle | None = None
     _closing: bool = False
+    _ended: asyncio.Event = field(default_factory=asyncio.Event)
     _stopped: IntegrityError | None = None
-    _task: asyncio.Task[None] | None = None
     _following: asyncio.Task[None] | None = None
     _thread: WorkThread = field(default_factory=lambda: WorkThread("conclave-writer"))
-    _is_one_by_one: bool = False  # the last batch was one query, and nobody came meanwhile
 
     def start(self) -> None:
-        """Start the writer's task on the running event loop."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
-        self._wake.set()  # a switch that a restart interrupted goes on at once
+        """Write from now on, on the running event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._go_on()  # a switch that a restart interrupted goes on at once
         if self.answerer.release.is_shared:
-            self._following = asyncio.get_running_loop().create_task(self._follow())
+            self._following = self._loop.create_task(self._follow())
 
     def drain(self) -> None:
         """Take no query any more, and let none wait for a switch; the queued are answered."""
         self._closing = True
         self._unpark(UnavailableError(CLOSING))
-        self._wake.set()
+        self._go_on()
 
     async def close(self) -> None:
         """Drain, wait for what is under way, and end the thread."""
         self.drain()
         if self._following is not None:
             self._following.cancel()
-        if self._task is not None:
-            await self._task
+        if self._loop is not None:
+            await self._ended.wait()
         self._refuse_all(UnavailableError(CLOSING))
         await asyncio.to_thread(self._thread.close)
+        self.answerer.tell_committed()
 
     async def submit(self, queries: Sequence[Query | Ticket]) -> list[Decision | UnavailableError]:
         """ENQUEUE ``queries`` in order and wait until each is decided and committed.
@@ -147,7 +137,7 @@ class Writer:
         """
         if self._stopped is not None:
             raise self._stopped
-        waiting = [_Waiting(query, asyncio.Future()) for query in queries]
+        waiting = [Waiting(query, asyncio.Future()) for query in queries]
         refusal = self._refusal(len(queries))
         if refusal is None:
             self._take_in(waiting)
@@ -156,14 +146,14 @@ class Writer:
                 each.settle(refusal)
         return [each.future for each in waiting]
 
-    def _take_in(self, waiting: Sequence[_Waiting]) -> None:
+    def _take_in(self, waiting: Sequence[Waiting]) -> None:
         self.answerer.observe(Step.ENQUEUE, Edge.BEFORE)
         if self._must_switch():
             for each in waiting:
                 self._park(each)
         else:
             self._queue.extend(waiting)
-            self._wake.set()
+            self._go_on()
         self.answerer.observe(Step.ENQUEUE, Edge.AFTER)
 
     def _refusal(self, count: int) -> UnavailableError | None:
@@ -179,46 +169,74 @@ class Writer:
         """Queries in the queue, and those that wait for the switch."""
         return len(self._queue) + len(self._parked)
 
-    async def _run(self) -> None:
-        while not (self._closing and not self._queue):
-            await self._wake.wait()
-            self._wake.clear()
-            while self._queue and self._stopped is None:
-                await self._let_arrive()
-                await self._answer_next_batch()
-            if self._stopped is None and self._must_switch() and not self._closing:
-                await self._switch()
-            if self._stopped is None and self._must_open_statistics() and not self._closing:
-                await self._open_statistics()
+    # -- one thing after another -------------------------------------------------
 
-    async def _let_arrive(self) -> None:
-        """Let the loop read what is coming in right now, so that it shares the next commit.
+    def _go_on(self) -> None:
+        """Begin what is due, unless something is under way, which goes on when it is done."""
+        if self._is_busy or self._loop is None:
+            return
+        is_serving = self._stopped is None and not self._closing
+        if self._queue and self._stopped is None:
+            self._begin_batch_in_time(self._loop)
+        elif is_serving and self._retry is None and self._must_switch():
+            self._do(self.switch, self._end_switch)
+        elif is_serving and self._retry is None and self._must_open_statistics():
+            self._do(self.open_statistics, self._end_statistics)
+        elif self._closing:
+            self._ended.set()
 
-        Without it every other commit was of the few queries that were read first: those
-        who were answered together ask together again.  One who asks alone is not kept
-        waiting for others.
+    def _do(
+        self, function: Callable[[], ResultT], then: Callable[[ResultT | ConclaveError], None]
+    ) -> None:
+        """Call ``function`` on the writer's thread, ``then`` with what came of it, and go on."""
+
+        def done(result: object, error: BaseException | None) -> None:
+            self._is_busy = False
+            try:
+                then(cast("ResultT", result) if error is None else contained(error))
+            finally:
+                self._go_on()
+
+        self._is_busy = True
+        self._thread.give(function, done)
+
+    def _begin_batch_in_time(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin a batch, once those have come who are likely to share its commit.
+
+        Those who were answered together ask together again.  Decided as soon as the first
+        of them was read, every other commit was of one query.
         """
-        if self._is_one_by_one:
-            return
-        turns_without = 0
-        while turns_without < QUIET_TURNS and len(self._queue) < BATCH_QUERIES_MAX:
-            waiting_count = len(self._queue)
-            await asyncio.sleep(0)
-            turns_without = turns_without + 1 if len(self._queue) <= waiting_count else 0
+        if self._closing or self._arrivals.are_complete(len(self._queue)):
+            self._begin_batch()
+        elif not self._is_looking:
+            self._is_looking = True
+            loop.call_soon(loop.call_soon, self._look_again)
 
-    async def _answer_next_batch(self) -> None:
+    def _look_again(self) -> None:
+        """Begin the batch that waits for others, or look once more two turns of the loop later.
+
+        In one turn requests are read, or replies are made and sent at its end; in the next
+        the queries that were read are put into the queue.
+        """
+        self._is_looking = False
+        if self._queue and not self._is_busy:
+            self._arrivals.note(len(self._queue))
+        self._go_on()
+
+    def _begin_batch(self) -> None:
         size = min(len(self._queue), BATCH_QUERIES_MAX)
-        if not size:  # what waited was refused meanwhile
-            return
         batch = [self._queue.popleft() for _ in range(size)]
         queries = [waiting.query for waiting in batch]
         self.batch_queries.add(size)
-        try:
-            decisions = await self._on_thread(lambda: self.answerer.answer_batch(queries))
-        except ConclaveError as error:
-            self._refuse(batch, error)
+        self._do(lambda: self.answerer.answer_batch(queries), partial(self._end_batch, batch))
+
+    def _end_batch(
+        self, batch: Sequence[Waiting], decisions: Sequence[Decision] | ConclaveError
+    ) -> None:
+        self._arrivals.expect(len(self._queue) + len(batch))
+        if isinstance(decisions, ConclaveError):
+            self._refuse(batch, decisions)
             return
-        self._is_one_by_one = size == 1 and not self._queue
         self.answerer.observe(Step.RESPOND, Edge.BEFORE)
         for waiting, decision in zip(batch, decisions, strict=True):
             if isinstance(decision, Deferred):
@@ -227,17 +245,25 @@ class Writer:
                 waiting.settle(decision)
         self.answerer.observe(Step.RESPOND, Edge.AFTER)
         self.on_change()
+        self._tell_later()
+
+    def _tell_later(self) -> None:
+        """Log what was committed once the replies are on their way.
+
+        Tasks that were woken here reply in the next turn of the loop, at whose end their
+        replies are sent.
+        """
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, self.answerer.tell_committed)
 
     async def _on_thread(self, function: Callable[[], ResultT]) -> ResultT:
         """Run ``function`` on the writer's thread; what it does not foresee is contained."""
         try:
             return await self._thread.run(function)
-        except (UnavailableError, IntegrityError):
-            raise
-        except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
-            raise ContainedError(CONTAINED) from None
+        except Exception as error:  # noqa: BLE001 -- containment: whatever it says may be private
+            raise contained(error) from None
 
-    def _defer(self, waiting: _Waiting) -> None:
+    def _defer(self, waiting: Waiting) -> None:
         """Leave a query to the classifier, for which it waits until that is published."""
         if not self._must_switch():
             waiting.settle(DEFERRED)
@@ -270,7 +296,7 @@ class Writer:
         """Go on from what others have committed: a switch that is due, or one that is done."""
         if not self._must_switch():
             self._unpark(DEFERRED)
-        self._wake.set()
+        self._go_on()
         self.on_change()
 
     # -- the switch ------------------------------------------------------------
@@ -278,12 +304,12 @@ class Writer:
     def _must_switch(self) -> bool:
         return self.answerer.release.is_switching
 
-    def _park(self, waiting: _Waiting) -> None:
+    def _park(self, waiting: Waiting) -> None:
         """Let a query wait for the classifier, for a while."""
         loop = asyncio.get_running_loop()
         self._parked[waiting] = loop.call_later(SWITCH_WAIT_SECONDS, self._expire, waiting)
 
-    def _expire(self, waiting: _Waiting) -> None:
+    def _expire(self, waiting: Waiting) -> None:
         del self._parked[waiting]
         waiting.settle(SwitchingError(SWITCHING))
 
@@ -293,38 +319,37 @@ class Writer:
             timer.cancel()
             waiting.settle(result)
 
-    async def _switch(self) -> None:
-        """Draw the classifier; try again later where the ledger is unavailable."""
-        if await self._drawn(self.switch, "switch_postponed"):
+    def _end_switch(self, drawn: ConclaveError | None) -> None:
+        """Give those who wait to the classifier; try again later where the ledger failed."""
+        if self._is_drawn(drawn, "switch_postponed"):
             self._unpark(DEFERRED)
             self.on_change()
-
-    # -- the statistics table --------------------------------------------------
 
     def _must_open_statistics(self) -> bool:
         return self.answerer.release.must_open_statistics
 
-    async def _open_statistics(self) -> None:
-        """Draw the table; try again later where the ledger is unavailable."""
-        if await self._drawn(self.open_statistics, "statistics_postponed"):
+    def _end_statistics(self, drawn: ConclaveError | None) -> None:
+        """Tell of the table; try again later where the ledger failed."""
+        if self._is_drawn(drawn, "statistics_postponed"):
             self.on_change()
 
-    async def _drawn(self, draw: Callable[[], None], postponed: str) -> bool:
-        """Draw and publish on the writer's thread; return whether it is committed."""
-        try:
-            await self._on_thread(draw)
-        except UnavailableError as error:
-            log.warning(postponed, error=type(error).__name__)
-            asyncio.get_running_loop().call_later(SWITCH_RETRY_SECONDS, self._wake.set)
-            return False
-        except IntegrityError as error:
-            self.stop(error)
-            return False
-        return True
+    def _is_drawn(self, drawn: ConclaveError | None, postponed: str) -> bool:
+        """Return whether what was to be drawn and published is committed."""
+        if isinstance(drawn, UnavailableError):
+            log.warning(postponed, error=type(drawn).__name__)
+            loop = asyncio.get_running_loop()
+            self._retry = loop.call_later(SWITCH_RETRY_SECONDS, self._try_again)
+        elif isinstance(drawn, IntegrityError):
+            self.stop(drawn)
+        return drawn is None
+
+    def _try_again(self) -> None:
+        self._retry = None
+        self._go_on()
 
     # -- refusals --------------------------------------------------------------
 
-    def _refuse(self, batch: Sequence[_Waiting], error: ConclaveError) -> None:
+    def _refuse(self, batch: Sequence[Waiting], error: ConclaveError) -> None:
         if isinstance(error, IntegrityError):
             self.stop(error)
         for waiting in batch:
@@ -343,17 +368,3 @@ class Writer:
         log.error("release_stopped", error=type(error).__name__)
         self._refuse_all(error)
         self.on_stop(error)
-
-
-def decision_of(result: Decision | ConclaveError) -> Decision | UnavailableError:
-    """Return what belongs to one query; raise what stops the release.
-
-    Raises:
-        IntegrityError: the release has stopped.
-
-    """
-    if isinstance(result, ConclaveError) and not isinstance(
-        result, (RequestError, UnavailableError)
-    ):
-        raise result
-    return result

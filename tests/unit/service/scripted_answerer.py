@@ -76,6 +76,9 @@ class ScriptedAnswerer:
     def observe(self, step: Step, edge: Edge) -> None:
         """Observe nothing."""
 
+    def tell_committed(self) -> None:
+        """Log nothing."""
+
 
 @dataclass
 class Switch:

@@ -15,9 +15,11 @@ from app.errors import (
     LedgerUnavailableError,
     UnavailableError,
 )
+from app.service import writer as writer_module
 from app.service.answer_query import CONTAINED
 from app.service.writer import BATCH_QUERIES_MAX, QUEUE_FULL
 from tests.unit.service.scripted_answerer import (
+    PATIENCE_SECONDS,
     ScriptedAnswerer,
     answered,
     queries,
@@ -60,6 +62,29 @@ def test_queries_that_are_being_read_share_a_batch() -> None:
         async with running(writer_of(answerer)) as writer:
             await asyncio.gather(*(after_turns(turns) for turns in range(1, 6)))
         assert answerer.batches == [[1, 2, 3, 4, 5]]
+
+    run(test())
+
+
+def test_who_was_answered_together_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch is decided once as many have come as were answered, and not before."""
+    monkeypatch.setattr(writer_module, "QUIET_SECONDS", PATIENCE_SECONDS / 2)
+
+    async def test() -> None:
+        answerer = ScriptedAnswerer()
+        writer = writer_of(answerer)
+        writer._arrivals.expect(3)
+        async with running(writer):
+            waiting = [submitting(writer, 1, 2)]
+            await asyncio.sleep(0.02)
+            assert not answerer.batches
+            waiting.append(submitting(writer, 3))
+            await asyncio.gather(*waiting)
+            waiting = [submitting(writer, 4), submitting(writer, 5)]
+            await asyncio.sleep(0.02)
+            waiting.append(submitting(writer, 6, 7))
+            await asyncio.gather(*waiting)
+        assert answerer.batches == [[1, 2, 3], [4, 5, 6, 7]]
 
     run(test())
 
