@@ -321,7 +321,7 @@ class Writer:
 
     def _end_switch(self, drawn: ConclaveError | None) -> None:
         """Give those who wait to the classifier; try again later where the ledger failed."""
-        if self._is_drawn(drawn, "switch_postponed"):
+        if self._drawn(drawn, "switch_postponed"):
             self._unpark(DEFERRED)
             self.on_change()
 
@@ -330,10 +330,10 @@ class Writer:
 
     def _end_statistics(self, drawn: ConclaveError | None) -> None:
         """Tell of the table; try again later where the ledger failed."""
-        if self._is_drawn(drawn, "statistics_postponed"):
+        if self._drawn(drawn, "statistics_postponed"):
             self.on_change()
 
-    def _is_drawn(self, drawn: ConclaveError | None, postponed: str) -> bool:
+    def _drawn(self, drawn: ConclaveError | None, postponed: str) -> bool:
         """Return whether what was to be drawn and published is committed."""
         if isinstance(drawn, UnavailableError):
             log.warning(postponed, error=type(drawn).__name__)
