@@ -53,8 +53,8 @@ over with `bins` 8, kept from first trials on Adult. The linear score's constant
 on other labelled data, made-up populations with mixed features and public tables on work,
 insurance and health ([what was tried](#how-the-linear-score-was-tuned)). **Every other
 private method had its settings chosen for each epsilon by accuracy on Adult's own test rows**,
-one run a setting, two of the libraries', and was then run with other seeds: in its favour, and
-nobody may do so on rows that are private. `benchmarks/utility/` has the grids and the seeds.
+one or two runs a setting, and was then run with other seeds: in its favour, and nobody may do
+so on rows that are private. `benchmarks/utility/` has the grids and the seeds.
 """
 
 
