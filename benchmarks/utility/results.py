@@ -46,9 +46,21 @@ def keep(part: str, found: Mapping[str, Json], *, quick: bool = False) -> Path:
     }
     path = path_of(f"{part}-quick" if quick else part)
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    path.write_text(as_text(document), encoding="utf-8")
     print(f"\nkept in {path.relative_to(ROOT)}")
     return path
+
+
+def as_text(document: Mapping[str, Json]) -> str:
+    """Return a document as JSON with a line for every key, and for every record of a list."""
+    lines = []
+    for name, value in document.items():
+        said = json.dumps(value)
+        if isinstance(value, list) and value:
+            listed = ",\n".join(json.dumps(each, separators=(",", ":")) for each in value)
+            said = f"[\n{listed}\n]"
+        lines.append(f"{json.dumps(name)}: {said}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def read(part: str) -> dict[str, Json] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from benchmarks.utility.planning_counts import (
     worst,
 )
 from benchmarks.utility.planning_page import section
+from benchmarks.utility.results import as_text
 
 FIRST, SECOND = PAIR
 
@@ -116,3 +118,11 @@ def test_the_section_is_printed_from_what_was_kept() -> None:
     assert "15,032 labels of the one and 157 of the other" in said
     assert "| `linear` | 0.8000 |" in said
     assert "| income | points | 1 | 100% |" in said
+
+
+def test_results_are_json_with_a_line_a_record() -> None:
+    """What is kept reads back as it was, and lists take a line for each of their records."""
+    document: dict[str, Any] = {"commit": "c", "load": 1.5, "cells": [{"a": 1}, {"a": None}]}
+    said = as_text(document)
+    assert json.loads(said) == document
+    assert said.splitlines()[4:6] == ['{"a":1},', '{"a":null}']
