@@ -114,7 +114,7 @@ def _ceiling(columns: Records) -> list[str]:
         "**What no prediction can do.** One number for all six, chosen afterwards to be right for"
         f" as many as can be, is within a factor of two in {part(best.right, best.total)} of these"
         f" cells; plan, which chose before, in {share(told(points), is_close)}. Nine in ten is"
-        " out of reach of trees for anything that goes by public quantities alone."
+        " out of reach of these trees for whatever goes by public quantities alone."
         f" The pair that shows it: {one['task']} and {other['task']}, of which even the share of"
         " either label is the same (24 % and 25 %). With"
         f" {one['case']}, epsilon {one['epsilon']}, T = {one['cutoff']}, `{one['mechanism']}`,"
