@@ -3,7 +3,7 @@
 Chance and time: tests draw real noise where the claim is about it, and a test that is right
 may then fail.  Each one derives how often beside what it asserts, and the sum over a run of
 `make test` is below one in a thousand: 6e-5 for the releases of ``tests/http/end_to_end``,
-which check it themselves (``chances.py``), 2e-5 for scores, 2e-5 for audits at a false alarm
+which check it themselves (``chances.py``), 1e-5 for scores, 2e-5 for audits at a false alarm
 of 10^-6 each, 1e-7 for laws and comparisons of times at 10^-9 each; what is left are a few
 shares of right labels, which lie four and more of their deviations above what is asked.
 Everything else that is random has a fixed seed.  Nothing is asserted of a single wall-clock

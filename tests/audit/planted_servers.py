@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pytest
     from numpy.typing import NDArray
 
-    from app.mechanisms.subsample_aggregate import Tally
+    from app.mechanisms.subsample_aggregate import Tallies, Tally
     from app.mechanisms.universal import Outcome, Parameters, State
     from app.noise.source import NoiseSource
     from app.service.batch import Batch
@@ -45,6 +45,9 @@ def no_noise(patch: pytest.MonkeyPatch) -> None:
     class Still(SystemNoise):
         def word(self) -> int:
             return HALF_WORD
+
+        def words(self, count: int) -> list[int]:
+            return [HALF_WORD] * count
 
     patch.setattr(main, "SystemNoise", Still)
 
@@ -74,7 +77,7 @@ def relabelling_without_noise(patch: pytest.MonkeyPatch) -> None:
 
 def label_of_votes(patch: pytest.MonkeyPatch) -> None:
     """Give an unstable answer the plurality as its label."""
-    real = universal.step
+    real, real_together = universal.step, universal.steps
 
     def step(
         parameters: Parameters, state: State, value: Tally, noise: NoiseSource
@@ -82,7 +85,19 @@ def label_of_votes(patch: pytest.MonkeyPatch) -> None:
         following, outcome = real(parameters, state, value, noise)
         return following, replace(outcome, label=value.plurality)
 
+    def steps(
+        parameters: Parameters, state: State, private_votes: Tallies, noise: NoiseSource
+    ) -> tuple[State, list[Outcome]] | None:
+        answered = real_together(parameters, state, private_votes, noise)
+        if answered is None:
+            return None
+        following, outcomes = answered
+        labels = private_votes.plurality.tolist()
+        told = zip(outcomes, labels, strict=False)
+        return following, [replace(outcome, label=label) for outcome, label in told]
+
     patch.setattr(universal, "step", step)
+    patch.setattr(universal, "steps", steps)
 
 
 def counter_lost_at_restart(patch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -69,6 +70,14 @@ def served(release: SmallRelease, **options: Any) -> Iterator[Client]:
         httpx.Client(base_url=process.address, timeout=REPLY_SECONDS_MAX) as http,
     ):
         yield Client(http)
+
+
+def wait_for_charge(client: Client) -> None:
+    """Wait until the server has charged for the classifier, which it does as it begins to draw."""
+    deadline = time.monotonic() + REPLY_SECONDS_MAX
+    while mechanisms(client.budget(), "charged") != CHARGED:
+        assert time.monotonic() < deadline, "the share was not charged"
+        time.sleep(0.05)
 
 
 def mechanisms(budget: dict[str, Any], key: str) -> list[str]:
@@ -141,14 +150,23 @@ def test_learning_under_load_loses_no_answer(opened: OpenedRelease) -> None:
     assert run(["verify", "--config", str(release.config)]) == 0
 
 
-def test_a_server_that_was_drawing_serves_what_was_learned(opened: OpenedRelease) -> None:
-    """A switch under way shares its charge with a process that publishes first."""
+def test_beside_a_server_that_draws_nothing_else_does(opened: OpenedRelease) -> None:
+    """While a switch is under way learning is refused; once the server has gone it publishes.
+
+    It does so under the charge that the server left.
+    """
     release = opened(answers={"queries": "1"})
     marks = str(release.folder / "marks")
     script = ("-m", "tests.crash.killing_server", "--at", "switch:held", "--marks", marks)
     with served(release, script=script) as client:
         client.answer(agreed(0))
-        document = learned(release)
+        wait_for_charge(client)
+        refused = learn(release)
+        assert (refused.returncode, refused.stdout) == (1, b"")
+        assert refused.stderr.endswith(
+            b"conclave: another process draws what is published; try again\n"
+        )
+    document = learned(release)
     with served(release) as client:
         assert client.classifier() == document
         assert client.answer(agreed(1))["phase"] == "classifier"
