@@ -2,7 +2,7 @@
 
 Expected on Adult, at epsilon .1, .5, 1 and 2: our linear score .850 to .867, ahead of noisy
 descent as it is known (.849 to .863), of our exact tree (.847 to .860) and of the peers (DP-EBM
-.855 at most, diffprivlib .843).  About 25 minutes of one processor, of which the exact trees
+.858 at most, diffprivlib .843).  About 25 minutes of one processor, of which the exact trees
 and the peers are most; ``--quick`` takes few draws, seeds and settings, in some three minutes.
 
     python -m benchmarks.utility.published [--quick] [--only METHOD ...]
