@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shlex
 import subprocess
 from typing import TYPE_CHECKING, Final
+
+import structlog
 
 from app import cli
 from app.cli.background_server import BackgroundServer
@@ -42,7 +45,11 @@ class Reader:
         self._servers: list[BackgroundServer] = []
 
     def serve(self, config: str, **environ: str) -> str:
-        """Start a server on a free port and return its address."""
+        """Start a server on a free port and return its address.
+
+        It logs errors alone: its lines could come between what a command in this process prints.
+        """
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
         settings = load_settings(self.folder / config, {**FREE_PORT, **environ})
         server = BackgroundServer(settings)
         self._servers.append(server)

@@ -151,10 +151,7 @@ def test_learning_under_load_loses_no_answer(opened: OpenedRelease) -> None:
 
 
 def test_beside_a_server_that_draws_nothing_else_does(opened: OpenedRelease) -> None:
-    """While a switch is under way learning is refused; once the server has gone it publishes.
-
-    It does so under the charge that the server left.
-    """
+    """Learning is refused while a switch is under way, and then publishes under its charge."""
     release = opened(answers={"queries": "1"})
     marks = str(release.folder / "marks")
     script = ("-m", "tests.crash.killing_server", "--at", "switch:held", "--marks", marks)
