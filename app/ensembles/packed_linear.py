@@ -111,6 +111,8 @@ class PackedLinear:
         """
         queries = np.empty((len(rows), rows.shape[1] + 1))
         queries[:, :-1], queries[:, -1] = rows, 1.0
+        if len(rows) == 1 and self.class_count == BINARY:
+            return self._count_alone(queries)
         weights = self._weights
         if len(rows) >= SPARSE_BATCH:
             used = queries.any(axis=0)
@@ -123,6 +125,18 @@ class PackedLinear:
             block = queries[start : start + step]
             counts[start : start + step] = count(block, weights, room)
         return counts
+
+    def _count_alone(self, query: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Count the votes of one query ``(1, c + 1)`` on two classes, shape ``(1, 2)``."""
+        weights = self._weights[0]
+        scores = (query @ weights)[0]
+        certain = scores > self._error
+        possible = scores > -self._error
+        second = np.count_nonzero(certain)
+        if second != np.count_nonzero(possible):  # what is certain is possible
+            (model,) = np.nonzero(certain != possible)
+            second += np.count_nonzero(_in_order(query, weights[:, model].T) > 0.0)
+        return np.array([[self.size - second, second]], dtype=np.int64)
 
     def _count_binary(
         self, queries: NDArray[np.float64], weights: NDArray[np.float64], room: _Room

@@ -89,6 +89,23 @@ class Tallies(Sequence[Tally]):
         return Tally(int(self.plurality[index]), int(self.distance[index]), counts)
 
 
+def tally_alone(private_counts: Sequence[int]) -> Tally:
+    """Return what the votes on one query come to, in a tenth of the time of a table of one.
+
+    Args:
+        private_counts: votes of each class, of two classes or more; secret.
+
+    Raises:
+        InvariantError: fewer than two classes, or a negative count.
+
+    """
+    invariant(len(private_counts) >= CLASS_COUNT_MIN, "votes are of two or more classes")
+    ordered = sorted(private_counts)
+    invariant(ordered[0] >= 0, "a vote count is not negative")
+    distance = max(0, (ordered[-1] - ordered[-2] + 1) // 2 - 1)  # Lemma S
+    return Tally(private_counts.index(ordered[-1]), distance, tuple(private_counts))
+
+
 def tally(private_vote_count: NDArray[np.int64]) -> list[Tally]:
     """Return what the votes of every row come to, in plain integers."""
     plurality, distance = aggregate(private_vote_count)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from app.mechanisms.soft_labels import PrivateBins, bin_scores
-from app.mechanisms.subsample_aggregate import Tallies, Tally
+from app.mechanisms.subsample_aggregate import Tallies, Tally, tally_alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,7 +62,10 @@ def private_tallies(
     """
     bin_counts = [precision for precision in precisions if precision is not None]
     if not bin_counts:
-        return Tallies(private_ensemble.vote_counts(values))
+        private_vote_count = private_ensemble.vote_counts(values)
+        if len(private_vote_count) == 1:
+            return [tally_alone(private_vote_count[0].tolist())]
+        return Tallies(private_vote_count)
     step = max(1, SCORES_MAX // private_ensemble.size)
     bins: list[PrivateBins] = []
     for start in range(0, len(values), step):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.errors import InvariantError
-from app.mechanisms.subsample_aggregate import Tally, aggregate, tally
+from app.mechanisms.subsample_aggregate import Tally, aggregate, tally, tally_alone
 
 
 @pytest.mark.parametrize(
@@ -82,3 +84,18 @@ def test_a_tally_holds_what_each_mechanism_takes() -> None:
     assert tally(np.empty((0, 2), dtype=np.int64)) == []
     (first, _) = tally(votes)
     assert {type(count) for count in (first.plurality, first.distance, *first.counts)} == {int}
+
+
+@given(counts=st.lists(st.integers(0, 2000), min_size=2, max_size=6))
+def test_votes_alone_come_to_what_they_come_to_in_a_table(counts: list[int]) -> None:
+    """Plurality, distance and counts of one query are the same, ties and whole numbers too."""
+    alone = tally_alone(counts)
+    assert [alone] == tally(np.array([counts], dtype=np.int64))
+    assert {type(each) for each in (alone.plurality, alone.distance, *alone.counts)} == {int}
+
+
+@pytest.mark.parametrize("counts", [[3], [4, -1]])
+def test_what_are_no_votes_is_refused_alone_too(counts: list[int]) -> None:
+    """A single class, and a negative count, raise."""
+    with pytest.raises(InvariantError):
+        tally_alone(counts)
