@@ -54,7 +54,9 @@ class HeadKeeper:
     def committed(self, state: LedgerState) -> None:
         """Take over what is committed, to be noted soon."""
         self._newest = noted_head(state)
-        self._changed.set()
+        # Set as yet, it is cleared before the thread looks at the newest, and so at this one.
+        if not self._changed.is_set():
+            self._changed.set()
 
     def close(self) -> None:
         """Note what is committed, and end the thread; give up on a disk that hangs."""

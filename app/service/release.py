@@ -172,6 +172,7 @@ class Release:
 
     def adopt(self, state: LedgerState) -> None:
         """Take over committed state, the published classifier included."""
+        before = self.phase, self.classifier, self.statistics
         self._end_where_closed(state)
         if state.classifier is not None and self.classifier is None:
             published = read_classifier(self.configuration, self.ledger, state.classifier)
@@ -182,7 +183,8 @@ class Release:
         if self.mechanism.is_refreshed and state.unstable != self.state.unstable:
             self._read_threshold_noise(state)
         self.state = state
-        self._forget()
+        if (self.phase, self.classifier, self.statistics) != before:
+            self._forget()
 
     def _end_where_closed(self, state: LedgerState) -> None:
         """Let a halt follow the answers of a closed ledger, which takes no publication."""

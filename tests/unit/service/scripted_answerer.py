@@ -43,6 +43,7 @@ class ScriptedAnswerer:
         gate: closed, it holds a batch on the writer's thread.
         batches: the margins of every batch that was taken.
         switches_at: the margin at whose answer the switch begins.
+        told: how many batches had been taken at each time that the log was to be written.
 
     """
 
@@ -52,6 +53,7 @@ class ScriptedAnswerer:
     batches: list[list[int]] = field(default_factory=list)
     switches_at: int | None = None
     threads: set[str] = field(default_factory=set)
+    told: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Open the gate."""
@@ -77,7 +79,8 @@ class ScriptedAnswerer:
         """Observe nothing."""
 
     def tell_committed(self) -> None:
-        """Log nothing."""
+        """Note that the log was to be written."""
+        self.told.append(len(self.batches))
 
 
 @dataclass

@@ -130,6 +130,25 @@ def test_subscribers_learn_of_every_commit() -> None:
     run(test())
 
 
+def test_commits_are_logged_together_a_moment_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line is written between two queries of one client, and none is left at the end."""
+
+    async def test() -> None:
+        answerer = ScriptedAnswerer()
+        async with running(writer_of(answerer)) as writer:
+            monkeypatch.setattr(writer_module, "TELL_SECONDS", PATIENCE_SECONDS)
+            await writer.submit(queries(1))
+            await writer.submit(queries(2))
+            assert answerer.told == []
+        assert answerer.told == [2]
+        monkeypatch.setattr(writer_module, "TELL_SECONDS", 0.0)
+        async with running(writer_of(answerer)) as writer:
+            await writer.submit(queries(3))
+            await until(lambda: answerer.told == [2, 3])
+
+    run(test())
+
+
 def test_a_failed_commit_is_told_to_its_batch_alone() -> None:
     """Callers of the batch get the refusal in each place; the next batch is decided."""
 
