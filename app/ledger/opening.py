@@ -23,7 +23,15 @@ from app.ledger.database_errors import DAMAGED, is_damage
 from app.ledger.digests import SECRET_BYTES
 from app.ledger.reads import read_database_secret
 from app.ledger.sqlite import URL_KEY
-from app.ledger.tables import INSERT_ONLY, REVISION, database_secret, metadata
+from app.ledger.tables import (
+    COLUMNS_REVISION,
+    ENTRIES_INDEX,
+    INSERT_ONLY,
+    REVISION,
+    database_secret,
+    entries,
+    metadata,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -255,16 +263,19 @@ def _refuse_altered(connection: Connection, revision: str | None) -> None:
         return
     if not _REVISION.fullmatch(revision):
         raise LedgerCorruptError("the database of the ledger has an altered revision of its tables")
-    if revision < REVISION and _has_newest_columns(connection):
+    if revision < REVISION and _has_newer_tables(connection, revision):
         raise LedgerCorruptError(
             f"the database of the ledger says revision {revision}, and has the tables of {REVISION}"
         )
 
 
-def _has_newest_columns(connection: Connection) -> bool:
-    """Return whether the tables have every column of the newest revision."""
+def _has_newer_tables(connection: Connection, revision: str) -> bool:
+    """Return whether the tables have what a later revision than that added last."""
     inspector = inspect(connection)
     names = set(inspector.get_table_names())
+    if revision >= COLUMNS_REVISION:  # an index came after it, in SQLite alone
+        found = inspector.get_indexes(entries.name) if entries.name in names else []
+        return any(index["name"] == ENTRIES_INDEX for index in found)
     return all(
         name in names
         and {column["name"] for column in inspector.get_columns(name)} >= set(table.columns.keys())

@@ -22,7 +22,7 @@ def structural_fault(connection: Connection) -> str | None:
 
 
 def protection_fault(connection: Connection) -> str | None:
-    """Return what is wrong with the triggers, or with the index of answers, or None.
+    """Return what is wrong with the triggers, or with an index, or None.
 
     A trigger that is missing, one that was altered, and one that is not ours.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, func, select, text
 
 from app.ledger.chain import GENESIS, Entry, Head
 from app.ledger.tables import (
@@ -96,14 +96,18 @@ _HEAD = (
     .order_by(entries.c.sequence.desc())
     .limit(1)
 )
-_ENTRIES = (
-    select(entries.c.sequence, entries.c.kind, entries.c.version, entries.c.body, entries.c.hash)
-    .where(
-        entries.c.release_number == bindparam("release"), entries.c.sequence > bindparam("after")
+# The primary key is the table itself in SQLite, which would search in it for each row that
+# the index of numbers gave it, and chooses that index unless it is told.
+_ENTRIES = {
+    dialect: text(
+        f"SELECT sequence, kind, version, body, hash FROM {source} "  # noqa: S608 -- as written here
+        "WHERE release_number = :release AND sequence > :after ORDER BY sequence LIMIT :count"
     )
-    .order_by(entries.c.sequence)
-    .limit(bindparam("count"))
-)
+    for dialect, source in {
+        "sqlite": "entries INDEXED BY sqlite_autoindex_entries_1",
+        "postgresql": "entries",
+    }.items()
+}
 _ENTRY_HASH = select(entries.c.hash).where(
     entries.c.release_number == bindparam("release"), entries.c.sequence == bindparam("at")
 )
@@ -201,7 +205,7 @@ def read_entries(
     found: list[Entry] = []
     previous_hash = after.hash
     at = {"release": release_number, "after": after.sequence, "count": count}
-    rows = connection.execute(_ENTRIES, at)
+    rows = connection.execute(_ENTRIES[connection.dialect.name], at)
     for sequence, kind, version, body, hash_ in rows:
         found.append(Entry(sequence, kind, version, body, previous_hash, hash_))
         previous_hash = hash_

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Boolean, LargeBinary, String
 
-from app.ledger.tables import ANSWERS_INDEX, INSERT_ONLY, metadata
+from app.ledger.tables import ANSWERS_INDEX, ENTRIES_INDEX, INSERT_ONLY, metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,17 +35,22 @@ _ONLY_GROW: Final = (
     "OR NEW.answered < OLD.answered OR NEW.unstable < OLD.unstable "
     "BEGIN SELECT RAISE(ABORT, 'key_counts: counts only grow'); END"
 )
-_INDEX: Final = f"CREATE UNIQUE INDEX {ANSWERS_INDEX} ON answers (vector_digest, release_number)"
+_INDEXES: Final = {
+    ANSWERS_INDEX: ("answers", "(vector_digest, release_number)"),
+    ENTRIES_INDEX: ("entries", "(release_number, sequence)"),
+}
 
 
 def protection_fault(connection: Connection) -> str | None:
-    """Return what is wrong with the triggers, or with the index of answers, or None.
+    """Return what is wrong with the triggers, or with an index, or None.
 
     A trigger that is missing, one that was altered, and one that is not ours.
     """
     indexes = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'index'")
-    if dict(tuple(row) for row in indexes).get(ANSWERS_INDEX) != _INDEX:
-        return f"the table answers has lost the index {ANSWERS_INDEX}, or it was altered"
+    texts = dict(tuple(row) for row in indexes)
+    for name, (table, columns) in _INDEXES.items():
+        if texts.get(name) != f"CREATE UNIQUE INDEX {name} ON {table} {columns}":
+            return f"the table {table} has lost the index {name}, or it was altered"
     rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
     found = dict(tuple(row) for row in rows)
     for name, (table, sql) in _protections().items():

@@ -26,8 +26,11 @@ from sqlalchemy import (
     Text,
 )
 
-REVISION: Final = "0006"
+REVISION: Final = "0007"
 """The newest revision in ``migrations/``."""
+
+COLUMNS_REVISION: Final = "0006"
+"""The newest one that added a table or a column."""
 
 FIRST_RELEASE: Final = 1
 """Number of the release that was opened first in a database."""
@@ -44,6 +47,9 @@ INSERT_ONLY: Final = (
 ANSWERS_INDEX: Final = "answers_by_vector"
 """The index that refuses a second answer to a vector, and finds the first."""
 
+ENTRIES_INDEX: Final = "entries_by_number"
+"""The index by which SQLite finds an entry without reading bodies on its way."""
+
 metadata = MetaData()
 
 entries = Table(
@@ -57,6 +63,7 @@ entries = Table(
     Column("hash", String(64), nullable=False),
     PrimaryKeyConstraint("release_number", "sequence", name="entries_key"),
     CheckConstraint("sequence >= 1", name="entries_are_numbered_from_one"),
+    Index(ENTRIES_INDEX, "release_number", "sequence", unique=True).ddl_if(dialect="sqlite"),
     sqlite_with_rowid=False,
 )
 

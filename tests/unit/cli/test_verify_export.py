@@ -137,7 +137,7 @@ def test_verify_tells_damage_in_one_line(
     assert capsys.readouterr() == ("", f"conclave: {account}\n")
 
 
-@pytest.mark.parametrize("revision", ["0001", "0002"])
+@pytest.mark.parametrize("revision", ["0001", "0002", "0006"])
 def test_a_revision_that_is_too_old_is_told_by_a_start(tmp_path: Path, revision: str) -> None:
     """Opening to write names a revision that its tables are past, and changes nothing."""
     path = tmp_path / "life.db"

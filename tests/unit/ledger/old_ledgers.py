@@ -22,6 +22,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from app.ledger import checkpoint
+from app.ledger.key_counts import KeyCount
 from app.ledger.opening import MIGRATIONS
 from app.ledger.sqlite import create_owner_only, writing_engine
 from tests.unit.ledger.releases import (
@@ -135,12 +136,21 @@ def with_scores(path: Path) -> Ledger:
     return ledger
 
 
+def with_key_counts(path: Path) -> Ledger:
+    """Write a life with checkpoints, and with what two keys of the server were given."""
+    ledger = published_with_checkpoints(path)
+    with ledger.transaction() as transaction:
+        transaction.keep_key_counts({"web": KeyCount(4, 1), "desk": KeyCount(2)})
+    return ledger
+
+
 LIVES = {
     "0001": middle_of_life,
     "0002": published,
     "0003": with_scores,
     "0004": published_with_checkpoints,
     "0005": published_with_checkpoints,
+    "0006": with_key_counts,
 }
 
 

@@ -10,7 +10,7 @@ from app.errors import InvariantError, LedgerCorruptError, VerificationError
 from app.ledger.key_counts import ALTERED, KeyCount
 from app.ledger.store import open_ledger
 from app.ledger.verify import verify
-from tests.unit.ledger.old_ledgers import write_old_ledger
+from tests.unit.ledger.old_ledgers import revisions, write_old_ledger
 from tests.unit.ledger.releases import answer, create, open_release, tamper, url_of
 from tests.unit.ledger.whole_lives import life_with_labels
 
@@ -105,7 +105,7 @@ def test_releases_of_one_database_are_counted_apart(tmp_path: Path) -> None:
     verify(second)
 
 
-@pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004", "0005"])
+@pytest.mark.parametrize("revision", revisions()[:5])
 @pytest.mark.sqlite_only(reason="no earlier version kept ledgers in PostgreSQL")
 def test_a_ledger_of_before_the_counts_begins_them(tmp_path: Path, revision: str) -> None:
     """What was answered before there were counts is counted for no key."""
