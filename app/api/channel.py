@@ -3,53 +3,48 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections import deque
+from itertools import accumulate
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Sequence, Sized
 
-ItemT = TypeVar("ItemT")
+ItemT = TypeVar("ItemT", bound="Sized")
 
 
 class Channel(Generic[ItemT]):
     """Items in order from one putting task to one taking task of an event loop.
 
-    The bound is on the bytes inside before a put, so that an item larger than
-    the bound still passes, alone.
+    The length of an item is its bytes.  The bound is on the bytes inside before a put,
+    so that an item larger than the bound still passes, alone.
     """
 
     def __init__(self, *, bytes_max: int) -> None:
         """Start empty and open."""
-        self._items: deque[tuple[ItemT, int]] = deque()
+        self._items: deque[ItemT] = deque()
         self._bytes_inside = 0
         self._bytes_max = bytes_max
         self._closed = False
         self._has_room = asyncio.Event()
         self._has_news = asyncio.Event()
 
-    async def put(self, item: ItemT, *, size_bytes: int) -> None:
+    async def put(self, item: ItemT) -> None:
         """Wait for room, then append ``item``."""
-        while self._bytes_inside >= self._bytes_max:
-            self._has_room.clear()
-            await self._has_room.wait()
-        self._items.append((item, size_bytes))
-        self._bytes_inside += size_bytes
-        self._has_news.set()
+        await self.put_all([item])
 
-    async def put_all(self, items: Sequence[tuple[ItemT, int]]) -> None:
-        """Wait for room, then append items with their sizes, as often as it takes."""
-        begin = 0
-        while begin < len(items):
+    async def put_all(self, items: Sequence[ItemT]) -> None:
+        """Wait for room, then append items, as often as it takes."""
+        while items:
             while self._bytes_inside >= self._bytes_max:
                 self._has_room.clear()
                 await self._has_room.wait()
-            for item in items[begin:]:
-                self._items.append(item)
-                self._bytes_inside += item[1]
-                begin += 1
-                if self._bytes_inside >= self._bytes_max:
-                    break
+            inside = list(accumulate(map(len, items), initial=self._bytes_inside))
+            count = min(len(items), bisect_left(inside, self._bytes_max))
+            self._items.extend(items[:count])
+            self._bytes_inside = inside[count]
+            items = items[count:]
             self._has_news.set()
 
     async def take(self, *, count_max: int) -> list[ItemT]:
@@ -59,9 +54,9 @@ class Channel(Generic[ItemT]):
             await self._has_news.wait()
         count = min(count_max, len(self._items))
         taken = [self._items.popleft() for _ in range(count)]
-        self._bytes_inside -= sum(size_bytes for _, size_bytes in taken)
+        self._bytes_inside -= sum(map(len, taken))
         self._has_room.set()
-        return [item for item, _ in taken]
+        return taken
 
     def close(self) -> None:
         """Let the taker end once it has taken what is inside."""

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 class Overlong:
     """Stands in the place of a line that was longer than the limit; its bytes are gone."""
 
+    def __len__(self) -> int:
+        """Return the bytes that it takes, as good as none."""
+        return 1
+
 
 OVERLONG = Overlong()
 Line = bytes | Overlong
@@ -31,11 +35,10 @@ class LineCutter:
             return []
         lines = self._end_line()
         rest = others.pop()
-        for piece in others:  # each of them is a whole line
-            if len(piece) > self._line_bytes_max:
-                lines.append(OVERLONG)
-            elif line := piece.strip():
-                lines.append(line)
+        limit = self._line_bytes_max  # each of the others is a whole line
+        lines += [
+            line for piece in others if (line := piece.strip() if len(piece) <= limit else OVERLONG)
+        ]
         self._append(rest)
         return lines
 

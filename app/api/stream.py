@@ -8,11 +8,10 @@ one answers whatever lines have come, and one sends.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import Counter
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 from starlette.requests import ClientDisconnect
 
 from app.api.access import caller_of
@@ -21,13 +20,15 @@ from app.api.channel import Channel
 from app.api.endpoint import note_refusal
 from app.api.identity import Identity, identity_of
 from app.api.lines import LineCutter, Overlong
-from app.api.problems import problem_body
 from app.api.query_body import parse_line, parse_lines_of_numbers
 from app.api.rate_limits import rate_limit_headers
 from app.api.refusals import InvalidParameterError, RequestTimeoutError
+from app.api.reply_lines import encode_replies
 from app.api.request_meter import QUERY_STREAMS
 from app.errors import IntegrityError, RequestError, TooLargeError, UnavailableError
-from app.service.models import Answer, Query
+from app.service.answers import FirstAnswers
+from app.service.in_turn import in_turn
+from app.service.models import Answer, PlainQueries, Query
 from app.service.steps import Edge, Step
 
 if TYPE_CHECKING:
@@ -39,10 +40,9 @@ if TYPE_CHECKING:
     from app.api.access import Caller
     from app.api.endpoint import Api
     from app.api.lines import Line
+    from app.api.reply_lines import Refusal, Reply
     from app.service.models import Asker
     from app.service.validate import Schema
-
-Refusal = RequestError | UnavailableError | IntegrityError
 
 DRAINING: Final = (
     "the server is shutting down and did not take this line; nothing was charged, send it "
@@ -56,7 +56,6 @@ KEY_OF_A_STREAM: Final = (
     "one Idempotency-Key cannot stand for the queries of a stream; give each line an "
     '"idempotency_key" member'
 )
-_ENCODER: Final = msgspec.json.Encoder()
 HEADERS: Final = (
     (b"content-type", NDJSON.encode()),
     (b"cache-control", b"no-store"),
@@ -125,7 +124,7 @@ class QueryStream:
             more = message.get("more_body", False)
             lines = cutter.feed(message.get("body", b""))
             whole = lines if more else lines + cutter.finish()
-            await self._lines.put_all([(line, _size_bytes(line)) for line in whole])
+            await self._lines.put_all(whole)
             if lines:
                 idle_at = clock() + self._api.limits.stream_idle_seconds_max
         self._lines.close()
@@ -139,11 +138,11 @@ class QueryStream:
         """Answer the lines that have come, a window at a time, in order."""
         while lines := await self._lines.take(count_max=self._api.limits.stream_lines_max):
             async for reply in self._answer_window(lines):
-                await self._replies.put(reply, size_bytes=len(reply))
+                await self._replies.put(reply)
         if self._is_idle:
             limit = self._api.limits.stream_idle_seconds_max
-            problem = _encode([RequestTimeoutError(IDLE.format(seconds=limit))])
-            await self._replies.put(problem, size_bytes=len(problem))
+            problem = RequestTimeoutError(IDLE.format(seconds=limit))
+            await self._replies.put(encode_replies([problem]))
         self._replies.close()
 
     async def _send(self, send: Send) -> None:
@@ -157,18 +156,14 @@ class QueryStream:
     async def _answer_window(self, lines: Sequence[Line]) -> AsyncIterator[bytes]:
         """Yield one line for each of ``lines``, an answer or a problem, as they are known."""
         self._api.observe(Step.VALIDATE, Edge.BEFORE)
-        parsed = deque(self._parse(lines))
+        queries, refused = _parted(self._parse(lines))
         self._api.observe(Step.VALIDATE, Edge.AFTER)
-        queries = [each for each in parsed if isinstance(each, Query)]
-        async for outcomes in self._answer_queries(queries):
-            replies = _in_place(outcomes, parsed)
+        async for replies in in_turn(refused, self._answer_queries(queries)):
             self._note_refusals(replies)
-            yield _encode(replies)
+            yield encode_replies(replies)
 
-    async def _answer_queries(
-        self, queries: Sequence[Query]
-    ) -> AsyncIterator[Sequence[Answer | Refusal]]:
-        """Yield an outcome for each of ``queries``, in order; at least one part, maybe empty."""
+    async def _answer_queries(self, queries: Sequence[Query]) -> AsyncIterator[Sequence[Reply]]:
+        """Yield an outcome for each of ``queries``, in order."""
         given = 0
         try:
             async for part in self._api.slot.service.answer_in_turn(queries):
@@ -202,8 +197,10 @@ class QueryStream:
         limit = self._api.limits.line_bytes_max
         return TooLargeError(f"this line is longer than {limit} bytes; send shorter lines")
 
-    def _note_refusals(self, replies: Sequence[Answer | Refusal]) -> None:
+    def _note_refusals(self, replies: Sequence[Reply]) -> None:
         """Log one line for each class of refusal in a window."""
+        if isinstance(replies, FirstAnswers):
+            return
         refusals = {type(each): each for each in replies if not isinstance(each, Answer)}
         if not refusals:
             return
@@ -230,38 +227,12 @@ async def _received(receive: Receive, *, until: float) -> Message | None:
         return None
 
 
-def _in_place(
-    outcomes: Sequence[Answer | Refusal], parsed: deque[Query | Refusal]
-) -> list[Answer | Refusal]:
-    """Take the queries of ``outcomes`` off ``parsed``, and the refused lines around them."""
-    if len(outcomes) == len(parsed):  # and so no line was refused
-        parsed.clear()
-        return list(outcomes)
-    replies = _refused_lines(parsed)
-    for outcome in outcomes:
-        parsed.popleft()
-        replies += [outcome, *_refused_lines(parsed)]
-    return replies
-
-
-def _refused_lines(parsed: deque[Query | Refusal]) -> list[Answer | Refusal]:
-    """Take the refusals off the beginning of ``parsed``."""
-    refusals: list[Answer | Refusal] = []
-    while parsed:
-        first = parsed[0]
-        if isinstance(first, Query):
-            break
-        refusals.append(first)
-        parsed.popleft()
-    return refusals
-
-
-def _size_bytes(line: Line) -> int:
-    return 1 if isinstance(line, Overlong) else len(line)
-
-
-def _encode(replies: Sequence[Answer | Refusal]) -> bytes:
-    """Return a line for each reply."""
-    return _ENCODER.encode_lines(
-        [each if isinstance(each, Answer) else msgspec.Raw(problem_body(each)) for each in replies]
-    )
+def _parted(
+    parsed: Sequence[Query | Refusal],
+) -> tuple[Sequence[Query], dict[int, Answer | Refusal]]:
+    """Return the queries, and the refused lines by their place."""
+    if isinstance(parsed, PlainQueries):
+        return parsed, {}
+    queries = [each for each in parsed if isinstance(each, Query)]
+    places = enumerate(parsed)
+    return queries, {place: each for place, each in places if not isinstance(each, Query)}

@@ -90,14 +90,11 @@ def replay_key(vector: Vector) -> bytes:
 def replay_keys(vectors: Sequence[Vector]) -> list[bytes]:
     """Return the canonical bytes of each of many vectors."""
     packed = _packed_numbers(vectors) if len(vectors) >= TOGETHER_MIN else None
-    if packed is None:
-        return list(map(_encoder.encode, vectors))
-    size, together = packed.itemsize, packed.tobytes()
-    return [together[start : start + size] for start in range(0, len(together), size)]
+    return list(map(_encoder.encode, vectors)) if packed is None else _one_by_one(packed)
 
 
-def parse_numbers(schema: Schema, rows: Sequence[tuple[float, ...]]) -> list[Vector] | None:
-    """Return what :func:`parse_features` does of each of many rows of numbers.
+def parse_numbers(schema: Schema, rows: Sequence[tuple[float, ...]]) -> list[bytes] | None:
+    """Return the canonical bytes of what :func:`parse_features` makes of many rows of numbers.
 
     Args:
         schema: the public schema.
@@ -113,10 +110,12 @@ def parse_numbers(schema: Schema, rows: Sequence[tuple[float, ...]]) -> list[Vec
     if packed is None:
         return None
     numbers = packed["values"]["number"]
-    vectors: list[Vector] = list(rows)
-    for index in np.flatnonzero((np.signbit(numbers) & (numbers == 0.0)).any(axis=1)).tolist():
-        vectors[index] = tuple([number + 0.0 for number in rows[index]])
-    return vectors if np.isfinite(numbers).all() else None
+    if not np.isfinite(numbers).all():
+        return None
+    if (np.signbit(numbers) & (numbers == 0.0)).any():
+        packed = packed.copy()
+        packed["values"]["number"] += 0.0
+    return _one_by_one(packed)
 
 
 def decode_key(key: bytes) -> Vector:
@@ -146,8 +145,23 @@ def encode(schema: Schema, vectors: Sequence[Vector]) -> NDArray[np.float64]:
         values[:] = vectors  # None, which is missing, becomes NaN
     else:
         _encode_by_column(schema, vectors, values)
+    return _clip(schema, values)
+
+
+def encode_keys(schema: Schema, keys: Sequence[bytes]) -> NDArray[np.float64]:
+    """Encode vectors, as :func:`encode` does, that are given by their canonical bytes."""
+    layout = _layout(len(schema.features))
+    if schema.is_numeric and set(map(len, keys)) == {layout.itemsize}:
+        packed = np.frombuffer(b"".join(keys), dtype=layout)
+        if _are_numbers(packed):
+            return _clip(schema, packed["values"]["number"].astype(np.float64))
+    return encode(schema, list(map(decode_key, keys)))
+
+
+def _clip(schema: Schema, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Put values inside their bounds, in place; NaN stays NaN."""
     lower, upper = schema.value_bounds
-    np.maximum(values, lower, out=values)  # NaN stays NaN
+    np.maximum(values, lower, out=values)
     return np.minimum(values, upper, out=values)
 
 
@@ -171,7 +185,18 @@ def _packed_numbers(vectors: Sequence[Vector]) -> NDArray[np.void] | None:
     if len(together) != start + len(vectors) * layout.itemsize:
         return None
     packed = np.frombuffer(together, dtype=layout, offset=start)
-    return packed if (packed["values"]["mark"] == _NUMBER_MARK).all() else None
+    return packed if _are_numbers(packed) else None
+
+
+def _are_numbers(packed: NDArray[np.void]) -> bool:
+    """Return whether what is laid out as numbers is marked so throughout."""
+    return bool((packed["values"]["mark"] == _NUMBER_MARK).all())
+
+
+def _one_by_one(packed: NDArray[np.void]) -> list[bytes]:
+    """Return the canonical bytes of each of the vectors side by side."""
+    keys: list[bytes] = packed.view(f"V{packed.itemsize}").tolist()
+    return keys
 
 
 @lru_cache(maxsize=64)

@@ -15,6 +15,8 @@ from app.ledger.events import PUBLIC_DIGEST_CHARS
 from app.ledger.tables import FIRST_RELEASE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from app.ledger.reads import KeyRow
 
 SECRET_BYTES: Final = 32
@@ -57,6 +59,18 @@ class Digests:
         inner.update(vector)
         outer.update(inner.digest())
         return outer.digest()
+
+    def of_vectors(self, vectors: Sequence[bytes]) -> list[bytes]:
+        """Return what :meth:`of_vector` does of each of many."""
+        copy_inner, copy_outer = self._vectors.copy, self._outer.copy
+        digests = []
+        for vector in vectors:
+            inner = copy_inner()
+            inner.update(vector)
+            outer = copy_outer()
+            outer.update(inner.digest())
+            digests.append(outer.digest())
+        return digests
 
     def of_question(self, vector: bytes, precision: int | None) -> bytes:
         """Return the digest (32 bytes) of a vector that is asked for a label, or for a score.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from app.ledger.fold import LedgerState
     from app.mechanisms.universal import Phase
     from app.service.answer_query import QueryAnswerer
-    from app.service.batch import Ticket
+    from app.service.tickets import Ticket
     from app.service.writer import Writer
 
 

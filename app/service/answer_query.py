@@ -13,20 +13,31 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from app.data.vectors import encode, replay_key, replay_keys
+from app.data.vectors import encode_keys, replay_key, replay_keys
 from app.errors import ContainedError, IntegrityError, UnavailableError
 from app.ledger.events import ReleaseHalted, ThresholdRefreshed
 from app.ledger.key_counts import NOTHING
-from app.ledger.store import RecordedAnswer
 from app.mechanisms import universal
 from app.noise.system import drawn_ahead
-from app.service.batch import Batch, Ticket
+from app.service.batch import Batch
 from app.service.evaluate import PrivateValues, private_tallies
+from app.service.fresh import by_vector, rows_of
 from app.service.key_limits import key_limit_refusal
+from app.service.models import PlainQueries
 from app.service.padding import wait_for_multiple
 from app.service.private_state import put_pieces, threshold_noise_piece
 from app.service.recent_replays import RecentReplays, recorded_as
 from app.service.steps import Edge, Observer, Step, observe_nothing
+from app.service.tickets import (
+    Ticket,
+    Tickets,
+    askers_of,
+    in_columns,
+    key_digests_of,
+    precisions_of,
+    vector_bytes_of,
+    vector_digests_of,
+)
 from app.service.undelivered import Undelivered
 from app.service.workload import SECONDS_BOUNDS, Buckets
 
@@ -38,7 +49,7 @@ if TYPE_CHECKING:
     from app.ledger.store import Ledger, Transaction
     from app.mechanisms.universal import Phase
     from app.noise.source import NoiseSource
-    from app.service.batch import Decision, Fresh
+    from app.service.batch import Decision
     from app.service.models import Asker, Query
     from app.service.recent_replays import Records
     from app.service.release import Release
@@ -90,7 +101,7 @@ class QueryAnswerer:
         """The phase that the committed counters put the release in."""
         return self.release.phase
 
-    def answer_batch(self, queries: Sequence[Query | Ticket]) -> list[Decision]:
+    def answer_batch(self, queries: Sequence[Query | Ticket]) -> Sequence[Decision]:
         """Answer ``queries`` in order, in one durable transaction.
 
         Args:
@@ -106,9 +117,7 @@ class QueryAnswerer:
                 # That a commit failed may tell of its draws, by their size on a full
                 # disk: they are recorded, and count, before anything new is drawn.
                 self._answer_batch(())
-            return self._answer_batch(
-                [each if isinstance(each, Ticket) else self.identify(each) for each in queries]
-            )
+            return self._answer_batch(self._identified(queries))
         except (UnavailableError, IntegrityError):
             raise
         except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
@@ -130,7 +139,14 @@ class QueryAnswerer:
         except Exception as error:  # noqa: BLE001 -- containment: whatever it says may be private
             log.error("halt_not_recorded", error=type(error).__name__)  # noqa: TRY400 -- nor its trace
 
-    def _answer_batch(self, tickets: Sequence[Ticket]) -> list[Decision]:
+    def _identified(self, queries: Sequence[Query | Ticket]) -> Sequence[Ticket]:
+        if isinstance(queries, Tickets):
+            return queries
+        return in_columns(
+            [each if isinstance(each, Ticket) else self.identify(each) for each in queries]
+        )
+
+    def _answer_batch(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
         self._has_voted = False
         with self.release.ledger.transaction() as transaction:
             self._catch_up(transaction)
@@ -152,10 +168,16 @@ class QueryAnswerer:
         """Attach the keyed digests by which a query is found again."""
         return self._ticket(query, replay_key(query.vector))
 
-    def identify_all(self, queries: Sequence[Query]) -> list[Ticket]:
+    def identify_all(self, queries: Sequence[Query]) -> Sequence[Ticket]:
         """Attach their digests to many queries."""
-        vectors = replay_keys([query.vector for query in queries])
-        return list(map(self._ticket, queries, vectors))
+        if not isinstance(queries, PlainQueries):
+            vectors = replay_keys([query.vector for query in queries])
+            return list(map(self._ticket, queries, vectors))
+        asker = queries.asker
+        if self.release.precision is None and (asker is None or not asker.is_limited):
+            digests = self.release.digests.of_vectors(queries.vector_bytes)
+            return Tickets(queries, digests, queries.vector_bytes)
+        return list(map(self._ticket, queries, queries.vector_bytes))
 
     def _ticket(self, query: Query, vector: bytes) -> Ticket:
         digests, key = self.release.digests, query.idempotency_key
@@ -183,25 +205,29 @@ class QueryAnswerer:
 
         """
         return self.replays.among(
-            vector_digests=[ticket.vector_digest for ticket in tickets],
-            key_digests=[each.key_digest for each in tickets if each.key_digest is not None],
+            vector_digests=vector_digests_of(tickets),
+            key_digests=key_digests_of(tickets),
             records=records,
         )
 
     def _replay(self, transaction: Transaction, tickets: Sequence[Ticket]) -> ReplayIndex:
         """Look up what is recorded, of undelivered answers too, under the write lock."""
         self.observe(Step.REPLAY, Edge.BEFORE)
-        asked = [*tickets, *(fresh.ticket for fresh in self._undelivered.fresh)]
-        replays = self.recorded(asked, transaction)
+        replays = self.recorded(self._asked(tickets), transaction)
         self.observe(Step.REPLAY, Edge.AFTER)
         return replays
+
+    def _asked(self, tickets: Sequence[Ticket]) -> Sequence[Ticket]:
+        """Return what is asked now, and what was drawn before and is undelivered."""
+        undelivered = self._undelivered.fresh
+        return [*tickets, *(each.ticket for each in undelivered)] if undelivered else tickets
 
     def _key_counts(
         self, transaction: Transaction, tickets: Sequence[Ticket]
     ) -> dict[str, KeyCount]:
         """Read under the write lock what the askers' keys were given; without keys, nothing."""
-        asked = [*tickets, *(fresh.ticket for fresh in self._undelivered.fresh)]
-        names = {each.query.asker.name for each in asked if each.query.asker is not None}
+        askers = askers_of(self._asked(tickets))
+        names = {asker.name for asker in askers if asker is not None}
         if not names:
             return {}
         counts = transaction.key_counts(names)
@@ -215,11 +241,9 @@ class QueryAnswerer:
         unknown = _unknown(tickets, replays)
         if unknown and self.phase is universal.Phase.ENSEMBLE:
             started, self._has_voted = time.monotonic(), True
-            vectors = [ticket.query.vector for ticket in unknown.values()]
-            values = encode(self.release.schema, vectors)
-            precisions = [ticket.precision for ticket in unknown.values()]
-            tallies = private_tallies(self.release.ensemble, values, precisions)
-            private_values = PrivateValues(list(unknown), tallies)
+            values = encode_keys(self.release.schema, vector_bytes_of(unknown))
+            tallies = private_tallies(self.release.ensemble, values, precisions_of(unknown))
+            private_values = PrivateValues(vector_digests_of(unknown), tallies)
             wait_for_multiple(self._padding_seconds, started=started)
         self.observe(Step.VOTE, Edge.AFTER)
         return private_values
@@ -230,7 +254,7 @@ class QueryAnswerer:
         private_values: PrivateValues,
         replays: ReplayIndex,
         key_counts: dict[str, KeyCount],
-    ) -> tuple[Batch, list[Decision]]:
+    ) -> tuple[Batch, Sequence[Decision]]:
         self.observe(Step.STEP, Edge.BEFORE)
         batch = Batch(
             parameters=self.release.mechanism,
@@ -249,7 +273,7 @@ class QueryAnswerer:
     def _append(self, transaction: Transaction, batch: Batch) -> None:
         """Put the batch's entry, answers and keys into the open transaction."""
         if batch.fresh:
-            transaction.record_answers([_row(fresh) for fresh in batch.fresh])
+            transaction.record_answers(rows_of(batch.fresh))
             self._append_threshold(transaction, batch)
         if batch.key_counts:
             transaction.keep_key_counts(batch.key_counts)
@@ -271,7 +295,7 @@ class QueryAnswerer:
         The phase comes last: whoever sees that it has changed finds every
         answer that was given before.
         """
-        self.replays.add_all([(each.ticket.vector_digest, each.recorded) for each in batch.fresh])
+        self.replays.add_all(by_vector(batch.fresh))
         self.replays.add_keys(batch.new_keys.items())
         self.key_counts.update(batch.key_counts)
         self.release.adopt(transaction.state)
@@ -332,17 +356,22 @@ class QueryAnswerer:
             self.replays.add(answer.vector_digest, recorded_as(answer))
 
 
-def _unknown(tickets: Sequence[Ticket], replays: ReplayIndex) -> dict[bytes, Ticket]:
-    """Return the distinct vectors, or vectors with precisions, that no answer covers."""
+def _unknown(tickets: Sequence[Ticket], replays: ReplayIndex) -> Sequence[Ticket]:
+    """Return one of each distinct vector, or vector with a precision, that no answer covers."""
+    digests = vector_digests_of(tickets)
+    if not replays.has_any(digests) and len(set(digests)) == len(digests):
+        return tickets  # as most are
     unknown: dict[bytes, Ticket] = {}
     for ticket in tickets:
         if replays.find_by_vector(ticket.vector_digest) is None:
             unknown.setdefault(ticket.vector_digest, ticket)
-    return unknown
+    return list(unknown.values())
 
 
-def _admitted(tickets: Sequence[Ticket], counts: Mapping[str, KeyCount]) -> list[Ticket]:
+def _admitted(tickets: Sequence[Ticket], counts: Mapping[str, KeyCount]) -> Sequence[Ticket]:
     """Leave out what only a refusal awaits: votes are not cast for a key at its limit."""
+    if isinstance(tickets, Tickets):  # of no key that has one
+        return tickets
     return [ticket for ticket in tickets if not _is_at_limit(ticket.query.asker, counts)]
 
 
@@ -350,23 +379,3 @@ def _is_at_limit(asker: Asker | None, counts: Mapping[str, KeyCount]) -> bool:
     if asker is None:
         return False
     return key_limit_refusal(asker, counts.get(asker.name, NOTHING)) is not None
-
-
-def _row(fresh: Fresh) -> RecordedAnswer:
-    """Return a fresh answer as the ledger keeps it."""
-    recorded, released = fresh.recorded, fresh.recorded.released_bin
-    labelled = RecordedAnswer(
-        recorded.query_id,
-        fresh.ticket.vector_digest,
-        fresh.ticket.vector_bytes,
-        recorded.label,
-        recorded.stable,
-    )
-    if recorded.precision is None:
-        return labelled
-    return labelled._replace(
-        precision=recorded.precision,
-        bin_index=None if released is None else released.index,
-        bin_shifted=released is not None and released.shifted,
-        units=fresh.hit_count,
-    )

@@ -1,15 +1,95 @@
-"""From what is recorded or published to what a client is told."""
+"""From what is decided, recorded or published to what a client is told."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias, overload
 
+from app.errors import RequestError, UnavailableError
 from app.mechanisms.universal import Phase
+from app.service.batch import Deferred
+from app.service.fresh import Fresh, FreshAnswers
 from app.service.models import Answer, with_score
+from app.service.replay_index import Recorded
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from app.data.schema import Schema
-    from app.service.replay_index import Recorded
+    from app.service.models import Query
+    from app.service.tickets import Ticket
+    from app.service.waiting import Decisions
+
+Told: TypeAlias = Answer | RequestError | UnavailableError
+"""What a client gets in its query's place."""
+
+
+class FirstAnswers(Sequence[Answer]):
+    """Answers of the ensemble that have no score and are given for the first time.
+
+    Attributes:
+        recorded: as they are recorded.
+        schema: the public schema.
+
+    """
+
+    __slots__ = ("recorded", "schema")
+
+    def __init__(self, recorded: Sequence[Recorded], schema: Schema) -> None:
+        """Take them as they are recorded."""
+        self.recorded = recorded
+        self.schema = schema
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.recorded)
+
+    @overload
+    def __getitem__(self, index: int) -> Answer: ...
+    @overload
+    def __getitem__(self, index: slice) -> FirstAnswers: ...
+    def __getitem__(self, index: int | slice) -> Answer | FirstAnswers:
+        """Return one of them, or those of a slice."""
+        if isinstance(index, slice):
+            return FirstAnswers(self.recorded[index], self.schema)
+        return answer_of(self.recorded[index], self.schema, replayed=False)
+
+
+def answers_for(
+    decisions: Decisions,
+    asked: Sequence[Ticket],
+    schema: Schema,
+    classify: Callable[[Sequence[Query]], Sequence[Told]],
+) -> Sequence[Told]:
+    """Return what clients are told of decisions.
+
+    Args:
+        decisions: of queries, in order.
+        asked: the queries.
+        schema: the public schema.
+        classify: answers by the classifier; called once for all that are left to it.
+
+    """
+    if isinstance(decisions, FreshAnswers):
+        return FirstAnswers(decisions.recorded, schema)
+    pairs = zip(decisions, asked, strict=True)
+    deferred = [ticket.query for decision, ticket in pairs if isinstance(decision, Deferred)]
+    classified = iter(classify(deferred))
+    return [
+        next(classified) if isinstance(each, Deferred) else answer_for(each, schema)
+        for each in decisions
+    ]
+
+
+def answer_for(
+    decision: Recorded | Fresh | RequestError | UnavailableError, schema: Schema
+) -> Told:
+    """Return what a client is told of a decision."""
+    if isinstance(decision, Fresh):
+        return answer_of(decision.recorded, schema, replayed=False)
+    if isinstance(decision, Recorded):
+        return answer_of(decision, schema, replayed=True)
+    return decision
 
 
 def answer_of(recorded: Recorded, schema: Schema, *, replayed: bool) -> Answer:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from app.data.vectors import TOGETHER_MIN
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,
@@ -23,9 +22,10 @@ from app.mechanisms import universal
 from app.mechanisms.subsample_aggregate import Tallies
 from app.mechanisms.universal import Outcome, Phase, State
 from app.service.evaluate import PrivateValues
+from app.service.fresh import Fresh, FreshAnswers
 from app.service.key_limits import key_limit_refusal
-from app.service.models import Query
 from app.service.replay_index import Recorded, ReplayIndex, check_same_vector
+from app.service.tickets import Tickets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,53 +34,13 @@ if TYPE_CHECKING:
     from app.mechanisms.subsample_aggregate import Tally
     from app.mechanisms.universal import Parameters
     from app.noise.source import NoiseSource
+    from app.service.models import Asker
+    from app.service.tickets import Ticket
 
 EXHAUSTED: Final = (
     "the release has halted: new vectors are refused, recorded ones still get "
     "their answers; ask the operator for a new release"
 )
-
-
-class Ticket(msgspec.Struct, frozen=True, gc=False):
-    """A query with its keyed digests.
-
-    Attributes:
-        query: as it came.
-        vector_digest: by which it is found again: of the vector, with scores of the
-            vector and the precision.
-        vector_bytes: the canonical ones, of which the digest is.
-        key_digest: of its idempotency key; None without one.
-        precision: bins of the score that it asks for; None for a label.
-
-    """
-
-    query: Query
-    vector_digest: bytes
-    vector_bytes: bytes
-    key_digest: bytes | None
-    precision: int | None = None
-
-
-class Fresh(msgspec.Struct, frozen=True, gc=False):
-    """An answer that this batch makes, to be committed.
-
-    Attributes:
-        ticket: of the query.
-        recorded: the answer.
-        drawn_in: a state of the epoch in which it was drawn.
-        following: one of the epoch after it, with whatever it drew for the threshold.
-
-    """
-
-    ticket: Ticket
-    recorded: Recorded
-    drawn_in: State
-    following: State
-
-    @property
-    def hit_count(self) -> int:
-        """Units of the cutoff that it used."""
-        return self.following.unstable_count - self.drawn_in.unstable_count
 
 
 class Deferred(msgspec.Struct, frozen=True):
@@ -118,7 +78,7 @@ class Batch:
         """
         self.state = state
         self.phase = universal.phase(parameters, state)  # after the decisions so far
-        self.fresh: list[Fresh] = []
+        self._fresh: list[Fresh] | FreshAnswers = []
         self.new_keys: dict[bytes, bytes] = {}
         self.key_counts: dict[str, KeyCount] = {}
         self._counts_before = key_counts or {}
@@ -127,6 +87,11 @@ class Batch:
         self._replays = replays
         self._private_values = private_values
         self._noise = noise
+
+    @property
+    def fresh(self) -> Sequence[Fresh]:
+        """The answers that this batch makes, in order."""
+        return self._fresh
 
     def restore(self, undelivered: Sequence[Fresh], *, left_no_trace: bool = False) -> None:
         """Take up answers that were drawn before and whose commit failed.
@@ -188,21 +153,23 @@ class Batch:
         hits = state.unstable_count if self._parameters.is_refreshed else None
         return hits, state.private_threshold_noise
 
-    def decide_all(self, tickets: Sequence[Ticket]) -> list[Decision]:
+    def decide_all(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
         """Decide queries in order, as many calls of :meth:`decide` do."""
-        decided: list[Decision] = [*self._answer_together(tickets)]
-        return decided + [self.decide(ticket) for ticket in tickets[len(decided) :]]
+        decided = self._answer_together(tickets)
+        if len(decided) == len(tickets):
+            return decided
+        return [*decided, *map(self.decide, tickets[len(decided) :])]
 
     def _answer_together(self, tickets: Sequence[Ticket]) -> Sequence[Fresh]:
         """Answer the first of many queries at once, up to the ensemble's last answer.
 
         None of them, where one is anything but a new vector: where votes were cast for
-        fewer than all, or an answer was drawn before, or a key has to be looked at.
+        fewer than all, or an answer was drawn before, or more than a vector decides.
         """
         values = self._private_values
         private_votes = values.in_order if isinstance(values, PrivateValues) else ()
-        are_new = len(private_votes) == len(tickets) >= TOGETHER_MIN and not self.fresh
-        if not (are_new and isinstance(private_votes, Tallies) and all(map(_is_plain, tickets))):
+        are_new = 0 < len(private_votes) == len(tickets) and not self._fresh
+        if not (are_new and isinstance(tickets, Tickets) and isinstance(private_votes, Tallies)):
             return ()
         before = self.state
         answered = universal.steps(self._parameters, before, private_votes, self._noise)
@@ -210,26 +177,20 @@ class Batch:
             return ()
         self.state, outcomes = answered
         self.phase = universal.phase(self._parameters, self.state)
-        self._record_all(tickets, outcomes, drawn_in=before)
-        return self.fresh
+        self._record_all(tickets[: len(outcomes)], outcomes, drawn_in=before)
+        return self._fresh
 
     def _record_all(
-        self, tickets: Sequence[Ticket], outcomes: Sequence[Outcome], *, drawn_in: State
+        self, tickets: Tickets, outcomes: Sequence[Outcome], *, drawn_in: State
     ) -> None:
         """Record stable answers and single hits, which all there are without scores."""
         numbered = enumerate(outcomes, start=drawn_in.answered_count + 1)
         recorded = [Recorded(number, each.label, each.stable) for number, each in numbered]
-        before = drawn_in
-        for ticket, answer in zip(tickets, recorded, strict=False):
-            after = before
-            if not answer.stable:
-                after = State(answer.query_id, before.unstable_count + 1)
-            self.fresh.append(Fresh(ticket, answer, before, after))
-            before = after
-        digests = [fresh.ticket.vector_digest for fresh in self.fresh]
-        self._fresh_by_vector = dict(zip(digests, recorded, strict=True))
-        for fresh in self.fresh:
-            self._count_for_key(fresh)
+        self._fresh = FreshAnswers(tickets, recorded, drawn_in)
+        self._fresh_by_vector = self._fresh.by_vector()
+        for asker, answer in zip(tickets.askers(), recorded, strict=True):
+            if asker is not None:
+                self._count_for_key(asker, hit_count=0 if answer.stable else 1)
 
     def decide(self, ticket: Ticket) -> Decision:
         """Decide one query: idempotency key, recorded vector, phase, in this order."""
@@ -290,25 +251,18 @@ class Batch:
             outcome.released_bin,
         )
         fresh = Fresh(ticket, recorded, drawn_in, self.state)
-        self.fresh.append(fresh)
+        if isinstance(self._fresh, FreshAnswers):
+            self._fresh = list(self._fresh)
+        self._fresh.append(fresh)
         self._fresh_by_vector[ticket.vector_digest] = recorded
-        self._count_for_key(fresh)
+        if ticket.query.asker is not None:
+            self._count_for_key(ticket.query.asker, hit_count=fresh.hit_count)
         return fresh
 
-    def _count_for_key(self, fresh: Fresh) -> None:
-        asker = fresh.ticket.query.asker
-        if asker is not None:
-            answered, unstable = self._key_count(asker.name)
-            self.key_counts[asker.name] = KeyCount(answered + 1, unstable + fresh.hit_count)
+    def _count_for_key(self, asker: Asker, *, hit_count: int) -> None:
+        answered, unstable = self._key_count(asker.name)
+        self.key_counts[asker.name] = KeyCount(answered + 1, unstable + hit_count)
 
     def _remember_key(self, ticket: Ticket) -> None:
         if ticket.key_digest is not None:
             self.new_keys[ticket.key_digest] = ticket.vector_digest
-
-
-def _is_plain(ticket: Ticket) -> bool:
-    """Return whether nothing but its vector decides how a query is answered."""
-    asker = ticket.query.asker
-    return ticket.key_digest is None and (
-        asker is None or (asker.answer_limit is None and asker.unstable_limit is None)
-    )

@@ -11,7 +11,6 @@ from app.errors import (
     IdempotencyConflictError,
     IntegrityError,
     NoStatisticsError,
-    RequestError,
     StatisticsNotOpenError,
     SwitchingError,
     UnavailableError,
@@ -19,32 +18,35 @@ from app.errors import (
 from app.ledger.key_counts import NOTHING
 from app.mechanisms.universal import Phase
 from app.service.abreast import Abreast
-from app.service.answers import answer_of, classified_as
+from app.service.answers import answer_for, answer_of, answers_for, classified_as
 from app.service.asked_hypotheses import parse_hypotheses
-from app.service.batch import DEFERRED, EXHAUSTED, Deferred, Fresh
+from app.service.batch import DEFERRED, EXHAUSTED, Deferred
 from app.service.budget import budget_view
 from app.service.changes import Changes
 from app.service.explained import explained
+from app.service.in_turn import in_turn
 from app.service.outlook import Outlook
 from app.service.published_forms import PublishedForms
 from app.service.released_statistics import released_statistics
-from app.service.replay_index import Recorded
-from app.service.waiting import decision_of
+from app.service.tickets import Tickets
+from app.service.waiting import decided, decisions_of
 from app.service.workload import Workload
 from app.service.writer import SWITCHING, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from app.data.schema import Schema
     from app.ledger.key_counts import KeyCount
     from app.service.answer_query import QueryAnswerer
-    from app.service.batch import Ticket
+    from app.service.answers import Told
     from app.service.models import Answer, Query
     from app.service.recent_replays import RecentReplays
     from app.service.released_statistics import ReleasedStatistics, StatisticsAnswer
     from app.service.replay_index import ReplayIndex
+    from app.service.tickets import Ticket
+    from app.service.waiting import Pending
 
 NO_STATISTICS = "this release has no share for statistics"
 STATISTICS_NOT_OPEN = (
@@ -114,9 +116,7 @@ class ConclaveService:
         self._changes.close()
         await self._outlook.close()
 
-    async def answer_many(
-        self, queries: Sequence[Query]
-    ) -> list[Answer | RequestError | UnavailableError]:
+    async def answer_many(self, queries: Sequence[Query]) -> list[Told]:
         """Answer ``queries`` in order; a refusal stands in its query's place.
 
         Raises:
@@ -127,7 +127,7 @@ class ConclaveService:
             return [await self._answer_one(queries[0])]
         return [result async for part in self.answer_in_turn(queries) for result in part]
 
-    async def _answer_one(self, query: Query) -> Answer | RequestError | UnavailableError:
+    async def _answer_one(self, query: Query) -> Told:
         """Answer a query alone, without what keeps many in turn."""
         ticket = self._answerer.identify(query)
         phase = await self._abreast.phase_for([ticket])  # before the look-up, as below
@@ -137,16 +137,14 @@ class ConclaveService:
         known = self._answer_without_writer(ticket, phase, replays)
         if known is None:
             (pending,) = self._writer.enqueue([ticket])
-            decided = decision_of(await pending)
-            if not isinstance(decided, Deferred):
-                return self._answer_for(decided)
+            (decision,) = (await decided(pending)).decisions
+            if not isinstance(decision, Deferred):
+                return answer_for(decision, self.schema)
         elif not isinstance(known, Deferred):
             return known
         return self._classify([query])[0]
 
-    async def answer_in_turn(
-        self, queries: Sequence[Query]
-    ) -> AsyncIterator[list[Answer | RequestError | UnavailableError]]:
+    async def answer_in_turn(self, queries: Sequence[Query]) -> AsyncIterator[Sequence[Told]]:
         """Answer ``queries`` in order, part by part, each part as soon as it is committed.
 
         Where the release switches in between, what the ensemble answered does
@@ -158,53 +156,44 @@ class ConclaveService:
         """
         tickets = self._answerer.identify_all(queries)
         known = await self._answers_without_writer(tickets)
-        written = [each for each, result in zip(tickets, known, strict=True) if result is None]
-        pending = iter(self._writer.enqueue(written))
-        place = -len(written)
-        deferred = zip(queries, known, strict=True)
-        classified = iter(
-            self._classify([query for query, result in deferred if result is DEFERRED])
-        )
-        later: Sequence[Answer | UnavailableError] = ()  # of as many of the last ``written``
-        part: list[Answer | RequestError | UnavailableError] = []
-        for result in known:
-            if isinstance(result, Deferred):
-                part.append(next(classified))
-                continue
-            if result is not None:
-                part.append(result)
-                continue
-            decision = next(pending)
-            if part and not decision.done():
-                yield part
-                part = []
-            decided = decision_of(await decision)
-            if isinstance(decided, Deferred):
-                later = later or self._classify([ticket.query for ticket in written[place:]])
-                part.append(later[place])
-            else:
-                part.append(self._answer_for(decided))
-            place += 1
-        yield part
+        written = tickets
+        if known:
+            written = [each for place, each in enumerate(tickets) if place not in known]
+        pending = self._writer.enqueue(written)
+        async for part in in_turn(known, self._told(written, pending)):
+            yield part
 
-    async def _answers_without_writer(
-        self, tickets: Sequence[Ticket]
-    ) -> list[Answer | RequestError | UnavailableError | Deferred | None]:
-        """Answer from committed state alone, leave to the classifier, or None to the writer."""
+    async def _told(
+        self, tickets: Sequence[Ticket], pending: Sequence[Pending]
+    ) -> AsyncIterator[Sequence[Told]]:
+        """Yield what clients are told of the writer's decisions, part by part."""
+        place = 0
+        async for decisions in decisions_of(pending):
+            asked = tickets[place : place + len(decisions)]
+            place += len(decisions)
+            yield answers_for(decisions, asked, self.schema, self._classify)
+
+    async def _answers_without_writer(self, tickets: Sequence[Ticket]) -> Mapping[int, Told]:
+        """Answer by their place those that committed state or the classifier answers."""
         # Before the look-up: whoever sees that it has changed finds every answer before.
         phase = await self._abreast.phase_for(tickets)
         if isinstance(phase, UnavailableError):
-            return [phase] * len(tickets)
-        replays = await self._recorded([each for each in tickets if _is_looked_up(each, phase)])
-        if replays is not self._answerer.replays or phase is not Phase.ENSEMBLE:
-            return [self._answer_without_writer(ticket, phase, replays) for ticket in tickets]
-        find = self._answerer.replays.find_by_vector
-        return [
-            None  # new, as most are
-            if ticket.key_digest is None and find(ticket.vector_digest) is None
-            else self._answer_without_writer(ticket, phase, replays)
-            for ticket in tickets
-        ]
+            return dict.fromkeys(range(len(tickets)), phase)
+        if phase is Phase.ENSEMBLE and isinstance(tickets, Tickets):
+            replays = self._answerer.replays
+            if not replays.knows_any(tickets.vector_digests):
+                return {}  # as most are
+        found = await self._recorded([each for each in tickets if _is_looked_up(each, phase)])
+        known: dict[int, Told] = {}
+        deferred: list[int] = []
+        for place, ticket in enumerate(tickets):
+            result = self._answer_without_writer(ticket, phase, found)
+            if isinstance(result, Deferred):
+                deferred.append(place)
+            elif result is not None:
+                known[place] = result
+        classified = self._classify([tickets[place].query for place in deferred])
+        return known | dict(zip(deferred, classified, strict=True))
 
     async def _recorded(
         self, tickets: Sequence[Ticket]
@@ -226,7 +215,7 @@ class ConclaveService:
         ticket: Ticket,
         phase: Phase,
         replays: ReplayIndex | RecentReplays | UnavailableError,
-    ) -> Answer | RequestError | UnavailableError | Deferred | None:
+    ) -> Told | Deferred | None:
         if isinstance(replays, UnavailableError):
             if _is_looked_up(ticket, phase):
                 return replays
@@ -245,15 +234,6 @@ class ConclaveService:
         # A new key on a recorded vector has to be stored before the reply.
         is_new_key = ticket.key_digest is not None
         return None if is_new_key else answer_of(recorded, self.schema, replayed=True)
-
-    def _answer_for(
-        self, decision: Recorded | Fresh | RequestError | UnavailableError
-    ) -> Answer | RequestError | UnavailableError:
-        if isinstance(decision, Fresh):
-            return answer_of(decision.recorded, self.schema, replayed=False)
-        if isinstance(decision, Recorded):
-            return answer_of(decision, self.schema, replayed=True)
-        return decision
 
     def _classify(self, queries: Sequence[Query]) -> Sequence[Answer | UnavailableError]:
         """Answer by the published classifier, which is called once for all."""

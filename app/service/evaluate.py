@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from app.mechanisms.soft_labels import PrivateBins, bin_scores
@@ -32,8 +33,12 @@ class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
         self, digests: Sequence[bytes] = (), in_order: Sequence[Tally | PrivateBins] = ()
     ) -> None:
         """Take a value for each of different digests."""
-        self._places = dict(zip(digests, range(len(in_order)), strict=True))
+        self._digests = digests
         self.in_order = in_order
+
+    @cached_property
+    def _places(self) -> dict[bytes, int]:
+        return dict(zip(self._digests, range(len(self.in_order)), strict=True))
 
     def __getitem__(self, digest: bytes) -> Tally | PrivateBins:
         """Return the value of a vector; raises ``KeyError`` where it was not evaluated."""
@@ -41,11 +46,11 @@ class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the digests in order."""
-        return iter(self._places)
+        return iter(self._digests)
 
     def __len__(self) -> int:
         """Return how many there are."""
-        return len(self._places)
+        return len(self._digests)
 
 
 def private_tallies(

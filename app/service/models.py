@@ -6,14 +6,15 @@ need neither rows nor a ledger.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, overload
 
 import msgspec
 
-from app.data.vectors import Vector
+from app.data.vectors import Vector, decode_key
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator
     from contextlib import AbstractAsyncContextManager
 
     from app.data.schema import Schema
@@ -38,6 +39,11 @@ class Asker(msgspec.Struct, frozen=True):
     answer_limit: int | None = None
     unstable_limit: int | None = None
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether it may be refused a fresh answer."""
+        return self.answer_limit is not None or self.unstable_limit is not None
+
 
 class Query(msgspec.Struct, frozen=True, gc=False):
     """A validated feature vector, with the caller's idempotency key if there is one.
@@ -54,6 +60,37 @@ class Query(msgspec.Struct, frozen=True, gc=False):
     idempotency_key: str | None = None
     precision: int | None = None
     asker: Asker | None = None
+
+
+class PlainQueries(Sequence[Query]):
+    """Vectors of one caller, who sent neither an idempotency key nor a precision with any.
+
+    Attributes:
+        vector_bytes: the canonical bytes of each.
+        asker: whose queries they are; None on a server without keys.
+
+    """
+
+    __slots__ = ("asker", "vector_bytes")
+
+    def __init__(self, vector_bytes: Sequence[bytes], asker: Asker | None = None) -> None:
+        """Take vectors by their canonical bytes."""
+        self.vector_bytes = vector_bytes
+        self.asker = asker
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.vector_bytes)
+
+    @overload
+    def __getitem__(self, index: int) -> Query: ...
+    @overload
+    def __getitem__(self, index: slice) -> PlainQueries: ...
+    def __getitem__(self, index: int | slice) -> Query | PlainQueries:
+        """Return one query, or those of a slice."""
+        if isinstance(index, slice):
+            return PlainQueries(self.vector_bytes[index], self.asker)
+        return Query(decode_key(self.vector_bytes[index]), asker=self.asker)
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
@@ -142,7 +179,7 @@ class AnsweringService(Protocol):
 
     def answer_in_turn(
         self, queries: Sequence[Query]
-    ) -> AsyncIterator[list[Answer | RequestError | UnavailableError]]:
+    ) -> AsyncIterator[Sequence[Answer | RequestError | UnavailableError]]:
         """Answer as :meth:`answer_many` does, part by part, each as soon as it is known.
 
         Raises:

@@ -16,7 +16,7 @@ from app.mechanisms.soft_labels import ScoreBin
 from app.service.replay_index import Recorded, ReplayIndex, check_same_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from app.ledger.store import RecordedAnswer
 
@@ -52,15 +52,15 @@ class RecentReplays:
 
     def add(self, vector_digest: bytes, recorded: Recorded) -> None:
         """Add a committed answer."""
-        self.add_all([(vector_digest, recorded)])
+        self.add_all({vector_digest: recorded})
 
-    def add_all(self, pairs: Sequence[tuple[bytes, Recorded]]) -> None:
-        """Add committed answers: (vector digest, answer)."""
+    def add_all(self, answers: Mapping[bytes, Recorded]) -> None:
+        """Add committed answers by the digest of their vector."""
         with self._changing:
             # Said before the oldest answer goes: a reader beside must look it up from then on.
-            if len(self._by_vector) + len(pairs) > self._recent_max:
+            if len(self._by_vector) + len(answers) > self._recent_max:
                 self._lacks_answers = True
-            _keep(self._by_vector, pairs, self._recent_max)
+            _keep(self._by_vector, answers, self._recent_max)
 
     def add_keys(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
         """Add committed (key digest, vector digest) pairs."""
@@ -74,6 +74,10 @@ class RecentReplays:
     def knows(self, key_digest: bytes | None, vector_digest: bytes) -> bool:
         """Return whether anything of a query is in memory: its key or its vector."""
         return key_digest in self._vector_by_key or vector_digest in self._by_vector
+
+    def knows_any(self, vector_digests: Iterable[bytes]) -> bool:
+        """Return whether the answer of one of the vectors is in memory."""
+        return not self._by_vector.keys().isdisjoint(vector_digests)
 
     def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> Recorded | None:
         """Return the key's answer if both are in memory.
@@ -95,8 +99,8 @@ class RecentReplays:
     def among(
         self,
         *,
-        vector_digests: Iterable[bytes],
-        key_digests: Iterable[bytes],
+        vector_digests: Collection[bytes],
+        key_digests: Collection[bytes],
         records: Records,
     ) -> ReplayIndex:
         """Return everything that is recorded of these vectors and keys.
@@ -139,9 +143,11 @@ def recorded_as(answer: RecordedAnswer) -> Recorded:
 
 
 def _split(
-    memory: OrderedDict[bytes, ValueT], digests: Iterable[bytes]
+    memory: OrderedDict[bytes, ValueT], digests: Collection[bytes]
 ) -> tuple[dict[bytes, ValueT], list[bytes]]:
     """Return what is in memory of ``digests``, and the rest of them, each once."""
+    if memory.keys().isdisjoint(digests):  # as most are, of a new question
+        return {}, list(dict.fromkeys(digests))
     found: dict[bytes, ValueT] = {}
     others: dict[bytes, None] = {}
     for digest in digests:
@@ -154,7 +160,9 @@ def _split(
 
 
 def _keep(
-    memory: OrderedDict[bytes, ValueT], pairs: Iterable[tuple[bytes, ValueT]], recent_max: int
+    memory: OrderedDict[bytes, ValueT],
+    pairs: Mapping[bytes, ValueT] | Iterable[tuple[bytes, ValueT]],
+    recent_max: int,
 ) -> None:
     """Keep values as the newest; the oldest go where there are too many."""
     memory.update(pairs)

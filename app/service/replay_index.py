@@ -52,6 +52,10 @@ class ReplayIndex:
         """Add committed (key digest, vector digest) pairs."""
         self._vector_by_key.update(pairs)
 
+    def has_any(self, vector_digests: Iterable[bytes]) -> bool:
+        """Return whether one of the vectors has an answer."""
+        return not self._by_vector.keys().isdisjoint(vector_digests)
+
     def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> Recorded | None:
         """Return the key's answer, or None for a new key.
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.ledger.store import Transaction
-    from app.service.batch import Fresh
+    from app.service.fresh import Fresh
 
 
 class Undelivered(NamedTuple):

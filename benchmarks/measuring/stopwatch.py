@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from app.service.batch import Fresh
+from app.service.fresh import Fresh
 from app.service.models import Query
 from app.service.steps import Edge, Step
 

@@ -14,7 +14,7 @@ from app.main import open_from_settings
 from app.mechanisms.universal import Phase
 from app.noise.system import SystemNoise
 from app.service.answer_query import QueryAnswerer
-from app.service.batch import Fresh
+from app.service.fresh import Fresh
 from app.service.models import Query
 from app.service.switch_phase import switch_phase
 from app.settings import load_settings

@@ -19,9 +19,10 @@ from app.mechanisms import soft_labels, stability
 from app.mechanisms.soft_labels import Outcome, PrivateBins, ScoreBin
 from app.mechanisms.universal import Parameters, Phase, Sequel, State
 from app.noise.scripted import ScriptedNoise
-from app.service.batch import Batch, Fresh, Ticket
+from app.service.batch import Batch
 from app.service.evaluate import private_tallies
 from app.service.replay_index import ReplayIndex
+from app.service.tickets import Ticket
 from tests.unit.ledger.releases import opened, shares
 from tests.unit.ledger.test_fold import FITTED, fold_all
 from tests.unit.service.small_release import HIT, STABLE, VotesByMargin, ask
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.noise.source import NoiseSource
+    from app.service.fresh import Fresh
 
     Step = Callable[..., tuple[soft_labels.State, Outcome]]
 
@@ -43,7 +45,7 @@ PROFILE = (3 << 62, 1 << 62)
 REAL_STEP = soft_labels.step
 
 
-def play(cutoff: int, hits: Sequence[bool]) -> tuple[int, list[Fresh]]:
+def play(cutoff: int, hits: Sequence[bool]) -> tuple[int, Sequence[Fresh]]:
     """Ask until the release halts or the script ends; return its hits and the answers."""
     noise = ScriptedNoise([HIT if hit else STABLE for hit in hits] + [STABLE] * 2)
     tickets = [Ticket(ask(20), bytes([number]), b"", None, 10) for number in range(TEST_COUNT)]

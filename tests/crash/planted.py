@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from app.ledger import sqlite
 from app.service.answer_query import QueryAnswerer
-from app.service.batch import Batch, Ticket
+from app.service.batch import Batch
+from app.service.tickets import Ticket
 from app.service.writer import Writer
 from tests.crash.faulting import connecting, observed, refuse_on_disk
 from tests.crash.planted_replicas import PLANTING
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.ledger.store import Transaction
-    from app.service.batch import Fresh
+    from app.service.fresh import Fresh
+    from app.service.waiting import Waiting
     from tests.crash.marks import Marks
 
 EARLY_REPLIES = "early replies"
@@ -71,21 +73,22 @@ def draws(folder: Path) -> list[tuple[bytes, int | None, bool]]:
 
 
 def _reply_before_commit() -> None:
-    """Give every fresh answer to its caller before the transaction has committed."""
-    callers: dict[int, Any] = {}
+    """Give fresh answers to callers of one query before the transaction has committed."""
+    callers: dict[bytes, Waiting] = {}
     take_in, append = Writer._take_in, QueryAnswerer._append
 
-    def take_in_and_remember(self: Writer, waiting: Sequence[Any]) -> None:
+    def take_in_and_remember(self: Writer, waiting: Sequence[Waiting]) -> None:
         for each in waiting:
-            query = each.query.query if isinstance(each.query, Ticket) else each.query
-            callers[id(query)] = each
+            if len(each) == 1 and isinstance(ticket := each.queries[0], Ticket):
+                callers[ticket.vector_digest] = each
         take_in(self, waiting)
 
     def reply_and_append(self: QueryAnswerer, transaction: Transaction, batch: Batch) -> None:
         append(self, transaction, batch)
         for fresh in batch.fresh:
-            each = callers[id(fresh.ticket.query)]
-            each.future.get_loop().call_soon_threadsafe(each.settle, fresh)
+            each = callers.get(fresh.ticket.vector_digest)
+            if each is not None:
+                each.future.get_loop().call_soon_threadsafe(each.settle, [fresh])
         time.sleep(REPLY_SECONDS)
 
     Writer._take_in = take_in_and_remember  # type: ignore[method-assign]  # the fault

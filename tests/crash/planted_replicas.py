@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from app.mechanisms.universal import Phase
-    from app.service.batch import Ticket
+    from app.service.tickets import Ticket
 
 SHORT_TURNS = "short turns"
 NO_TURNS = "no turns"

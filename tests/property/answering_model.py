@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from app.errors import BudgetExhaustedError, IdempotencyConflictError
-from app.service.batch import Deferred, Fresh
+from app.service.batch import Deferred
+from app.service.fresh import Fresh
 from app.service.replay_index import Recorded
 
 if TYPE_CHECKING:

@@ -15,9 +15,11 @@ from app.mechanisms import soft_labels, stability
 from app.mechanisms.soft_labels import bin_scores
 from app.mechanisms.universal import Parameters, Sequel, State
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.service.batch import Batch, Fresh, Ticket
+from app.service.batch import Batch
 from app.service.evaluate import private_tallies
+from app.service.fresh import Fresh
 from app.service.replay_index import Recorded, ReplayIndex
+from app.service.tickets import Ticket
 from tests.unit.service.small_release import VotesByMargin, ask
 
 ANSWER_LIMIT = 12

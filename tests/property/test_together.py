@@ -22,10 +22,12 @@ from app.mechanisms.universal import Parameters, Phase, Sequel, State
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.service.batch import Batch, Fresh, Ticket
+from app.service.batch import Batch
 from app.service.evaluate import PrivateValues
+from app.service.fresh import Fresh
 from app.service.models import Asker
 from app.service.replay_index import Recorded, ReplayIndex
+from app.service.tickets import Ticket
 from tests.unit.service.small_release import ask
 
 if TYPE_CHECKING:
@@ -181,7 +183,7 @@ def run(
     *,
     seed: int,
     together: bool,
-) -> tuple[list[Decision], Batch]:
+) -> tuple[Sequence[Decision], Batch]:
     """Decide one batch, by one call or by many."""
     noise = TwoScripts(seed)
     state = structs_replace(universal.initial_state(parameters, noise), answered)

@@ -17,7 +17,8 @@ from app.ledger.events import ReleaseHalted
 from app.ledger.verify import verify
 from app.mechanisms.universal import Phase
 from app.service.answer_query import QueryAnswerer
-from app.service.batch import DEFERRED, Fresh
+from app.service.batch import DEFERRED
+from app.service.fresh import Fresh
 from app.service.release import Release
 from app.service.replay_index import Recorded
 from app.service.steps import Edge, Step
@@ -25,6 +26,8 @@ from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, VotesByMargin, ask
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from app.ledger.fold import LedgerState
     from app.service.batch import Decision
     from tests.unit.service.faulty_ledger import Fault
@@ -36,7 +39,7 @@ def votes_of(answerer: QueryAnswerer) -> VotesByMargin:
     return answerer.release.private_ensemble
 
 
-def answers(decisions: list[Decision]) -> list[Recorded]:
+def answers(decisions: Sequence[Decision]) -> list[Recorded]:
     """Return what was answered, fresh or replayed."""
     assert all(isinstance(decision, Fresh | Recorded) for decision in decisions)
     return [

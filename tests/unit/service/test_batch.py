@@ -11,8 +11,10 @@ from app.mechanisms import stability
 from app.mechanisms.subsample_aggregate import Tally
 from app.mechanisms.universal import Parameters, Phase, Sequel, State
 from app.noise.scripted import ScriptedNoise
-from app.service.batch import DEFERRED, Batch, Fresh, Ticket
+from app.service.batch import DEFERRED, Batch
+from app.service.fresh import Fresh
 from app.service.replay_index import Recorded, ReplayIndex
+from app.service.tickets import Ticket
 from tests.unit.service.small_release import HIT, STABLE, ask
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from app.errors import (
 from app.ledger.events import ReleaseClosed, ReleaseReopened
 from app.mechanisms.universal import Phase
 from app.service import open_release
-from app.service.batch import DEFERRED, Fresh
+from app.service.batch import DEFERRED
 from app.service.closed_release import CLASSIFIER_SERVES, CLOSED, REPLAYS, warn_if_closed
+from app.service.fresh import Fresh
 from app.service.learn import check_learnable
 from app.service.open_statistics import check_openable
 from app.service.replay_index import Recorded

@@ -11,7 +11,7 @@ from app.ledger.events import ReleaseHalted
 from app.ledger.verify import verify
 from app.mechanisms.universal import Phase
 from app.service.answer_query import CONTAINED, FAILED_AFTER_VOTE
-from app.service.batch import Fresh
+from app.service.fresh import Fresh
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.small_release import STABLE, SmallRelease, VotesByMargin, ask
 

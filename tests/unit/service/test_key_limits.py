@@ -11,13 +11,15 @@ from msgspec.structs import replace
 from app.errors import KeyLimitError, LedgerUnavailableError
 from app.ledger.key_counts import KeyCount
 from app.ledger.verify import verify
-from app.service.batch import Deferred, Fresh
+from app.service.batch import Deferred
+from app.service.fresh import Fresh
 from app.service.models import Asker, Query
 from app.service.replay_index import Recorded
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, VotesByMargin, ask
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from app.service.batch import Decision
@@ -32,7 +34,7 @@ def by(asker: Asker, margin: float, key: str | None = None) -> Query:
     return replace(ask(margin, key), asker=asker)
 
 
-def kinds(decisions: list[Decision]) -> list[type]:
+def kinds(decisions: Sequence[Decision]) -> list[type]:
     """Return what became of each query."""
     return [type(decision) for decision in decisions]
 

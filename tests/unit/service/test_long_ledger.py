@@ -12,7 +12,7 @@ from app.ledger.store import open_ledger
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
 from app.service.answer_query import READ_AT_ONCE_MAX, QueryAnswerer
-from app.service.batch import Fresh
+from app.service.fresh import Fresh
 from app.service.models import Query
 from app.service.replay_index import Recorded
 from app.settings import load_settings

@@ -8,7 +8,7 @@ import pytest
 
 from app.errors import IdempotencyConflictError
 from app.ledger.verify import verify
-from app.service.batch import Fresh
+from app.service.fresh import Fresh
 from app.service.replay_index import Recorded
 from tests.unit.ledger.old_ledgers import copy_down, revisions
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, ask

@@ -13,7 +13,8 @@ from app.mechanisms import noisy_vote
 from app.mechanisms.universal import Phase
 from app.noise.scripted import ScriptedNoise
 from app.service.answer_query import QueryAnswerer
-from app.service.batch import DEFERRED, Fresh
+from app.service.batch import DEFERRED
+from app.service.fresh import Fresh
 from app.service.replay_index import Recorded
 from tests.unit.ledger.releases import tamper
 from tests.unit.mechanisms.prescribed import PrescribedGaussian
@@ -23,6 +24,8 @@ from tests.unit.service.small_release import VOTES, SmallRelease, VotesByMargin,
 from tests.unit.service.svt_release import NOISY_VOTE, changed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from app.ledger.store import Ledger
     from app.service.batch import Decision
 
@@ -44,7 +47,7 @@ def answerer(release: SmallRelease, *noise: int, ledger: Ledger | None = None) -
     return QueryAnswerer(opened, ScriptedNoise([]))
 
 
-def recorded(decisions: list[Decision]) -> list[Recorded]:
+def recorded(decisions: Sequence[Decision]) -> list[Recorded]:
     """Return what was answered, fresh or replayed."""
     found = [each.recorded if isinstance(each, Fresh) else each for each in decisions]
     assert all(isinstance(each, Recorded) for each in found)

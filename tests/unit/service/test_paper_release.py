@@ -23,8 +23,8 @@ from app.mechanisms.universal import Phase
 from app.noise.system import SystemNoise
 from app.service import open_release as opening
 from app.service.answer_query import QueryAnswerer
-from app.service.batch import Fresh
 from app.service.draw_ensemble import read_ensemble
+from app.service.fresh import Fresh
 from app.service.models import Query
 from app.settings import load_settings
 from tests.unit.ledger.releases import tamper

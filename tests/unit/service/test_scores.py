@@ -25,9 +25,9 @@ from app.mechanisms.soft_labels import ScoreBin
 from app.mechanisms.universal import Outcome, Parameters, Phase, Sequel, State
 from app.noise.scripted import ScriptedNoise
 from app.service.answer_query import QueryAnswerer
-from app.service.batch import Fresh
 from app.service.budget import budget_view
 from app.service.configure import warn_of_relabelled_scores
+from app.service.fresh import Fresh
 from app.service.replay_index import Recorded
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.opened_release import NoNoise, kinds

@@ -19,9 +19,9 @@ from app.errors import (
 from app.ledger.copies import back_up, restore, retire
 from app.ledger.verify import verify
 from app.service import open_release as opening
-from app.service.batch import Fresh
 from app.service.beside import exact_text, warn_of_others
 from app.service.budget import budget_view
+from app.service.fresh import Fresh
 from app.service.replay_index import Recorded
 from tests.unit.service.opened_release import NoNoise, changed, kinds, shares
 from tests.unit.service.small_release import STABLE, SmallRelease, ask, private_rows, seeded_noise

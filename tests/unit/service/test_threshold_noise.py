@@ -9,7 +9,7 @@ import pytest
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError
 from app.ledger.verify import verify
 from app.mechanisms.universal import Phase
-from app.service.batch import Fresh
+from app.service.fresh import Fresh
 from app.service.replay_index import Recorded
 from tests.unit.ledger.releases import tamper
 from tests.unit.service.faulty_ledger import FaultyLedger
