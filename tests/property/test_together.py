@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,21 +15,31 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from app.api.query_body import parse_line, parse_lines_of_numbers
+from app.api.reply_lines import encode_replies
 from app.data.schema import NumericFeature, Schema
-from app.data.vectors import TOGETHER_MIN, encode, parse_features, replay_key, replay_keys
-from app.errors import RequestError
+from app.data.vectors import (
+    TOGETHER_MIN,
+    encode,
+    encode_keys,
+    parse_features,
+    replay_key,
+    replay_keys,
+)
+from app.errors import RequestError, UnavailableError
+from app.ledger.digests import Digests
 from app.mechanisms import noisy_vote, sparse_vector, stability, universal
 from app.mechanisms.subsample_aggregate import Tallies, tally
 from app.mechanisms.universal import Parameters, Phase, Sequel, State
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.noise.scripted import ScriptedNoise, seeded_words
+from app.service.answers import FirstAnswers, answers_for
 from app.service.batch import Batch
 from app.service.evaluate import PrivateValues
-from app.service.fresh import Fresh
+from app.service.fresh import Fresh, by_vector, rows_of
 from app.service.models import Asker
 from app.service.replay_index import Recorded, ReplayIndex
-from app.service.tickets import Ticket
+from app.service.tickets import Ticket, Tickets, askers_of, in_columns
 from tests.unit.service.small_release import ask
 
 if TYPE_CHECKING:
@@ -99,7 +111,7 @@ def test_lines_parsed_together_are_those_parsed_one_by_one(
     lines = [json.dumps({"features": row}).encode() for row in many(rows)] + odd
     together = parse_lines_of_numbers(NUMBERS, lines)
     if together is not None:
-        assert repr(together) == repr(line_by_line(lines))
+        assert repr(list(together)) == repr(line_by_line(lines))
 
 
 @given(PLAIN_ROWS)
@@ -124,6 +136,16 @@ def test_many_vectors_are_packed_as_each_is(values: list[object]) -> None:
     assert replay_keys(vectors) == list(map(replay_key, vectors))
     alone = np.concatenate([encode(NUMBERS, [vector]) for vector in vectors])
     np.testing.assert_array_equal(encode(NUMBERS, vectors), alone)
+    np.testing.assert_array_equal(encode_keys(NUMBERS, replay_keys(vectors)), alone)
+    np.testing.assert_array_equal(encode_keys(NUMBERS, replay_keys(vectors[:1])), alone[:1])
+
+
+@given(st.lists(st.binary(max_size=300)), st.binary(min_size=32, max_size=32))
+def test_digests_taken_together_are_the_digest_of_each(vectors: list[bytes], secret: bytes) -> None:
+    """They are HMAC-SHA-256 under the database's secret and the tag of vectors, whole or halved."""
+    digests = Digests(secret)
+    alone = [hmac.digest(secret, b"conclave-vector-1\0" + each, "sha256") for each in vectors]
+    assert digests.of_vectors(vectors) == list(map(digests.of_vector, vectors)) == alone
 
 
 class TwoScripts(ScriptedNoise):
@@ -167,6 +189,7 @@ def noisy(cutoff: int) -> noisy_vote.Parameters:
 
 
 LIMIT = 2 * COUNT
+TICKET = Ticket(ask(0), b"", b"", None)
 MECHANISMS: dict[str, Callable[[int], Answering]] = {
     "profile": profile,
     "one threshold": sparse(refreshed=False),
@@ -196,8 +219,9 @@ def run(
     batch = Batch(
         parameters=parameters, state=state, replays=known, private_values=values, noise=noise
     )
-    decide = batch.decide_all if together else lambda asked: list(map(batch.decide, asked))
-    return decide(tickets), batch
+    if together:
+        return batch.decide_all(in_columns(tickets)), batch
+    return list(map(batch.decide, tickets)), batch
 
 
 def structs_replace(state: State, answered: int) -> State:
@@ -246,6 +270,44 @@ def test_queries_decided_together_are_those_decided_one_by_one(
     assert list(map(describe, alone.fresh)) == list(map(describe, both.fresh))
     assert (alone.state, alone.phase) == (both.state, both.phase)
     assert (alone.key_counts, alone.new_keys) == (both.key_counts, both.new_keys)
+    assert (by_vector(alone.fresh), rows_of(alone.fresh)) == (
+        by_vector(both.fresh),
+        rows_of(both.fresh),
+    )
+    middle = slice(3, -2)
+    assert list(map(describe, alone.fresh[middle])) == list(map(describe, both.fresh[middle]))
+    assert lines_of(one) == lines_of(other)
+    assert lines_of(one[middle]) == lines_of(other[middle])
+
+
+def lines_of(decisions: Sequence[Decision]) -> bytes:
+    """Return the lines of answers to decisions, with a problem in the place of what is deferred."""
+    refusals = [UnavailableError("deferred")] * len(decisions)
+    asked = [TICKET] * len(decisions)
+    told = answers_for(decisions, asked, NUMBERS, lambda deferred: refusals[: len(deferred)])
+    return encode_replies(told)
+
+
+LABELS = st.lists(st.text(max_size=9), min_size=2, max_size=4, unique=True)
+RECORDED = st.lists(st.tuples(st.integers(0, 2**63), st.integers(-1, 1), st.booleans()))
+
+
+@given(LABELS, RECORDED)
+def test_lines_written_together_are_those_of_the_encoder(
+    labels: list[str], recorded: list[tuple[int, int, bool]]
+) -> None:
+    """Whatever the classes are called, each line is what the encoder makes of the answer."""
+    schema = Schema(label="y", classes=tuple(labels), features=NUMBERS.features)
+    answers = FirstAnswers(
+        [
+            Recorded(number, None if label < 0 else label, stable)
+            for number, label, stable in recorded
+        ],
+        schema,
+    )
+    expected = b"".join(msgspec.json.encode(answer) + b"\n" for answer in answers)
+    assert encode_replies(answers) == expected
+    assert encode_replies(answers[1:]) == encode_replies(list(answers)[1:])
 
 
 def describe(decision: Decision) -> str:
@@ -255,6 +317,39 @@ def describe(decision: Decision) -> str:
     states = (decision.drawn_in, decision.following)
     epochs = [(each.unstable_count, each.private_threshold_noise) for each in states]
     return f"{decision.ticket.vector_digest!r} {decision.recorded} {epochs}"
+
+
+def test_queries_side_by_side_are_those_one_by_one() -> None:
+    """Columns that a stream's lines make, or many tickets, hold the same queries and askers."""
+    asker = Asker("a")
+    lines = [b'{"features":[%d,-0.0,2.5]}' % number for number in range(COUNT)]
+    queries = parse_lines_of_numbers(NUMBERS, lines, asker=asker)
+    assert queries is not None
+    tickets = Tickets(queries, queries.vector_bytes, queries.vector_bytes)
+    one_by_one = [
+        Ticket(parse_line(NUMBERS, line, with_scores=False, asker=asker), key, key, None)
+        for line, key in zip(lines, queries.vector_bytes, strict=True)
+    ]
+    assert list(tickets) == one_by_one
+    assert list(tickets[2:4]) == one_by_one[2:4]
+    assert list(in_columns(one_by_one)) == one_by_one
+    assert isinstance(in_columns(one_by_one), Tickets)
+    assert askers_of(tickets) == askers_of(one_by_one) == [asker] * COUNT
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Ticket(ask(0), b"", b"", b"key"),
+        Ticket(ask(0), b"", b"", None, precision=10),
+        Ticket(structs.replace(ask(0), asker=Asker("c", unstable_limit=1)), b"", b"", None),
+    ],
+)
+def test_what_more_than_a_vector_decides_is_left_alone(other: Ticket) -> None:
+    """A key, a precision or a limit of one query keeps its batch from being side by side."""
+    tickets = [*[TICKET] * COUNT, other]
+    assert in_columns(tickets) is tickets
+    assert in_columns(tickets[:2]) == tickets[:2]
 
 
 def test_a_window_of_new_vectors_is_decided_together() -> None:
