@@ -163,8 +163,10 @@ class QueryStream:
             yield encode_replies(replies)
 
     async def _answer_queries(self, queries: Sequence[Query]) -> AsyncIterator[Sequence[Reply]]:
-        """Yield an outcome for each of ``queries``, in order."""
+        """Yield an outcome for each of ``queries``, in order; without one, nothing."""
         given = 0
+        if not queries:
+            return
         try:
             async for part in self._api.slot.service.answer_in_turn(queries):
                 given += len(part)
