@@ -308,7 +308,8 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 "features": columns.tables(),
             },
             "hypotheses": {"class": self.hypotheses, "depth": self.depth, "bins": self.bins},
-            "learner": {**learner, "params": dict(self.learner_params or {})},
+            # One process, as scikit-learn's own unless they are told otherwise.
+            "learner": {**learner, "params": dict(self.learner_params or {}), "jobs": 1},
             "classifier": {"learner": self.classifier_learner},
             "privacy": privacy,
             "answers": {

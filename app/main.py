@@ -191,6 +191,7 @@ class Server:
                     expect_head=self.expect_head,
                 )
             held.callback(release.ledger.close)
+            held.callback(release.let_go)
             with suppress(UnavailableError):  # without it, only the next start is slower
                 release.ledger.keep_checkpoint()
             constant = padding_seconds(self.settings, release.ensemble_size)

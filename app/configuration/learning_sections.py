@@ -181,9 +181,20 @@ class LearnerSettings(Section):
         bool,
         Field(
             description="Whether an `estimator` that can be is fitted on all chunks at once; "
-            "otherwise by its own `fit`, one after the other."
+            "otherwise by its own `fit`, chunk by chunk."
         ),
     ] = True
+    jobs: Annotated[
+        Whole | None,
+        Unit("processes"),
+        Field(
+            ge=1,
+            le=256,
+            description="Processes that share the work of an `estimator` that is fitted or asked "
+            "one by one: `docs/learners.md`; 1, the server's own; unset, one a processor, with "
+            "64 learners each at least.",
+        ),
+    ] = None
 
 
 class StudentSettings(Section):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from app.errors import ConfigurationError
@@ -61,12 +62,14 @@ def estimator_factory(
     if not (isinstance(found, type) and _is_classifier_type(found)):
         raise ConfigurationError(f"{section}.estimator", f"{path} is no scikit-learn classifier")
 
-    def make() -> Classifier:
-        # Copied, so that an estimator that changes a list of its own changes no other's.
-        return cast("Classifier", found(**deepcopy(dict(params))))
-
+    make = partial(_made, found, dict(params))
     _check_parameters(make, path, section)
     return make
+
+
+def _made(found: Callable[..., object], params: Mapping[str, object]) -> Classifier:
+    """Make one; its parameters are copied, so that one which changes a list changes no other's."""
+    return cast("Classifier", found(**deepcopy(params)))
 
 
 def _is_classifier_type(found: type) -> bool:

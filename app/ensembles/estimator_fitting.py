@@ -20,12 +20,13 @@ from app.hypotheses.containment import fitted_or_none
 from app.hypotheses.public_columns import PackedColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from app.ensembles.estimator_choice import Classifier
     from app.ensembles.estimators import Model
+    from app.ensembles.learner_processes import LearnerProcesses
     from app.hypotheses.encoded_rows import EncodedRows
     from app.hypotheses.public_columns import PublicColumn
 
@@ -44,6 +45,7 @@ def fit_estimators(
     offsets: NDArray[np.int64],
     secret: bytes,
     progress: Callable[[int, int], None] | None = None,
+    processes: LearnerProcesses | None = None,
 ) -> list[Model]:
     """Fit one estimator per chunk.
 
@@ -55,22 +57,56 @@ def fit_estimators(
         offsets: where each chunk starts, shape ``(k + 1,)``.
         secret: the release's secret, from which chunk seeds derive.
         progress: told the chunks done and their number.
+        processes: where to fit, side by side; None, here, one after the other.
 
     Returns:
         One a chunk: fitted, or the label that it always votes.
 
+    Raises:
+        LearnerProcessError: a fit ended two processes.
+
     """
     chunk_count = len(offsets) - 1
     encoder = PackedColumns(columns)
+
+    def fits() -> Iterator[Callable[[], Model]]:
+        """Cut and encode the chunks as they are asked for."""
+        for index in range(chunk_count):
+            rows = slice(int(offsets[index]), int(offsets[index + 1]))
+            encoded = encoder.encode(values[rows].astype(np.float64, copy=False))
+            fit = partial(_fitted, make, encoded, labels[rows], chunk_seed(secret, index))
+            part = ENSEMBLE_BYTES_MAX // chunk_count
+            yield partial(_fit_chunk, fit, labels[rows], bytes_max=part)
+
     models: list[Model] = []
-    for index in range(chunk_count):
-        rows = slice(int(offsets[index]), int(offsets[index + 1]))
-        encoded = encoder.encode(values[rows].astype(np.float64, copy=False))
-        fit = partial(_fitted, make, encoded, labels[rows], chunk_seed(secret, index))
-        models.append(_fit_chunk(fit, labels[rows], bytes_max=ENSEMBLE_BYTES_MAX // chunk_count))
+    for model in _here(fits()) if processes is None else _there(fits(), processes):
+        models.append(model)
         if progress is not None:
-            progress(index + 1, chunk_count)
+            progress(len(models), chunk_count)
     return models
+
+
+def _here(fits: Iterable[Callable[[], Model]]) -> Iterator[Model]:
+    """Fit in this process."""
+    return (fit() for fit in fits)
+
+
+def _there(fits: Iterable[Callable[[], Model]], processes: LearnerProcesses) -> Iterator[Model]:
+    """Fit in others, from which a model comes back as it would from storage, in silence."""
+    for stored in processes.run(partial(_stored, fit) for fit in fits):
+        if isinstance(stored, int):
+            yield stored
+        else:
+            model = fitted_or_none(partial(read_model_bytes, stored))
+            yield FALLBACK_LABEL if model is None else model
+
+
+def _stored(
+    fit: Callable[[], Model],
+) -> bytes | int:  # pragma: no cover -- runs in processes of learners
+    """Fit, and return the model's bytes, or the label that it always votes."""
+    model = fit()
+    return model if isinstance(model, int) else model_bytes(model)
 
 
 def fit_student(

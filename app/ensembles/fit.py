@@ -12,6 +12,7 @@ from app.ensembles.enumerated_learners import fit_enumerated
 from app.ensembles.estimator_choice import estimator_factory
 from app.ensembles.estimator_fitting import fit_estimators
 from app.ensembles.estimators import EstimatorEnsemble
+from app.ensembles.learner_processes import LearnerProcesses, process_count
 from app.ensembles.packed_ensemble import MAGIC as PACKED_MAGIC
 from app.ensembles.packed_ensemble import PackedEnsemble
 from app.ensembles.packed_fit import block_fit_of, fit_together
@@ -50,6 +51,8 @@ class Learner:
         estimator: import path of a scikit-learn classifier, or None.
         params: keyword arguments of the estimator.
         packed: whether an estimator is fitted on all chunks at once where it can be.
+        jobs: processes that an estimator runs in where it cannot be evaluated for all
+            chunks at once; 1, in the serving process; None, as many as are worth it.
         columns: public encoding of the features for an estimator.
         scored: whether every learner is asked for scores of the second of two
             classes, beside its votes.
@@ -61,6 +64,7 @@ class Learner:
     estimator: str | None = None
     params: Mapping[str, object] = field(default_factory=dict)
     packed: bool = True
+    jobs: int | None = 1
     columns: Sequence[PublicColumn] = ()
     scored: bool = False
 
@@ -141,7 +145,24 @@ def _read(learner: Learner, body: bytes) -> Ensemble:
     if body.startswith(PACKED_MAGIC):
         return PackedEnsemble.from_bytes(learner.columns, body)
     packing = packing_of(learner.estimator, learner.params)
-    return EstimatorEnsemble.from_bytes(learner.columns, body, packing=packing)
+    found = EstimatorEnsemble.from_bytes(learner.columns, body, packing=packing)
+    if not asked_one_by_one(learner):
+        return found
+    processes = _processes(learner, found.size)
+    return found if processes is None else found.side_by_side(processes)
+
+
+def asked_one_by_one(learner: Learner) -> bool:
+    """Return whether models are asked one by one: estimators not laid out together, or scored."""
+    if learner.estimator is None:
+        return False
+    return learner.scored or packing_of(learner.estimator, learner.params) is None
+
+
+def _processes(learner: Learner, size: int) -> LearnerProcesses | None:
+    """Start the processes that k learners run in; None where this one is to do."""
+    count = process_count(learner.jobs, size)
+    return None if count == 1 else LearnerProcesses(count)
 
 
 def check_learner(learner: Learner, *, section: str = "learner") -> None:
@@ -199,7 +220,7 @@ def _fit_estimators(
     secret: bytes,
     progress: Callable[[int, int], None] | None,
 ) -> FittedEnsemble:
-    """Fit an estimator on permuted rows: on all chunks at once, or on one after the other."""
+    """Fit an estimator on permuted rows: on all chunks at once, or on one by one."""
     path, class_count = learner.estimator or "", learner.hypothesis_class.class_count
     make = estimator_factory(path, learner.params)
     block_fit = block_fit_of(path, learner.params)
@@ -213,6 +234,7 @@ def _fit_estimators(
             class_count=class_count,
             progress=progress,
         )
+    processes = _processes(learner, len(offsets) - 1)
     models = fit_estimators(
         make,
         columns=learner.columns,
@@ -221,9 +243,13 @@ def _fit_estimators(
         offsets=offsets,
         secret=secret,
         progress=progress,
+        processes=processes,
     )
     packing = packing_of(path, learner.params)
-    return EstimatorEnsemble(learner.columns, models, class_count=class_count, packing=packing)
+    fitted = EstimatorEnsemble(learner.columns, models, class_count=class_count, packing=packing)
+    if processes is None or not asked_one_by_one(learner):
+        return fitted
+    return fitted.side_by_side(processes)
 
 
 def _fit_rule(

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from app.ensembles.cell_ensemble import CellEnsemble
-from app.ensembles.fit import check_learner, fit_ensemble
+from app.ensembles.estimators import EstimatorEnsemble
+from app.ensembles.fit import asked_one_by_one, check_learner, fit_ensemble
+from app.ensembles.learner_processes import LearnerProcesses, process_count
 from app.ensembles.synthetic_rows import synthetic_rows
 from app.errors import ConfigurationError
 from app.service.configure import release_learner
@@ -56,6 +58,7 @@ class AnswerTime:
         evaluation_seconds: of all votes, or scores, on it: the least of a few.
         ensemble_size: k.
         together: whether all k are evaluated at once, and not one after the other.
+        processes: how many they share, where they are asked one after the other.
 
     """
 
@@ -63,10 +66,12 @@ class AnswerTime:
     evaluation_seconds: float
     ensemble_size: int
     together: bool
+    processes: int = 1
 
     def __str__(self) -> str:
         """Say it in a line."""
         way = "worked out together" if self.together else "one learner after the other"
+        way += f" in each of {self.processes} processes" if self.processes > 1 else ""
         padded = (
             "" if self.seconds == self.evaluation_seconds else f", padded {_told(self.seconds)}"
         )
@@ -81,6 +86,7 @@ class AnswerTime:
             "evaluation_seconds": self.evaluation_seconds,
             "seconds": self.seconds,
             "together": self.together,
+            "processes": self.processes,
             "seconds_max": settings.answers.query_seconds_max,
             "opens": self.seconds <= settings.answers.query_seconds_max,
         }
@@ -119,12 +125,15 @@ def measure_answer_time(
         clock: in seconds.
 
     """
-    few = _fitted(settings, learner, row_count, ensemble_size)
-    evaluation = _evaluation_seconds(settings, learner, few, ensemble_size, clock)
+    few = _fitted(settings, replace(learner, jobs=1), row_count, ensemble_size)
+    count = process_count(learner.jobs, ensemble_size) if asked_one_by_one(learner) else 1
+    evaluation = _evaluation_seconds(
+        settings, learner, few, ensemble_size=ensemble_size, process_count=count, clock=clock
+    )
     padding, seconds = padding_seconds(settings, ensemble_size), evaluation
     if padding > 0:
         seconds = padding * max(1, math.ceil(evaluation / padding))
-    return AnswerTime(seconds, evaluation, ensemble_size, works_alike(settings))
+    return AnswerTime(seconds, evaluation, ensemble_size, works_alike(settings), count)
 
 
 def planned_answer_time(settings: Settings, planned: Plan) -> AnswerTime | None:
@@ -151,7 +160,9 @@ def _evaluation_seconds(
     settings: Settings,
     learner: Learner,
     few: FittedEnsemble,
+    *,
     ensemble_size: int,
+    process_count: int,
     clock: Callable[[], float],
 ) -> float:
     """Return the least time of a few evaluations of one query, scaled to all k learners."""
@@ -173,10 +184,19 @@ def _evaluation_seconds(
     if isinstance(few, CellEnsemble):  # as fast however many learners there are
         return least(few.repeated(math.ceil(ensemble_size / few.size)))
     scaled = least(few)
-    if scaled > SECONDS_MEASURED_MAX or few.size == ensemble_size:
+    is_slow = scaled > SECONDS_MEASURED_MAX or few.size == ensemble_size
+    if is_slow and process_count == 1:
         return scaled
     evaluated = min(ensemble_size, LEARNERS_EVALUATED_MAX)
-    return least(few.repeated(math.ceil(evaluated / few.size)))
+    times = process_count if is_slow else math.ceil(evaluated / few.size)
+    return least(_shared(few.repeated(times), process_count))
+
+
+def _shared(ensemble: Ensemble, process_count: int) -> Ensemble:
+    """Return an ensemble as a release's is asked, in processes where it shares some."""
+    if process_count == 1 or not isinstance(ensemble, EstimatorEnsemble):
+        return ensemble
+    return ensemble.side_by_side(LearnerProcesses(process_count))
 
 
 def _fitted(

@@ -31,6 +31,8 @@ UNBOUND: Final = frozenset(
         # How long a reply takes.
         "answers.reply_padding_milliseconds",
         "answers.query_seconds_max",
+        # Where the same votes are worked out.
+        "learner.jobs",
     }
 )
 # Planning only, but for the calibration that is made from them.
@@ -73,7 +75,7 @@ def bound_parameters(settings: Settings) -> dict[str, str]:
     _flatten("classifier", published, bound)
     bound[LEARNER] = _text(settings.classifier.learner)
     if settings.student_may_follow:
-        _flatten("student", settings.taught.model_dump(), bound)
+        _flatten("student", settings.taught.model_dump(exclude={"jobs"}), bound)
     if settings.privacy.shares.statistics > 0:  # ledgers of earlier versions had none
         _flatten("statistics", _statistics(settings), bound)
     for name in DELTA_SHARES:

@@ -7,7 +7,7 @@ again.  Rows outside the sample reach none of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -128,7 +128,10 @@ def read_ensemble(configuration: Configuration, ledger: Ledger) -> AnsweringPart
     if settings.privacy.calibration == PAPER:
         read_piece(ledger, RESAMPLE)
     calibration = read_calibration(settings, ledger)
-    private_ensemble = read_ensemble_bytes(configuration.learner, read_piece(ledger, ENSEMBLE))
+    learner, state = configuration.learner, ledger.read_state()
+    if state.halted is not None or state.classifier is not None:
+        learner = replace(learner, jobs=1)  # it is checked, and asked nothing any more
+    private_ensemble = read_ensemble_bytes(learner, read_piece(ledger, ENSEMBLE))
     return _parts(configuration, calibration, private_ensemble)
 
 

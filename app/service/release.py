@@ -186,6 +186,10 @@ class Release:
         if (self.phase, self.classifier, self.statistics) != before:
             self._forget()
 
+    def let_go(self) -> None:
+        """Let go of the learners, whose processes end, once nothing asks them any more."""
+        self.private_ensemble = None
+
     def _end_where_closed(self, state: LedgerState) -> None:
         """Let a halt follow the answers of a closed ledger, which takes no publication."""
         if state.closed is not None and state.classifier is None:
