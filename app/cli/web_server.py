@@ -52,6 +52,7 @@ class WebServer(uvicorn.Server):
                 log_config=None,
                 server_header=False,
                 date_header=False,
+                proxy_headers=False,  # nobody asks who sent a request but the connection's limits
                 backlog=BACKLOG,
                 timeout_keep_alive=self.limits.keep_alive_seconds_max,
                 timeout_graceful_shutdown=GRACEFUL_SECONDS,
