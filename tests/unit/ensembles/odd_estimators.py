@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import warnings
 from typing import TYPE_CHECKING
 
@@ -104,34 +102,6 @@ class Talks(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # it ships n
     def _say(self, *private: object) -> None:
         print("private", *private)  # noqa: T201 -- what it is for
         warnings.warn(f"private {private}", stacklevel=2)
-
-
-class ChangesItsProcess(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # it ships no types
-    """Changes what a process has one of, and says it to descriptors, if it is not the tests' own.
-
-    What would change the tests' own process it leaves to processes of learners.
-    """
-
-    def fit(self, rows: NDArray[np.float64], labels: NDArray[np.int64]) -> ChangesItsProcess:
-        """Learn the commonest label, and change what there is."""
-        del rows
-        self.label_ = int(np.bincount(labels).argmax())
-        self._change()
-        return self
-
-    def predict(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Answer it, and change what there is."""
-        self._change()
-        return np.full(len(rows), self.label_)
-
-    def _change(self) -> None:
-        if "PYTEST_CURRENT_TEST" in os.environ and "--process-name" not in sys.orig_argv:
-            return
-        os.environ["CHANGED_BY_A_LEARNER"] = "yes"
-        os.chdir("/")
-        np.seterr(all="raise")
-        for descriptor in (1, 2):
-            os.write(descriptor, b"private")
 
 
 class KeepsItsRows(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # it ships no types

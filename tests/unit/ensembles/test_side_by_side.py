@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,30 +29,37 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from app.ensembles.ensemble import Ensemble
+
 COLUMNS = (PublicColumn(bounds=(0.0, 1.0)), PublicColumn(category_count=2))
 TREES = hypothesis_class("trees", unit_tests(1), depth=1, class_count=2)
 CHUNKS = 7
 ODD = "tests.unit.ensembles.odd_estimators"
-# One that is ordinary, and some that fail, speak, draw or change what others could find.
-ESTIMATORS: dict[str, dict[str, object]] = {
+PLAIN = "tests.unit.ensembles.plain_estimators:Plain"
+WAYS = ("keeps", "raises", "draws", "changes")
+# Each takes a process seconds to import.
+LIBRARY: dict[str, dict[str, object]] = {
     "sklearn.naive_bayes.GaussianNB": {},
     "sklearn.tree.ExtraTreeClassifier": {"max_features": 1},
+    "sklearn.ensemble.RandomForestClassifier": {"n_estimators": 3},
+    "sklearn.neighbors.KNeighborsClassifier": {},
+    "sklearn.svm.SVC": {},
+    "sklearn.ensemble.HistGradientBoostingClassifier": {"max_iter": 5},
     f"{ODD}:FailsToFit": {},
     f"{ODD}:CannotBeStored": {},
     f"{ODD}:PredictsOddly": {},
     f"{ODD}:SharesWhatItCan": {"steps": [0]},
     f"{ODD}:Talks": {},
-    f"{ODD}:ChangesItsProcess": {},
     "tests.property.chunk_estimators:DrawsToPredict": {},
 }
 
 
-def learner(path: str, *, jobs: int = 1, scored: bool = False) -> Learner:
+def learner(path: str, *, jobs: int = 1, scored: bool = False, **params: object) -> Learner:
     """Return what every chunk is given."""
     return Learner(
         hypothesis_class=TREES,
         estimator=path,
-        params=ESTIMATORS[path],
+        params=params,
         columns=COLUMNS,
         scored=scored,
         jobs=jobs,
@@ -91,12 +98,6 @@ def fitted(chosen: Learner, row_count: int = 105) -> EstimatorEnsemble:
     return ensemble
 
 
-@cache
-def alone(path: str) -> EstimatorEnsemble:
-    """Return an ensemble fitted and asked in this process."""
-    return fitted(learner(path))
-
-
 def queries(numbers: list[float]) -> NDArray[np.float64]:
     """Return queries with these first columns."""
     return np.array([[number, index % 4] for index, number in enumerate(numbers)])
@@ -106,27 +107,43 @@ def queries(numbers: list[float]) -> NDArray[np.float64]:
 NUMBERS = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.6, 0.75, 0.9]), min_size=1, max_size=9)
 
 
-@pytest.mark.parametrize("path", ESTIMATORS)
-def test_votes_are_those_of_one_process(path: str) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_votes_are_those_of_one_process(way: str) -> None:
     """Fitted or read back, in processes or here, in any batch, every query has the same counts."""
-    chosen = learner(path, jobs=2)
-    ensemble = fitted(chosen)
-    assert alone(path)._processes is None
-    assert ensemble._processes is not None
-    check_votes(ensemble, path)
-    check_votes(read_ensemble_bytes(chosen, alone(path).to_bytes()), path)  # type: ignore[arg-type]  # an ensemble of estimators, as it was written
+    check_votes(learner(PLAIN, way=way))
 
 
-def check_votes(ensemble: EstimatorEnsemble, path: str) -> None:
-    """Ask whatever batches Hypothesis thinks of, of both; a row depends on its own query only."""
+@pytest.mark.long
+@pytest.mark.parametrize("path", LIBRARY)
+def test_votes_of_a_librarys_estimators_are_those_of_one_process(path: str) -> None:
+    """The same of what people configure, and of more that fail, speak and draw."""
+    check_votes(replace(learner(path), params=LIBRARY[path]))
 
-    @settings(max_examples=5, deadline=None, database=None)
+
+def check_votes(chosen: Learner) -> None:
+    """Ask whatever batches Hypothesis thinks of, of both; a row depends on its own query only.
+
+    The processes are shared by the tests, and keep what they were given last.
+    """
+    here, shared = fitted(chosen), replace(chosen, jobs=2)
+    again = read_ensemble_bytes(shared, here.to_bytes())
+    check_alike(here, again)
+    check_alike(here, fitted(shared))
+
+
+def check_alike(here: EstimatorEnsemble, there: Ensemble) -> None:
+    """Compare the counts of both on many batches."""
+    assert here._processes is None
+    assert isinstance(there, EstimatorEnsemble)
+    assert there._processes is not None
+
+    @settings(max_examples=6, deadline=None, database=None)
     @given(NUMBERS)
     def alike(numbers: list[float]) -> None:
         values = queries(numbers)
-        counts = ensemble.vote_counts(values)
-        assert np.array_equal(counts, alone(path).vote_counts(values))
-        each = np.concatenate([ensemble.vote_counts(values[[row]]) for row in range(len(values))])
+        counts = there.vote_counts(values)
+        assert np.array_equal(counts, here.vote_counts(values))
+        each = np.concatenate([there.vote_counts(values[[row]]) for row in range(len(values))])
         assert np.array_equal(counts, each)
 
     alike()
@@ -134,14 +151,22 @@ def check_votes(ensemble: EstimatorEnsemble, path: str) -> None:
 
 def test_scores_are_those_of_one_process(two_processes: LearnerProcesses) -> None:
     """Every model's score of every query, in the order of the models, to the last bit."""
-    path = "sklearn.naive_bayes.GaussianNB"
-    asked = fitted(learner(path, jobs=2, scored=True))
-    values = queries([0.1, 0.4, 0.6, 0.9])
+    chosen = learner(PLAIN, scored=True)
+    asked, values = fitted(replace(chosen, jobs=2)), queries([0.1, 0.4, 0.6, 0.9])
     assert asked._processes is two_processes
     assert asked.scores(values).shape == (4, CHUNKS)
-    assert np.array_equal(asked.scores(values), alone(path).scores(values))
+    assert np.array_equal(asked.scores(values), fitted(chosen).scores(values))
 
 
+def test_nothing_is_heard_of_learners(capfd: pytest.CaptureFixture[str]) -> None:
+    """What they print and warn in fitting and in voting goes nowhere."""
+    ensemble = fitted(learner(PLAIN, jobs=2, way="speaks"))
+    ensemble.vote_counts(queries([0.2, 0.4]))
+    heard = capfd.readouterr()
+    assert (heard.out, heard.err) == ("", "")
+
+
+@pytest.mark.long
 def test_models_that_vote_together_are_fitted_apart_and_asked_here() -> None:
     """A chunk's own fit may take long; a packed vote does not."""
     chosen = Learner(
@@ -158,8 +183,7 @@ def test_models_that_vote_together_are_fitted_apart_and_asked_here() -> None:
 def test_what_a_learner_does_stays_in_its_process(capfd: pytest.CaptureFixture[str]) -> None:
     """It changes its own environment and folder, and writes to its own descriptors."""
     folder = Path.cwd()
-    ensemble = fitted(learner(f"{ODD}:ChangesItsProcess", jobs=2))
-    os.environ.pop("CHANGED_BY_A_LEARNER", None)
+    ensemble = fitted(learner(PLAIN, jobs=2, way="changes"))
     ensemble.vote_counts(queries([0.2]))
     assert "CHANGED_BY_A_LEARNER" not in os.environ
     assert Path.cwd() == folder
@@ -173,9 +197,8 @@ def test_rows_and_models_are_in_no_file(two_processes: LearnerProcesses, tmp_pat
     written = [partial(calls_apart.files_written)] * 2
     calls_apart.watch_files()
     list(two_processes.run(watch))
-    path = "sklearn.naive_bayes.GaussianNB"
     # Above the megabyte from which joblib's own pools of workers map arrays from files.
-    ensemble = fitted(learner(path, jobs=2), row_count=350_000)
+    ensemble = fitted(learner(PLAIN, jobs=2), row_count=350_000)
     ensemble.vote_counts(queries([0.5] * 60_000))
     assert [calls_apart.files_written(), *two_processes.run(written)] == [[], [], []]
     folders = (Path(tempfile.gettempdir()), Path("/dev/shm"))  # noqa: S108 -- where joblib would write

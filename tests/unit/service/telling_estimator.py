@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING
 
@@ -40,13 +39,3 @@ class SlowWhereMarked(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Sleep, and vote."""
         time.sleep(self.seconds + self.seconds_marked * self.is_marked_)
         return np.full(len(rows), self.label_)
-
-
-class EndsItsProcess(SlowWhereMarked):
-    """Ends the process that it runs in where a query's first column is the marker."""
-
-    def predict(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """End at once, or vote."""
-        if np.any(np.isclose(rows[:, 0], MARKED, atol=1e-9)):
-            os._exit(1)
-        return super().predict(rows)

@@ -12,22 +12,23 @@ from app.errors import BudgetExhaustedError, ContainedError
 from app.ledger.events import ReleaseHalted
 from app.service.answer_query import CONTAINED, FAILED_AFTER_VOTE, QueryAnswerer
 from app.service.answer_time import AnswerTime, measure_answer_time
-from app.service.batch import Fresh
 from app.service.configure import configure
+from app.service.fresh import Fresh
 from tests.unit.service.opened_release import NoNoise, changed
 from tests.unit.service.small_release import STABLE, SmallRelease, ask, scripted_noise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ESTIMATORS = "tests.unit.service.telling_estimator"
-MARKED = 7.0
+PLAIN = "tests.unit.ensembles.plain_estimators:Plain"
+SLEEPS = "tests.unit.service.telling_estimator:SlowWhereMarked"
+ENDING = 50.0  # scaled to one, where such an estimator ends its process
 
 
-def of_estimators(release: SmallRelease, name: str, **changes: str) -> SmallRelease:
+def of_estimators(release: SmallRelease, path: str, **changes: str) -> SmallRelease:
     """Return a release of such estimators, unpadded."""
     given: Mapping[str, str] = {
-        "learner__estimator": f"{ESTIMATORS}:{name}",
+        "learner__estimator": path,
         "answers__reply_padding_milliseconds": "0",
         "answers__query_seconds_max": "120",
     }
@@ -38,7 +39,8 @@ def test_a_vote_that_ends_its_process_halts_the_release_for_good(
     small_release: SmallRelease,
 ) -> None:
     """Opened by one process it goes on with two, alike; then the server lives, and asks no more."""
-    alone = of_estimators(small_release, "EndsItsProcess", learner__jobs="1")
+    ways = '{"way": "ends"}'
+    alone = of_estimators(small_release, PLAIN, learner__jobs="1", learner__params=ways)
     first, release = alone.open().ensemble, changed(alone, learner__jobs="2")
     answerer = QueryAnswerer(release.open(), scripted_noise(STABLE))
     again = answerer.release.ensemble
@@ -49,13 +51,13 @@ def test_a_vote_that_ends_its_process_halts_the_release_for_good(
     assert np.array_equal(again.vote_counts(values), first.vote_counts(values))
     (given,) = answerer.answer_batch([ask(1)])
     with pytest.raises(ContainedError) as contained:
-        answerer.answer_batch([ask(MARKED)])
+        answerer.answer_batch([ask(ENDING)])
     assert str(contained.value) == CONTAINED
     assert contained.value.__cause__ is None
     halted = answerer.release.ledger.read_state().halted
     assert halted == ReleaseHalted(reason=FAILED_AFTER_VOTE)
     restarted = QueryAnswerer(release.open(), NoNoise())
-    replayed, refused = restarted.answer_batch([ask(1), ask(MARKED)])
+    replayed, refused = restarted.answer_batch([ask(1), ask(ENDING)])
     assert isinstance(given, Fresh)
     assert replayed == given.recorded
     assert isinstance(refused, BudgetExhaustedError)
@@ -68,7 +70,7 @@ def test_an_answer_is_measured_in_the_processes_that_will_work_it_out(
     """Forty learners that sleep 25 ms take a second in turn, and half of it in two processes."""
     slow = {"learner__params": '{"seconds": 0.025}'}
     one, two = (
-        _measured(of_estimators(small_release, "SlowWhereMarked", learner__jobs=jobs, **slow))
+        _measured(of_estimators(small_release, SLEEPS, learner__jobs=jobs, **slow))
         for jobs in ("1", "2")
     )
     assert (one.processes, two.processes) == (1, 2)

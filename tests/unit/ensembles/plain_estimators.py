@@ -1,0 +1,90 @@
+"""A classifier that imports no library: processes of learners that keep it begin at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ENDS_AT = 1.0
+RAISES_ABOVE = 0.85
+
+
+class Plain:
+    """Scores by the distance of the first column from the mean of its rows of class 1.
+
+    Args:
+        way: what it does besides: ``keeps`` quiet, ``raises`` for some queries, ``draws`` its
+            vote from numpy's global generator, ``speaks``, ``changes`` its process, or
+            ``ends`` it for some queries.
+
+    """
+
+    def __init__(self, way: str = "keeps") -> None:
+        """Keep the parameter."""
+        self.way = way
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:  # noqa: FBT001, FBT002 -- as there
+        """Return the parameter."""
+        del deep
+        return {"way": self.way}
+
+    def set_params(self, **params: str) -> Plain:
+        """Set the parameter."""
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> object:
+        tags = import_module("sklearn.utils")
+        return tags.Tags(estimator_type="classifier", target_tags=tags.TargetTags(required=True))
+
+    def fit(self, rows: NDArray[np.float64], labels: NDArray[np.int64]) -> Plain:
+        """Learn the mean, and draw once."""
+        self.classes_ = np.unique(labels)
+        self.mean_ = float(rows[labels == 1, 0].mean())
+        self.drawn_ = float(np.random.random())  # noqa: NPY002 -- the point
+        self._misbehave(rows)
+        return self
+
+    def predict(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Answer whether a query is near; where it draws, what it drew then and draws now."""
+        self._misbehave(rows)
+        if self.way == "ends" and np.any(rows[:, 0] == ENDS_AT):
+            os._exit(1)
+        if self.way == "draws":
+            drawn = np.random.random()  # noqa: NPY002 -- the point
+            return np.full(len(rows), int((self.drawn_ + drawn) % 1 < 0.5))
+        return (np.abs(rows[:, 0] - self.mean_) < 0.25).astype(np.int64)
+
+    def predict_proba(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return how near queries are."""
+        near = 1 / (1 + np.abs(rows[:, 0] - self.mean_))
+        return np.stack([1 - near, near], axis=1)
+
+    def _misbehave(self, rows: NDArray[np.float64]) -> None:
+        largest = rows[:, 0].max()
+        if self.way == "raises" and largest > RAISES_ABOVE:
+            message = f"private {rows}"
+            raise ArithmeticError(message)
+        if self.way == "speaks":
+            print("private", rows)  # noqa: T201 -- the point
+            print("private", rows, file=sys.stderr)  # noqa: T201 -- the point
+            warnings.warn(f"private {rows}", stacklevel=2)
+        if self.way == "changes" and "--process-name" in sys.orig_argv:
+            _change()
+
+
+def _change() -> None:
+    """Change what a process has one of, and write to descriptors, but not in the tests' own."""
+    os.environ["CHANGED_BY_A_LEARNER"] = "yes"
+    os.chdir("/")
+    for descriptor in (1, 2):
+        os.write(descriptor, b"private")
