@@ -151,7 +151,8 @@ def encode(schema: Schema, vectors: Sequence[Vector]) -> NDArray[np.float64]:
 def encode_keys(schema: Schema, keys: Sequence[bytes]) -> NDArray[np.float64]:
     """Encode vectors, as :func:`encode` does, that are given by their canonical bytes."""
     layout = _layout(len(schema.features))
-    if schema.is_numeric and set(map(len, keys)) == {layout.itemsize}:
+    are_many = len(keys) >= TOGETHER_MIN and schema.is_numeric
+    if are_many and set(map(len, keys)) == {layout.itemsize}:
         packed = np.frombuffer(b"".join(keys), dtype=layout)
         if _are_numbers(packed):
             return _clip(schema, packed["values"]["number"].astype(np.float64))

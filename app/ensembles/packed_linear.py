@@ -146,11 +146,13 @@ class PackedLinear:
         certain, possible = room.certain[: len(queries)], room.possible[: len(queries)]
         np.greater(scores, self._error, out=certain[:, : self.size])
         np.greater(scores, -self._error, out=possible[:, : self.size])
-        if np.count_nonzero(certain) != np.count_nonzero(possible):  # what is certain is possible
+        votes = count_votes(certain)
+        if votes.sum() != np.count_nonzero(possible):  # what is certain is possible
             query, model = np.nonzero(certain != possible)
             certain[query, model] = _in_order(queries[query], weights[0][:, model].T) > 0.0
+            votes = count_votes(certain)
         counts = np.empty((len(queries), BINARY), dtype=np.int64)
-        counts[:, 1] = count_votes(certain)
+        counts[:, 1] = votes
         np.subtract(self.size, counts[:, 1], out=counts[:, 0])
         return counts
 

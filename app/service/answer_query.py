@@ -21,7 +21,7 @@ from app.mechanisms import universal
 from app.noise.system import drawn_ahead
 from app.service.batch import Batch
 from app.service.evaluate import PrivateValues, private_tallies
-from app.service.fresh import by_vector, rows_of
+from app.service.fresh import rows_of
 from app.service.key_limits import key_limit_refusal
 from app.service.models import PlainQueries
 from app.service.padding import wait_for_multiple
@@ -295,7 +295,7 @@ class QueryAnswerer:
         The phase comes last: whoever sees that it has changed finds every
         answer that was given before.
         """
-        self.replays.add_all(by_vector(batch.fresh))
+        self.replays.add_all(batch.fresh_by_vector)
         self.replays.add_keys(batch.new_keys.items())
         self.key_counts.update(batch.key_counts)
         self.release.adopt(transaction.state)

@@ -52,7 +52,16 @@ Decision = Recorded | Fresh | RequestError | Deferred
 
 
 class Batch:
-    """The decisions of one transaction."""
+    """The decisions of one transaction.
+
+    Attributes:
+        state: after them.
+        phase: that it puts the release in.
+        fresh_by_vector: the answers that it makes, by the digest of their vector.
+        new_keys: digests of vectors by those of the idempotency keys that it keeps.
+        key_counts: what the askers' keys were given by now.
+
+    """
 
     def __init__(
         self,
@@ -82,7 +91,7 @@ class Batch:
         self.new_keys: dict[bytes, bytes] = {}
         self.key_counts: dict[str, KeyCount] = {}
         self._counts_before = key_counts or {}
-        self._fresh_by_vector: dict[bytes, Recorded] = {}
+        self.fresh_by_vector: dict[bytes, Recorded] = {}
         self._parameters = parameters
         self._replays = replays
         self._private_values = private_values
@@ -187,7 +196,7 @@ class Batch:
         numbered = enumerate(outcomes, start=drawn_in.answered_count + 1)
         recorded = [Recorded(number, each.label, each.stable) for number, each in numbered]
         self._fresh = FreshAnswers(tickets, recorded, drawn_in)
-        self._fresh_by_vector = self._fresh.by_vector()
+        self.fresh_by_vector = dict(zip(tickets.vector_digests, recorded, strict=True))
         for asker, answer in zip(tickets.askers(), recorded, strict=True):
             if asker is not None:
                 self._count_for_key(asker, hit_count=0 if answer.stable else 1)
@@ -232,7 +241,7 @@ class Batch:
     def _known(self, ticket: Ticket) -> Recorded | None:
         """Return the answer of a vector, of this batch or from before."""
         digest = ticket.vector_digest
-        return self._fresh_by_vector.get(digest) or self._replays.find_by_vector(digest)
+        return self.fresh_by_vector.get(digest) or self._replays.find_by_vector(digest)
 
     def _answer(self, ticket: Ticket) -> Fresh:
         private_value = self._private_values[ticket.vector_digest]
@@ -254,7 +263,7 @@ class Batch:
         if isinstance(self._fresh, FreshAnswers):
             self._fresh = list(self._fresh)
         self._fresh.append(fresh)
-        self._fresh_by_vector[ticket.vector_digest] = recorded
+        self.fresh_by_vector[ticket.vector_digest] = recorded
         if ticket.query.asker is not None:
             self._count_for_key(ticket.query.asker, hit_count=fresh.hit_count)
         return fresh

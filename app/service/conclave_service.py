@@ -179,10 +179,10 @@ class ConclaveService:
         phase = await self._abreast.phase_for(tickets)
         if isinstance(phase, UnavailableError):
             return dict.fromkeys(range(len(tickets)), phase)
-        if phase is Phase.ENSEMBLE and isinstance(tickets, Tickets):
-            replays = self._answerer.replays
-            if not replays.knows_any(tickets.vector_digests):
-                return {}  # as most are
+        if isinstance(tickets, Tickets):
+            known_at_once = self._known_of_all(tickets, phase)
+            if known_at_once is not None:
+                return known_at_once
         found = await self._recorded([each for each in tickets if _is_looked_up(each, phase)])
         known: dict[int, Told] = {}
         deferred: list[int] = []
@@ -194,6 +194,13 @@ class ConclaveService:
                 known[place] = result
         classified = self._classify([tickets[place].query for place in deferred])
         return known | dict(zip(deferred, classified, strict=True))
+
+    def _known_of_all(self, tickets: Tickets, phase: Phase) -> Mapping[int, Told] | None:
+        """Return what is known of queries without keys that are all new, or all classified."""
+        if phase is Phase.CLASSIFIER and self._release.classifier is not None:
+            return dict(enumerate(self._classify(tickets.queries)))
+        is_new = not self._answerer.replays.knows_any(tickets.vector_digests)
+        return {} if phase is Phase.ENSEMBLE and is_new else None
 
     async def _recorded(
         self, tickets: Sequence[Ticket]

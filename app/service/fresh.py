@@ -95,17 +95,6 @@ class FreshAnswers(Sequence[Fresh]):
             return self._drawn_in
         return State(self._hits[hit_count - 1], self._drawn_in.unstable_count + hit_count)
 
-    def by_vector(self) -> dict[bytes, Recorded]:
-        """Return the answers by the digest of their vector."""
-        return dict(zip(self.tickets.vector_digests, self.recorded, strict=True))
-
-
-def by_vector(fresh: Sequence[Fresh]) -> dict[bytes, Recorded]:
-    """Return answers by the digest of their vector."""
-    if isinstance(fresh, FreshAnswers):
-        return fresh.by_vector()
-    return {each.ticket.vector_digest: each.recorded for each in fresh}
-
 
 def rows_of(fresh: Sequence[Fresh]) -> list[RecordedAnswer]:
     """Return answers as the ledger keeps them."""

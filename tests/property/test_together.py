@@ -36,7 +36,7 @@ from app.noise.scripted import ScriptedNoise, seeded_words
 from app.service.answers import FirstAnswers, answers_for
 from app.service.batch import Batch
 from app.service.evaluate import PrivateValues
-from app.service.fresh import Fresh, by_vector, rows_of
+from app.service.fresh import Fresh, rows_of
 from app.service.models import Asker
 from app.service.replay_index import Recorded, ReplayIndex
 from app.service.tickets import Ticket, Tickets, askers_of, in_columns
@@ -270,10 +270,8 @@ def test_queries_decided_together_are_those_decided_one_by_one(
     assert list(map(describe, alone.fresh)) == list(map(describe, both.fresh))
     assert (alone.state, alone.phase) == (both.state, both.phase)
     assert (alone.key_counts, alone.new_keys) == (both.key_counts, both.new_keys)
-    assert (by_vector(alone.fresh), rows_of(alone.fresh)) == (
-        by_vector(both.fresh),
-        rows_of(both.fresh),
-    )
+    assert alone.fresh_by_vector == both.fresh_by_vector
+    assert rows_of(alone.fresh) == rows_of(both.fresh)
     middle = slice(3, -2)
     assert list(map(describe, alone.fresh[middle])) == list(map(describe, both.fresh[middle]))
     assert lines_of(one) == lines_of(other)
