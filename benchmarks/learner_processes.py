@@ -83,6 +83,9 @@ def _compare(
             raise SystemExit(f"{name}: votes differ")
         pairs = _by_turns(partial(here.vote_counts, queries), partial(there.vote_counts, queries))
         _say(name, f"votes on {batch}", pairs)
+        _say_work(
+            partial(here.vote_counts, queries), partial(there.vote_counts, queries), processes
+        )
         if name == JUDGED and batch == 1:
             _tell(pairs, processes.count)
 
@@ -104,6 +107,24 @@ def _say(name: str, what: str, pairs: list[tuple[float, float]]) -> None:
     loop, ours = (1000 * median(side) for side in zip(*pairs, strict=True))
     ratio = median(first / second for first, second in pairs)
     print(f"{name}, {what}: loop {loop:.1f} ms, processes {ours:.1f} ms, {ratio:.2f}", flush=True)
+
+
+def _say_work(
+    loop: Callable[[], object], shared: Callable[[], object], processes: LearnerProcesses
+) -> None:
+    """Print the processor's time of both, which other work on the machine hardly moves."""
+
+    def taken() -> float:
+        there = processes.run([time.process_time] * processes.count)
+        return time.process_time() + sum(there)
+
+    sides = []
+    for call in (loop, shared):
+        before = taken()
+        for _ in range(PAIRS):
+            call()
+        sides.append(1000 * (taken() - before) / PAIRS)
+    print(f"  of the processor: loop {sides[0]:.1f} ms, processes {sides[1]:.1f} ms in all")
 
 
 def _by_turns(

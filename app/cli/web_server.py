@@ -175,6 +175,8 @@ def end_process(exit_code: int) -> None:
     """End without waiting for a thread whose work nobody needs any more."""
     sys.stdout.flush()
     sys.stderr.flush()
-    if any(not each.daemon for each in threading.enumerate()[1:]):
+    # A thread of ours may wait for processes of learners, which a proper end would wait for.
+    left = threading.enumerate()[1:]
+    if any(not each.daemon or each.name.startswith("conclave") for each in left):
         os._exit(exit_code)
     sys.exit(exit_code)

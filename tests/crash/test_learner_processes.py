@@ -12,6 +12,7 @@ import httpx
 import numpy as np
 import pytest
 
+from app.cli.web_server import END_SECONDS
 from tests.http.end_to_end.server_process import ServerProcess, serving
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ pytestmark = [pytest.mark.crash, pytest.mark.long]
 
 END_SECONDS_MAX = 10.0
 GONE_SECONDS_MAX = 20.0
+OPENING_SECONDS_MAX = 120.0
+# Their fits take half a minute, from when they have imported what they need.
+FITTING_SECONDS = 4.0
 JOBS = 2
 CONFIG = f"""\
 [release]
@@ -85,9 +89,9 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
+def wait_until(holds: Callable[[], bool], seconds_max: float = GONE_SECONDS_MAX) -> None:
     """Wait a while until something holds; fail where it does not."""
-    end = time.monotonic() + GONE_SECONDS_MAX
+    end = time.monotonic() + seconds_max
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -134,4 +138,23 @@ def test_no_process_outlives_its_server(config: Path, wish: signal.Signals) -> N
         assert time.monotonic() - asked < END_SECONDS_MAX
         assert "Traceback" not in server.errors()
         assert "resource_tracker" not in server.errors()
+    wait_until(lambda: all(map(is_gone, learners)))
+
+
+def test_a_server_that_is_ended_while_learners_are_fitted_does_not_wait_for_them(
+    config: Path,
+) -> None:
+    """Neither for the forests that were begun nor for those that are due; they end as well."""
+    forests = '"sklearn.ensemble.RandomForestClassifier"\nparams = { n_estimators = 300 }'
+    slow = CONFIG.replace('"sklearn.naive_bayes.GaussianNB"', forests)
+    config.write_text(slow + "query_seconds_max = 600\n")
+    server = ServerProcess(config).wait_until_alive()
+    wait_until(lambda: "answer_time_measured" in server.errors(), OPENING_SECONDS_MAX)
+    wait_until(lambda: len(learner_processes(server)) == JOBS)
+    time.sleep(FITTING_SECONDS)
+    learners, asked = learner_processes(server), time.monotonic()
+    server.terminate()
+    assert server.wait() == 0
+    assert time.monotonic() - asked < END_SECONDS
+    assert "Traceback" not in server.errors()
     wait_until(lambda: all(map(is_gone, learners)))
