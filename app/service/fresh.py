@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import overload
 
 import msgspec
@@ -88,6 +88,18 @@ class FreshAnswers(Sequence[Fresh]):
         before = self._after(hits_before)
         after = before if recorded.stable else self._after(hits_before + 1)
         return Fresh(self.tickets[index], recorded, before, after)
+
+    def __iter__(self) -> Iterator[Fresh]:
+        """Yield one after another, in a third of the time of as many look-ups."""
+        hit_count = bisect_left(self._hits, self.recorded[0].query_id) if self.recorded else 0
+        before = self._after(hit_count)
+        for ticket, recorded in zip(self.tickets, self.recorded, strict=True):
+            after = before
+            if not recorded.stable:
+                hit_count += 1
+                after = self._after(hit_count)
+            yield Fresh(ticket, recorded, before, after)
+            before = after
 
     def _after(self, hit_count: int) -> State:
         """Return the state after so many of the hits; an epoch has no other."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from itertools import accumulate
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
 
 from app.errors import ContainedError, IntegrityError, UnavailableError
 from app.service.answer_query import CONTAINED
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     Pending: TypeAlias = asyncio.Future["Decided | IntegrityError"]
 
 
-class Decided(NamedTuple):
+class Decided(msgspec.Struct, frozen=True):
     """What became of queries that waited together.
 
     Attributes:
@@ -103,16 +106,25 @@ class Queue:
         """Append what came."""
         for each in waiting:
             self._waiting.append(each)
-            self._query_count += len(each)
+            self._query_count += len(each.queries)
 
     def take(self, count_max: int) -> list[Waiting]:
         """Take what fits in a batch of at most ``count_max`` queries; none is more than that."""
         taken: list[Waiting] = []
-        while self._waiting and len(self._waiting[0]) <= count_max:
-            count_max -= len(self._waiting[0])
+        room = count_max
+        while self._waiting and (count := len(self._waiting[0].queries)) <= room:
             taken.append(self._waiting.popleft())
-        self._query_count -= sum(map(len, taken))
+            room -= count
+        self._query_count -= count_max - room
         return taken
+
+
+def parted(batch: Sequence[Waiting], decided: Sequence[Decision]) -> Iterable[Sequence[Decision]]:
+    """Return of the decisions of a batch those of each caller."""
+    if len(batch) == len(decided):  # of one query each
+        return ((decision,) for decision in decided)
+    ends = accumulate(map(len, batch))
+    return (decided[end - len(each) : end] for each, end in zip(batch, ends, strict=True))
 
 
 def first_deferred(decisions: Decisions) -> int | None:
