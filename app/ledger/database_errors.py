@@ -41,7 +41,7 @@ class _Translation:
         """Raise in our words what the database raised."""
         del kind, traceback
         if error is not None:
-            _translate(error)
+            translate(error)
 
 
 _TRANSLATION: Final = _Translation()
@@ -59,7 +59,8 @@ def database_errors() -> AbstractContextManager[None]:
     return _TRANSLATION
 
 
-def _translate(error: BaseException) -> None:
+def translate(error: BaseException) -> None:
+    """Raise in our words what the database raised; anything else is left to the caller."""
     if isinstance(error, IntegrityError):
         raise InvariantError("the tables of the ledger refuse a row") from None
     if isinstance(error, SQLAlchemyError):

@@ -15,7 +15,7 @@ from app.ledger.events import PUBLIC_DIGEST_CHARS
 from app.ledger.tables import FIRST_RELEASE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from app.ledger.reads import KeyRow
 
@@ -138,6 +138,11 @@ def transfer_digest(release_secret: bytes, code: str) -> str:
 def public_digest(vector_digest: bytes) -> str:
     """Return the part of a vector's digest that entries show."""
     return vector_digest.hex()[:PUBLIC_DIGEST_CHARS]
+
+
+def public_digests(vector_digests: Iterable[bytes]) -> list[str]:
+    """Return the same of many."""
+    return [digest.hex()[:PUBLIC_DIGEST_CHARS] for digest in vector_digests]
 
 
 def private_digest(release_secret: bytes, *, name: str, body: bytes) -> str:

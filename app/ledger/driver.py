@@ -20,7 +20,7 @@ Value: TypeAlias = bytes | str | int | None
 Row: TypeAlias = tuple[object, ...]
 
 
-def fetch_all(connection: Connection, text: str, values: tuple[Value, ...] = ()) -> list[Row]:
+def fetch_all(connection: Connection, text: str, values: tuple[Value, ...] = ()) -> Sequence[Row]:
     """Return every row that a statement finds, none of one that finds nothing.
 
     Args:
@@ -37,7 +37,7 @@ def fetch_all(connection: Connection, text: str, values: tuple[Value, ...] = ())
         cursor = connection.connection.cursor()
         cursor.execute(_marked(text, dialect.paramstyle), values)
         found: object = cursor.description  # None after what finds nothing, whatever stubs say
-        return [] if found is None else list(cursor.fetchall())
+        return [] if found is None else cursor.fetchall()
     except dialect.loaded_dbapi.Error as error:
         raise _as_raised(connection, text, error) from None
 
@@ -80,12 +80,12 @@ def is_cut_off(connection: Connection) -> bool:
     """
     if connection.invalidated:
         return True
-    return bool(getattr(connection.connection.driver_connection, "closed", False))
+    return bool(getattr(connection.connection.dbapi_connection, "closed", False))
 
 
 def is_in_transaction(connection: Connection) -> bool:
     """Return whether a driver that begins transactions only where it is told to is in one."""
-    return bool(getattr(connection.connection.driver_connection, "in_transaction", False))
+    return bool(getattr(connection.connection.dbapi_connection, "in_transaction", False))
 
 
 def give_back(connection: Connection) -> None:

@@ -144,11 +144,28 @@ def fold(state: LedgerState, entry: Entry) -> LedgerState:
             its kind, its body, or what it says.
 
     """
-    _require(
-        entry.sequence == state.head.sequence + 1,
-        f"entry {state.head.sequence + 1} is missing: entry {entry.sequence} is where it should be",
-    )
-    _check_hash(state.head, entry)
+    number, found = state.head.sequence + 1, entry.sequence
+    if found != number:
+        message = f"entry {number} is missing: entry {found} is where it should be"
+        raise LedgerCorruptError(message)
+    if entry.previous_hash != state.head.hash or entry.hash != computed_hash(entry):
+        raise LedgerCorruptError(
+            f"entry {number} does not have the hash that its contents and the entry before it give"
+        )
+    return followed_by(state, entry)
+
+
+def followed_by(state: LedgerState, entry: Entry) -> LedgerState:
+    """Return the state after an entry of the next number and the right hash.
+
+    Args:
+        state: what the entries before establish.
+        entry: the next one, as ``next_entry`` has just made it.
+
+    Raises:
+        LedgerCorruptError: the entry does not follow: its kind, its body, or what it says.
+
+    """
     event = read_event(entry)
     try:
         following = _apply(state, event)
@@ -156,21 +173,13 @@ def fold(state: LedgerState, entry: Entry) -> LedgerState:
         message = f"entry {entry.sequence} ({entry.kind}) {illegal}"
         raise LedgerCorruptError(message) from None
     ended_epoch = state.unstable if following.unstable > state.unstable else None
-    written = {
-        name: entry.head
-        for name in DOCUMENTS
-        if getattr(following, name) is not getattr(state, name)
-    }
-    written_at = {**state.written_at, **written} if written else state.written_at
-    return replace(following, head=entry.head, ended_epoch=ended_epoch, written_at=written_at)
-
-
-def _check_hash(head: Head, entry: Entry) -> None:
-    _require(
-        entry.previous_hash == head.hash and entry.hash == computed_hash(entry),
-        f"entry {entry.sequence} does not have the hash that its contents "
-        "and the entry before it give",
-    )
+    head, written_at = entry.head, state.written_at
+    if not isinstance(event, AnswersReleased | ScoresReleased):
+        written = {
+            name: head for name in DOCUMENTS if getattr(following, name) is not getattr(state, name)
+        }
+        written_at = {**written_at, **written} if written else written_at
+    return replace(following, head=head, ended_epoch=ended_epoch, written_at=written_at)
 
 
 def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: C901, PLR0911 -- one line a kind
@@ -287,8 +296,8 @@ def _answer(
 ) -> LedgerState:
     count = len(event.stable)
     answered = state.answered + count
-    hits = event.units if isinstance(event, ScoresReleased) else [not each for each in event.stable]
-    unstable = state.unstable + sum(hits)
+    hits = sum(event.units) if isinstance(event, ScoresReleased) else event.stable.count(False)
+    unstable = state.unstable + hits
     allow(state.ensemble is not None, "comes before EnsembleFitted")
     allow(state.halted is None, "comes after ReleaseHalted")
     allow(
@@ -388,8 +397,3 @@ def _check_budget(state: LedgerState, release: ReleaseOpened) -> None:
         and sum(delta for _, delta in costs) <= exact(release.delta),
         "takes the shares above the budget of the release",
     )
-
-
-def _require(holds: bool, problem: str) -> None:  # noqa: FBT001 -- as allow
-    if not holds:
-        raise LedgerCorruptError(problem)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import LedgerCorruptError
 from app.ledger.driver import fetch_all
-from app.ledger.reads import KeyRow, RecordedAnswer, checked_answer, checked_key
+from app.ledger.reads import KeyRow, KnownAnswer, check_numbers, checked_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,16 +29,17 @@ _KEYS: Final = (
     f"{_ASKED} idempotency_keys WHERE idempotency_keys.key_digest = asked.digest "
     "AND release_number = ?"
 )
-_ANSWER_COLUMNS: Final = ", ".join(RecordedAnswer._fields)
+_ANSWER_COLUMNS: Final = ", ".join(KnownAnswer._fields)
+_ALONE_COLUMNS: Final = ", ".join(KnownAnswer._fields[1:])  # the driver describes each it gives
 _ONE_ANSWER: Final = (
-    f"SELECT {_ANSWER_COLUMNS} FROM answers WHERE vector_digest = ? AND release_number = ?"  # noqa: S608 -- names of columns
+    f"SELECT {_ALONE_COLUMNS} FROM answers WHERE vector_digest = ? AND release_number = ?"  # noqa: S608 -- names of columns
 )
 _KEY_COLUMNS: Final = ", ".join(KeyRow._fields)
 
 
 def find_answers(
     connection: Connection, release_number: int, vector_digests: Sequence[bytes]
-) -> list[RecordedAnswer]:
+) -> list[KnownAnswer]:
     """Return the answers to those vectors that have one, in any order.
 
     Args:
@@ -52,10 +53,11 @@ def find_answers(
 
     """
     if len(vector_digests) == 1:  # the plain statement takes half the time of the join
-        alone = fetch_all(connection, _ONE_ANSWER, (vector_digests[0], release_number))
-        return [_answer(row) for row in alone]
+        (digest,) = vector_digests
+        alone = fetch_all(connection, _ONE_ANSWER, (digest, release_number))
+        return [_known(digest, *row) for row in alone]
     rows = _search(connection, _ANSWERS, _ANSWER_COLUMNS, release_number, vector_digests)
-    return [_answer(row) for row in rows]
+    return [_known(*row) for row in rows]
 
 
 def find_keys(
@@ -112,22 +114,12 @@ def _size(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-def _answer(row: tuple[object, ...]) -> RecordedAnswer:
+def _known(
+    vector_digest: object, query_id: object, label: object, stable: object, *scored: object
+) -> KnownAnswer:
     """Return a row as the answer that it is; the driver knows no truth values."""
-    query_id, vector_digest, vector, label, stable, *scored = row
-    precision, bin_index, shifted, units = scored
-    return checked_answer(
-        RecordedAnswer._make(
-            (
-                query_id,
-                vector_digest,
-                vector,
-                label,
-                bool(stable),
-                precision,
-                bin_index,
-                None if shifted is None else bool(shifted),
-                units,
-            )
-        )
-    )
+    precision, bin_index, shifted = scored
+    check_numbers(query_id, label, precision, bin_index)
+    truth = None if shifted is None else bool(shifted)
+    read = (vector_digest, query_id, label, bool(stable), precision, bin_index, truth)
+    return KnownAnswer._make(read)

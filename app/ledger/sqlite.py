@@ -135,7 +135,7 @@ def version_of(connection: Connection) -> Version:
 
     """
     ((number,),) = fetch_all(connection, "PRAGMA data_version")
-    return connection.connection.driver_connection, number
+    return connection.connection.dbapi_connection, number
 
 
 def _reading_uri(path: Path) -> str:

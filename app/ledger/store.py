@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from app.errors import ConclaveError, ConfigurationError, LedgerCorruptError, invariant
+from app.errors import ConclaveError, ConfigurationError, InvariantError, LedgerCorruptError
 from app.ledger.catching_up import check_answers, folded_on
 from app.ledger.chain import Head, public_entry
 from app.ledger.checkpoint import is_due, newest_checkpoint, write_checkpoint
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 
     from app.ledger.events import ReleaseOpened
     from app.ledger.head_keeper import HeadKeeper
+    from app.ledger.reads import KnownAnswer
     from app.ledger.sqlite import Version
     from app.noise.source import NoiseSource
 
 __all__ = ["RELEASE_SECRET", "KeyCount", "Ledger", "RecordedAnswer", "Transaction", "open_ledger"]
 
+NAME_KEY: Final = "release.name"
 PUBLIC_ENTRIES_MAX: Final = 1000
 """Entries of one page of ``GET /ledger``."""
-
-NAME_KEY: Final = "release.name"
 
 
 def open_ledger(
@@ -183,7 +183,7 @@ class Ledger:
             yield from page
             page_after = page[-1][0]
 
-    def known_answers(self, vector_digests: Sequence[bytes]) -> list[RecordedAnswer]:
+    def known_answers(self, vector_digests: Sequence[bytes]) -> list[KnownAnswer]:
         """Return the answers to those of ``vector_digests`` that have one, in any order.
 
         Raises:
@@ -295,9 +295,8 @@ class Ledger:
 
         """
         writing = self._database.writing
-        invariant(writing is not None, "a ledger opened for reading is not written")
         if writing is None:
-            return
+            raise InvariantError("a ledger opened for reading is not written")
         with self._writing:
             with database_errors():
                 connection = writing.begin()
@@ -311,12 +310,14 @@ class Ledger:
                     openings=self._openings,
                     digests=self.digests,
                 )
-                with transaction.noting_its_end():
+                try:
                     yield transaction
                     transaction.finish()
                     with database_errors():
                         checkpoint_at = self._keep_checkpoint(connection, transaction.state)
                         writing.commit(connection)
+                finally:
+                    transaction.note_its_end()
             finally:
                 writing.end(connection)
             self._known, self._checkpoint_at = transaction.state, checkpoint_at

@@ -9,8 +9,8 @@ raises inside a transaction passes unchanged and rolls back.
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
 from functools import lru_cache
+from itertools import repeat
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from msgspec import structs
@@ -18,11 +18,11 @@ from sqlalchemy import insert
 
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError, invariant
 from app.ledger.chain import next_entry
-from app.ledger.database_errors import UNAVAILABLE, database_errors
-from app.ledger.digests import private_digest, public_digest
+from app.ledger.database_errors import UNAVAILABLE, translate
+from app.ledger.digests import private_digest, public_digests
 from app.ledger.driver import insert_rows, is_cut_off
 from app.ledger.events import AnswersReleased, ScoresReleased
-from app.ledger.fold import fold
+from app.ledger.fold import followed_by
 from app.ledger.key_counts import read_key_counts, write_key_counts
 from app.ledger.lookups import find_answers, find_keys
 from app.ledger.reads import RecordedAnswer, read_answers, read_head, read_private
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from app.ledger.events import LedgerEvent, ReleaseOpened
     from app.ledger.fold import LedgerState
     from app.ledger.key_counts import KeyCount
+    from app.ledger.reads import KnownAnswer
 
 RELEASE_SECRET: Final = "release-secret"  # noqa: S105 -- the name of the piece, not its value
 """The piece of private state that keys the digests of all others; written first."""
@@ -118,7 +119,7 @@ class Transaction:
         """
         entry = next_entry(self._state.head, event)
         try:
-            following = fold(self._state, entry)
+            following = followed_by(self._state, entry)
         except LedgerCorruptError as illegal:
             raise InvariantError(str(illegal)) from None
         self._bind(following)
@@ -146,20 +147,20 @@ class Transaction:
 
         """
         invariant(bool(rows), "an entry covers at least one answer")
-        first = rows[0].query_id
-        numbers = [row.query_id for row in rows]
+        columns = list(zip(*rows, strict=True))
+        first, count = rows[0].query_id, len(rows)
         invariant(
-            numbers == list(range(first, first + len(rows))), "answers are numbered without gaps"
+            columns[0] == tuple(range(first, first + count)), "answers are numbered without gaps"
         )
         head = self.append(_released(rows))
-        at = self._release_number, head.sequence
-        field_count = _LABEL_FIELDS if rows[0].precision is None else len(RecordedAnswer._fields)
-        placed = [at + row[:field_count] for row in rows]
+        field_count = _LABEL_FIELDS if rows[0].precision is None else len(columns)
+        at = repeat(self._release_number, count), repeat(head.sequence, count)
+        placed = list(zip(*at, *columns[:field_count], strict=True))
         text = _insert_answers(field_count)
         self._in_database(insert_rows, self._connection, text, placed)
         return head
 
-    def known_answers(self, vector_digests: Sequence[bytes]) -> list[RecordedAnswer]:
+    def known_answers(self, vector_digests: Sequence[bytes]) -> list[KnownAnswer]:
         """Return the answers to those of ``vector_digests`` that have one, in any order.
 
         Raises:
@@ -277,27 +278,28 @@ class Transaction:
         if self._key_rows:
             self._in_database(self._connection.execute, _INSERT_KEYS, self._key_rows)
 
-    @contextmanager
-    def noting_its_end(self) -> Iterator[None]:
-        """Note, once the block is left, whether the connection was cut off meanwhile."""
-        try:
-            yield
-        finally:
-            self.was_cut_off = is_cut_off(self._connection)
+    def note_its_end(self) -> None:
+        """Note, once it has ended, whether the connection was cut off meanwhile."""
+        self.was_cut_off = is_cut_off(self._connection)
 
     def _in_database(
         self, function: Callable[Given, ResultT], *values: Given.args, **named: Given.kwargs
     ) -> ResultT:
         """Call what reads or writes; after a failure nothing of this transaction is committed."""
         failed_before, self._failed = self._failed, True
-        with database_errors():
+        try:
             result = function(*values, **named)
+        except Exception as error:
+            translate(error)
+            raise
         self._failed = failed_before
         return result
 
     def _bind(self, following: LedgerState) -> None:
         """Check that an event binds exactly the private state put before it."""
         known = self._state.private_digests
+        if following.private_digests is known:
+            return
         bound = {
             name: digest for name, digest in following.private_digests.items() if name not in known
         }
@@ -331,7 +333,7 @@ def _released(rows: Sequence[RecordedAnswer]) -> AnswersReleased | ScoresRelease
     """Return the entry of a range, whose answers all have scores or all have none."""
     labels = AnswersReleased(
         first_query_id=rows[0].query_id,
-        digests=[public_digest(row.vector_digest) for row in rows],
+        digests=public_digests(row.vector_digest for row in rows),
         labels=[row.label for row in rows],
         stable=[row.stable for row in rows],
     )

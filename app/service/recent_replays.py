@@ -18,6 +18,7 @@ from app.service.replay_index import Recorded, ReplayIndex, check_same_vector
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from app.ledger.reads import KnownAnswer
     from app.ledger.store import RecordedAnswer
 
 RECENT_MAX: Final = 100_000
@@ -29,7 +30,7 @@ ValueT = TypeVar("ValueT")
 class Records(Protocol):
     """Where every committed answer and key is found: a ledger, or its open transaction."""
 
-    def known_answers(self, vector_digests: Sequence[bytes]) -> list[RecordedAnswer]:
+    def known_answers(self, vector_digests: Sequence[bytes]) -> list[KnownAnswer]:
         """Return the answers to those of the vectors that have one."""
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
@@ -116,24 +117,27 @@ class RecentReplays:
             LedgerCorruptError: what is recorded cannot be understood.
 
         """
-        found = ReplayIndex()
+        keys = self._keys_among(key_digests, records) if key_digests else {}
+        answers, other_vectors = _split(self._by_vector, vector_digests)
+        if other_vectors and self._lacks_answers:
+            newly: dict[bytes, Recorded] = {}
+            for answer in records.known_answers(other_vectors):
+                newly[answer.vector_digest] = recorded_as(answer)
+            if newly:
+                self.add_all(newly)
+                answers.update(newly)
+        return ReplayIndex(answers, keys)
+
+    def _keys_among(self, key_digests: Collection[bytes], records: Records) -> dict[bytes, bytes]:
         keys, other_keys = _split(self._vector_by_key, key_digests)
         if other_keys:
             looked_up = records.known_keys(other_keys)
             self.add_keys(looked_up)
             keys.update(looked_up)
-        found.add_keys(keys.items())
-        answers, other_vectors = _split(self._by_vector, vector_digests)
-        if other_vectors and self._lacks_answers:
-            for answer in records.known_answers(other_vectors):
-                answers[answer.vector_digest] = recorded_as(answer)
-                self.add(answer.vector_digest, answers[answer.vector_digest])
-        for vector_digest, recorded in answers.items():
-            found.add(vector_digest, recorded)
-        return found
+        return keys
 
 
-def recorded_as(answer: RecordedAnswer) -> Recorded:
+def recorded_as(answer: KnownAnswer | RecordedAnswer) -> Recorded:
     """Return an answer that the ledger keeps as it is given again."""
     precision, index = answer.precision, answer.bin_index
     released = None

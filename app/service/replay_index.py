@@ -39,10 +39,14 @@ class ReplayIndex:
     With scores, a vector's digest is one of the vector and a precision throughout.
     """
 
-    def __init__(self) -> None:
-        """Start empty."""
-        self._by_vector: dict[bytes, Recorded] = {}
-        self._vector_by_key: dict[bytes, bytes] = {}
+    def __init__(
+        self,
+        by_vector: dict[bytes, Recorded] | None = None,
+        vector_by_key: dict[bytes, bytes] | None = None,
+    ) -> None:
+        """Take over what is given, or start empty."""
+        self._by_vector = {} if by_vector is None else by_vector
+        self._vector_by_key = {} if vector_by_key is None else vector_by_key
 
     def add(self, vector_digest: bytes, recorded: Recorded) -> None:
         """Add a committed answer."""

@@ -39,6 +39,16 @@ def test_text_is_what_the_standard_library_writes(document: dict[str, object]) -
     assert canonical_json(document).isascii()
 
 
+@pytest.mark.parametrize(
+    "character", [*map(chr, range(0x20)), '"', "\\", "/", "\x7f", "é", "\ud800"]
+)
+def test_escapes_are_those_of_the_standard_library(character: str) -> None:
+    """A character that two writers of JSON may escape differently is escaped in one way."""
+    document = {"kind": f"a{character}z", f"{character}": [character, 1, None]}
+    expected = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    assert canonical_json(document) == expected
+
+
 def test_text_does_not_depend_on_the_order_of_keys() -> None:
     """Keys are sorted at every level."""
     assert canonical_json({"b": {"z": 1, "a": 2}, "a": []}) == '{"a":[],"b":{"a":2,"z":1}}'
@@ -50,6 +60,9 @@ def test_text_does_not_depend_on_the_order_of_keys() -> None:
         pytest.param({"epsilon": 0.5}, id="a float"),
         pytest.param({"list": [[float("nan")]]}, id="a float inside"),
         pytest.param({"count": INTEGER_MAX + 1}, id="an integer that some readers round"),
+        pytest.param({"list": [0, None, INTEGER_MAX + 1, 1]}, id="such an integer in a list"),
+        pytest.param({"list": [0, -INTEGER_MAX - 1]}, id="a negative one in a list"),
+        pytest.param({"list": [True, 0, 0.5]}, id="a float in a list"),
         pytest.param({"digest": b"bytes"}, id="bytes"),
         pytest.param({"set": {1}}, id="a set"),
         pytest.param({1: "number"}, id="a key that is no string"),

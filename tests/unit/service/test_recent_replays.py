@@ -13,7 +13,8 @@ from app.errors import (
     LedgerCorruptError,
     LedgerUnavailableError,
 )
-from app.ledger.store import Ledger, RecordedAnswer
+from app.ledger.reads import KnownAnswer
+from app.ledger.store import Ledger
 from app.service.models import Answer
 from app.service.recent_replays import RecentReplays
 from app.service.replay_index import Recorded
@@ -39,11 +40,11 @@ class Kept:
 
     """
 
-    answers: dict[bytes, RecordedAnswer] = field(default_factory=dict)
+    answers: dict[bytes, KnownAnswer] = field(default_factory=dict)
     keys: dict[bytes, bytes] = field(default_factory=dict)
     asked: list[list[bytes]] = field(default_factory=list)
 
-    def known_answers(self, vector_digests: Sequence[bytes]) -> list[RecordedAnswer]:
+    def known_answers(self, vector_digests: Sequence[bytes]) -> list[KnownAnswer]:
         """Return what is recorded."""
         self.asked.append(list(vector_digests))
         return [self.answers[each] for each in vector_digests if each in self.answers]
@@ -54,9 +55,9 @@ class Kept:
         return [(each, self.keys[each]) for each in key_digests if each in self.keys]
 
 
-def row(number: int) -> RecordedAnswer:
+def row(number: int) -> KnownAnswer:
     """Return a stable answer to the vector of that number."""
-    return RecordedAnswer(number, b"%d" % number, b"", 1, stable=True)
+    return KnownAnswer(b"%d" % number, number, 1, True, None, None, None)  # noqa: FBT003 -- a row
 
 
 def given(number: int) -> Recorded:
