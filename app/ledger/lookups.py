@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from app.errors import LedgerCorruptError
-from app.ledger.driver import fetch_all
-from app.ledger.reads import KeyRow, KnownAnswer, check_numbers, checked_key
+from app.ledger.driver import Row, fetch_all
+from app.ledger.reads import KeyRow, KnownAnswer, checked_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,6 +34,7 @@ _ALONE_COLUMNS: Final = ", ".join(KnownAnswer._fields[1:])  # the driver describ
 _ONE_ANSWER: Final = (
     f"SELECT {_ALONE_COLUMNS} FROM answers WHERE vector_digest = ? AND release_number = ?"  # noqa: S608 -- names of columns
 )
+_NUMBER_OR_NOTHING: Final = frozenset({int, type(None)})
 _KEY_COLUMNS: Final = ", ".join(KeyRow._fields)
 
 
@@ -55,9 +56,9 @@ def find_answers(
     if len(vector_digests) == 1:  # the plain statement takes half the time of the join
         (digest,) = vector_digests
         alone = fetch_all(connection, _ONE_ANSWER, (digest, release_number))
-        return [_known(digest, *row) for row in alone]
+        return [_known(digest, alone[0])] if alone else []
     rows = _search(connection, _ANSWERS, _ANSWER_COLUMNS, release_number, vector_digests)
-    return [_known(*row) for row in rows]
+    return [_known(row[0], row[1:]) for row in rows]
 
 
 def find_keys(
@@ -114,12 +115,16 @@ def _size(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-def _known(
-    vector_digest: object, query_id: object, label: object, stable: object, *scored: object
-) -> KnownAnswer:
-    """Return a row as the answer that it is; the driver knows no truth values."""
-    precision, bin_index, shifted = scored
-    check_numbers(query_id, label, precision, bin_index)
+def _known(vector_digest: object, row: Row) -> KnownAnswer:
+    """Return the rest of a row as the answer that it is; the driver knows no truth values.
+
+    Raises:
+        TypeError: a value that no answer was written with.
+
+    """
+    query_id, label, stable, precision, bin_index, shifted = row
+    if not _NUMBER_OR_NOTHING.issuperset(map(type, (query_id, label, precision, bin_index))):
+        raise TypeError("a label, a precision and a bin are whole numbers")
     truth = None if shifted is None else bool(shifted)
     read = (vector_digest, query_id, label, bool(stable), precision, bin_index, truth)
     return KnownAnswer._make(read)

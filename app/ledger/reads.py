@@ -29,9 +29,6 @@ PAGE_ROWS: Final = 5000
 """Rows of one read."""
 
 
-_NUMBER_OR_NOTHING: Final = frozenset({int, type(None)})
-
-
 class RecordedAnswer(NamedTuple):
     """One fresh answer, as it is kept for replay.
 
@@ -297,19 +294,12 @@ def checked_answer(answer: RecordedAnswer) -> RecordedAnswer:
     """
     checked_bytes(answer.vector_digest)
     checked_bytes(answer.vector)
-    check_numbers(answer.label, answer.precision, answer.bin_index, answer.units)
+    if answer.label is not None and not isinstance(answer.label, int):
+        raise TypeError("a label is a class index")
+    numbers = (answer.precision, answer.bin_index, answer.units)
+    if not all(number is None or isinstance(number, int) for number in numbers):
+        raise TypeError("a precision, a bin and its units are whole numbers")
     return answer
-
-
-def check_numbers(*values: object) -> None:
-    """Check that what was read of an answer is a whole number, or nothing.
-
-    Raises:
-        TypeError: it is anything else.
-
-    """
-    if not _NUMBER_OR_NOTHING.issuperset(map(type, values)):
-        raise TypeError("a label, a precision, a bin and its units are whole numbers")
 
 
 def _checkpoint(sequence: int, body: object, mark: object) -> CheckpointRow:
