@@ -40,6 +40,7 @@ from app.service.fresh import Fresh, rows_of
 from app.service.models import Asker
 from app.service.replay_index import Recorded, ReplayIndex
 from app.service.tickets import Ticket, Tickets, askers_of, in_columns
+from tests.property.two_scripts import TwoScripts
 from tests.unit.service.small_release import ask
 
 if TYPE_CHECKING:
@@ -148,22 +149,6 @@ def test_digests_taken_together_are_the_digest_of_each(vectors: list[bytes], sec
     assert digests.of_vectors(vectors) == list(map(digests.of_vector, vectors)) == alone
 
 
-class TwoScripts(ScriptedNoise):
-    """Words from one script and uniform integers from another.
-
-    Together the words of all tests come before all coins; what each gets is the same.
-    """
-
-    def __init__(self, seed: int) -> None:
-        """Start both scripts anew."""
-        super().__init__(seeded_words(seed))
-        self._coins = ScriptedNoise(seeded_words(seed + 1))
-
-    def below(self, bound: int) -> int:
-        """Return the next of the integers."""
-        return self._coins.below(bound)
-
-
 def profile(cutoff: int) -> stability.Parameters:
     """Return a profile from nearly certain hits to rare ones."""
     return stability.Parameters(tuple((1 << 64) - 1 >> step for step in range(1, 12)), cutoff)
@@ -208,7 +193,7 @@ def run(
     together: bool,
 ) -> tuple[Sequence[Decision], Batch]:
     """Decide one batch, by one call or by many."""
-    noise = TwoScripts(seed)
+    noise = TwoScripts(seeded_words(seed), seeded_words(seed + 1))
     state = structs_replace(universal.initial_state(parameters, noise), answered)
     counts = np.array([[SIZE - yes, yes] for yes in votes], dtype=np.int64)
     known = ReplayIndex()
