@@ -284,7 +284,9 @@ class Writer:
 
     def _defer(self, waiting: Waiting) -> None:
         """Leave queries to the classifier, for which they wait until that is published."""
-        if self._closing:
+        if self._stopped is not None:  # meanwhile: nobody would wake them
+            waiting.end(self._stopped)
+        elif self._closing:
             waiting.end(UnavailableError(CLOSING))
         else:
             self._park(waiting)

@@ -261,17 +261,18 @@ class Answering(RuleBasedStateMachine):
     @rule(which=PROCESSES)
     def switch(self, which: int) -> None:
         """Draw the classifier, or find it drawn by the other process."""
-        self.processes[which].ask([])  # catches up, as the batch that met the limit did
-        switch_phase(self.processes[which].answerer.release, seeded_noise())
-        assert self.processes[which].answerer.release.classifier is not None
+        process, self.processes[which].undelivered = self.processes[which], []
+        process.ask([])  # catches up, as the batch that met the limit did
+        switch_phase(process.answerer.release, seeded_noise())
+        assert process.answerer.release.classifier is not None
 
     @invariant()
     def the_ledger_holds_what_the_model_does(self) -> None:
         """Counters, answers in order without gaps, and nothing else."""
         ledger = self.processes[0].ledger
         state = ledger.read_state()
-        assert state.answered == len(self.model.answers)
-        assert state.unstable == self.model.unstable_count
+        counted = len(self.model.answers), self.model.unstable_count
+        assert (state.answered, state.unstable) == counted
         recorded = list(ledger.answers_after(0))
         assert [answer.query_id for answer in recorded] == list(range(1, state.answered + 1))
         assert [(answer.label, answer.stable) for answer in recorded] == [
@@ -281,8 +282,7 @@ class Answering(RuleBasedStateMachine):
     @invariant()
     def the_threshold_has_the_noise_of_each_epoch(self) -> None:
         """Beside that of the opening, one noise a commit with a hit, and only where refreshed."""
-        ledger = self.processes[0].ledger
-        state = ledger.read_state()
+        state = (ledger := self.processes[0].ledger).read_state()
         with ledger.snapshot() as connection:
             names = read_private_names(connection, ledger.release_number)
             found = {name: read_private(connection, ledger.release_number, name) for name in names}

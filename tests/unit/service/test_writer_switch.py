@@ -18,7 +18,7 @@ from app.errors import (
 from app.service import writer as writer_module
 from app.service.answer_query import CONTAINED
 from app.service.batch import DEFERRED
-from app.service.writer import CLOSING, QUEUE_FULL, SWITCHING
+from app.service.writer import CLOSING, QUEUE_FULL, SWITCH_WAIT_SECONDS, SWITCHING
 from tests.unit.service.scripted_answerer import (
     ScriptedAnswerer,
     Switch,
@@ -42,6 +42,25 @@ def test_deferred_queries_wait_for_the_switch() -> None:
             assert results == [answered(1), answered(2), DEFERRED, DEFERRED]
             assert await writer.submit(queries(5)) == [answered(5)]
         assert switch.attempts == 1
+
+    run(test())
+
+
+def test_a_stop_during_the_last_batch_reaches_whom_it_defers() -> None:
+    """What a batch leaves to the classifier is refused at once where the release has stopped."""
+
+    async def test() -> None:
+        answerer = ScriptedAnswerer(switches_at=1)
+        answerer.gate.clear()
+        stopped = IntegrityError("the ledger is not what was written")
+        async with running(writer_of(answerer)) as writer:
+            waiting = submitting(writer, 1, 2)
+            await until(lambda: len(answerer.batches) == 1)
+            writer.stop(stopped)
+            answerer.gate.set()
+            with pytest.raises(IntegrityError, match="not what was written"):
+                await asyncio.wait_for(waiting, SWITCH_WAIT_SECONDS / 3)
+            assert writer.waiting_count == 0
 
     run(test())
 
