@@ -41,13 +41,15 @@ def main() -> None:
         with pinned.floor() as floor, pinned.release(config) as ours, pinned.load_on_its_core():
             measure(ours.port, bodies(ANSWERS_BEFORE, part=0), clients=8, expected=b'"ensemble"')
             time.sleep(SWITCH_SECONDS)
-            found = pairs(
-                floor,
-                ours,
-                clients=CLIENTS,
-                requests=REQUESTS,
-                expected=PUBLISHED,
-                first_part=1,
+            found = list(
+                pairs(
+                    floor,
+                    ours,
+                    clients=CLIENTS,
+                    requests=REQUESTS,
+                    expected=PUBLISHED,
+                    first_part=1,
+                )
             )
     our_rate = told_rate([each.ours for each in found])
     floor_rate = told_rate([each.floor for each in found])

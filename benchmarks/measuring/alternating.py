@@ -10,6 +10,8 @@ from benchmarks.measuring.linear_release import bodies
 from benchmarks.measuring.load import measure
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from benchmarks.measuring.load import Measured
     from benchmarks.measuring.pinned import Server
 
@@ -44,8 +46,11 @@ def pairs(
     requests: int,
     expected: bytes,
     first_part: int,
-) -> list[Pair]:
-    """Measure floor and ours by turns, with vectors that nobody has asked before.
+    count: int = PAIRS,
+) -> Iterator[Pair]:
+    """Yield measurements of floor and ours by turns, with vectors that nobody has asked before.
+
+    The caller may measure something beside them in between.
 
     Args:
         floor: the floor.
@@ -54,13 +59,13 @@ def pairs(
         requests: of each measurement.
         expected: what every reply of ours must hold.
         first_part: of the vectors; so many parts as there are pairs, and one more, are used.
+        count: of pairs.
 
     """
     warm = bodies(WARM_UP, part=first_part)
     measure(floor.port, warm, clients=clients, expected=LABEL)
     measure(ours.port, warm, clients=clients, expected=expected)
-    found = []
-    for number in range(1, PAIRS + 1):
+    for number in range(1, count + 1):
         posted = bodies(requests, part=first_part + number)
         floor_used = floor.processor_seconds()
         by_floor = measure(floor.port, posted, clients=clients, expected=LABEL)
@@ -68,8 +73,7 @@ def pairs(
         ours_used = ours.processor_seconds()
         by_ours = measure(ours.port, posted, clients=clients, expected=expected)
         ours_used = ours.processor_seconds() - ours_used
-        found.append(Pair(by_floor, by_ours, floor_used / requests, ours_used / requests))
-    return found
+        yield Pair(by_floor, by_ours, floor_used / requests, ours_used / requests)
 
 
 def told_rate(measured: list[Measured]) -> str:

@@ -17,6 +17,9 @@ from benchmarks.measuring.circumstances import ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+CORES: Final = frozenset(os.sched_getaffinity(0))
+"""What this process may use before it is kept to any: servers have the first, load the last."""
+
 READY_SECONDS_MAX: Final = 120.0
 POLL_SECONDS: Final = 0.02
 FLOOR_MODULE: Final = "benchmarks.measuring.floor:application"
@@ -77,7 +80,7 @@ def peer(command: Sequence[str], port: int, probe: str) -> Iterator[Server]:
 def load_on_its_core() -> Iterator[None]:
     """Keep this process, which makes the load, off the server's core."""
     before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(before)})
+    os.sched_setaffinity(0, {max(CORES)})
     try:
         yield
     finally:
@@ -88,7 +91,7 @@ def load_on_its_core() -> Iterator[None]:
 def on_the_servers_core() -> Iterator[None]:
     """Do here what the server does there, to compare with it."""
     before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(before)})
+    os.sched_setaffinity(0, {min(CORES)})
     try:
         yield
     finally:
@@ -106,7 +109,7 @@ def free_port() -> int:
 @contextmanager
 def _served(command: Sequence[str], port: int, probe: str, **environ: str) -> Iterator[Server]:
     before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(before)})  # the process below starts there, threads and all
+    os.sched_setaffinity(0, {min(CORES)})  # the process below starts there, threads and all
     try:
         process = subprocess.Popen(
             command,
