@@ -4,6 +4,10 @@ Uvicorn's protocol with a deadline for each thing that a client can put off: the
 its headers, the end of its body, and the reading of its reply.  A request sets a number
 or two; one look a second at all connections cuts off those that are overdue.  What is
 cut off before its reply began gets one, in the shape of every other problem.
+
+Once the server is to end, a connection gives one more reply to everything that came on it,
+the last with ``Connection: close``.  It is closed without a reply only where the system holds
+no byte of it that was not read.
 """
 
 from __future__ import annotations
@@ -12,9 +16,13 @@ import math
 import os
 import socket
 import struct
+from array import array
+from asyncio import Transport
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fcntl import ioctl
+from termios import FIONREAD
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import structlog
@@ -35,7 +43,6 @@ from app.api.refusals import (
 from app.errors import UnavailableError
 
 if TYPE_CHECKING:
-    from asyncio import Transport
     from collections.abc import Iterable
 
 STREAM_PATHS: Final = frozenset({"/query/stream"})
@@ -53,7 +60,12 @@ FULL: Final = "the server has as many connections as it takes; use one that is o
 FULL_FOR_CLIENT: Final = (
     "this address has as many connections as the server takes of one; use one that is open"
 )
+ENDING: Final = (
+    "the server is shutting down and the request did not come whole; nothing was charged, send it "
+    "again in a moment"
+)
 AT_ONCE: Final = struct.pack("ii", 1, 0)
+LOOK_SECONDS: Final = 0.02
 log = structlog.get_logger("conclave.api")
 
 
@@ -64,11 +76,13 @@ class Guard:
     Attributes:
         limits: the maxima.
         by_address: open connections of each client's address.
+        is_ending: whether the server is to end; a connection that opens then is a last one.
 
     """
 
     limits: Limits
     by_address: Counter[str] = field(default_factory=Counter)
+    is_ending: bool = False
 
     def refusal(self, address: str, count: int) -> TooManyConnectionsError | None:
         """Return why a connection is one too many, if it is; ``count`` includes it."""
@@ -95,11 +109,15 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_in_head = False
         self._is_in_message = False
         self._is_cut = False
+        self._is_ending = False
+        self._has_kept_alive = True
         self._address = self.client[0] if self.client else ""
         self.guard.by_address[self._address] += 1
         refusal = self.guard.refusal(self._address, len(self.connections))
         if refusal is not None:
             self._cut(refusal)
+        elif self.guard.is_ending:
+            self.shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
@@ -142,7 +160,10 @@ class GuardedProtocol(HttpToolsProtocol):
         if head_bytes > self.guard.limits.header_bytes_max:
             self._cut(self._long_headers())
             return
+        before = self._cycle()
         super().on_headers_complete()
+        if self._is_ending:
+            self._make_last(before)
         is_stream = self.scope.get("path") in STREAM_PATHS
         self._receive_due = (
             math.inf if is_stream else self.loop.time() + self.guard.limits.body_seconds_max
@@ -183,6 +204,55 @@ class GuardedProtocol(HttpToolsProtocol):
         """Wait for no reader."""
         self._write_due = math.inf
         super().resume_writing()
+
+    # -- ending ----------------------------------------------------------------
+
+    def shutdown(self) -> None:
+        """Answer what has come, the newest as the last, and close the connection then."""
+        if self._is_ending or self._is_cut:
+            return
+        self._is_ending = True
+        self._ending_due = self.loop.time() + self.guard.limits.drain_head_seconds_max
+        if self._is_answering():
+            self._make_last(None)
+        self.loop.call_later(self.guard.limits.drain_quiet_seconds, self._end_if_quiet)
+
+    def leave(self) -> None:
+        """Close after the last reply; whoever still sends is heard for a while.
+
+        Closed over unread bytes, the connection would be reset, and what the client has not
+        read of its reply would be lost.
+        """
+        if not self._is_in_message and not _has_unread(self.transport):
+            self.transport.close()
+            return
+        self._is_cut = True
+        self.flow.resume_reading()
+        self.transport.write_eof()
+        self.loop.call_later(self.guard.limits.linger_seconds_max, self.transport.close)
+
+    def _end_if_quiet(self) -> None:
+        """Close a connection without a request; look again where one is on its way in."""
+        if self._is_cut or self.transport.is_closing() or self._is_answering():
+            return
+        if not self._is_in_head and not _has_unread(self.transport):
+            self.leave()
+        elif self._is_in_head and self.loop.time() >= self._ending_due:
+            self._cut(UnavailableError(ENDING))
+        else:
+            self.loop.call_later(LOOK_SECONDS, self._end_if_quiet)
+
+    def _is_answering(self) -> bool:
+        cycle = self._cycle()
+        return cycle is not None and not cycle.response_complete
+
+    def _make_last(self, before: RequestResponseCycle | None) -> None:
+        """Let the newest request be the last; one before it, of which it was, is so no more."""
+        if before is not None:
+            before.keep_alive = self._has_kept_alive
+        self._has_kept_alive = self.cycle.keep_alive
+        self.cycle.keep_alive = False
+        self.cycle.transport = LastTransport(self)
 
     # -- cutting off -----------------------------------------------------------
 
@@ -253,6 +323,35 @@ class GuardedProtocol(HttpToolsProtocol):
     def _cycle(self) -> RequestResponseCycle | None:
         """Return the newest request and its reply; None before the first."""
         return self.cycle
+
+
+class LastTransport(Transport):
+    """The transport of a connection's last reply, after which the connection takes its leave."""
+
+    def __init__(self, connection: GuardedProtocol) -> None:
+        """Write to the transport of a connection."""
+        super().__init__()
+        self._connection = connection
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Write to the client."""
+        self._connection.transport.write(data)
+
+    def is_closing(self) -> bool:
+        """Return whether the connection is closing."""
+        return self._connection.transport.is_closing()
+
+    def close(self) -> None:
+        """Close once the client has been heard out."""
+        self._connection.leave()
+
+
+def _has_unread(transport: Transport) -> bool:
+    """Return whether the system holds bytes of a client that were not read yet."""
+    count = array("i", [0])
+    with suppress(AttributeError, OSError):
+        ioctl(transport.get_extra_info("socket").fileno(), FIONREAD, count)
+    return count[0] > 0
 
 
 def _forget_unsent(transport: Transport) -> None:

@@ -39,6 +39,11 @@ class Limits:
         outlook_interval_seconds: least time between two outlooks of one event stream.
         outlook_seconds_max: longest time between them, while nothing changes.
         keep_alive_seconds: longest silence of an event stream.
+        drain_quiet_seconds: silence after which nothing more is expected of a connection or of
+            a stream, once the server is to end.
+        drain_stream_seconds_max: in which a stream is still read then.
+        drain_head_seconds_max: until the headers of a request that had begun are whole then.
+        linger_seconds_max: in which a client that is still sending may read its last reply.
 
     """
 
@@ -63,6 +68,10 @@ class Limits:
     outlook_interval_seconds: float = 1.0
     outlook_seconds_max: float = 5.0
     keep_alive_seconds: float = 15.0
+    drain_quiet_seconds: float = 0.25
+    drain_stream_seconds_max: float = 1.0
+    drain_head_seconds_max: float = 4.0
+    linger_seconds_max: float = 1.0
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -8,6 +8,7 @@ one answers whatever lines have come, and one sends.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -84,6 +85,8 @@ class QueryStream:
         self._api = api
         self._caller = caller
         self._is_idle = False
+        self._idle_at = self._drained_at = math.inf
+        self._waiting: asyncio.Timeout | None = None
         self._identity = identity
         limits = api.limits
         self._lines: Channel[Line] = Channel(bytes_max=limits.stream_unread_bytes_max)
@@ -98,8 +101,8 @@ class QueryStream:
     async def _serve(self, receive: Receive, send: Send) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                reader = tasks.create_task(self._read(receive))
-                watch = tasks.create_task(self._stop_reading_when_drained(reader))
+                tasks.create_task(self._read(receive))
+                watch = tasks.create_task(self._hurry_when_drained())
                 tasks.create_task(self._answer())
                 # The reader goes first: a client that waits for "100 Continue"
                 # gets it before the reply begins.
@@ -113,11 +116,11 @@ class QueryStream:
         """Cut the request into lines until it ends."""
         cutter = LineCutter(line_bytes_max=self._api.limits.line_bytes_max)
         more, clock = True, asyncio.get_running_loop().time
-        idle_at = clock() + self._api.limits.stream_idle_seconds_max
+        self._idle_at = clock() + self._api.limits.stream_idle_seconds_max
         while more:
-            message = await _received(receive, until=idle_at)
+            message = await self._received(receive)
             if message is None:
-                self._is_idle = True
+                self._is_idle = not self._api.slot.draining
                 break
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
@@ -126,13 +129,35 @@ class QueryStream:
             whole = lines if more else lines + cutter.finish()
             await self._lines.put_all(whole)
             if lines:
-                idle_at = clock() + self._api.limits.stream_idle_seconds_max
+                self._idle_at = clock() + self._api.limits.stream_idle_seconds_max
         self._lines.close()
 
-    async def _stop_reading_when_drained(self, reader: asyncio.Task[None]) -> None:
+    async def _received(self, receive: Receive) -> Message | None:
+        """Return the next message, or None where it does not come in time."""
+        clock, limits = asyncio.get_running_loop().time, self._api.limits
+        if clock() >= self._drained_at + limits.drain_stream_seconds_max:
+            return None
+        try:
+            async with asyncio.timeout_at(self._due()) as self._waiting:
+                return await receive()
+        except TimeoutError:
+            return await _received_by_now(receive) if self._api.slot.draining else None
+        finally:
+            self._waiting = None
+
+    def _due(self) -> float:
+        """Return when the next message is due: soon, once the server is to end."""
+        if self._drained_at == math.inf:
+            return self._idle_at
+        now = asyncio.get_running_loop().time()
+        return min(self._idle_at, now + self._api.limits.drain_quiet_seconds)
+
+    async def _hurry_when_drained(self) -> None:
+        """Let no line be waited for any more; those that have come are refused one by one."""
         await self._api.slot.drained()
-        reader.cancel()
-        self._lines.close()
+        self._drained_at = asyncio.get_running_loop().time()
+        if self._waiting is not None and not self._waiting.expired():
+            self._waiting.reschedule(self._due())
 
     async def _answer(self) -> None:
         """Answer the lines that have come, a window at a time, in order."""
@@ -220,10 +245,10 @@ def _parsed(
         return refusal
 
 
-async def _received(receive: Receive, *, until: float) -> Message | None:
-    """Return the next message, or None where it does not come in time."""
+async def _received_by_now(receive: Receive) -> Message | None:
+    """Return the next message if it came in the turn of the loop in which its time ended."""
     try:
-        async with asyncio.timeout_at(until):
+        async with asyncio.timeout(0):
             return await receive()
     except TimeoutError:
         return None

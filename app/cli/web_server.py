@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import select
 import signal
 import socket
 import sys
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 GRACEFUL_SECONDS: Final = 5
 BACKLOG: Final = 2048
 END_SECONDS: Final = 9.0
-HEARING_SECONDS: Final = 0.05
-HEARINGS_MAX: Final = 10
+PARTING_LOOK_SECONDS: Final = 0.05
+PARTING_LOOKS_MAX: Final = 20
 TICKS_BETWEEN_LOOKS: Final = 5
 OTHER_FILES: Final = 256
 
@@ -41,10 +42,12 @@ class WebServer(uvicorn.Server):
     def __init__(self, application: FastAPI, server: Server, listening: socket.socket) -> None:
         """Serve ``server`` on a socket that is bound already."""
         self.limits = limits_of(server.settings)
+        protocol = guarded(self.limits)
+        self._guard = protocol.guard
         super().__init__(
             uvicorn.Config(
                 application,
-                http=guarded(self.limits),
+                http=protocol,
                 ws="none",
                 loop="uvloop",
                 lifespan="on",
@@ -86,22 +89,35 @@ class WebServer(uvicorn.Server):
             raise self.server.failure
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End event streams first, so that draining does not wait for them."""
-        self.server.slot.drain()
-        await self._hear_out()
-        await super().shutdown(sockets)
+        """Reply to everything that had reached this machine at the wish to end, then close.
 
-    async def _hear_out(self) -> None:
-        """Reply to what was sent before the wish to end and is still on its way in.
-
-        A connection that is closed over an unread request would leave its client
-        without a word; the reply says that nothing was charged, or repeats what was.
+        What had reached it was read by the process, or lay with the system: bytes that no
+        one had read yet, also on connections that no one had accepted yet.
         """
-        for _ in range(HEARINGS_MAX):
-            heard = self.server_state.total_requests
-            await asyncio.sleep(HEARING_SECONDS)
-            if self.server_state.total_requests == heard:
+        self.server.slot.drain()
+        self._guard.is_ending = True
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        await self._accept_waiting()
+        await super().shutdown(sockets)
+        await self._part_with_clients()
+
+    async def _accept_waiting(self) -> None:
+        """Accept the connections that wait to be: each turn of the loop takes one or more."""
+        queue = select.poll()
+        queue.register(self.listening, select.POLLIN)
+        # Those that came before the wish are first, and no more than the queue holds.
+        for _ in range(BACKLOG + 1):
+            if not queue.poll(0):
                 return
+            await asyncio.sleep(0)
+
+    async def _part_with_clients(self) -> None:
+        """Let clients that were given up while they sent read the reply that says so."""
+        for _ in range(PARTING_LOOKS_MAX):
+            if not self.server_state.connections:
+                return
+            await asyncio.sleep(PARTING_LOOK_SECONDS)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

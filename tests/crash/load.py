@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import termios
 import threading
 import time
+from array import array
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from fcntl import ioctl
 from http.client import HTTPConnection, HTTPException
 from itertools import count
 from typing import TYPE_CHECKING
@@ -79,6 +82,7 @@ class Crowd:
 
     witnessed: Witnessed
     seed: int
+    _clients: list[Client] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=count)
     _lives: Iterator[int] = field(default_factory=count)
 
@@ -86,7 +90,7 @@ class Crowd:
         """Let everybody ask until the server is gone, or until they are told to stop."""
         seeds = np.random.SeedSequence([self.seed, next(self._lives)]).spawn(CLIENT_COUNT)
         with ThreadPoolExecutor(CLIENT_COUNT) as pool:
-            clients = [
+            clients = self._clients = [
                 Client(self, allowance, np.random.default_rng(seed), connect(address))
                 for seed in seeds
             ]
@@ -96,6 +100,10 @@ class Crowd:
             ]
             for each in ends:
                 each.result()
+
+    def received(self) -> set[float]:
+        """Return when each request under way was sent that has reached the server's machine."""
+        return {sent for client in self._clients if (sent := client.received()) is not None}
 
     def repeat(self, address: str, questions: Sequence[Question]) -> list[Reply]:
         """Ask questions again in one stream, and return the replies."""
@@ -142,6 +150,14 @@ class Client:
                     if self.sent is not None:
                         self.crowd.witnessed.lost.append(self.sent)
                     return
+
+    def received(self) -> float | None:
+        """Return when the request under way was sent, if each byte of it was acknowledged."""
+        sent, own = self.sent, self.connection.sock
+        unacknowledged = array("i", [1])
+        with suppress(AttributeError, OSError, ValueError):  # closed meanwhile
+            ioctl(own, termios.TIOCOUTQ, unacknowledged)
+        return sent if unacknowledged[0] == 0 and sent == self.sent else None
 
     def post(self) -> None:
         """Ask one question."""
