@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.crash, pytest.mark.long]
 
 END_SECONDS_MAX = 10.0
-GONE_SECONDS_MAX = 20.0
+GONE_SECONDS_MAX = 60.0
 OPENING_SECONDS_MAX = 120.0
 # Their fits take half a minute, from when they have imported what they need.
 FITTING_SECONDS = 4.0

@@ -61,7 +61,7 @@ POST_COUNT = 16
 # Less than the pages of so many answers, and more than what the record of draws takes.
 FILE_BYTES_MAX = 40_000
 END_SECONDS_MAX = 10.0
-SWITCH_SECONDS_MAX = 30.0
+SWITCH_SECONDS_MAX = 60.0
 # A switch that was postponed is tried again every second.
 SWITCH_AGAIN_SECONDS = 1.5
 Fault: TypeAlias = "Callable[[SmallRelease, ServerProcess], AbstractContextManager[None]]"

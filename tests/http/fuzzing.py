@@ -32,7 +32,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 NDJSON = "application/x-ndjson"
-SECONDS_MAX = 30
+SECONDS_MAX = 60
 # Of those that ask queries, more cases: their bodies are where the decisions are.
 ASKING_WEIGHT = 6
 

@@ -88,7 +88,7 @@ def test_verify_and_export_do_without_the_source(
     )
     with serving(release.config) as server:
         httpx.post(f"{server.address}/query", json={"features": agreed(0)})
-        httpx.post(f"{server.address}/query", json={"features": agreed(1)}, timeout=30)
+        httpx.post(f"{server.address}/query", json={"features": agreed(1)}, timeout=60)
         served = httpx.get(f"{server.address}/classifier")
     release.source.unlink()
     exported = tmp_path / "classifier.json"

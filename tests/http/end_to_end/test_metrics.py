@@ -12,7 +12,7 @@ from tests.http.test_metrics import budget_of, samples
 if TYPE_CHECKING:
     from tests.http.end_to_end.conftest import OpenedRelease
 
-NOTED_SECONDS_MAX = 20.0
+NOTED_SECONDS_MAX = 60.0
 
 
 UNCOUNTED = {"left", "with_scores", "follows"}
