@@ -6,6 +6,11 @@ ordered by how much likelier they are on one side, and the channel and the readi
 chosen that would show most; their probabilities are bounded on the other runs, which
 had no say in the choice.  So no list of what may tell of a record is needed, and however
 many channels there are, one event is tested in each order.
+
+A channel of many readings separates any runs that it was fitted to: a clock has seconds
+that only one side saw, and twelve coins together hardly come twice.  So each half of the
+runs that choose, the earlier and the later one, tries what the other half proposes, and a
+reading that both halves do not have stands for no more than its being rare.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -21,17 +26,24 @@ from app.auditing.confidence import bounds_shown, detection_limit, largest_shown
 from app.auditing.events import Bound
 from app.errors import invariant
 
+if TYPE_CHECKING:
+    from app.auditing.confidence import Floats
+
 Transcript: TypeAlias = Mapping[str, str]
 """What was read, by channel; a channel that was silent is absent."""
 Sides: TypeAlias = tuple[Sequence[Transcript], Sequence[Transcript]]
 """The transcripts of some runs on each of two neighbours."""
 Reading: TypeAlias = tuple[str, str]
 """A channel, and what was read there."""
+Counts: TypeAlias = tuple[Counter[str], Counter[str]]
+"""How often each reading of a channel came on each of two neighbours."""
+Halves: TypeAlias = tuple[Counts, Counts]
+"""Those of the earlier runs and those of the later ones."""
 
 BOUNDS_OF_AN_EVENT: Final = 2
 ORDERS: Final = ((0, 1), (1, 0))
 EVERYTHING: Final = "everything that was read"
-OTHER: Final = "what was read in one run only"
+OTHER: Final = "what was not read both earlier and later"
 SILENT: Final = "nothing"
 
 
@@ -81,7 +93,7 @@ class Suspicion:
     """What is looked for in the runs that are tested, as other runs have chosen it.
 
     Attributes:
-        common: what was read in more than one of those.
+        common: what was read both in the earlier and in the later half of those.
         events: one for each order of the sides.
 
     """
@@ -99,20 +111,37 @@ def suspect(sides: Sides, trials: Trials) -> Suspicion:
     """Choose what to look for.
 
     Args:
-        sides: the runs that choose, at least one on each side.
+        sides: the runs that choose, at least one on each side, in the order of time.
         trials: the runs that will be looked at.
 
     """
-    counts = Counter(reading for side in sides for run in side for reading in run.items())
-    common = frozenset(reading for reading, count in counts.items() if count > 1)
-    reduced = tuple([_reduced(run, common) for run in side] for side in sides)
-    found = {channel for side in reduced for run in side for channel in run}
+    earlier, later = (tuple(half) for half in zip(*map(_halved, sides), strict=True))
+    common = frozenset(_readings(earlier) & _readings(later))
+    halves = [
+        [[_reduced(run, common) for run in side] for side in half] for half in (earlier, later)
+    ]
+    found = {channel for half in halves for side in half for run in side for channel in run}
     channels = [*sorted(found - {EVERYTHING}), EVERYTHING]  # of two that tell alike, the plainer
-    by_channel = {
-        channel: tuple(Counter(run.get(channel, SILENT) for run in side) for side in reduced)
-        for channel in channels
-    }
+    by_channel = {channel: _counted(halves, channel) for channel in channels}
     return Suspicion(common, tuple(_most_telling(by_channel, order, trials) for order in ORDERS))
+
+
+def _halved(side: Sequence[Transcript]) -> tuple[Sequence[Transcript], Sequence[Transcript]]:
+    """Return the earlier and the later half of some runs; one alone is both."""
+    middle = len(side) // 2
+    return side[:middle] or side, side[middle:]
+
+
+def _readings(half: Sequence[Sequence[Transcript]]) -> set[Reading]:
+    return {reading for side in half for run in side for reading in run.items()}
+
+
+def _counted(halves: Sequence[Sequence[Sequence[Transcript]]], channel: str) -> Halves:
+    """Count the readings of a channel, half by half and side by side."""
+    earlier, later = (
+        tuple(Counter(run.get(channel, SILENT) for run in side) for side in half) for half in halves
+    )
+    return (earlier[0], earlier[1]), (later[0], later[1])
 
 
 def told_by(
@@ -147,20 +176,32 @@ def _reduced(transcript: Transcript, common: frozenset[Reading]) -> Transcript:
 
 
 def _most_telling(
-    by_channel: Mapping[str, tuple[Counter[str], ...]], order: tuple[int, int], trials: Trials
+    by_channel: Mapping[str, Halves], order: tuple[int, int], trials: Trials
 ) -> Event:
-    """Return the event that would show most if the tested runs were like these."""
-    events = [
-        _best_of(channel, sides[order[0]], sides[order[1]], trials)
-        for channel, sides in by_channel.items()
-    ]
-    return max(events, key=lambda found: found[0])[1]
+    """Return the event, chosen by all runs, of the channel that half by half shows most."""
+    found = max(by_channel, key=lambda name: _shown_crosswise(by_channel[name], order, trials))
+    earlier, later = by_channel[found]
+    likely, unlikely = (earlier[side] + later[side] for side in order)
+    return Event(found, _best_readings(likely, unlikely, trials))
 
 
-def _best_of(
-    channel: str, likely: Counter[str], unlikely: Counter[str], trials: Trials
-) -> tuple[tuple[float, float], Event]:
-    """Return a channel's best event, with what it would show and how far its sides differ."""
+def _shown_crosswise(halves: Halves, order: tuple[int, int], trials: Trials) -> tuple[float, float]:
+    """Return what a channel would show where each half tries what the other one proposes.
+
+    The second number is how far its sides differ, where nothing would show.
+    """
+    came, asked = np.zeros(2), np.zeros(2)
+    for proposing, trying in (halves, halves[::-1]):
+        readings = _best_readings(proposing[order[0]], proposing[order[1]], trials)
+        came += [sum(trying[side][reading] for reading in readings) for side in order]
+        asked += [trying[side].total() for side in order]
+    rates = (came + 0.5) / (asked + 1)
+    (shown,) = _expected([rates[:1], rates[1:]], trials)
+    return float(shown), float(rates[0] - rates[1])
+
+
+def _best_readings(likely: Counter[str], unlikely: Counter[str], trials: Trials) -> frozenset[str]:
+    """Return the readings of a channel that would show most in runs like these."""
     readings = sorted(
         likely.keys() | unlikely.keys(),
         key=lambda reading: ((likely[reading] + 0.5) / (unlikely[reading] + 0.5), reading),
@@ -170,10 +211,12 @@ def _best_of(
         (np.cumsum([side[reading] for reading in readings]) + 0.5) / (side.total() + 1)
         for side in (likely, unlikely)
     ]
-    expected = (
+    return frozenset(readings[: int(np.argmax(_expected(rates, trials))) + 1])
+
+
+def _expected(rates: Sequence[Floats], trials: Trials) -> Floats:
+    """Return what events of such rates on both sides would show, as often as is expected."""
+    counts = (
         np.minimum(np.round(rate * trials.runs), trials.runs).astype(np.int64) for rate in rates
     )
-    shown = bounds_shown(*expected, trials=trials.runs, delta=trials.delta, miss=trials.miss)
-    best = int(np.argmax(shown))
-    apart = float(rates[0][best] - rates[1][best])
-    return (float(shown[best]), apart), Event(channel, frozenset(readings[: best + 1]))
+    return bounds_shown(*counts, trials=trials.runs, delta=trials.delta, miss=trials.miss)

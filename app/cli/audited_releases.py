@@ -14,6 +14,7 @@ from collections import Counter, deque
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -22,6 +23,7 @@ import uvloop
 from app.cli.audited_release import hear
 from app.cli.logs import configure_logs
 from app.errors import ConfigurationError
+from app.noise.system import SystemNoise
 from app.service.audit_neighbours import (
     ROWS_FILE,
     Neighbours,
@@ -63,13 +65,12 @@ MEMORY: Final = Path("/dev", "shm")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some runs of one side of a pair.
+    """Some runs of a pair.
 
     Attributes:
         settings: of the promise and the answers.
         pair: the neighbours.
-        side: which of them.
-        count: runs.
+        sides: which of them each run has, in the order of the runs.
         promised: what each run is held to.
         suspicion: what is looked for; None where the runs choose it.
 
@@ -77,16 +78,16 @@ class Part:
 
     settings: Settings
     pair: Neighbours
-    side: int
-    count: int
+    sides: tuple[int, ...]
     promised: Promised
     suspicion: Suspicion | None
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of one run: all of it where it chooses, and what was seen."""
+    """What is kept of one run: its side, all of it where it chooses, and what was seen."""
 
+    side: int
     heard: Heard | None
     seen: Seen
 
@@ -145,15 +146,15 @@ def _audit_pair(
     """Let some runs choose what to look at, look at it in the others, and count what broke."""
 
     def kept_of(count: int, suspicion: Suspicion | None) -> tuple[list[Kept], list[Kept]]:
+        drawn = _drawn_sides(count)
         parts = [
-            Part(settings, pair, side, min(RUNS_OF_A_PART, count - done), promised, suspicion)
-            for done in range(0, count, RUNS_OF_A_PART)
-            for side in SIDES
+            Part(settings, pair, drawn[done : done + RUNS_OF_A_PART], promised, suspicion)
+            for done in range(0, len(drawn), RUNS_OF_A_PART)
         ]
         sides: tuple[list[Kept], list[Kept]] = ([], [])
-        for part, kept in zip(parts, run_parts(parts), strict=True):
-            sides[part.side].extend(kept)
-            broken.update(promise for run in kept for promise in run.seen.broken)
+        for run in chain.from_iterable(run_parts(parts)):
+            sides[run.side].append(run)
+            broken.update(run.seen.broken)
         return sides
 
     one, other = kept_of(plan.choosing, None)
@@ -161,6 +162,11 @@ def _audit_pair(
     suspicion = suspicion_of((chosen[0], chosen[1]), plan)
     one, other = kept_of(plan.trials.runs, suspicion)
     return told_of(suspicion, ([run.seen for run in one], [run.seen for run in other]), plan)
+
+
+def _drawn_sides(count: int) -> tuple[int, ...]:
+    """Return so many runs of either side in random order, so that no clock tells the sides."""
+    return tuple(int(place) % len(SIDES) for place in SystemNoise().permutation(len(SIDES) * count))
 
 
 @contextmanager
@@ -219,8 +225,6 @@ def _on_a_thread(work: Callable[[], Coroutine[None, None, list[Kept]]]) -> list[
     def run() -> None:
         try:
             results.append(uvloop.run(work()))
-        except BaseExceptionGroup as group:
-            failures.append(group.exceptions[0])
         except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
             failures.append(error)
 
@@ -243,30 +247,37 @@ class _Runs:
 
     async def all(self) -> list[Kept]:
         """Run them all, and return what is kept of each."""
-        self._waiting.extend(range(self.part.count))
+        self._waiting.extend(range(len(self.part.sides)))
         opening = asyncio.Lock()
-        async with asyncio.TaskGroup() as group:
-            for _ in range(RUNS_AT_ONCE):
-                group.create_task(self._run_on(opening))
-        return [self._kept[number] for number in range(self.part.count)]
+        running = (self._run_on(opening) for _ in range(RUNS_AT_ONCE))
+        for failure in filter(None, await asyncio.gather(*running, return_exceptions=True)):
+            raise failure
+        return [self._kept[number] for number in range(len(self.part.sides))]
 
     async def _run_on(self, opening: asyncio.Lock) -> None:
-        part = self.part
+        """Run what waits; after a failure nothing begins, and what has begun comes to its end."""
         while self._waiting:
             number = self._waiting.popleft()
-            folder = self.folder / str(number)
-            folder.mkdir()
-            settings = served_settings(part.settings, part.pair, folder)
-            text = rows_text(part.pair.rows[part.side], settings.data.classes)
-            (folder / ROWS_FILE).write_text(text, encoding="utf-8")
-            heard = await hear(settings, questions=part.pair.questions, opening=opening)
-            self._kept[number] = _kept(part, heard)
-            shutil.rmtree(folder)
+            try:
+                self._kept[number] = await self._run(number, opening)
+            except BaseException:
+                self._waiting.clear()
+                raise
+
+    async def _run(self, number: int, opening: asyncio.Lock) -> Kept:
+        part, folder = self.part, self.folder / str(number)
+        folder.mkdir()
+        settings = served_settings(part.settings, part.pair, folder)
+        text = rows_text(part.pair.rows[part.sides[number]], settings.data.classes)
+        (folder / ROWS_FILE).write_text(text, encoding="utf-8")
+        heard = await hear(settings, questions=part.pair.questions, opening=opening)
+        shutil.rmtree(folder)
+        return _kept(part, number, heard)
 
 
-def _kept(part: Part, heard: Heard) -> Kept:
+def _kept(part: Part, number: int, heard: Heard) -> Kept:
     """Keep all of a run that chooses, and of another what is looked for."""
     broken = heard.broken(part.promised)
     if part.suspicion is None:
-        return Kept(heard, Seen((), broken))
-    return Kept(None, Seen(part.suspicion.seen_in(heard.transcript), broken))
+        return Kept(part.sides[number], heard, Seen((), broken))
+    return Kept(part.sides[number], None, Seen(part.suspicion.seen_in(heard.transcript), broken))
