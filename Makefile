@@ -79,7 +79,9 @@ format: install-test
 	@$(BIN)/ruff format .
 
 coverage: install-test
-	@$(BIN)/python -m coverage run -m pytest -q tests/unit tests/property tests/conformance
+	@$(BIN)/python -m coverage erase
+	@$(BIN)/python -m pytest -q -m "not long" --numprocesses auto --dist loadfile -p tests.covered tests/unit tests/property tests/conformance
+	@$(BIN)/python -m coverage combine --quiet
 	@$(BIN)/python -m coverage report
 
 docs: install-test
@@ -91,8 +93,11 @@ bench: install-test
 bench-utility: install-test
 	@$(BIN)/python -m benchmarks.utility $(ARGS)
 
+# Side by side, whoever is done takes over what others have before them; then, alone, what
+# measures times to microseconds.  The second part runs whatever the first one found.
 audit: install-test
-	@$(BIN)/python -m pytest -m "audit or crash or long" $(ARGS)
+	@$(BIN)/python -m pytest -m "audit or crash or long" --ignore tests/timing --numprocesses auto --dist worksteal $(ARGS); \
+	first=$$?; $(BIN)/python -m pytest -m long tests/timing && exit $$first
 
 # The compiler of the locks comes from the `lock` extra, into .venv.  Every
 # environment that the README names is in one file, by markers; the address of

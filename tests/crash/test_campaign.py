@@ -18,13 +18,15 @@ pytestmark = pytest.mark.crash
 SEED = 20240229
 CLOSING_KILLS = 5
 PLANTED_LIVES = 4
+# What one kill in twenty shows is missed by 122 of them with probability 0.002.
+MANY_AT_RANDOM, MANY_AT_AN_EDGE = 80, 3
 
 
 @pytest.mark.parametrize(
     ("random_count", "each_edge"),
     [
         pytest.param(8, 1, id="some"),
-        pytest.param(200, 5, marks=pytest.mark.long, id="many"),
+        pytest.param(MANY_AT_RANDOM, MANY_AT_AN_EDGE, marks=pytest.mark.long, id="many"),
     ],
 )
 @pytest.mark.timeout(2400)

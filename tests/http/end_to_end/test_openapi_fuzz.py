@@ -1,7 +1,7 @@
 """No request, good or bad, gets a 5xx or a reply that the OpenAPI document does not have.
 
 Real servers in every phase are sent cases that are made from their own document: 800 in
-all in ``make test``, and 20,000 in ``make audit``.
+all in ``make test``, and 8,000 in ``make audit``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 SECONDS_MAX = 60
 # Together 800; with fewer some status that is wanted does not come.
 SHORT = {"ensemble": 400, "halted": 100, "classifier": 100, "keys": 200}
-LONG_FACTOR = 25
+# What one case in a thousand meets is missed by 8,000 cases with probability exp(-8), 3e-4.
+LONG_FACTOR = 10
 ROOM = {"queries": "20000"}
 CLASSIFIER_ONLY = {"relabel": "0", "answers": "0", "classifier": "1"}
 FITTING = {
@@ -159,15 +160,15 @@ def test_eight_hundred_requests_get_documented_replies(
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("scene", SCENES)
-def test_twenty_thousand_requests_get_documented_replies(
+def test_eight_thousand_requests_get_documented_replies(
     opened: OpenedRelease, capsys: pytest.CaptureFixture[str], scene: str
 ) -> None:
-    """The same, twenty-five times as often."""
+    """The same, ten times as often."""
     cases = LONG_FACTOR * SHORT[scene]
     assert SCENES[scene](opened, cases, capsys).count >= cases
 
 
 def test_the_numbers_are_those_that_are_promised() -> None:
-    """800 cases in all, and 20,000 in the audit."""
+    """800 cases in all, and 8,000 in the audit."""
     assert sum(SHORT.values()) == 800
-    assert LONG_FACTOR * sum(SHORT.values()) == 20_000
+    assert LONG_FACTOR * sum(SHORT.values()) == 8_000
