@@ -14,6 +14,7 @@ only, and name a column and a row number, never a value.
     ├── VerificationError           the thing asked for does not hold, exit 1
     │   └── NotExportableError      a classifier that the format cannot hold
     ├── LearnerProcessError         learners ended the processes that they ran in
+    ├── MachineError                memory, a file, a thread or a process was refused
     ├── RequestError                caller: refused before anything is charged
     │   ├── MalformedBodyError      malformed-body
     │   ├── UnsupportedMediaTypeError
@@ -99,6 +100,21 @@ class LearnerProcessError(ConclaveError):
         super().__init__(
             "learners ended the process that they ran in, twice: they may need more memory "
             "than there is (docs/learners.md)"
+        )
+
+
+class MachineError(ConclaveError):
+    """The machine refused memory, a file, a thread or a process to learners.
+
+    Its text is fixed.  It stands for no vote: at an opening it goes to the operator's
+    terminal, and where votes were asked for it is contained.
+    """
+
+    def __str__(self) -> str:
+        """Say what to do; whoever was refused is not told."""
+        return (
+            "the machine refused memory, a file, a thread or a process to what learners need; "
+            "make room and start again, which charges nothing twice (docs/learners.md)"
         )
 
 

@@ -18,7 +18,8 @@ from app.api.watched_keys import WatchedKeys
 from app.api.watching import Watching, watching_of
 from app.dashboard.page import page_responses
 from app.data.public_points import no_points, read_public_points
-from app.errors import ConclaveError, ContainedError, UnavailableError
+from app.errors import ConclaveError, ContainedError, MachineError, UnavailableError
+from app.hypotheses.containment import made_by_machine
 from app.ledger.database import turn_to_open
 from app.ledger.head_file import head_file_of
 from app.ledger.rollback import check_expected_head, check_no_ledger, keep_newest
@@ -161,7 +162,7 @@ class Server:
         try:
             answerer = await in_daemon_thread(lambda: self._open(noise))
         except Exception as error:  # noqa: BLE001 -- containment: whatever it says may be private
-            self.failure = error if isinstance(error, ConclaveError) else ContainedError(CONTAINED)
+            self.failure = error if isinstance(error, ConclaveError) else _contained(error)
             self.on_failure()
             return None
         release = answerer.release
@@ -355,9 +356,14 @@ def _opened_ledger(
     except ConclaveError:
         ledger.close()
         raise
-    except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
+    except Exception as error:  # noqa: BLE001 -- containment: whatever it says may be private
         ledger.close()
-        raise ContainedError(CONTAINED) from None
+        raise _contained(error) from None
+
+
+def _contained(error: Exception) -> ConclaveError:
+    """Return a fixed text for an error that was not foreseen, the machine's told apart."""
+    return MachineError() if made_by_machine(error) else ContainedError(CONTAINED)
 
 
 def _require_newest(

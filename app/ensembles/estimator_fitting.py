@@ -1,8 +1,8 @@
 """Fitting scikit-learn classifiers, each on rows of its own.
 
 The public encoding of :mod:`app.hypotheses.public_columns` is all the
-preprocessing there is outside a chunk.  Labels are mapped by value; whatever
-fails votes class 0 in silence.
+preprocessing there is outside a chunk.  Labels are mapped by value; a learner that
+fails votes class 0 in silence, and a machine that fails ends the fit.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ def fit_estimators(
 
     Raises:
         LearnerProcessError: a fit ended two processes.
+        MachineError: the machine failed in a fit, and not the learner.
 
     """
     chunk_count = len(offsets) - 1

@@ -1,8 +1,9 @@
 """k fitted scikit-learn classifiers, and what they vote.
 
-What fails in predicting votes class 0 in silence.  Estimators whose fitted forms can
-be laid out together vote together (:mod:`app.ensembles.packing`); the others predict one
-after the other, in as many processes side by side as there are for them.
+A model that fails in predicting votes class 0 in silence; that the machine fails is no
+vote.  Estimators whose fitted forms can be laid out together vote together
+(:mod:`app.ensembles.packing`); the others predict one after the other, in as many
+processes side by side as there are for them.
 """
 
 from __future__ import annotations

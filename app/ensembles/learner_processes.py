@@ -21,7 +21,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar, cast
 from weakref import finalize
 
-from app.errors import ConfigurationError, LearnerProcessError, invariant
+from app.errors import ConfigurationError, LearnerProcessError, MachineError, invariant
+from app.hypotheses.containment import made_by_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -107,7 +108,7 @@ class LearnerProcesses:
         try:
             self._pools += [_started() for _ in range(count)]
             self.keep([None] * count)
-        except OSError:
+        except (OSError, MemoryError, RuntimeError):
             raise ConfigurationError("learner.jobs", NOT_STARTED) from None
 
     @property
@@ -140,6 +141,7 @@ class LearnerProcesses:
 
         Raises:
             LearnerProcessError: one raised, or ended two processes.
+            MachineError: one was refused memory, a file or a thread.
 
         """
         under_way: deque[_Call[ResultT]] = deque()
@@ -174,8 +176,11 @@ class LearnerProcesses:
         """Return what a call comes to; it is made once more where it lost its process."""
         if call.has_lost_its_process:
             call = self._call_afresh(call.index, call.function, call.pool)
-        if call.answer.exception() is not None:
+        if call.has_lost_its_process:
             raise LearnerProcessError
+        failure = call.answer.exception()
+        if failure is not None:
+            raise MachineError if made_by_machine(failure) else LearnerProcessError
         return call.answer.result()
 
 

@@ -1,7 +1,8 @@
 """A student: one learner on queries and the labels that they were answered with.
 
 What it learns from is public, so nothing here is private: a failure is told,
-and its place is taken by the label that most queries have.
+and its place is taken by the label that most queries have.  Where the machine fails there
+is no student yet: what memory there is depends on the ensemble, which is private.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from app.ensembles.fit import check_learner, searched_by_trees
 from app.ensembles.rules import FALLBACK_LABEL
 from app.ensembles.tree_learners import fit_tree
 from app.hypotheses.cell_class import CellClass, CellLabels
-from app.hypotheses.containment import silence
+from app.hypotheses.containment import raise_if_machine_failed, silence
 from app.hypotheses.enumerated_class import EnumeratedClass, EnumeratedHypothesis
 from app.hypotheses.public_columns import encode_columns
 from app.hypotheses.trees import Tree
@@ -108,6 +109,9 @@ def fit_student(
         labels: the class indices that were released for them, shape ``(m,)``.
         seed: for what an estimator draws, public.
 
+    Raises:
+        MachineError: the machine failed, and not the learner.
+
     """
     counts = np.bincount(labels, minlength=learner.hypothesis_class.class_count)
     most_frequent = int(counts.argmax()) if len(labels) else FALLBACK_LABEL
@@ -117,7 +121,9 @@ def fit_student(
         with silence():
             return _fit(learner, values, labels, seed=seed, fallback=most_frequent)
     except Exception as error:  # noqa: BLE001 -- whatever a learner raises, the release goes on
-        return ConstantStudent(most_frequent, failure=type(error).__name__)
+        failed, failure = [error], type(error).__name__
+    raise_if_machine_failed(failed)
+    return ConstantStudent(most_frequent, failure=failure)
 
 
 def _fit(

@@ -3,7 +3,7 @@
 A predictor sees one row, as it might have been posted, and nothing else, so
 that its prediction is a function of the row: it must be deterministic and keep
 nothing from one row to the next.  An exception, and a label that is none of the
-classes, are class 0, and nobody hears of them.
+classes, are class 0, and nobody hears of them; a failure of the machine is neither.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self, TypeAlias
 import numpy as np
 
 from app.errors import invariant
-from app.hypotheses.containment import silence
+from app.hypotheses.containment import raise_if_machine_failed, silence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,11 +134,18 @@ class Labels:
     classes: tuple[str, ...]
 
     def predicted(self, predictor: Predictor, row: Row) -> int:
-        """Return the class index that a predictor gives a row; class 0 for a failure."""
+        """Return the class index that a predictor gives a row; class 0 for a failure.
+
+        Raises:
+            MachineError: the machine failed, and not the predictor.
+
+        """
         try:
             return self.classes.index(_name(predictor.predict(row)))
-        except Exception:  # noqa: BLE001 -- any failure is class 0, whatever its kind
-            return FALLBACK_LABEL
+        except Exception as error:  # noqa: BLE001 -- any failure is class 0, whatever its kind
+            failed = [error]
+        raise_if_machine_failed(failed)
+        return FALLBACK_LABEL
 
 
 def _name(said: object) -> str:

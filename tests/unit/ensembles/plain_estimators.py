@@ -88,3 +88,57 @@ def _change() -> None:
     os.chdir("/")
     for descriptor in (1, 2):
         os.write(descriptor, b"private")
+
+
+class Starved(Plain):
+    """Is refused something by the machine where the largest value is above a bound.
+
+    Args:
+        at: ``fit`` or ``predict``.
+        wants: ``memory``, a ``file`` or a ``thread``; ``wrapped`` says that it was another error.
+
+    """
+
+    def __init__(self, at: str = "fit", wants: str = "memory") -> None:
+        """Keep the parameters."""
+        super().__init__()
+        self.at, self.wants = at, wants
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:  # noqa: FBT001, FBT002 -- as there
+        """Return the parameters."""
+        del deep
+        return {"at": self.at, "wants": self.wants}
+
+    def fit(self, rows: NDArray[np.float64], labels: NDArray[np.int64]) -> Starved:
+        """Learn, or be refused."""
+        super().fit(rows, labels)
+        if self.at == "fit" and rows[:, 0].max() > RAISES_ABOVE:
+            _be_refused(self.wants)
+        return self
+
+    def predict(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Answer, or be refused."""
+        if self.at == "predict" and rows[:, 0].max() > RAISES_ABOVE:
+            _be_refused(self.wants)
+        return super().predict(rows)
+
+    def predict_proba(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score, or be refused."""
+        self.predict(rows)
+        return super().predict_proba(rows)
+
+
+def _be_refused(wants: str) -> None:
+    """Ask for something that no machine gives."""
+    if wants == "memory":
+        np.empty(1 << 56)
+    if wants == "file":
+        os.stat("no such file")  # noqa: PTH116 -- no library more
+    if wants == "thread":
+        message = "can't start new thread"
+        raise RuntimeError(message)
+    try:
+        np.empty(1 << 56)
+    except MemoryError:
+        message = "the fit failed"
+        raise ValueError(message) from None
