@@ -22,6 +22,7 @@ from app.ensembles.fit import Learner, fit_ensemble
 from app.hypotheses.containment import made_by_machine
 from app.hypotheses.public_columns import PublicColumn
 from app.hypotheses.registry import hypothesis_class
+from tests.unit.ensembles.plain_estimators import Plain
 from tests.unit.hypotheses.enumeration import unit_tests
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ MEGABYTE: Final = 1 << 20
 ROOMS: Final = [MEGABYTE << step for step in range(10)]
 """Bytes that are left: less than a forest or its votes take, and at last more than all do."""
 
+BLOCK_BYTES: Final = 16 * MEGABYTE
 MACHINE: Final = "the machine failed"
 FIT_ROOM, VOTE_ROOM = "FOREST_FIT_ROOM", "FOREST_VOTE_ROOM"
 COLUMNS: Final = (PublicColumn(bounds=(0.0, 1.0)),) * 3
@@ -66,6 +68,21 @@ class LimitedForest(RandomForestClassifier):  # type: ignore[misc]  # it ships n
         _leave_once(VOTE_ROOM)
         predicted: NDArray[np.int64] = super().predict(rows)
         return predicted
+
+
+class Hoarder(Plain):
+    """Keeps a block of memory for as long as it lives, and limits its process once told."""
+
+    def fit(self, rows: NDArray[np.float64], labels: NDArray[np.int64]) -> Hoarder:
+        """Limit, learn, and take a block."""
+        _leave_once(FIT_ROOM)
+        super().fit(rows, labels)
+        self.block_ = np.empty(BLOCK_BYTES, dtype=np.uint8)
+        return self
+
+    def __getstate__(self) -> dict[str, object]:
+        """Store nothing of the block."""
+        return {name: value for name, value in vars(self).items() if name != "block_"}
 
 
 def _leave_once(name: str) -> None:

@@ -12,8 +12,9 @@ from app.cli import run
 from tests.crash.clients import Clients, check_ledger, connect
 from tests.crash.killing import start_to_kill_at
 from tests.crash.killing_server import NOWHERE
+from tests.crash.near_the_limit import BLOCK_BYTES, FIT_ROOM
 from tests.http.end_to_end.learning import learn, learned
-from tests.http.end_to_end.small_release import SmallRelease, agreed
+from tests.http.end_to_end.small_release import SmallRelease, agreed, private_rows
 
 if TYPE_CHECKING:
     import subprocess
@@ -65,6 +66,23 @@ def test_a_disk_that_fills_up_in_an_opening_costs_nothing_twice(tmp_path: Path, 
     release = SmallRelease(tmp_path).write()
     line = refused(release, *LIMITED, "--bytes", str(SERVE_BYTES[stage]), "serve")
     assert "disk I/O error" in line or "the ledger took no entry" in line
+    serve_and_answer(release)
+
+
+def test_memory_that_runs_out_in_an_opening_costs_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Learners that take more address space than there is end the start in one plain line."""
+    changes = {
+        "learner": {"estimator": '"tests.crash.near_the_limit:Hoarder"', "jobs": "1"},
+        "answers": {"ensemble": "40"},
+    }
+    release = SmallRelease(tmp_path, changes).write(private_rows())
+    with monkeypatch.context() as limited:
+        limited.setenv(FIT_ROOM, str(4 * BLOCK_BYTES))
+        # Begun anew, so that no process that others are forked from is limited too.
+        line = refused(release, *LIMITED, "--bytes", str(1 << 40), "serve")
+    assert line.startswith("conclave: the machine refused memory, a file, a thread")
     serve_and_answer(release)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,10 +10,12 @@ from app.data import fingerprint as fingerprinting
 from app.errors import (
     InvariantError,
     LedgerUnavailableError,
+    MachineError,
 )
 from app.service import draw_ensemble as drawing
 from app.service import open_release as opening
 from app.service.progress import no_progress
+from tests.unit.ensembles.plain_estimators import Plain
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.opened_release import (
     NoNoise,
@@ -29,6 +31,9 @@ from tests.unit.service.small_release import (
 
 if TYPE_CHECKING:
     from app.data.rows import PrivateRows
+    from app.service.draw_ensemble import DrawnEnsemble
+
+PLAIN = "tests.unit.ensembles.plain_estimators:Plain"
 
 
 def test_a_crash_before_the_draw_is_persisted_draws_under_the_same_charge(
@@ -45,6 +50,32 @@ def test_a_crash_before_the_draw_is_persisted_draws_under_the_same_charge(
     release = small_release.open(noise=seeded_noise(9))
     assert shares(release.state) == shares(charged)
     assert kinds(small_release)[-1] == "EnsembleFitted"
+
+
+def test_a_fit_that_the_machine_fails_is_fitted_again_under_the_same_charge(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No ensemble is stored, with votes for class 0 or without; the next start charges nothing."""
+    forests = changed(small_release, learner__estimator=PLAIN, learner__jobs="1")
+
+    def refused(*_: object) -> None:
+        raise MemoryError
+
+    def draw_without_memory(*given: Any, **named: Any) -> DrawnEnsemble:
+        with monkeypatch.context() as patched:
+            patched.setattr(Plain, "fit", refused)
+            return drawing.draw_ensemble(*given, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(opening, "draw_ensemble", draw_without_memory)
+        with pytest.raises(MachineError):
+            forests.open()
+    charged = forests.ledger().read_state()
+    assert charged.ensemble is None
+    assert [share.mechanism for share in charged.charged] == ["relabel", "answers"]
+    release = forests.open(noise=seeded_noise(9))
+    assert shares(release.state) == shares(charged)
+    assert kinds(forests)[-1] == "EnsembleFitted"
 
 
 def test_a_draw_that_was_not_persisted_does_not_serve(small_release: SmallRelease) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PLAIN = "tests.unit.ensembles.plain_estimators:Plain"
+STARVED = "tests.unit.ensembles.plain_estimators:Starved"
 SLEEPS = "tests.unit.service.telling_estimator:SlowWhereMarked"
 ENDING = 50.0  # scaled to one, where such an estimator ends its process
 
@@ -60,6 +61,26 @@ def test_a_vote_that_ends_its_process_halts_the_release_for_good(
     replayed, refused = restarted.answer_batch([ask(1), ask(ENDING)])
     assert isinstance(given, Fresh)
     assert replayed == given.recorded
+    assert isinstance(refused, BudgetExhaustedError)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_vote_that_the_machine_fails_halts_the_release_for_good(
+    small_release: SmallRelease, jobs: str
+) -> None:
+    """Nothing is answered in its place, class 0 least of all; what was charged stays."""
+    at = '{"at": "predict"}'
+    release = of_estimators(small_release, STARVED, learner__jobs=jobs, learner__params=at)
+    answerer = QueryAnswerer(release.open(), scripted_noise(STABLE))
+    before = answerer.release.ledger.read_state()
+    answerer.answer_batch([ask(1)])
+    with pytest.raises(ContainedError) as contained:
+        answerer.answer_batch([ask(ENDING)])
+    assert str(contained.value) == CONTAINED
+    after = answerer.release.ledger.read_state()
+    assert after.halted == ReleaseHalted(reason=FAILED_AFTER_VOTE)
+    assert (after.answered, after.charged) == (1, before.charged)
+    (refused,) = QueryAnswerer(release.open(), NoNoise()).answer_batch([ask(ENDING)])
     assert isinstance(refused, BudgetExhaustedError)
 
 
