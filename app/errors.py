@@ -36,6 +36,7 @@ only, and name a column and a row number, never a value.
     └── IntegrityError              stop serving
         ├── InvariantError          a broken invariant of our own
         ├── LedgerCorruptError      the ledger does not verify
+        ├── UncountedDrawsError     draws that the database refused, and cannot be recorded
         └── ContainedError          an unexpected failure after VOTE; one fixed text
 """
 
@@ -262,6 +263,17 @@ class InvariantError(IntegrityError):
 
 class LedgerCorruptError(IntegrityError):
     """The ledger, or a private piece bound to it, is not what was written."""
+
+
+class UncountedDrawsError(IntegrityError):
+    """Draws whose commit was refused, which another server has made impossible to record."""
+
+    def __init__(self) -> None:
+        """Say why nothing is answered any more."""
+        super().__init__(
+            "answers that the database refused cannot be counted any more, since another "
+            "server answered meanwhile: the release halts"
+        )
 
 
 class ContainedError(IntegrityError):

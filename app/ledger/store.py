@@ -315,6 +315,7 @@ class Ledger:
                     transaction.finish()
                     with database_errors():
                         checkpoint_at = self._keep_checkpoint(connection, transaction.state)
+                        transaction.may_be_committed = True
                         writing.commit(connection)
                 finally:
                     transaction.note_its_end()
@@ -347,12 +348,10 @@ class Ledger:
 
     def _find_release(self, connection: Connection) -> None:
         """Learn which releases there are, where one has opened, and this one's number."""
-        count = read_release_count(connection)
-        if count < len(self._openings):
-            raise LedgerCorruptError(
-                f"the database counts {count} releases and had {len(self._openings)} before"
-            )
-        if count == len(self._openings) > 0:
+        count, known = read_release_count(connection), len(self._openings)
+        if count < known:
+            raise LedgerCorruptError(f"the database counts {count} releases and had {known} before")
+        if count == known > 0:
             return
         refuse_replaced(connection, self._database.secret)
         openings = read_openings(connection)

@@ -79,6 +79,7 @@ class Transaction:
         self._digests = digests
         self._state = state
         self.was_cut_off = False  # told once it has ended: by the database, and not by what it took
+        self.may_be_committed = False  # told once its commit was asked for, whatever came of it
         self._failed = False
         self._key_rows: list[dict[str, object]] = []
         self._unbound: dict[str, str] = {}

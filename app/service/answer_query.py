@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from app.data.vectors import encode_keys, replay_key, replay_keys
-from app.errors import ContainedError, IntegrityError, UnavailableError
+from app.errors import ContainedError, IntegrityError, UnavailableError, UncountedDrawsError
 from app.ledger.events import ReleaseHalted, ThresholdRefreshed
 from app.ledger.key_counts import NOTHING
 from app.mechanisms import universal
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger("conclave.service")
 
 FAILED_AFTER_VOTE: Final = "an internal failure after votes were cast"
+NOT_COUNTED: Final = "answers that the database refused could not be counted"
 READ_AT_ONCE_MAX: Final = 10_000
 """Answers that are read into memory together; of more, each is looked up when it is asked."""
 
@@ -118,24 +119,26 @@ class QueryAnswerer:
                 # disk: they are recorded, and count, before anything new is drawn.
                 self._answer_batch(())
             return self._answer_batch(self._identified(queries))
+        except UncountedDrawsError:
+            self._halt(NOT_COUNTED)
+            raise
         except (UnavailableError, IntegrityError):
             raise
         except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
-            self._halt()
+            if self._has_voted:  # that they failed may tell of them
+                self._halt(FAILED_AFTER_VOTE)
             raise ContainedError(CONTAINED) from None
 
-    def _halt(self) -> None:
-        """Halt the release for good where votes were touched: that they failed may tell of them.
+    def _halt(self, reason: str) -> None:
+        """Halt the release for good, for every server of it and every later start.
 
         Started anew it would fail again, and once more for every restart.  Where the
         ledger takes no entry the process stops all the same.
         """
-        if not self._has_voted:
-            return
         try:
             with self.release.ledger.transaction() as transaction:
                 if transaction.state.halted is None:
-                    transaction.append(ReleaseHalted(reason=FAILED_AFTER_VOTE))
+                    transaction.append(ReleaseHalted(reason=reason))
         except Exception as error:  # noqa: BLE001 -- containment: whatever it says may be private
             log.error("halt_not_recorded", error=type(error).__name__)  # noqa: TRY400 -- nor its trace
 
@@ -265,7 +268,11 @@ class QueryAnswerer:
             key_counts=key_counts,
         )
         undelivered = self._undelivered
-        batch.restore(undelivered.fresh, left_no_trace=undelivered.left_no_trace)
+        batch.restore(
+            undelivered.fresh,
+            left_no_trace=undelivered.left_no_trace,
+            may_be_recorded=undelivered.may_be_recorded,
+        )
         decisions = batch.decide_all(tickets)
         self.observe(Step.STEP, Edge.AFTER)
         return batch, decisions

@@ -15,7 +15,7 @@ from app.errors import (
     IdempotencyConflictError,
     KeyLimitError,
     RequestError,
-    invariant,
+    UncountedDrawsError,
 )
 from app.ledger.key_counts import NOTHING, KeyCount
 from app.mechanisms import universal
@@ -102,7 +102,13 @@ class Batch:
         """The answers that this batch makes, in order."""
         return self._fresh
 
-    def restore(self, undelivered: Sequence[Fresh], *, left_no_trace: bool = False) -> None:
+    def restore(
+        self,
+        undelivered: Sequence[Fresh],
+        *,
+        left_no_trace: bool = False,
+        may_be_recorded: bool = True,
+    ) -> None:
         """Take up answers that were drawn before and whose commit failed.
 
         None is drawn again; one that is recorded by now, because its commit
@@ -111,10 +117,11 @@ class Batch:
         Args:
             undelivered: of one batch.
             left_no_trace: that they were not committed cannot tell what they are.
+            may_be_recorded: their commit may have happened after all.
 
         Raises:
-            InvariantError: another process ended the epoch that one was drawn in, and
-                that it was not committed may have told of it.
+            UncountedDrawsError: that they were not committed may have told of them, and
+                another process answered one that counts, or ended the epoch of a hit.
 
         """
         waiting = [
@@ -122,11 +129,36 @@ class Batch:
             for fresh in undelivered
             if self._replays.find_by_vector(fresh.ticket.vector_digest) is None
         ]
-        if left_no_trace and self._is_overtaken(undelivered, waiting):
-            return
+        if left_no_trace:
+            if self._is_overtaken(undelivered, waiting):
+                return
+        elif not (may_be_recorded and all(map(self._is_as_drawn, undelivered))):
+            self._require_counted(undelivered)
         for fresh in waiting:
             if self.phase is Phase.ENSEMBLE:
                 self._restore(fresh)
+
+    def _is_as_drawn(self, fresh: Fresh) -> bool:
+        """Return whether what is recorded of a vector is what was drawn for it."""
+        found, drawn = self._replays.find_by_vector(fresh.ticket.vector_digest), fresh.recorded
+        return found is not None and (
+            (found.query_id, found.label, found.stable)
+            == (drawn.query_id, drawn.label, drawn.stable)
+        )
+
+    def _require_counted(self, undelivered: Sequence[Fresh]) -> None:
+        """Refuse to draw on where a draw that counts has lost its place to another server's.
+
+        That the database refused a draw may have told of it, so a hit counts although nobody
+        was given it, and so does every answer where answers are what is paid for.  A stable
+        answer costs a test nothing, recorded or not.  Where the ensemble has ended nothing
+        is drawn any more that could be too much.
+        """
+        counts_each = self._parameters.cutoff is None
+        for fresh in undelivered if self.phase is Phase.ENSEMBLE else ():
+            found = self._replays.find_by_vector(fresh.ticket.vector_digest)
+            if found is not None and (counts_each or fresh.hit_count):
+                raise UncountedDrawsError
 
     def _is_overtaken(self, undelivered: Sequence[Fresh], waiting: Sequence[Fresh]) -> bool:
         """Return whether draws against a threshold are forgotten, all of them, unseen.
@@ -145,8 +177,10 @@ class Batch:
 
     def _restore(self, fresh: Fresh) -> None:
         recorded, before = fresh.recorded, self.state
-        same = self._epoch(before) == self._epoch(fresh.drawn_in)
-        invariant(same, "an answer is recorded in the epoch that it was drawn in")
+        if self._epoch(before) != self._epoch(fresh.drawn_in):
+            if fresh.hit_count:
+                raise UncountedDrawsError
+            return
         self.state, outcome = universal.redo(
             self._parameters,
             before,

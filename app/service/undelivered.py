@@ -31,6 +31,11 @@ class Undelivered(NamedTuple):
         return Undelivered(fresh, transaction, was_refused)
 
     @property
+    def may_be_recorded(self) -> bool:
+        """Whether the last transaction may have been committed, unknown to this process."""
+        return self.transaction is not None and self.transaction.may_be_committed
+
+    @property
     def left_no_trace(self) -> bool:
         """Whether nothing that was seen can depend on what was drawn.
 

@@ -44,8 +44,8 @@ class Answered(NamedTuple):
     threshold_noise: int
 
 
-class EpochEndedError(Exception):
-    """An answer that was drawn cannot be recorded: another process ended its epoch."""
+class UncountedError(Exception):
+    """An answer that counts cannot be recorded: another process ended its epoch, or gave one."""
 
 
 class Given(NamedTuple):
@@ -87,6 +87,7 @@ class Model:
         answers: each as it was given; the number is the place.
         keys: the margin that each key was first used with.
         threshold_noises: the kept ones, by the number of hits before them.
+        halted: no fresh answer may follow, since one could not be counted.
 
     """
 
@@ -94,6 +95,7 @@ class Model:
     answers: list[Answered] = field(default_factory=list)
     keys: dict[str, int] = field(default_factory=dict)
     threshold_noises: dict[int, int] = field(default_factory=dict)
+    halted: bool = False
 
     def copy(self) -> Model:
         """Return a model that goes its own way."""
@@ -120,29 +122,48 @@ class Model:
         """What answers the next new query."""
         if self.unstable_count == self.terms.cutoff:
             return self.terms.on_cutoff
-        return self.terms.after if len(self.answers) == self.terms.limit else "ensemble"
+        if len(self.answers) == self.terms.limit:
+            return self.terms.after
+        return "halted" if self.halted else "ensemble"
 
     def decide(self, batch: Sequence[Asked], draws: Iterable[Draw]) -> list[Given]:
         """Answer a batch, query after query."""
         drawing = iter(draws)
         return [self._decide(asked, drawing) for asked in batch]
 
-    def take_up(self, drawn: Sequence[Answered], *, left_no_trace: bool) -> None:
+    def take_up(
+        self,
+        drawn: Sequence[Answered],
+        left_no_trace: bool,  # noqa: FBT001 -- in the order of what a process keeps
+        has_happened: bool,  # noqa: FBT001 -- as above
+    ) -> None:
         """Record answers that were drawn before, where they still can be.
 
+        Args:
+            drawn: in order.
+            left_no_trace: nothing that was seen depends on them.
+            has_happened: they were committed after all.
+
         Raises:
-            EpochEndedError: one was drawn against a threshold that is another by now.
+            UncountedError: a hit has lost its place to another answer, or its threshold.
 
         """
+        if has_happened:
+            return
+        lost = [answer for answer in drawn if self._find(answer.margin) is not None]
+        if self.phase == "ensemble" and not left_no_trace and not all(a.stable for a in lost):
+            raise UncountedError
         waiting = [answer for answer in drawn if self._find(answer.margin) is None]
         is_another = drawn[0].epoch[0] != self.epoch[0] or len(waiting) < len(drawn)
         if self.is_refreshed and left_no_trace and is_another:
             return
         for answer in waiting:
             if self.phase == "ensemble":
-                if answer.epoch != self.epoch:
-                    raise EpochEndedError
-                self.answers.append(answer)
+                is_of_epoch = answer.epoch == self.epoch
+                if not (is_of_epoch or answer.stable):
+                    raise UncountedError
+                if is_of_epoch:
+                    self.answers.append(answer)
 
     def keep_threshold_noise(self, *, answered_before: int) -> None:
         """Keep the noise that the last hit of a commit drew."""

@@ -6,9 +6,8 @@ is restarted at any time; and where the classifier follows it is drawn.  What ev
 query gets, and what the ledger holds, must be what the model says.
 
 The test is that of Theorem A, or the sparse vector with one threshold, or with a
-threshold whose noise every hit draws anew.  There a process may find that another one
-ended the epoch of answers that it drew and could not commit: it forgets those whose
-commit was cut off, and stops where one was refused.
+threshold whose noise every hit draws anew.  Where another process answered the vector of a
+hit that was refused, or ended its epoch, the release halts; what was cut off is forgotten.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from hypothesis.stateful import (
 )
 
 from app.accounting import svt
-from app.errors import InvariantError, LedgerUnavailableError
+from app.errors import LedgerUnavailableError, UncountedDrawsError
 from app.ledger import checkpoint
 from app.ledger.events import threshold_noise_name
 from app.ledger.reads import read_private, read_private_names
@@ -51,11 +50,11 @@ from tests.property.answering_model import (
     Answered,
     Asked,
     Draw,
-    EpochEndedError,
     Given,
     Model,
     Phase,
     Terms,
+    UncountedError,
     given_of,
 )
 from tests.unit.mechanisms.prescribed import PrescribedLaplace
@@ -142,6 +141,7 @@ class Process:
         threshold_noise: what it draws for the threshold.
         undelivered: answers whose commit failed.
         left_no_trace: every one of their commits was cut off.
+        has_happened: the last happened after all.
 
     """
 
@@ -150,7 +150,7 @@ class Process:
         self.words: list[int] = []
         self.query_noise, self.threshold_noise = PrescribedLaplace(), PrescribedLaplace()
         self.undelivered: list[Answered] = []
-        self.left_no_trace = False
+        self.left_no_trace = self.has_happened = False
         self.ledger = FaultyLedger(release)
         opened = release.open(ledger=self.ledger, noise=ScriptedNoise([]))
         if opened.private_ensemble is not None:
@@ -190,7 +190,7 @@ class Process:
             return [given_of(decision) for decision in self.answerer.answer_batch(queries)]
         except LedgerUnavailableError:
             return None
-        except InvariantError:
+        except UncountedDrawsError:
             return STOPPED
 
 
@@ -306,10 +306,9 @@ class Answering(RuleBasedStateMachine):
                 verify(process.ledger, expect_head=None)
                 process.ledger.close()
             last = Process(self.release, recent_max=self.recent_max)
+            of_key = last.ledger.digests.of_key
             assert last.answerer.phase.value == self.model.phase
-            assert dict(last.ledger.keys()).keys() == {
-                last.ledger.digests.of_key(key) for key in self.model.keys
-            }
+            assert set(dict(last.ledger.keys())) == set(map(of_key, self.model.keys))
             last.ledger.close()
         if self.server is not None and self.address:
             self.server.drop_database(self.address)
@@ -322,8 +321,9 @@ class Answering(RuleBasedStateMachine):
         if process.undelivered:
             trial = self.model.copy()
             try:
-                trial.take_up(process.undelivered, left_no_trace=process.left_no_trace)
-            except EpochEndedError:
+                trial.take_up(process.undelivered, process.left_no_trace, process.has_happened)
+            except UncountedError:
+                self.model.halted = not faults[1:] or faults[1] in (None, "lost")
                 return STOPPED
             if not self._commit(process, trial, faults):
                 return None
@@ -333,12 +333,12 @@ class Answering(RuleBasedStateMachine):
 
     def _commit(self, process: Process, trial: Model, faults: list[str | None]) -> bool:
         """Make a trial the model unless its commit is refused; say whether it is learnt of."""
-        fault = faults.pop(0) if faults else None
-        answered_before = len(self.model.answers)
+        fault, answered_before = (faults or [None]).pop(0), len(self.model.answers)
         trial.keep_threshold_noise(answered_before=answered_before)
         is_first = not process.undelivered
         process.left_no_trace = fault == "cut off" and (is_first or process.left_no_trace)
         process.undelivered = trial.answers[answered_before:] if fault else []
+        process.has_happened = fault == "lost"
         if fault in (None, "lost"):
             self.model = trial
         return fault is None

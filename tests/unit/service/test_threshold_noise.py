@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError
+from app.errors import LedgerCorruptError, LedgerUnavailableError, UncountedDrawsError
+from app.ledger.events import ReleaseHalted
 from app.ledger.verify import verify
 from app.mechanisms.universal import Phase
+from app.service.answer_query import NOT_COUNTED
 from app.service.fresh import Fresh
 from app.service.replay_index import Recorded
 from tests.unit.ledger.releases import tamper
@@ -227,22 +229,29 @@ def test_a_lost_commit_is_read_again(refreshed: SmallRelease) -> None:
     verify(ledger)
 
 
-def test_a_draw_is_not_recorded_in_another_epoch(refreshed: SmallRelease) -> None:
-    """Where another process ended the epoch meanwhile the release stops, and nothing is written."""
+def test_a_hit_is_not_recorded_in_another_epoch(refreshed: SmallRelease) -> None:
+    """Where another process ended its epoch, the release halts for good, for every process."""
     ledger = FaultyLedger(refreshed)
-    answerer = svt_answerer(refreshed, [RELEASED], ledger=ledger)
+    answerer = svt_answerer(refreshed, [HIT], [5], ledger=ledger)
     ledger.faults = ["refused"]
     with pytest.raises(LedgerUnavailableError):
         ask_all(answerer, 1)
-    ask_all(svt_answerer(refreshed, [HIT], [answerer.release.private_threshold_noise or 0]), 2)
-    before = ledger.read_state()
-    for _ in range(2):
-        with pytest.raises(InvariantError, match="in the epoch that it was drawn in"):
-            ask_all(answerer, 3)
-    assert ledger.read_state() == before
+    ask_all(svt_answerer(refreshed, [HIT], [9]), 2)
+    with pytest.raises(UncountedDrawsError):
+        ask_all(answerer, 3)
+    assert ledger.read_state().halted == ReleaseHalted(reason=NOT_COUNTED)
     verify(ledger)
-    # A start forgets the draw, which nobody saw.
-    assert ask_all(svt_answerer(refreshed, [RELEASED]), 1) == [True]
+
+
+def test_a_stable_draw_of_an_epoch_that_has_ended_is_left(refreshed: SmallRelease) -> None:
+    """It came before the other process's hit and cost nothing: it is drawn anew if asked again."""
+    ledger = FaultyLedger(refreshed)
+    answerer = svt_answerer(refreshed, [RELEASED, HIT], [7], ledger=ledger)
+    ledger.faults = ["refused"]
+    with pytest.raises(LedgerUnavailableError):
+        ask_all(answerer, 1)
+    ask_all(svt_answerer(refreshed, [HIT], [5]), 2)
+    assert (ask_all(answerer, 1), noises(refreshed)["2"]) == ([False], 7)
 
 
 def test_a_hit_that_another_process_made_stable_ends_no_epoch(refreshed: SmallRelease) -> None:
@@ -253,7 +262,7 @@ def test_a_hit_that_another_process_made_stable_ends_no_epoch(refreshed: SmallRe
     with pytest.raises(LedgerUnavailableError):
         ask_all(answerer, 1, 2)
     assert ask_all(svt_answerer(refreshed, [RELEASED]), 1) == [True]
-    with pytest.raises(InvariantError, match="in the epoch that it was drawn in"):
+    with pytest.raises(UncountedDrawsError):
         ask_all(answerer)
 
 
@@ -316,13 +325,13 @@ def test_draws_that_were_cut_off_are_recorded_where_nobody_came_between(
 def test_draws_that_were_refused_once_are_never_forgotten(refreshed: SmallRelease) -> None:
     """A refusal may have told of them, whatever came after: the release stops."""
     ledger = FaultyLedger(refreshed)
-    answerer = svt_answerer(refreshed, [RELEASED], ledger=ledger)
+    answerer = svt_answerer(refreshed, [HIT], [5], ledger=ledger)
     ledger.faults = ["refused", "cut off"]
     for _ in range(2):
         with pytest.raises(LedgerUnavailableError):
             ask_all(answerer, 1)
     ask_all(svt_answerer(refreshed, [HIT], [9]), 2)
-    with pytest.raises(InvariantError, match="in the epoch that it was drawn in"):
+    with pytest.raises(UncountedDrawsError):
         ask_all(answerer)
 
 
