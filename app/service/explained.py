@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from app.accounting.composition import Mechanism
 from app.mechanisms import noisy_vote, sparse_vector, stability
+from app.service.learner_choice import is_linear
+from app.service.open_release import ROW_COUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,14 +38,30 @@ SHARES: Final = {
         "charged once, whole: T bounds what all answers can tell",
     ),
     "classifier": (
-        "Pays for the published classifier, drawn once after the last answer.",
-        "a tree is drawn with weight exp(-epsilon_share * errors / 2)",
+        "Pays for the published classifier, drawn once.",
+        "{drawn} is drawn with weight exp(-epsilon_share * errors / 2)",
     ),
     "statistics": (
         "Pays for the table of means of hypotheses, drawn once.",
         "private multiplicative weights over the cells of a public grid",
     ),
 }
+DRAWN: Final = {
+    "thresholds": "a threshold",
+    "stumps": "a tree of one test",
+    "intervals": "an interval",
+    "rectangles": "a rectangle",
+    "halfspaces": "a halfspace",
+    "trees": "a tree",
+    "cells": "a label for each public cell",
+}
+"""What is published of a class; of predictors, those listed or of one's own, it is one."""
+
+OF_PREDICTORS: Final = "one of the class's predictors"
+LINEAR: Final = (
+    "Pays for the published classifier, a linear score that is learned once.",
+    "every step descends by a sum over all records + discrete Gaussian noise",
+)
 
 
 class Explained(NamedTuple):
@@ -77,13 +96,24 @@ def _promise(release: Release) -> Iterator[Explained]:
         "the number of records.",
         PERSON,
     )
-    for mechanism, (meaning, formula) in SHARES.items():
+    shares = {**SHARES, Mechanism.CLASSIFIER.value: _classifier(release)}
+    for mechanism, (meaning, formula) in shares.items():
         share = next(
             (each for name, each in configuration.charges.items() if name.value == mechanism), None
         )
         if share is not None:
             value = f"epsilon {_number(float(share.epsilon))}, delta {_number(float(share.delta))}"
             yield Explained(f"share of {mechanism}", value, meaning, formula)
+
+
+def _classifier(release: Release) -> tuple[str, str]:
+    """Return how the published classifier of a release comes about, and its formula."""
+    settings, opened = release.configuration.settings, release.state.release
+    row_count = None if opened is None else int(opened.parameters[ROW_COUNT])
+    if is_linear(settings, row_count=row_count):
+        return LINEAR
+    meaning, formula = SHARES[Mechanism.CLASSIFIER.value]
+    return meaning, formula.format(drawn=DRAWN.get(settings.published.kind, OF_PREDICTORS))
 
 
 def _ensemble(release: Release) -> Iterator[Explained]:

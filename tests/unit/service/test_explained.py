@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.service.explained import explained
+from app.hypotheses.registry import KINDS
+from app.service.explained import DRAWN, explained
 from tests.unit.service.svt_release import NOISY_VOTE, REFRESHED, SVT, changed
 
 if TYPE_CHECKING:
@@ -73,6 +74,30 @@ def test_it_says_what_this_release_has(
     found = texts(changed(small_release, changes))
     assert there <= found.keys()
     assert not absent & found.keys()
+
+
+@pytest.mark.parametrize(
+    ("changes", "drawn"),
+    [
+        ({}, "a tree is drawn with weight"),
+        ({"classifier__class": "thresholds"}, "a threshold is drawn with weight"),
+        ({"classifier__class": "stumps"}, "a tree of one test is drawn"),
+        ({"classifier__class": "intervals"}, "an interval is drawn with weight"),
+        ({"classifier__learner": "linear"}, "every step descends by a sum over all records"),
+    ],
+)
+def test_it_says_what_is_published(
+    small_release: SmallRelease, changes: dict[str, str], drawn: str
+) -> None:
+    """Of each class what is drawn, and of the learner "linear" how it learns."""
+    _, meaning, formula = texts(changed(small_release, changes))["share of classifier"]
+    assert meaning.startswith("Pays for the published classifier")
+    assert formula.startswith(drawn)
+
+
+def test_every_class_has_a_word() -> None:
+    """Only predictors, whose class has any name, share one."""
+    assert set(DRAWN) == set(KINDS) - {"finite"}
 
 
 def test_scores_have_units(small_release: SmallRelease) -> None:
