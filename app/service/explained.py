@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from app.accounting.composition import Mechanism
 from app.mechanisms import noisy_vote, sparse_vector, stability
 from app.service.learner_choice import is_linear
+from app.service.mechanism import PAPER
 from app.service.open_release import ROW_COUNT
 
 if TYPE_CHECKING:
@@ -61,6 +62,20 @@ OF_PREDICTORS: Final = "one of the class's predictors"
 LINEAR: Final = (
     "Pays for the published classifier, a linear score that is learned once.",
     "every step descends by a sum over all records + discrete Gaussian noise",
+)
+CUT: Final = (
+    (
+        "The records are cut into this many groups by lot, and one learner is trained on each. A "
+        "record is in one group only, so it can change one vote and no more."
+    ),
+    "one record, one learner, one vote of k",
+)
+REDRAWN: Final = (
+    (
+        "This many groups are drawn from the records by lot, with replacement, and one learner is "
+        "trained on each. A record may be in several groups, and the noise allows for that."
+    ),
+    "one record, at most ln(2 / delta) learners but for half of delta",
 )
 
 
@@ -119,13 +134,9 @@ def _classifier(release: Release) -> tuple[str, str]:
 def _ensemble(release: Release) -> Iterator[Explained]:
     size = release.ensemble_size
     if size:
-        yield Explained(
-            "ensemble (k)",
-            f"{size:,} learners",
-            "The records are cut into this many groups by lot, and one learner is trained on each. "
-            "A record is in one group only, so it can change one vote and no more.",
-            "one record, one learner, one vote of k",
-        )
+        is_redrawn = release.configuration.settings.privacy.calibration == PAPER
+        meaning, formula = REDRAWN if is_redrawn else CUT
+        yield Explained("ensemble (k)", f"{size:,} learners", meaning, formula)
     yield from _mechanism(release.mechanism)
     coin = release.mechanism.unstable_gets_coin
     if release.mechanism.cutoff is not None:

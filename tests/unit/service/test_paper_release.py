@@ -24,6 +24,7 @@ from app.noise.system import SystemNoise
 from app.service import open_release as opening
 from app.service.answer_query import QueryAnswerer
 from app.service.draw_ensemble import read_ensemble
+from app.service.explained import explained
 from app.service.fresh import Fresh
 from app.service.models import Query
 from app.settings import load_settings
@@ -102,6 +103,8 @@ def test_few_learners_open_halt_and_continue(tmp_path: Path, grid: str) -> None:
     assert len(places) == 2000 * 5 // 56 == 178
     assert places.max() < 178
     assert len(np.unique(places)) < 178  # drawn with replacement
+    (told,) = (each for each in explained(opened) if each.name == "ensemble (k)")
+    assert "A record may be in several groups" in told.meaning
     again = release.open(rows=rows(FEW_ROWS), noise=NoNoise())
     assert again.mechanism == opened.mechanism
     answerer = QueryAnswerer(again, seeded_noise())
