@@ -17,7 +17,6 @@ from app.api.tracing import observing
 from app.api.watched_keys import WatchedKeys
 from app.api.watching import Watching, watching_of
 from app.dashboard.page import page_responses
-from app.data.public_points import no_points, read_public_points
 from app.errors import ConclaveError, ContainedError, MachineError, UnavailableError
 from app.hypotheses.containment import made_by_machine
 from app.ledger.database import turn_to_open
@@ -44,7 +43,7 @@ from app.service.open_statistics import (
 from app.service.padding import padding_seconds
 from app.service.progress import Progress, no_progress
 from app.service.released_statistics import released_table
-from app.service.rows import read_private_rows
+from app.service.rows import read_points, read_private_rows, read_rows_beside
 from app.service.slot import ServiceSlot
 from app.service.steps import Observer, observe_nothing
 from app.service.switch_phase import switch_phase
@@ -259,7 +258,7 @@ def learn_from_settings(
         public: a CSV of public points; None for none.
         noise: where every draw comes from.
         progress: shows how far it has come.
-        tell: told what the draw is worth.
+        tell: told what the draw is worth, and how many points equal a row.
 
     Raises:
         ConfigurationError: bad configuration, data or points, or another release's ledger.
@@ -269,14 +268,13 @@ def learn_from_settings(
 
     """
     configuration = configure(settings)
-    schema = configuration.schema
-    public_values = no_points(schema) if public is None else read_public_points(public, schema)
+    public_values = read_points(settings, public)
     with _opened_ledger(settings, noise, tell) as ledger:
         check_learnable(configuration, ledger)
         published = learn(
             configuration,
             ledger=ledger,
-            rows=read_private_rows(settings, progress),
+            rows=read_rows_beside(public_values, settings, progress, tell),
             public_values=public_values,
             noise=noise,
             progress=progress,
@@ -303,7 +301,7 @@ def statistics_from_settings(
         public: a CSV of public points; None for none.
         noise: where every draw comes from.
         progress: shows how far it has come.
-        tell: told what a table that opens is worth.
+        tell: told what a table that opens is worth, and how many points equal a row.
 
     Raises:
         ConfigurationError: bad configuration, data or points, or another release's ledger.
@@ -316,7 +314,7 @@ def statistics_from_settings(
     configuration = configure(settings)
     schema = configuration.schema
     asked = parse_hypotheses(schema, raw)
-    public_values = no_points(schema) if public is None else read_public_points(public, schema)
+    public_values = read_points(settings, public)
     with _opened_ledger(settings, noise, tell) as ledger:
         check_openable(configuration, ledger, has_points=public is not None)
         state = ledger.read_state()
@@ -324,7 +322,7 @@ def statistics_from_settings(
             state = open_at_once(
                 configuration,
                 ledger=ledger,
-                rows=read_private_rows(settings, progress),
+                rows=read_rows_beside(public_values, settings, progress, tell),
                 public_values=public_values,
                 noise=noise,
                 progress=progress,

@@ -90,7 +90,7 @@ def _measured(
 ) -> Measured:
     """Learn several times from the points that a seed picks."""
     with tempfile.TemporaryDirectory() as folder:
-        public = _write_points(Path(folder) / "people.csv", seed, arguments.points)
+        public = _write_points(Path(folder) / "public.csv", seed, arguments.points)
         started = time.monotonic()
         if arguments.whole:
             learned = [

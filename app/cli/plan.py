@@ -164,16 +164,14 @@ def _release(config: Path, given: Given) -> Document:
 
 def _tried_out(settings: Settings, planned: Plan, given: Given) -> Plan:
     """Predict what a plan gives, on public points where there are some."""
-    from app.data.public_points import read_public_points
     from app.service.planned_answers import with_prediction
+    from app.service.rows import read_points
 
     points, populations = given.get("--public"), given.get(POPULATIONS)
     return with_prediction(
         settings,
         planned,
-        points=None
-        if points is None
-        else read_public_points(Path(points), settings.data.public_schema()),
+        points=None if points is None else read_points(settings, Path(points)),
         hypothesis_count=None if populations is None else _populations(populations),
     )
 

@@ -91,7 +91,7 @@ def _engine(source: str) -> Engine:
         driver = error.name or "that the address names"
         raise DataError(SOURCE, f"needs the driver {driver}; install it") from None
     except (ArgumentError, TypeError, ValueError):
-        raise DataError(SOURCE, "is no SQLAlchemy URL such as sqlite:///people.db") from None
+        raise DataError(SOURCE, "is no SQLAlchemy URL such as sqlite:///records.db") from None
 
 
 def _check_file(url: URL) -> None:

@@ -5,9 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.data.embedded_demo import demo_rows
+from app.data.public_overlap import refuse_source_file, refuse_source_rows
+from app.data.public_points import no_points, read_public_points
 from app.data.sources import read_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
     from app.data.rows import PrivateRows
     from app.service.progress import Progress
     from app.settings import Settings
@@ -31,3 +39,40 @@ def read_private_rows(settings: Settings, progress: Progress) -> PrivateRows:
         rows_expected=settings.data.rows,
         progress=lambda count: progress(READING, count, settings.data.rows),
     )
+
+
+def read_points(settings: Settings, public: Path | None) -> NDArray[np.float64]:
+    """Read public points, float64 (m, d); none where there is no file of them.
+
+    Raises:
+        ConfigurationError: the file is the private one, or holds what no query could.
+
+    """
+    schema = settings.data.public_schema()
+    if public is None:
+        return no_points(schema)
+    refuse_source_file(public, settings.source)
+    return read_public_points(public, schema)
+
+
+def read_rows_beside(
+    points: NDArray[np.float64],
+    settings: Settings,
+    progress: Progress,
+    warn: Callable[[str], None],
+) -> PrivateRows:
+    """Read every private row, and refuse public points that are these rows.
+
+    Args:
+        points: encoded public points, float64 (m, d); m may be 0.
+        settings: the whole configuration.
+        progress: shows how far it has come.
+        warn: told how many of the points equal a row, on the operator's terminal alone.
+
+    Raises:
+        ConfigurationError: points are rows, by their order; or a cell does not fit.
+
+    """
+    rows = read_private_rows(settings, progress)
+    refuse_source_rows(points, rows.values, warn)
+    return rows

@@ -30,7 +30,7 @@ CONFIG = f"""\
 [release]
 name = "apart"
 [data]
-source = "people.csv"
+source = "records.csv"
 label = "approved"
 classes = ["no", "yes"]
 [[data.features]]
@@ -61,7 +61,7 @@ def config(tmp_path: Path) -> Path:
     """Return a configuration on rows that a threshold labels."""
     ages = np.random.default_rng(6).uniform(0, 100, 4000)
     lines = (f"{age},{'yes' if age >= 50 else 'no'}" for age in ages)
-    (tmp_path / "people.csv").write_text("age,approved\n" + "\n".join(lines) + "\n")
+    (tmp_path / "records.csv").write_text("age,approved\n" + "\n".join(lines) + "\n")
     path = tmp_path / "conclave.toml"
     path.write_text(CONFIG)
     return path

@@ -14,7 +14,7 @@ CONFIGURATION = """\
 [release]
 name = "adult-income"
 [data]
-source = "rows.csv"
+source = "records.csv"
 label = "income"
 classes = ["<=50K", ">50K"]
 [[data.features]]
@@ -47,7 +47,7 @@ HYPOTHESES = '[{"tree": {"label": ">50K"}}]'
 def write_release(
     folder: Path, *, relabel: float = 0.1, statistics: float = 0.3, answers: str = ""
 ) -> None:
-    """Write ``conclave.toml``, its rows, public people and hypotheses into a folder."""
+    """Write ``conclave.toml``, its records, public points and hypotheses into a folder."""
     text = CONFIGURATION.format(relabel=relabel, statistics=statistics, answers=answers)
     (folder / "conclave.toml").write_text(text, encoding="utf-8")
     generator = np.random.default_rng(2)
@@ -57,7 +57,8 @@ def write_release(
         f"{age},{kind},{'>50K' if age >= 40 else '<=50K'}"
         for age, kind in zip(ages, work, strict=True)
     ]
-    (folder / "rows.csv").write_text("\n".join(["age,workclass,income", *rows]) + "\n")
-    people = [f"{age},{kind}" for age, kind in zip(ages[:200], work[:200], strict=True)]
-    (folder / "people.csv").write_text("\n".join(["age,workclass", *people]) + "\n")
+    (folder / "records.csv").write_text("\n".join(["age,workclass,income", *rows]) + "\n")
+    others = zip(generator.integers(17, 91, 200), reversed(work[:200]), strict=True)
+    points = [f"{age},{kind}" for age, kind in others]
+    (folder / "public.csv").write_text("\n".join(["age,workclass", *points]) + "\n")
     (folder / "hypotheses.json").write_text(HYPOTHESES)

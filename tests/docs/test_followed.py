@@ -61,14 +61,15 @@ def test_the_five_minutes_of_somebody_new(reader: Reader, tmp_path: Path) -> Non
         f"{age},{region},{'yes' if age > 54 else 'no'}"
         for age, region in zip(ages, regions, strict=True)
     ]
-    (tmp_path / "people.csv").write_text("\n".join(["age,region,outcome", *rows[:20_000]]) + "\n")
-    (tmp_path / "asked.csv").write_text("\n".join(["age,region", *(r[:-3] for r in rows[:5])]))
+    (tmp_path / "records.csv").write_text("\n".join(["age,region,outcome", *rows]) + "\n")
+    asked = [f"{age},{region}" for age in range(18, 91) for region in ("north", "west")]
+    (tmp_path / "questions.csv").write_text("\n".join(["age,region", *asked]) + "\n")
     said = followed(reader, DOCS / "start.md")
     (planned,) = [text for command, text in said.items() if command.startswith("conclave plan")]
     assert planned.startswith("This release works on 30,000 rows")
     (answer,) = [text for command, text in said.items() if command.endswith("north\"}}'")]
     assert json.loads(answer)["label"] in {"no", None}
-    assert (tmp_path / "answered.csv").read_text().startswith("age,region,outcome,query_id,label")
+    assert (tmp_path / "answered.csv").read_text().startswith("age,region,query_id,label")
     (budget,) = [text for command, text in said.items() if command.endswith("/budget")]
     assert json.loads(budget)["queries"]["answered"] > 100
     (verified,) = [text for command, text in said.items() if "verify" in command]
@@ -84,7 +85,7 @@ def test_the_readme_asks_the_demo(reader: Reader, tmp_path: Path) -> None:
     demo = tables()["data"]
     assert isinstance(demo, dict)
     features = demo["features"]
-    lines = ["[release]", 'name = "demo"', "[data]", 'source = "rows.csv"', 'label = "label"']
+    lines = ["[release]", 'name = "demo"', "[data]", 'source = "records.csv"', 'label = "label"']
     lines += ['classes = ["no", "yes"]']
     for feature in features:
         lines += ["[[data.features]]", f'name = "{feature["name"]}"', 'kind = "numeric"']
@@ -102,7 +103,7 @@ def test_the_readme_asks_the_demo(reader: Reader, tmp_path: Path) -> None:
     rows = generator.random((2000, 8)).round(3)
     shown = [",".join(map(str, row)) + (",yes" if row[0] > 0.5 else ",no") for row in rows]
     header = ",".join([feature["name"] for feature in features] + ["label"])
-    (tmp_path / "rows.csv").write_text("\n".join([header, *shown]) + "\n")
+    (tmp_path / "records.csv").write_text("\n".join([header, *shown]) + "\n")
     reader.serve("demo.toml")
     query, budget = followed(reader, ROOT / "README.md").values()
     assert set(json.loads(query)) == {"query_id", "label", "stable", "phase", "replayed"}
@@ -112,7 +113,7 @@ def test_the_readme_asks_the_demo(reader: Reader, tmp_path: Path) -> None:
 def test_http_is_asked_as_its_page_says(reader: Reader, tmp_path: Path) -> None:
     """A query, a stream of two and both forms of the classifier, by curl."""
     write_release(tmp_path, answers='on_cutoff = "classifier"')
-    reader.follow("conclave learn --config conclave.toml --public people.csv -o drawn.json")
+    reader.follow("conclave learn --config conclave.toml --public public.csv -o drawn.json")
     reader.serve("conclave.toml")
     one, stream, document, _ = followed(reader, DOCS / "http.md").values()
     assert json.loads(one)["query_id"] == 1

@@ -28,12 +28,12 @@ LABELS = {"<=50K", ">50K"}
 def reader_beside_a_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Reader]:
-    """Return a reader with a table of people, and a server of the release of the pages."""
+    """Return a reader with a table of questions, and a server of the release of the pages."""
     if shutil.which("curl") is None:
         pytest.skip("the recipes ask with curl, which is not installed")
     monkeypatch.chdir(tmp_path)
     write_release(tmp_path)
-    (tmp_path / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (tmp_path / "questions.csv").write_text(PEOPLE, encoding="utf-8")
     reader = Reader(tmp_path, lambda: capsys.readouterr().out)
     yield reader
     reader.leave()

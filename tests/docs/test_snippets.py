@@ -89,7 +89,7 @@ WHOLE = """
 [release]
 name = "whole"
 [data]
-source = "rows.csv"
+source = "records.csv"
 label = "income"
 classes = ["<=50K", ">50K"]
 [[data.features]]

@@ -40,7 +40,7 @@ ensemble = 4
 ROWS = "age,answer\n" + "".join(
     f"{age},{'yes' if age >= 50 else 'no'}\n" for age in range(0, 100, 5)
 )
-POINTS = "answer,age\nunknown,10\n,60\n,90\n"
+POINTS = "answer,age\nunknown,11\n,61\n,91\n"
 PLANE = """\
 [release]
 name = "plane"
@@ -156,7 +156,7 @@ def test_every_class_is_learned(
     rows = [(31 * number % 100, 57 * number % 89) for number in range(200)]
     lines = [f"{age},{dose},{'yes' if age >= 50 else 'no'}\n" for age, dose in rows]
     (tmp_path / "rows.csv").write_text("age,dose,answer\n" + "".join(lines), encoding="utf-8")
-    points = "".join(f"{age},{dose}\n" for age, dose in rows[:30])
+    points = "".join(f"{age}.5,{dose}\n" for age, dose in rows[:30])
     (tmp_path / "public.csv").write_text(f"age,dose\n{points}", encoding="utf-8")
     options = ("--public", str(tmp_path / "public.csv")) if learner == "semi-private" else ()
     assert learn(tmp_path, *options) == 0

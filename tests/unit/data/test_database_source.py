@@ -186,7 +186,7 @@ def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
         (
             f"mysql+pymysql://me:{SECRET}@host:port/people",
             QUERY,
-            "data.source: is no SQLAlchemy URL such as sqlite:///people.db",
+            "data.source: is no SQLAlchemy URL such as sqlite:///records.db",
         ),
     ],
 )

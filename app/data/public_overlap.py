@@ -1,0 +1,149 @@
+"""Whether a file of public points is the private source, or holds rows of it.
+
+Nothing protects public points.  Whoever gives the private file as the public one
+gives people away, so it is refused, before anything is charged, where
+
+* both are one file, by a link as well;
+* the points are the source's rows, each as often as there, in whatever order;
+* half of the points' *runs* are runs of the source.  A run is two rows that follow
+  one another, as encoded.  Where rows repeat so much that the source, in random
+  order, would have more than a tenth of the runs by chance, it is four rows, or
+  eight, and so on.  Then half of them are there by chance with a probability of
+  about a fifth at most (Markov), and of next to nothing where the points are many.
+
+Single points that equal a record are common and prove nothing: their share is
+told.  All of this depends on private rows, so it goes to the operator's terminal
+and is recorded nowhere.  It is a guard against mistakes: some of the rows in another
+order pass it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.data.public_points import OPTION
+from app.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+RUN_SHARE_MAX: Final = 0.5
+CHANCE_MAX: Final = 0.1
+# Longer ones are not looked for: the rows are then a few that repeat.
+RUN_ROWS_MAX: Final = 64
+ABSENT: Final = -1
+ADVICE: Final = "nothing protects public points, so give rows that anybody may know"
+SAME_FILE: Final = f"is data.source itself; {ADVICE}"
+SAME_ROWS: Final = f"has the rows of data.source; {ADVICE}"
+ROWS_IN_ORDER: Final = f"half of its rows or more are rows of data.source, in its order; {ADVICE}"
+EQUAL_POINTS: Final = (
+    "{share:.1%} of the public points have the features of a record; rows of other people may "
+    "well be alike, but no point may be taken from data.source"
+)
+# Of splitmix64, in which every bit of a number moves every bit of its code.
+STEP: Final = np.uint64(0x9E3779B97F4A7C15)
+MIXES: Final = (
+    (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)),
+    (np.uint64(27), np.uint64(0x94D049BB133111EB)),
+    (np.uint64(31), np.uint64(1)),
+)
+
+
+def refuse_source_file(public: Path, source: str) -> None:
+    """Refuse a public file that is the private one; neither is opened.
+
+    Args:
+        public: the file of public points.
+        source: ``data.source``, a path or an address.
+
+    Raises:
+        ConfigurationError: both are one file.
+
+    """
+    try:
+        is_same = "://" not in source and public.samefile(source)
+    except OSError:
+        return  # one is not there, or cannot be looked at: opening it says so
+    if is_same:
+        raise ConfigurationError(OPTION, f"{public} {SAME_FILE}")
+
+
+def refuse_source_rows(
+    points: NDArray[np.float64], rows: NDArray[np.float64], warn: Callable[[str], None]
+) -> None:
+    """Refuse public points that are private rows, by their order; say how many equal one.
+
+    Args:
+        points: encoded public points, float64 (m, d).
+        rows: the private rows, float64 (n, d).
+        warn: told the share of points that equal a record, where there are any; private.
+
+    Raises:
+        ConfigurationError: they are the rows, or half of their runs are.
+
+    """
+    if not len(points):
+        return
+    point_codes, row_codes = _shared_codes(_mixed(points), _mixed(rows))
+    counts = np.bincount(row_codes[row_codes != ABSENT], minlength=int(point_codes.max()) + 1)
+    frequencies = counts[point_codes] / len(rows)
+    if len(points) == len(rows) and np.array_equal(np.bincount(point_codes), counts):
+        raise ConfigurationError(OPTION, SAME_ROWS)
+    if _has_runs(point_codes, row_codes, frequencies):
+        raise ConfigurationError(OPTION, ROWS_IN_ORDER)
+    share = float(np.mean(frequencies > 0.0))
+    if share > 0.0:
+        warn(EQUAL_POINTS.format(share=share))
+
+
+def _has_runs(
+    points: NDArray[np.int64], rows: NDArray[np.int64], frequencies: NDArray[np.float64]
+) -> bool:
+    """Whether half of the points' runs are the rows' where chance gives a tenth at most."""
+    row_count = len(rows)
+    run_rows = 1
+    while run_rows < RUN_ROWS_MAX and len(points) > run_rows:
+        # Runs of twice the length: codes of two runs, the second behind the first.
+        points, rows = _shared_codes(*_paired(points, rows, run_rows))
+        frequencies = frequencies[:-run_rows] * frequencies[run_rows:]
+        run_rows *= 2
+        if float(np.mean(np.minimum(1.0, row_count * frequencies))) <= CHANCE_MAX:
+            return bool(np.mean(np.isin(points, rows)) >= RUN_SHARE_MAX)
+    return False
+
+
+def _mixed(values: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """Return one number a row, equal for equal rows; others collide once in 2^64 pairs."""
+    codes = np.zeros(len(values), dtype=np.uint64)
+    for column in values.T:
+        canonical = np.where(np.isnan(column), np.nan, column + 0.0)
+        codes += STEP
+        codes ^= canonical.view(np.uint64)
+        for shift, factor in MIXES:
+            codes ^= codes >> shift
+            codes *= factor
+    return codes
+
+
+def _paired(
+    points: NDArray[np.int64], rows: NDArray[np.int64], distance: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return one number for every two codes at a distance, of the points and of the rows."""
+    base = int(points.max()) + 1
+    both = (rows[:-distance] != ABSENT) & (rows[distance:] != ABSENT)
+    row_pairs = np.where(both, rows[:-distance] * base + rows[distance:], ABSENT)
+    return points[:-distance] * base + points[distance:], row_pairs
+
+
+def _shared_codes(
+    points: NDArray[np.integer], rows: NDArray[np.integer]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number the distinct keys of the points, and find the rows' keys among them."""
+    known, point_codes = np.unique(points, return_inverse=True)
+    places = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+    return point_codes, np.where(known[places] == rows, places, ABSENT)
