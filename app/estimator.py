@@ -20,11 +20,19 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from app.data.rows import PrivateRows
+from app.data.spelling import CellError
 from app.data.vectors import encode
 from app.errors import BudgetExhaustedError, ConfigurationError
 from app.noise.system import SystemNoise
 from app.service.configure import configure
-from app.service.estimator_columns import Columns, UnchargedDataWarning, public_columns
+from app.service.estimator_columns import (
+    Columns,
+    UnchargedDataWarning,
+    as_given,
+    as_number,
+    public_columns,
+    public_labels,
+)
 from app.service.memory_release import COPIED, MemoryRelease
 from app.settings import Settings
 
@@ -214,7 +222,8 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def answer(self, X: ArrayLike) -> list[QueryAnswer]:  # noqa: N803 -- scikit-learn's name
         """Return what each query got, with its stable flag and phase; raises as ``predict``."""
         check_is_fitted(self)
-        return self._answered(validate_data(self, X, reset=False, **self._input_checks()))
+        checks = self._input_checks()
+        return self._answered(validate_data(self, self._given(X), reset=False, **checks))
 
     @property
     def budget_(self) -> dict[str, Any]:
@@ -226,12 +235,14 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _open(self, rows: ArrayLike, labels: ArrayLike) -> None:
         is_open = hasattr(self, "_release")
-        values, given = validate_data(self, rows, labels, reset=not is_open, **self._input_checks())
+        checks = self._input_checks()
+        values, given = validate_data(self, self._given(rows), labels, reset=not is_open, **checks)
         check_classification_targets(given)
         if is_open:
             raise RuntimeError(OPENED)
         columns = public_columns(values, bounds=self.bounds, categories=self.categories)
-        self.classes_, indices = self._indexed(given)
+        self.classes_ = self._public_classes(given)
+        indices = _indices(self.classes_, labels)
         try:
             configuration = configure(Settings.read(self._tables(columns)))
             private_rows = PrivateRows(
@@ -260,10 +271,12 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             return {"dtype": None, "ensure_all_finite": False}
         return {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 
-    def _indexed(
-        self, labels: NDArray[np.generic]
-    ) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
-        """Return the classes, and the index of each label among them."""
+    def _given(self, rows: ArrayLike) -> ArrayLike:
+        """Return rows with categories so that no row decides how another is read."""
+        return as_given(rows) if self.categories else rows
+
+    def _public_classes(self, labels: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Return the classes, sorted; without any they are read from the labels."""
         if self.classes is None:
             classes = np.unique(labels)
             warnings.warn(UNKNOWN_CLASSES, UnchargedDataWarning, stacklevel=3)
@@ -272,11 +285,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if len(classes) < len(("no", "yes")):
             message = "there must be two classes or more, and there is one class"
             raise ValueError(message)
-        indices = np.searchsorted(classes, labels).clip(max=len(classes) - 1).astype(np.int64)
-        if not np.array_equal(classes[indices], labels):
-            message = "a label is none of classes"
-            raise ValueError(message)
-        return classes, indices
+        return classes
 
     def _tables(self, columns: Columns) -> dict[str, object]:
         """Return the configuration that these parameters come to.
@@ -342,6 +351,17 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = bool(self.categories)
         return tags
+
+
+def _indices(classes: NDArray[np.generic], labels: ArrayLike) -> NDArray[np.int64]:
+    """Return the index of each label among the classes, each label read alone."""
+    reader = public_labels(classes)
+    try:
+        values = np.asarray(labels, dtype=object).ravel().tolist()
+        return np.array([reader.read(as_number(label)) for label in values], dtype=np.int64)
+    except CellError:
+        message = "a label is none of classes"
+        raise ValueError(message) from None
 
 
 def _parameter_line(refused: ConfigurationError) -> str:

@@ -30,6 +30,7 @@ from app.configuration.statistics_section import StatisticsSettings
 from app.configuration.wording import printable
 from app.data.embedded_demo import DEMO_CLASSES, DEMO_FEATURE_NAMES, DEMO_LABEL, DEMO_SOURCE
 from app.data.row_wise import check_row_wise
+from app.data.spelling import twins
 from app.errors import ConfigurationError
 
 Lists = Mapping[str, Sequence[float | str]]
@@ -56,6 +57,7 @@ def check_data(data: DataSettings) -> None:
     _check_distinct("data.classes", data.classes)
     _check_distinct("data.missing", data.missing)
     _check_no_missing("data.classes", data.classes, data.missing)
+    _check_one_name("data.classes", data.classes)
     _check_distinct("data.features", [feature.name for feature in data.features], ".name")
     for index, feature in enumerate(data.features):
         key = f"data.features[{index}]"
@@ -129,6 +131,7 @@ def _check_categorical(
     """Check the public categories and their shares."""
     _check_distinct(f"{key}.categories", feature.categories)
     _check_no_missing(f"{key}.categories", feature.categories, missing)
+    _check_one_name(f"{key}.categories", feature.categories, missing)
     shares = feature.category_shares
     if shares is None:
         return
@@ -383,3 +386,12 @@ def _check_no_missing(key: str, values: Sequence[str], missing: Sequence[str]) -
     for index, value in enumerate(values):
         if value in missing:
             raise ConfigurationError(f"{key}[{index}]", "is a token of data.missing too")
+
+
+def _check_one_name(key: str, names: Sequence[str], missing: Sequence[str] = ()) -> None:
+    """A number has one name: a typed 1 could be ``1`` and ``1.0``, but no ``01``."""
+    for found in (twins(names), *(twins((*names, token)) for token in missing)):
+        if found is not None:
+            raise ConfigurationError(
+                key, '"{}" and "{}" are two names of one number'.format(*found)
+            )

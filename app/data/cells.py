@@ -1,54 +1,91 @@
 """One column of cells to float64, validating every cell.
 
-Text is read by the rules of a CSV; each distinct text is checked once and
-remembered, since most columns repeat their values; the memory of a column is
-bounded.  Numbers of a typed source take the same path at once, as an array.
+``read`` of a column is a function of one value and the public schema, and everything
+that encodes a row comes to it.  Cells are read together only where that gives what each
+alone is read as: texts, of which each distinct one is checked once and remembered, and
+numbers of a numeric feature.  The memory of a column is bounded.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
 from app.data.schema import CategoricalFeature, NumericFeature
-from app.data.spelling import CellError, spelled
+from app.data.spelling import (
+    DECIMAL_NUMBER,
+    MISSING_CELL,
+    CellError,
+    boolean_spellings,
+    finite_numbers,
+    names_by_number,
+    number_in,
+    plain,
+    shortest,
+)
 from app.errors import invariant
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from app.data.schema import Feature, Schema
 
-    Cells: TypeAlias = Sequence[str] | NDArray[np.float64]
-    """Texts as in a CSV; or numbers of a numeric feature, NaN where one is missing."""
+    Cells: TypeAlias = "Sequence[str] | NDArray[np.float64] | Values"
+    """Texts as in a CSV; numbers of a numeric feature, NaN where one is missing; or values."""
+
+__all__ = ["DECIMAL_NUMBER", "SourceColumn", "Values", "source_columns"]
 
 REMEMBERED_CELLS_MAX = 65_536
-DECIMAL_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # Every character of a decimal number and of the blanks about it, and what joins cells:
 # a cell that holds a comma of its own is no number to `float` either.
 JOINT = ","
 NOT_OF_NUMBERS = re.compile(r"[^0-9+\-.eE \t,]", re.ASCII)
+NOT_A_NUMBER = "is not a number"
 NOT_FINITE = "is not a finite number"
+NUMBER_TYPES = {int, float, type(None)}
+# Of others, two equal values may be read differently, or have no hash.
+REMEMBERED_TYPES = (int, float, bool, bytes, type(None))
+
+
+@dataclass(frozen=True)
+class Values:
+    """Cells of any types, as a source holds them.
+
+    Attributes:
+        distinct: the values; secret.
+        places: which of them each row has; None where each row has its own.
+
+    """
+
+    distinct: Sequence[object] = field(repr=False)
+    places: NDArray[np.intp] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.distinct if self.places is None else self.places)
+
+    def __iter__(self) -> Iterator[object]:
+        """Yield the value of each row."""
+        if self.places is None:
+            return iter(self.distinct)
+        return (self.distinct[place] for place in self.places.tolist())
 
 
 class ColumnReader(Protocol):
-    """Reads the cells of one column."""
+    """Reads the values of one column, each alone."""
 
-    @property
-    def names(self) -> Collection[str]:
-        """The public texts that a cell may be: categories, classes, missing ones."""
-        ...
-
-    def read(self, cell: str) -> float:
-        """Return a cell's encoding.
+    def read(self, value: object) -> float:
+        """Return a value's encoding.
 
         Raises:
-            CellError: the cell does not fit the column.
+            CellError: the value does not fit the column.
 
         """
         ...
@@ -59,7 +96,7 @@ class SourceColumn(dict[str, float]):
 
     Attributes:
         name: of the column in the source.
-        reader: what checks a text that is not remembered.
+        reader: what checks a value that is not remembered.
 
     """
 
@@ -69,6 +106,8 @@ class SourceColumn(dict[str, float]):
         self.name = name
         self.reader = reader
         self._repeats = True
+        # By type: 1 equals True, and is read differently.
+        self._by_type: dict[type, dict[object, float]] = {kind: {} for kind in REMEMBERED_TYPES}
 
     def __missing__(self, cell: str) -> float:
         """Check a text and remember it."""
@@ -81,15 +120,6 @@ class SourceColumn(dict[str, float]):
         """Whether numbers may come as an array, without their text."""
         return isinstance(self.reader, NumericColumn)
 
-    def spell(self, value: object) -> str:
-        """Return a typed value as the text that a CSV would hold.
-
-        Raises:
-            CellError: a value of a type that no CSV holds.
-
-        """
-        return spelled(value, self.reader.names)
-
     def encode(self, cells: Cells) -> NDArray[np.float64]:
         """Encode a block of cells, float64 of shape (len(cells),).
 
@@ -99,8 +129,20 @@ class SourceColumn(dict[str, float]):
         """
         if isinstance(cells, np.ndarray):
             return self._numeric().read_numbers(cells)
+        if isinstance(cells, Values):
+            encoded = self._values(cells.distinct)
+            return encoded if cells.places is None else encoded[cells.places]
         numbers = None if self._repeats else self._numeric().read_texts(cells)
         return self._looked_up(cells) if numbers is None else numbers
+
+    def check(self, cell: object) -> None:
+        """Check one cell.
+
+        Raises:
+            CellError: it does not fit.
+
+        """
+        self.reader.read(cell)
 
     def _looked_up(self, cells: Sequence[str]) -> NDArray[np.float64]:
         """Look every text up; numbers that hardly repeat are read together from then on."""
@@ -111,17 +153,32 @@ class SourceColumn(dict[str, float]):
         self._repeats = not self.takes_numbers or 2 * (len(self) - known) <= len(cells)
         return encoded
 
-    def check(self, cell: str | float) -> None:
-        """Check one cell.
+    def _values(self, values: Sequence[object]) -> NDArray[np.float64]:
+        """Read values of one type together where they are texts or numbers, else one by one."""
+        kinds = set(map(type, values))
+        if kinds == {str}:
+            return self.encode(values)  # type: ignore[arg-type]  # texts
+        if self.takes_numbers and kinds <= NUMBER_TYPES:
+            # An integer beyond any float64 is read alone, and refused.
+            with suppress(OverflowError):
+                numbers = [math.nan if value is None else value for value in values]
+                return self._numeric().read_numbers(np.array(numbers, dtype=np.float64))
+        for known in self._by_type.values():
+            if len(known) > REMEMBERED_CELLS_MAX:
+                known.clear()
+        return np.fromiter(map(self._value, values), dtype=np.float64, count=len(values))
 
-        Raises:
-            CellError: it does not fit.
-
-        """
-        if isinstance(cell, str):
-            self.reader.read(cell)
-        elif math.isinf(cell):
-            raise CellError(NOT_FINITE)
+    def _value(self, value: object) -> float:
+        """Read one value, unless one of its type that equals it is remembered."""
+        if type(value) is str:
+            return self[value]
+        known = self._by_type.get(type(value))
+        if known is None:
+            return self.reader.read(value)
+        encoded = known.get(value)
+        if encoded is None:
+            encoded = known[value] = self.reader.read(value)
+        return encoded
 
     def _numeric(self) -> NumericColumn:
         """Return the reader of a numeric feature."""
@@ -135,32 +192,50 @@ class NumericColumn:
     def __init__(self, feature: NumericFeature, missing_tokens: frozenset[str]) -> None:
         """Keep the public bounds and what stands for a missing value."""
         self._lower, self._upper = feature.lower, feature.upper
-        self.names = missing_tokens
-        numbers = [float(token) for token in missing_tokens if DECIMAL_NUMBER.fullmatch(token)]
-        self._missing_numbers = [number for number in numbers if math.isfinite(number)]
+        self._tokens = missing_tokens
+        self._missing = finite_numbers(missing_tokens)
+        self._missing_numbers = sorted(self._missing)
 
-    def read(self, cell: str) -> float:
-        """Return a clipped number, or NaN for a missing one."""
-        if cell in self.names:
+    def canonical(self, value: object) -> float:
+        """Return the finite number that a value is, -0.0 as 0, or NaN where it is missing.
+
+        Text is parsed first, so that every spelling of a missing number is missing.
+        """
+        number = plain(value)
+        if isinstance(number, bool):
+            if not self._tokens.isdisjoint(boolean_spellings(number)):
+                return math.nan
+            raise CellError(NOT_A_NUMBER)
+        if isinstance(number, str):
+            if number in self._tokens:
+                return math.nan
+            number = number_in(number)
+            if number is None:
+                raise CellError(NOT_A_NUMBER)
+        if number is None or number in self._missing:
             return math.nan
-        if not DECIMAL_NUMBER.fullmatch(cell.strip(" \t")):
-            raise CellError("is not a number")
-        number = float(cell)
         if not math.isfinite(number):
             raise CellError(NOT_FINITE)
-        # Adding 0.0 turns -0.0 into 0.0, as in a posted vector.
+        return number
+
+    def read(self, value: object) -> float:
+        """Return a clipped number, or NaN for a missing one."""
+        number = self.canonical(value)
+        if math.isnan(number):
+            return number
+        # Adding 0.0 turns a bound of -0.0 into 0.0.
         return min(max(number, self._lower), self._upper) + 0.0
 
     def read_texts(self, cells: Sequence[str]) -> NDArray[np.float64] | None:
-        """Return what :meth:`read` returns of many cells at once.
+        """Return what :meth:`read` returns of many texts at once.
 
         Returns:
             Shape ``(len(cells),)``; None where some cell may be no number, or is not
             finite, and must be read alone.
 
         """
-        some_missing = not self.names.isdisjoint(cells)
-        present = [cell for cell in cells if cell not in self.names] if some_missing else cells
+        some_missing = not self._tokens.isdisjoint(cells)
+        present = [cell for cell in cells if cell not in self._tokens] if some_missing else cells
         # Of these characters `float` takes the same as the pattern of one cell.
         if NOT_OF_NUMBERS.search(JOINT.join(present)):
             return None
@@ -170,11 +245,11 @@ class NumericColumn:
             return None
         if not np.isfinite(numbers).all():
             return None
-        clipped: NDArray[np.float64] = np.clip(numbers, self._lower, self._upper) + 0.0
+        clipped = self.read_numbers(numbers)
         if not some_missing:
             return clipped
         encoded = np.full(len(cells), math.nan)
-        encoded[[cell not in self.names for cell in cells]] = clipped
+        encoded[[cell not in self._tokens for cell in cells]] = clipped
         return encoded
 
     def read_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -182,43 +257,64 @@ class NumericColumn:
         if np.isinf(numbers).any():
             raise CellError(NOT_FINITE)
         clipped: NDArray[np.float64] = np.clip(numbers, self._lower, self._upper) + 0.0
-        clipped[np.isnan(numbers) | np.isin(numbers, self._missing_numbers)] = math.nan
+        missing = np.isnan(numbers)
+        for number in self._missing_numbers:
+            missing |= numbers == number
+        clipped[missing] = math.nan
         return clipped
 
 
-class CategoricalColumn:
+class NamedColumn:
+    """Cells that are public names: text by its spelling, a number by its value."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """Keep the names; of two that are one number the first is its name."""
+        self.names = frozenset(names := tuple(names))
+        self._by_number: Mapping[float, str] = names_by_number(names)
+
+    def canonical(self, value: object) -> str:
+        """Return the name that a value is, its shortest text, or an empty one for none."""
+        given = plain(value)
+        if isinstance(given, str):
+            return given
+        if given is None:
+            return MISSING_CELL
+        if isinstance(given, bool):
+            likeliest, other = boolean_spellings(given)
+            return other if other in self.names and likeliest not in self.names else likeliest
+        return self._by_number.get(given) or shortest(given)
+
+
+class CategoricalColumn(NamedColumn):
     """Cells of a categorical feature: any text."""
 
     def __init__(self, feature: CategoricalFeature, missing_tokens: frozenset[str]) -> None:
         """Keep the public codes."""
+        super().__init__((*feature.categories, *sorted(missing_tokens)))
         self._codes = feature.codes(missing_tokens)
         self._other_code = feature.other_code
-        self.names = frozenset((*feature.categories, *missing_tokens))
 
-    def read(self, cell: str) -> float:
-        """Return the code of a category, of a missing one or of any other text."""
-        code = self._codes.get(cell)
+    def read(self, value: object) -> float:
+        """Return the code of a category, of a missing one or of anything else."""
+        name = self.canonical(value)
+        code = self._codes.get(name)
         if code is not None:
             return code
-        _require_unicode(cell)
+        _require_unicode(name)
         return self._other_code
 
 
-class LabelColumn:
+class LabelColumn(NamedColumn):
     """Cells of the label: one of the classes."""
 
     def __init__(self, classes: Sequence[str]) -> None:
         """Keep the index of each class."""
+        super().__init__(classes)
         self._indices = {label: index for index, label in enumerate(classes)}
 
-    @property
-    def names(self) -> Collection[str]:
-        """The classes."""
-        return self._indices
-
-    def read(self, cell: str) -> float:
+    def read(self, value: object) -> float:
         """Return the index of a class."""
-        index = self._indices.get(cell)
+        index = self._indices.get(self.canonical(value))
         if index is None:
             raise CellError("is not one of data.classes")
         return index
@@ -227,12 +323,12 @@ class LabelColumn:
 def source_columns(schema: Schema) -> list[SourceColumn]:
     """Return a fresh column for each feature, and one for the label, the last."""
     columns = [
-        SourceColumn(feature.name, _column_reader(feature, schema)) for feature in schema.features
+        SourceColumn(feature.name, column_reader(feature, schema)) for feature in schema.features
     ]
     return [*columns, SourceColumn(schema.label, LabelColumn(schema.classes))]
 
 
-def _column_reader(feature: Feature, schema: Schema) -> ColumnReader:
+def column_reader(feature: Feature, schema: Schema) -> NumericColumn | CategoricalColumn:
     """Return the reader of a feature's column."""
     if isinstance(feature, NumericFeature):
         return NumericColumn(feature, schema.missing_tokens)

@@ -7,27 +7,25 @@ an error may hold a value or a password, so only the error's kind is passed on.
 
 from __future__ import annotations
 
-import math
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 from sqlalchemy import create_engine
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from app.data.cells import Values
 from app.data.row_blocks import (
     ROWS_PER_BLOCK,
     SOURCE,
     Block,
     Blocks,
-    cell_error,
     column_indices,
 )
 from app.data.row_wise import QUERY, check_row_wise
-from app.data.spelling import ERRORS, CellError
+from app.data.spelling import ERRORS
 from app.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, CursorResult, Engine
 
-    from app.data.cells import Cells, SourceColumn
+    from app.data.cells import SourceColumn
 
 SQLITE = "sqlite"
 _READ_ONLY = ("SET TRANSACTION READ ONLY",)
@@ -48,7 +46,6 @@ READ_ONLY = {
     "postgresql": _READ_ONLY,
 }
 STREAMED = {"stream_results": True, "yield_per": ROWS_PER_BLOCK, "no_parameters": True}
-NUMBER_TYPES = {int, float, type(None)}
 
 
 @contextmanager
@@ -74,7 +71,7 @@ def open_database(
     try:
         with _connected(engine) as connection, _begun(connection, query) as result:
             indices = column_indices(list(result.keys()), columns, place="the query")
-            yield Blocks(_blocks(result, columns, indices))
+            yield Blocks(_blocks(result, indices))
     finally:
         engine.dispose()
 
@@ -134,11 +131,7 @@ def _begun(connection: Connection, query: str) -> Iterator[CursorResult[tuple[ob
         yield result
 
 
-def _blocks(
-    result: CursorResult[tuple[object, ...]],
-    columns: Sequence[SourceColumn],
-    indices: Sequence[int],
-) -> Iterator[Block]:
+def _blocks(result: CursorResult[tuple[object, ...]], indices: Sequence[int]) -> Iterator[Block]:
     """Yield the rows as the database gives them."""
     partitions = result.partitions(ROWS_PER_BLOCK)
     count = 0
@@ -151,27 +144,8 @@ def _blocks(
         if rows is None:
             return
         values = list(zip(*rows, strict=True))
-        yield Block(
-            [
-                _cells(values[index], column, rows_before=count)
-                for index, column in zip(indices, columns, strict=True)
-            ]
-        )
+        yield Block([Values(values[index]) for index in indices])
         count += len(rows)
-
-
-def _cells(values: Sequence[object], column: SourceColumn, *, rows_before: int) -> Cells:
-    """Return values of one column: numbers where all are, else text."""
-    if column.takes_numbers and set(map(type, values)) <= NUMBER_TYPES:
-        # An integer beyond any float64 goes the way of text, which refuses it.
-        with suppress(OverflowError):
-            return np.array([math.nan if value is None else value for value in values], np.float64)
-    texts: list[str] = []
-    try:
-        texts.extend(map(column.spell, values))
-    except CellError as error:
-        raise cell_error(column.name, rows_before + len(texts) + 1, error) from None
-    return texts
 
 
 def _text(body: bytes) -> str:

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from numpy.lib import format as npy
 
+from app.data.cells import Values
 from app.data.row_blocks import SOURCE, Block, Blocks, cell_error, column_indices
 from app.errors import DataError
 
@@ -130,7 +131,10 @@ def _next_cells(array: _Array, count: int, column: SourceColumn, *, rows_before:
 
 
 def _cells(values: NDArray[np.generic], column: SourceColumn) -> Cells:
-    """Return values of one column: numbers as they are, anything else as text."""
+    """Return values of one column: numbers as they are, of anything else each one once.
+
+    0.0 and -0.0, which are one here, are read alike.
+    """
     kind = values.dtype.kind
     if kind == "f" or (kind in "iu" and column.takes_numbers):
         # What no float64 can hold becomes infinite, and is refused as that.
@@ -139,7 +143,5 @@ def _cells(values: NDArray[np.generic], column: SourceColumn) -> Cells:
         if column.takes_numbers:
             return numbers
         values = numbers
-    distinct, codes = np.unique(values, return_inverse=True)
-    texts = np.array([column.spell(value) for value in distinct.tolist()], dtype=object)
-    cells: list[str] = texts[codes].tolist()
-    return cells
+    distinct, places = np.unique(values, return_inverse=True)
+    return Values(distinct.tolist(), places)

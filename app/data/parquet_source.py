@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from app.data.cells import Values
 from app.data.parquet_parts import part_paths
 from app.data.row_blocks import SOURCE, Block, Blocks, column_indices
-from app.data.spelling import MISSING_CELL
+from app.data.spelling import ERRORS, MISSING_CELL
 from app.errors import DataError
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _next_batch(
 
 
 def _cells(array: pa.Array, column: SourceColumn) -> Cells:
-    """Return a batch of one column: numbers as they are, anything else as text."""
+    """Return a batch of one column: numbers as they are, of anything else each value once."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     kind = array.type
@@ -139,11 +140,13 @@ def _cells(array: pa.Array, column: SourceColumn) -> Cells:
     if _is_one_of(_NARROW_DECIMALS, kind):
         array = array.cast(pa.decimal128(kind.precision, kind.scale))
     coded = array.dictionary_encode()
-    texts = [column.spell(value) for value in coded.dictionary.to_pylist()]
-    codes = coded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
-    distinct = np.array([*texts, MISSING_CELL], dtype=object)
-    cells: list[str] = distinct[codes].tolist()
-    return cells
+    distinct = coded.dictionary.to_pylist()
+    missing = None
+    if _is_one_of(_TEXT_TYPES, kind):
+        # An empty text is missing too, and texts alone are read together.
+        distinct, missing = [text.decode(errors=ERRORS) for text in distinct], MISSING_CELL
+    places = coded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
+    return Values([*distinct, missing] if coded.null_count else distinct, places)
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.data.spelling import finite_numbers
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -128,6 +130,11 @@ class Schema:
     def missing_tokens(self) -> frozenset[str]:
         """Return every string that stands for a missing value, the empty one included."""
         return frozenset((*self.missing, ""))
+
+    @cached_property
+    def missing_numbers(self) -> tuple[float, ...]:
+        """Return every number that stands for a missing value of a numeric feature."""
+        return tuple(sorted(finite_numbers(self.missing_tokens)))
 
     @cached_property
     def is_numeric(self) -> bool:

@@ -145,7 +145,7 @@ def encode(schema: Schema, vectors: Sequence[Vector]) -> NDArray[np.float64]:
         values[:] = vectors  # None, which is missing, becomes NaN
     else:
         _encode_by_column(schema, vectors, values)
-    return _clip(schema, values)
+    return _settle(schema, values)
 
 
 def encode_keys(schema: Schema, keys: Sequence[bytes]) -> NDArray[np.float64]:
@@ -155,12 +155,14 @@ def encode_keys(schema: Schema, keys: Sequence[bytes]) -> NDArray[np.float64]:
     if are_many and set(map(len, keys)) == {layout.itemsize}:
         packed = np.frombuffer(b"".join(keys), dtype=layout)
         if _are_numbers(packed):
-            return _clip(schema, packed["values"]["number"].astype(np.float64))
+            return _settle(schema, packed["values"]["number"].astype(np.float64))
     return encode(schema, list(map(decode_key, keys)))
 
 
-def _clip(schema: Schema, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Put values inside their bounds, in place; NaN stays NaN."""
+def _settle(schema: Schema, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Put values inside their bounds, in place; a number that stands for a missing one is NaN."""
+    for number in schema.missing_numbers:
+        values[(values == number) & np.array(schema.numeric_flags)] = math.nan
     lower, upper = schema.value_bounds
     np.maximum(values, lower, out=values)
     return np.minimum(values, upper, out=values)

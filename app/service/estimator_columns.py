@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.data import cells
+from app.data.schema import NumericFeature
+from app.data.spelling import ERRORS, CellError, twins
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -20,6 +24,10 @@ UNKNOWN_BOUNDS: Final = (
     "bounds are not given and were read from the private rows, which no charge covers; give"
     " public ones with bounds="
 )
+INFINITE: Final = "a numeric column holds infinity"
+NUMBER_KINDS: Final = "biuf"
+# Of these numpy writes the second for NaN beside text.
+MISSING_TEXTS: Final = frozenset({"", "nan"})
 CALLER: Final = 3
 PAIR: Final = 2
 
@@ -36,32 +44,44 @@ class NumericColumn:
     upper: float
 
     def cells(self, values: NDArray[np.generic]) -> list[float | str | None]:
-        """Return the cells of a vector; adding 0.0 turns -0.0 into 0.0.
+        """Return the cells of a vector, each a function of its value; -0.0 is 0.
 
         Raises:
             ValueError: a cell is no finite number.
 
         """
-        numbers = np.asarray(values, dtype=np.float64) + 0.0
-        if np.isinf(numbers).any():
-            message = "a numeric column holds infinity"
-            raise ValueError(message)
-        return [None if math.isnan(number) else number for number in numbers.tolist()]
+        if values.dtype.kind in NUMBER_KINDS:
+            numbers = (values.astype(np.float64) + 0.0).tolist()
+        else:
+            numbers = self._numbers(values.tolist())
+        if any(map(math.isinf, numbers)):
+            raise ValueError(INFINITE)
+        return [None if math.isnan(number) else number for number in numbers]
 
     def table(self, name: str) -> dict[str, object]:
         """Return the feature as a configuration has it."""
         return {"name": name, "kind": "numeric", "bounds": [self.lower, self.upper]}
 
+    def _numbers(self, values: Sequence[object]) -> list[float]:
+        feature = NumericFeature(name="", lower=self.lower, upper=self.upper)
+        reader = cells.NumericColumn(feature, MISSING_TEXTS)
+        try:
+            return [reader.canonical(as_number(value)) for value in values]
+        except CellError as error:
+            message = f"a cell of a numeric column {error}"
+            raise ValueError(message) from None
+
 
 @dataclass(frozen=True, slots=True)
 class CategoricalColumn:
-    """A column of categories, compared as text; None and NaN are missing."""
+    """A column of categories: text by its spelling, a number by its value; None is missing."""
 
     categories: tuple[str, ...]
 
     def cells(self, values: NDArray[np.generic]) -> list[float | str | None]:
-        """Return the cells of a vector."""
-        return [None if _is_missing(value) else str(value) for value in values.tolist()]
+        """Return the cells of a vector, each a function of its value."""
+        reader = cells.NamedColumn(self.categories)
+        return [_canonical(reader, value) for value in values.tolist()]
 
     def table(self, name: str) -> dict[str, object]:
         """Return the feature as a configuration has it."""
@@ -81,12 +101,44 @@ class Columns:
             ValueError: a numeric cell is no finite number.
 
         """
-        cells = [column.cells(values[:, place]) for place, column in enumerate(self.columns)]
-        return list(zip(*cells, strict=True))
+        found = [column.cells(values[:, place]) for place, column in enumerate(self.columns)]
+        return list(zip(*found, strict=True))
 
     def tables(self) -> list[dict[str, object]]:
         """Return the features as a configuration has them."""
         return [column.table(f"x{place}") for place, column in enumerate(self.columns)]
+
+
+def as_given(values: ArrayLike) -> ArrayLike:
+    """Return rows without a type of their own as objects: numpy's follows from all of them."""
+    if hasattr(values, "dtype") or hasattr(values, "__array__"):
+        return values
+    return np.array(values, dtype=object)
+
+
+def as_number(value: object) -> object:
+    """Return a boolean as the number that it is to numpy, anything else as it is."""
+    return int(value) if isinstance(value, bool | np.bool) else value
+
+
+def public_name(value: object) -> str:
+    """Return the name of a category as text."""
+    return value.decode(errors=ERRORS) if isinstance(value, bytes) else str(value)
+
+
+def public_labels(classes: NDArray[np.generic]) -> cells.LabelColumn:
+    """Return what finds a label among classes, each label alone.
+
+    Raises:
+        ValueError: two classes are one number.
+
+    """
+    names = [public_name(as_number(each)) for each in classes.tolist()]
+    pair = twins(names)
+    if pair is not None:
+        message = f"classes: {pair[0]!r} and {pair[1]!r} are one number"
+        raise ValueError(message)
+    return cells.LabelColumn(names)
 
 
 def public_columns(
@@ -116,7 +168,7 @@ def public_columns(
     pairs = _read(values, numeric) if bounds is None else _given(bounds, width)
     return Columns(
         tuple(
-            CategoricalColumn(tuple(map(str, named[place])))
+            CategoricalColumn(tuple(map(public_name, named[place])))
             if place in named
             else NumericColumn(*pairs[place])
             for place in range(width)
@@ -149,5 +201,9 @@ def _read(values: NDArray[np.generic], numeric: Sequence[int]) -> dict[int, tupl
     return found
 
 
-def _is_missing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+def _canonical(reader: cells.NamedColumn, value: object) -> str | None:
+    """Return the name that a value is; None where it is missing."""
+    try:
+        return reader.canonical(value) or None
+    except CellError:
+        return str(value)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from app.data import database_source
-from app.data.cells import source_columns
-from app.data.row_blocks import ROWS_PER_BLOCK
+from app.data.cells import Values, source_columns
+from app.data.row_blocks import ROWS_PER_BLOCK, Block, Blocks, collect
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.sources import read_rows
 from app.errors import ConfigurationError, DataError
@@ -91,7 +91,7 @@ def test_blocks_join_without_a_seam(tmp_path: Path) -> None:
     ("row", "line"),
     [
         (("old", "u", 0), 'column "x", row 4: is not a number'),
-        ((9e999, "u", 0), 'column "x", row 4: is not a number'),
+        ((9e999, "u", 0), 'column "x", row 4: is not a finite number'),
         ((1, b"\xff", 0), 'column "c", row 4: is not UTF-8 text'),
         ((1, "u", None), 'column "y", row 4: is not one of data.classes'),
     ],
@@ -113,16 +113,20 @@ def test_text_that_is_not_utf8_is_refused_by_row(tmp_path: Path) -> None:
 
 
 def test_values_of_other_drivers_are_read() -> None:
-    """Decimals, booleans and bytes are text; what has none is refused by its row."""
-    numeric, nominal, _ = source_columns(SCHEMA)
-    cells = database_source._cells([Decimal("1.50"), 2, None], numeric, rows_before=0)
-    assert numeric.encode(cells)[:2].tolist() == [1.5, 2]
-    cells = database_source._cells([memoryview(b"v"), "u"], nominal, rows_before=0)
-    assert nominal.encode(cells).tolist() == [1, 0]
-    huge = database_source._cells([10**400, 2], numeric, rows_before=0)
-    assert huge == [str(10**400), "2"]
-    with pytest.raises(DataError, match='column "c", row 10: is neither text nor a number nor'):
-        database_source._cells(["u", ["u"]], nominal, rows_before=8)
+    """Decimals are numbers, bytes are text, and what is neither is refused by its row."""
+    numeric, nominal, label = source_columns(SCHEMA)
+    assert numeric.encode(Values([Decimal("1.50"), 2, None]))[:2].tolist() == [1.5, 2]
+    assert nominal.encode(Values([memoryview(b"v"), "u"])).tolist() == [1, 0]
+    cells = [Values([2, 10**400]), Values(["u", ["u"]]), Values([0, 0])]
+    for first, line in ((0, "is not a finite number"), (1, "is neither text nor a number nor")):
+        cells[0] = cells[0] if first == 0 else Values([2, 2])
+        with pytest.raises(DataError, match=line) as refused:
+            collect(Blocks(iter([Block(cells)])), [numeric, nominal, label], _ignore)
+        assert f'column "{"xc"[first]}", row 2: ' in str(refused.value)
+
+
+def _ignore(_count: int) -> None:
+    """Report progress to no one."""
 
 
 def test_nothing_is_written(tmp_path: Path) -> None:
