@@ -11,6 +11,7 @@ only, and name a column and a row number, never a value.
     │   ├── DataError               a private source that does not fit the schema
     │   ├── HeadFileError           the ledger is older than its head file, or that is none
     │   └── ReleaseMismatchError    the ledger's release is another one
+    │       └── UnknownRowsError    its rows are others, or were read otherwise
     ├── VerificationError           the thing asked for does not hold, exit 1
     │   └── NotExportableError      a classifier that the format cannot hold
     ├── LearnerProcessError         learners ended the processes that they ran in
@@ -79,6 +80,10 @@ class HeadFileError(ConfigurationError):
 
 class ReleaseMismatchError(ConfigurationError):
     """The ledger holds a release opened with something else than what is given."""
+
+
+class UnknownRowsError(ReleaseMismatchError):
+    """Rows that are not recognised, of a release that an earlier version opened."""
 
 
 class VerificationError(ConclaveError):

@@ -1,4 +1,4 @@
-"""A closed ledger: what it still gives, and the refusal of what it never does again."""
+"""A closed ledger, or rows that are not recognised: what is still given, and what is refused."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ CLOSED: Final = {
     BACKUP: "this ledger is a backup, and the one that it was made of may have gone on",
     RETIRED: "this ledger is retired",
 }
+SOURCE: Final = "data.source"
+UNKNOWN_ROWS: Final = (
+    "holds other rows than those that the ledger's release was opened on, or rows that the "
+    "earlier version, which opened it, read otherwise where a column has values of several types"
+)
 DRAWS_NOTHING: Final = "it casts no vote and draws nothing any more"
 REPLAYS: Final = "recorded answers are given again, and new queries are refused"
 CLASSIFIER_SERVES: Final = "the published classifier goes on answering"
@@ -55,8 +60,10 @@ def ending_where_closed(release: Release) -> Iterator[None]:
 
 
 def warn_if_closed(release: Release, warn: Callable[[str], None]) -> None:
-    """Tell the operator in one line what a closed ledger still serves."""
+    """Tell the operator in one line what a release serves that draws nothing any more."""
     closed = release.state.closed
+    serves = CLASSIFIER_SERVES if release.phase is Phase.CLASSIFIER else REPLAYS
     if closed is not None:
-        serves = CLASSIFIER_SERVES if release.phase is Phase.CLASSIFIER else REPLAYS
         warn(f"{CLOSED[closed.reason]}: {serves}")
+    elif release.has_unknown_rows:
+        warn(f"{SOURCE} {UNKNOWN_ROWS}: {DRAWS_NOTHING}; {serves}")

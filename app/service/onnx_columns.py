@@ -8,6 +8,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from app.data.spelling import finite_numbers
 from app.errors import invariant
 from app.service.onnx_graph import DOUBLE, LEARNING_DOMAIN
 
@@ -60,14 +63,15 @@ class Columns:
         where it is none of them, and one more again where it is missing.
         """
         if self._is_one:
-            return self.graph.add("Gather", ALL_FEATURES, self.graph.indices(*features), axis=1)
+            gathered = self.graph.add("Gather", ALL_FEATURES, self.graph.indices(*features), axis=1)
+            return self._present(gathered)
         columns = [self._column(self._document.features[feature]) for feature in features]
         return self.graph.add("Concat", *columns, axis=1)
 
     def _column(self, feature: FeatureDocument) -> str:
         """Return one feature as float64 of shape (N, 1)."""
         if feature.bounds is not None:
-            return feature.name
+            return self._present(feature.name)
         categories = feature.categories or ()
         codes = dict.fromkeys(("", *self._document.missing), len(categories) + 1)
         codes |= {category: code for code, category in enumerate(categories)}
@@ -80,6 +84,14 @@ class Columns:
             default_int64=len(categories),
         )
         return self.graph.add("Cast", code, to=DOUBLE)
+
+    def _present(self, numbers: str) -> str:
+        """Return numbers with NaN for each that stands for a missing one."""
+        for number in sorted(finite_numbers(self._document.missing)):
+            token, missing = (self.graph.constant(np.array(each)) for each in (number, math.nan))
+            is_missing = self.graph.add("Equal", numbers, token)
+            numbers = self.graph.add("Where", is_missing, missing, numbers)
+        return numbers
 
 
 def between(feature: FeatureDocument, node: NodeDocument | LiteralDocument) -> tuple[float, float]:

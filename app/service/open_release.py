@@ -16,13 +16,18 @@ from msgspec import structs
 
 from app.accounting.composition import Mechanism
 from app.data.fingerprint import fingerprint
-from app.errors import LedgerUnavailableError, ReleaseMismatchError, invariant
+from app.errors import (
+    LedgerUnavailableError,
+    ReleaseMismatchError,
+    UnknownRowsError,
+    invariant,
+)
 from app.ledger.events import EnsembleFitted, ReleaseOpened, ShareCharged, ShareReserved
 from app.ledger.store import RELEASE_SECRET
 from app.service.answer_time import measure_answer_time
 from app.service.beside import Beside
 from app.service.binding import RESTORE, check_bound
-from app.service.closed_release import refuse_closed
+from app.service.closed_release import DRAWS_NOTHING, SOURCE, UNKNOWN_ROWS, refuse_closed
 from app.service.draw_ensemble import draw_ensemble, read_ensemble
 from app.service.draw_parameters import check_classifier_draw, ensemble_parameters
 from app.service.private_state import put_pieces, read_piece
@@ -52,7 +57,10 @@ SECRET_BYTES: Final = 32
 RELEASE_ID_BYTES: Final = 16
 log = structlog.get_logger("conclave.service")
 ROW_COUNT: Final = "data.rows"
-SOURCE: Final = "data.source"
+READING: Final = "data.reading"
+ROW_BY_ROW: Final = "row by row"
+# What the rows come to, which no setting says.
+OF_ROWS: Final = frozenset({ROW_COUNT, READING})
 OVERTAKEN: Final = "another release was opened in the ledger meanwhile; start again"
 
 
@@ -74,19 +82,26 @@ def open_release(
         ConfigurationError: a draw is impossible, which public numbers show;
             nothing is charged.
         ReleaseMismatchError: data, schema or parameters differ from the
-            ledger's release; names the first that does.
+            ledger's release; names the first that does.  Rows that an earlier version
+            may have read otherwise are none: what needs no row is served on.
         LedgerCorruptError: a private piece is missing or altered.
         LedgerUnavailableError: the ledger took no commit; start again.
 
     """
-    parameters = begin_release(
-        configuration,
-        ledger=ledger,
-        rows=rows,
-        noise=noise,
-        progress=progress,
-        tell=lambda line: log.info("answer_time_measured", answer_time=line),
-    )
+    try:
+        parameters = begin_release(
+            configuration,
+            ledger=ledger,
+            rows=rows,
+            noise=noise,
+            progress=progress,
+            tell=lambda line: log.info("answer_time_measured", answer_time=line),
+        )
+    except UnknownRowsError:
+        if not _serves_without_rows(configuration, ledger):
+            raise
+        parts = read_ensemble(configuration, ledger)
+        return _release(configuration, parts, ledger=ledger, rows=None)
     secret = read_piece(ledger, RELEASE_SECRET)
     if parameters is None:
         parts = read_ensemble(configuration, ledger)
@@ -154,6 +169,14 @@ def begin_release(
     return parameters
 
 
+def _serves_without_rows(configuration: Configuration, ledger: Ledger) -> bool:
+    """Return whether there is an ensemble, or a classifier that takes its place."""
+    state = ledger.read_state()
+    if configuration.has(Mechanism.ANSWERS):
+        return state.ensemble is not None
+    return state.classifier is not None
+
+
 def _answer_time(
     configuration: Configuration, parameters: EnsembleParameters | None
 ) -> AnswerTime | None:
@@ -171,7 +194,7 @@ def _answer_time(
 
 
 def _release(
-    configuration: Configuration, parts: AnsweringParts, *, ledger: Ledger, rows: PrivateRows
+    configuration: Configuration, parts: AnsweringParts, *, ledger: Ledger, rows: PrivateRows | None
 ) -> Release:
     _check_cutoff(parts.mechanism.cutoff, ledger)
     state = ledger.read_state()
@@ -184,6 +207,7 @@ def _release(
         state=state,
         private_ensemble=parts.private_ensemble,
         private_rows=rows,
+        has_unknown_rows=rows is None,
         classifier=(
             None if published is None else read_classifier(configuration, ledger, published)
         ),
@@ -209,7 +233,7 @@ def _begin(
         delta=str(configuration.delta),
         queries=settings.answers.queries if answers_served else None,
         cutoff=cutoff,
-        parameters={**configuration.bound, ROW_COUNT: str(rows.count)},
+        parameters={**configuration.bound, ROW_COUNT: str(rows.count), READING: ROW_BY_ROW},
         fingerprint=fingerprint(rows, ledger.digests.fingerprint_key(release_number)),
     )
     with ledger.transaction() as transaction:
@@ -246,7 +270,7 @@ def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> 
         ReleaseMismatchError: names the first setting that differs.
 
     """
-    bound = {key: text for key, text in opened.parameters.items() if key != ROW_COUNT}
+    bound = {key: text for key, text in opened.parameters.items() if key not in OF_ROWS}
     check_bound(bound, configuration.bound)
 
 
@@ -261,12 +285,13 @@ def _check_same(configuration: Configuration, *, ledger: Ledger, rows: PrivateRo
     if row_count != str(rows.count):
         problem = f"has {rows.count} rows, and the ledger's release was opened on {row_count}"
         raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")
-    if (
-        fingerprint(rows, ledger.digests.fingerprint_key(ledger.release_number))
-        != opened.fingerprint
-    ):
-        problem = "holds other rows than those that the ledger's release was opened on"
-        raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")
+    key = ledger.digests.fingerprint_key(ledger.release_number)
+    if fingerprint(rows, key) == opened.fingerprint:
+        return
+    if opened.parameters.get(READING) != ROW_BY_ROW:
+        raise UnknownRowsError(SOURCE, f"{UNKNOWN_ROWS}: {DRAWS_NOTHING}; {RESTORE}")
+    problem = "holds other rows than those that the ledger's release was opened on"
+    raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")
 
 
 def _check_cutoff(cutoff: int | None, ledger: Ledger) -> None:

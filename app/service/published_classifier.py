@@ -13,6 +13,7 @@ import msgspec
 from msgspec import structs
 
 from app.data.schema import NumericFeature
+from app.data.spelling import finite_numbers
 from app.errors import InvariantError, invariant
 from app.hypotheses.boxes import Boxes
 from app.hypotheses.cell_class import CellClass, CellLabels
@@ -141,9 +142,12 @@ class PublishedClassifier:
     predictor: PublishedPredictor | None = None
     student: PublishedStudent | None = field(default=None, compare=False)
     _scores: PublishedScores | None = field(init=False, compare=False, repr=False)
+    _missing_numbers: frozenset[float] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Sum up the terms of scores once, for all predictions."""
+        missing_numbers = finite_numbers(self.document.missing)
+        object.__setattr__(self, "_missing_numbers", missing_numbers)
         document, scores = self.document, None
         if document.scores is not None:
             scores = PublishedScores(
@@ -165,6 +169,8 @@ class PublishedClassifier:
         """Return the label of one feature vector in schema order."""
         if self.student is not None:
             return self.student.predict([vector])[0]
+        if self._missing_numbers:
+            vector = tuple(None if value in self._missing_numbers else value for value in vector)
         if self.predictor is not None:
             return self.predictor.predict(vector)
         if self._scores is not None:

@@ -39,6 +39,7 @@ class Release:
         state: what the entries up to the known head establish.
         private_ensemble: the k fitted learners, while they answer.
         private_rows: kept while the classifier or the table may still be drawn from them.
+        has_unknown_rows: whether the rows are not recognised, so that nothing is drawn.
         classifier: the published classifier, once there is one.
         private_classifier: drawn, and not known to be published; private.
         trained_student: trained, and not known to be published.
@@ -56,6 +57,7 @@ class Release:
     state: LedgerState
     private_ensemble: Ensemble | None
     private_rows: PrivateRows | None
+    has_unknown_rows: bool = False
     classifier: PublishedClassifier | None = None
     private_classifier: PublishedClassifier | None = None
     trained_student: TrainedStudent | None = None
@@ -98,7 +100,7 @@ class Release:
     @property
     def answering_state(self) -> State:
         """What is committed, as the mechanism takes it."""
-        return _answering_state(self.state, self.private_threshold_noise)
+        return self._counters(self.state, self.private_threshold_noise)
 
     @property
     def phase(self) -> Phase:
@@ -111,7 +113,7 @@ class Release:
 
     def phase_at(self, state: LedgerState) -> Phase:
         """Return the phase that ``state`` puts the release in."""
-        return universal.phase(self.mechanism, _answering_state(state, None))
+        return universal.phase(self.mechanism, self._counters(state))
 
     @property
     def sequel(self) -> Sequel | None:
@@ -120,7 +122,7 @@ class Release:
 
     def sequel_at(self, state: LedgerState) -> Sequel | None:
         """Return what follows the ensemble where ``state`` has its last answer."""
-        return universal.sequel(self.mechanism, _answering_state(state, None))
+        return universal.sequel(self.mechanism, self._counters(state))
 
     @property
     def is_switching(self) -> bool:
@@ -144,7 +146,7 @@ class Release:
     @property
     def must_open_statistics(self) -> bool:
         """Whether the statistics table is to be drawn now, on the queries answered."""
-        may_draw = self._awaits_statistics and self.state.closed is None
+        may_draw = self._awaits_statistics and not self._is_ended(self.state)
         return may_draw and self.state.answered > 0 and self.state.has_last_answer
 
     @property
@@ -190,10 +192,24 @@ class Release:
         """Let go of the learners, whose processes end, once nothing asks them any more."""
         self.private_ensemble = None
 
+    def _is_ended(self, state: LedgerState) -> bool:
+        """Return whether no vote is cast and nothing drawn from rows any more."""
+        return state.closed is not None or self.has_unknown_rows
+
     def _end_where_closed(self, state: LedgerState) -> None:
-        """Let a halt follow the answers of a closed ledger, which takes no publication."""
-        if state.closed is not None and state.classifier is None:
-            self.mechanism = replace(self.mechanism, after=Sequel.HALT, on_cutoff=Sequel.HALT)
+        """Let a halt follow the answers where nothing is drawn; a student needs no row."""
+        if state.classifier is not None or not self._is_ended(state):
+            return
+        kept = () if state.closed is not None else (Sequel.STUDENT,)
+        after, on_cutoff = (
+            sequel if sequel in kept else Sequel.HALT
+            for sequel in (self.mechanism.after, self.mechanism.on_cutoff)
+        )
+        self.mechanism = replace(self.mechanism, after=after, on_cutoff=on_cutoff)
+
+    def _counters(self, state: LedgerState, private_threshold_noise: int | None = None) -> State:
+        counted = _answering_state(state, private_threshold_noise)
+        return replace(counted, halted=True) if self.has_unknown_rows else counted
 
     def _read_threshold_noise(self, state: LedgerState) -> None:
         """Take over the threshold's noise as it is committed, the draw of this process included."""

@@ -43,7 +43,7 @@ def test_the_program_on_the_page_predicts_as_the_server(data: st.DataObject) -> 
     """From the JSON alone, by rules that a reader can see, whichever way it predicts."""
     document = data.draw(documents())
     published = PublishedClassifier(document, msgspec.json.encode(document))
-    predict = on_page("def predict")["predict"]
+    predict = on_page("import re")["predict"]
     read = json.loads(published.json)
     for row in data.draw(vectors(document)):
         assert predict(read, row) == published.predict(row)

@@ -73,7 +73,7 @@ def documents(draw: st.DrawFn, *, only_numbers: bool = False) -> ClassifierDocum
         release=draw(NAMES),
         label="y",
         classes=classes,
-        missing=tuple(draw(st.lists(st.sampled_from(["?", "n/a", "a"]), unique=True))),
+        missing=tuple(draw(st.lists(st.sampled_from(["?", "n/a", "a", "7.50"]), unique=True))),
         features=features,
         tree=draw(_trees(features, classes)) if kind == "tree" else None,
         halfspace=draw(_halfspaces(features, numbers)) if kind == "halfspace" else None,
@@ -193,7 +193,7 @@ def _numeric_values(special: list[float]) -> st.SearchStrategy[float | None]:
     beside = [math.nextafter(value, way) for value in special for way in (-math.inf, math.inf)]
     known = [*special, *beside, 0.0, -0.0, math.inf, -math.inf]
     inside = st.floats(min(special), max(special))
-    return st.one_of(st.sampled_from(known), inside, st.floats(allow_nan=False), st.none())
+    return st.one_of(st.sampled_from([*known, 7.5]), inside, st.floats(allow_nan=False), st.none())
 
 
 def _categorical_values(
