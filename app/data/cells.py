@@ -245,7 +245,7 @@ class NumericColumn:
             return None
         if not np.isfinite(numbers).all():
             return None
-        clipped = self.read_numbers(numbers)
+        clipped = self._settled(numbers)
         if not some_missing:
             return clipped
         encoded = np.full(len(cells), math.nan)
@@ -256,11 +256,15 @@ class NumericColumn:
         """Return clipped numbers, and one NaN, always the same, for every missing one."""
         if np.isinf(numbers).any():
             raise CellError(NOT_FINITE)
+        settled = self._settled(numbers)
+        settled[np.isnan(numbers)] = math.nan
+        return settled
+
+    def _settled(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Clip finite numbers, and put NaN for each that stands for a missing one."""
         clipped: NDArray[np.float64] = np.clip(numbers, self._lower, self._upper) + 0.0
-        missing = np.isnan(numbers)
         for number in self._missing_numbers:
-            missing |= numbers == number
-        clipped[missing] = math.nan
+            clipped[numbers == number] = math.nan
         return clipped
 
 
