@@ -222,7 +222,7 @@ class SqliteRows(RowSource):
 
     def _read(self, rows: Sequence[Row]) -> PrivateRows:
         numbers = ", ".join(str(row[0]) for row in rows)
-        query = f"select * from pool where number in ({numbers}) order by number"  # noqa: S608
+        query = f"select * from pool where number in ({numbers}) order by number"  # noqa: S608 -- numbers of ours
         return read_rows(self._url, SCHEMA, query=query)
 
 
@@ -259,7 +259,8 @@ class PostgresqlRows(SqliteRows):
         ]
         numbers = ", ".join(str(row[0]) for row in rows)
         where = f"where number in ({numbers}) order by number"
-        return read_rows(self._url, SCHEMA, query=f"select {', '.join(asked)} from pool {where}")  # noqa: S608
+        query = f"select {', '.join(asked)} from pool {where}"  # noqa: S608 -- names of ours
+        return read_rows(self._url, SCHEMA, query=query)
 
     def _run(self, statement: str, rows: Sequence[Row] | None = None) -> None:
         address = make_url(self._url).set(drivername="postgresql")
