@@ -33,6 +33,7 @@ from app.service.estimator_columns import (
     public_columns,
     public_labels,
 )
+from app.service.hopeless import WARNING
 from app.service.memory_release import COPIED, MemoryRelease
 from app.settings import Settings
 
@@ -44,7 +45,12 @@ if TYPE_CHECKING:
 
     from app.service.models import Answer
 
-__all__ = ["PrivateQueryClassifier", "QueryAnswer", "UnchargedDataWarning"]
+__all__ = [
+    "HopelessReleaseWarning",
+    "PrivateQueryClassifier",
+    "QueryAnswer",
+    "UnchargedDataWarning",
+]
 
 PARAMETER_OF_KEY: Final = {
     "answers.ensemble": "ensemble",
@@ -79,6 +85,10 @@ UNKNOWN_CLASSES: Final = (
 LABEL: Final = "label"
 SOURCE: Final = "in-memory"
 NO_LEDGER: Final = "sqlite:///no-ledger.db"
+
+
+class HopelessReleaseWarning(UserWarning):
+    """A release was opened though its ensemble gives next to no stable answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +143,8 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         on_cutoff: what follows unstable answer T.
         unstable_label: what an unstable answer is given; None for a fair coin over the
             classes, which no row has touched.
+        even_if_hopeless: open the release though its ensemble would give next to no stable
+            answer, with a warning; without it :meth:`fit` refuses, and nothing is charged.
 
     Attributes:
         classes_: labels, sorted.
@@ -164,6 +176,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         after: str = "classifier",
         on_cutoff: str = "classifier",
         unstable_label: object = None,
+        even_if_hopeless: bool = False,
     ) -> None:
         """Keep the parameters; :meth:`fit` looks at them."""
         self.epsilon = epsilon
@@ -186,6 +199,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.after = after
         self.on_cutoff = on_cutoff
         self.unstable_label = unstable_label
+        self.even_if_hopeless = even_if_hopeless
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 -- scikit-learn's name
         """Open the release: charge its shares, then relabel, cut and fit the ensemble.
@@ -244,13 +258,17 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.classes_ = self._public_classes(given)
         indices = _indices(self.classes_, labels)
         try:
-            configuration = configure(Settings.read(self._tables(columns)))
+            configuration = configure(
+                Settings.read(self._tables(columns)), even_if_hopeless=self.even_if_hopeless
+            )
             private_rows = PrivateRows(
                 values=encode(configuration.schema, columns.vectors(values)), labels=indices
             )
             self._release = MemoryRelease(configuration, rows=private_rows, noise=SystemNoise())
         except ConfigurationError as refused:
             raise ValueError(_parameter_line(refused)) from None
+        if self._release.is_hopeless:
+            warnings.warn(WARNING, HopelessReleaseWarning, stacklevel=3)
         self._columns = columns
 
     def _answered(self, values: NDArray[np.generic]) -> list[QueryAnswer]:

@@ -28,10 +28,11 @@ from app.noise.system import SystemNoise
 from app.service.answer_query import CONTAINED, QueryAnswerer
 from app.service.asked_hypotheses import parse_hypotheses
 from app.service.beside import warn_of_others
-from app.service.closed_release import warn_if_closed
+from app.service.closed_release import warn_if_ended
 from app.service.conclave_service import ConclaveService
 from app.service.configure import configure, warn_if_infeasible, warn_of_relabelled_scores
 from app.service.daemon_thread import in_daemon_thread
+from app.service.hopeless import warn_if_hopeless
 from app.service.learn import check_learnable, learn
 from app.service.open_release import check_configuration, open_release
 from app.service.open_statistics import (
@@ -63,8 +64,6 @@ if TYPE_CHECKING:
     from app.settings import Settings
 
 CLOSE_SECONDS_MAX: Final = 8.0
-HALTED: Final = "this release has halted for good"
-HALTED_SERVES: Final = "recorded answers are given again, and new queries are refused"
 
 
 def _ignore(line: str) -> None:
@@ -81,6 +80,7 @@ class Server:
         warn: told, once, what an operator should know of a release that opens.
         observe: called around every step of a query; crash tests kill in it.
         expect_head: a hash that must occur in the ledger's chain, noted elsewhere before.
+        even_if_hopeless: whether a hopeless release is opened all the same, on record.
         on_failure: called on the event loop when the release cannot open.
         on_open: called on the event loop once the release has opened.
         slot: where the service is once it is open.
@@ -96,6 +96,7 @@ class Server:
     on_failure: Callable[[], None] = lambda: None
     on_open: Callable[[], None] = lambda: None
     expect_head: str | None = None
+    even_if_hopeless: bool = False
     slot: ServiceSlot = field(default_factory=ServiceSlot)
     failure: ConclaveError | None = None
     _keys: WatchedKeys | None = None
@@ -189,6 +190,7 @@ class Server:
                     progress=self.progress,
                     warn=self.warn,
                     expect_head=self.expect_head,
+                    even_if_hopeless=self.even_if_hopeless,
                 )
             held.callback(release.ledger.close)
             held.callback(release.let_go)
@@ -208,6 +210,7 @@ def open_from_settings(
     progress: Progress = no_progress,
     warn: Callable[[str], None] = _ignore,
     expect_head: str | None = None,
+    even_if_hopeless: bool = False,
 ) -> Release:
     """Open or continue the release that ``settings`` describe, without a server.
 
@@ -217,6 +220,7 @@ def open_from_settings(
         progress: shows how far it has come.
         warn: told what an operator should know.
         expect_head: a hash that must occur in the ledger's chain.
+        even_if_hopeless: whether a hopeless release is opened all the same, on record.
 
     Raises:
         ConfigurationError: bad configuration or data, or another release's ledger.
@@ -224,7 +228,7 @@ def open_from_settings(
         ContainedError: an unexpected failure; its text is fixed.
 
     """
-    configuration = configure(settings)
+    configuration = configure(settings, even_if_hopeless=even_if_hopeless)
     with _opened_ledger(settings, noise, warn, expect_head) as ledger:
         opened = ledger.read_state().release
         if opened is not None:
@@ -237,9 +241,8 @@ def open_from_settings(
             warn_if_infeasible(settings, rows.count, warn)
             warn_of_relabelled_scores(settings, warn)
             warn_of_others(ledger.openings, warn)
-        if release.state.halted is not None:
-            warn(f"{HALTED} ({release.state.halted.reason}): {HALTED_SERVES}")
-        warn_if_closed(release, warn)
+        warn_if_hopeless(release.state.release, warn)
+        warn_if_ended(release, warn)
     return release
 
 
@@ -250,6 +253,7 @@ def learn_from_settings(
     noise: NoiseSource,
     progress: Progress = no_progress,
     tell: Callable[[str], None] = _ignore,
+    even_if_hopeless: bool = False,
 ) -> PublishedClassifier:
     """Publish the classifier of the release that ``settings`` describe, at once.
 
@@ -259,6 +263,7 @@ def learn_from_settings(
         noise: where every draw comes from.
         progress: shows how far it has come.
         tell: told what the draw is worth, and how many points equal a row.
+        even_if_hopeless: whether a hopeless release is opened all the same, on record.
 
     Raises:
         ConfigurationError: bad configuration, data or points, or another release's ledger.
@@ -267,7 +272,7 @@ def learn_from_settings(
         ContainedError: an unexpected failure; its text is fixed.
 
     """
-    configuration = configure(settings)
+    configuration = configure(settings, even_if_hopeless=even_if_hopeless)
     public_values = read_points(settings, public)
     with _opened_ledger(settings, noise, tell) as ledger:
         check_learnable(configuration, ledger)
@@ -292,6 +297,7 @@ def statistics_from_settings(
     noise: NoiseSource,
     progress: Progress = no_progress,
     tell: Callable[[str], None] = _ignore,
+    even_if_hopeless: bool = False,
 ) -> StatisticsAnswer:
     """Answer hypotheses from the table of the release that ``settings`` describe.
 
@@ -302,6 +308,7 @@ def statistics_from_settings(
         noise: where every draw comes from.
         progress: shows how far it has come.
         tell: told what a table that opens is worth, and how many points equal a row.
+        even_if_hopeless: whether a hopeless release is opened all the same, on record.
 
     Raises:
         ConfigurationError: bad configuration, data or points, or another release's ledger.
@@ -311,7 +318,7 @@ def statistics_from_settings(
         ContainedError: an unexpected failure; its text is fixed.
 
     """
-    configuration = configure(settings)
+    configuration = configure(settings, even_if_hopeless=even_if_hopeless)
     schema = configuration.schema
     asked = parse_hypotheses(schema, raw)
     public_values = read_points(settings, public)

@@ -95,6 +95,10 @@ BUDGET: Final[JsonSchema] = {
             "properties": {"size": LIMIT},
             "required": ["size"],
         },
+        "hopeless": {
+            "description": "it was opened though its ensemble gives next to no stable answer",
+            "type": "boolean",
+        },
         "ledger": {
             "type": "object",
             "properties": {"sequence": COUNT, "head": {"type": "string"}},
@@ -115,6 +119,7 @@ BUDGET: Final[JsonSchema] = {
         "queries",
         "unstable",
         "ensemble",
+        "hopeless",
         "ledger",
     ],
     "examples": [
@@ -136,6 +141,7 @@ BUDGET: Final[JsonSchema] = {
             "queries": {"answered": 17, "limit": 1000, "left": 983},
             "unstable": {"count": 1, "cutoff": 5, "left": 4},
             "ensemble": {"size": 800},
+            "hopeless": False,
             "ledger": {"sequence": 12, "head": "9f2c" * 16},
         }
     ],

@@ -36,6 +36,12 @@ def learn(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A file. Default: standard output.")
     ] = None,
+    even_if_hopeless: Annotated[
+        bool,
+        typer.Option(
+            "--even-if-hopeless", help="Open a release that is hopeless all the same, on record."
+        ),
+    ] = False,
 ) -> None:
     """Publish a classifier at once; it spends the classifier's share of the release, once.
 
@@ -44,7 +50,7 @@ def learn(
     """
     if output is not None and not output.parent.is_dir():
         raise ConfigurationError("--output", f"there is no folder {output.parent}")
-    published = _learn(config, public)
+    published = _learn(config, public, even_if_hopeless=even_if_hopeless)
     try:
         write_document(published.json.decode(), output)
     except OSError as error:
@@ -52,7 +58,9 @@ def learn(
         raise ConfigurationError("--output", f"{error.strerror}: {problem}") from None
 
 
-def _learn(config: Path | None, public: Path | None) -> PublishedClassifier:
+def _learn(
+    config: Path | None, public: Path | None, *, even_if_hopeless: bool
+) -> PublishedClassifier:
     from app.cli.logs import configure_logs
     from app.cli.opening_progress import OpeningProgress
     from app.main import learn_from_settings
@@ -63,7 +71,12 @@ def _learn(config: Path | None, public: Path | None) -> PublishedClassifier:
     settings = load_settings(config, os.environ)
     with OpeningProgress() as progress:
         return learn_from_settings(
-            settings, public=public, noise=SystemNoise(), progress=progress, tell=_tell
+            settings,
+            public=public,
+            noise=SystemNoise(),
+            progress=progress,
+            tell=_tell,
+            even_if_hopeless=even_if_hopeless,
         )
 
 

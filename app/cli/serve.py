@@ -27,6 +27,12 @@ def serve(
             help="A hash noted before, from GET /ledger/head; without it in the chain, refuse.",
         ),
     ] = None,
+    even_if_hopeless: Annotated[
+        bool,
+        typer.Option(
+            "--even-if-hopeless", help="Open a release that is hopeless all the same, on record."
+        ),
+    ] = False,
 ) -> None:
     """Serve a release: open it on first start, continue it afterwards."""
     import os
@@ -43,7 +49,12 @@ def serve(
     configure_logs(level=level_of(settings.logs.level), console=settings.logs.format == "console")
     with OpeningProgress() as progress:
         server = Server(
-            settings, progress=progress, warn=_warn, on_open=_keep, expect_head=expect_head
+            settings,
+            progress=progress,
+            warn=_warn,
+            on_open=_keep,
+            expect_head=expect_head,
+            even_if_hopeless=even_if_hopeless,
         )
         application = server.application()
         listening = listen(settings.server.host, settings.server.port)

@@ -43,6 +43,12 @@ def statistics(
             help="Public points: rows of features, by name. They must not come from the records.",
         ),
     ] = None,
+    even_if_hopeless: Annotated[
+        bool,
+        typer.Option(
+            "--even-if-hopeless", help="Open a release that is hopeless all the same, on record."
+        ),
+    ] = False,
 ) -> None:
     """Give the mean of each hypothesis over the rows, from the release's statistics table.
 
@@ -51,7 +57,7 @@ def statistics(
     """
     import msgspec
 
-    answer = _answer(config, public, _read(hypotheses))
+    answer = _answer(config, public, _read(hypotheses), even_if_hopeless=even_if_hopeless)
     typer.echo(msgspec.json.encode(answer).decode(), nl=sys.stdout.isatty())
 
 
@@ -75,7 +81,9 @@ def _read(path: Path) -> list[object]:
     return read
 
 
-def _answer(config: Path | None, public: Path | None, raw: list[object]) -> StatisticsAnswer:
+def _answer(
+    config: Path | None, public: Path | None, raw: list[object], *, even_if_hopeless: bool
+) -> StatisticsAnswer:
     from app.cli.logs import configure_logs
     from app.cli.opening_progress import OpeningProgress
     from app.errors import RequestError
@@ -94,6 +102,7 @@ def _answer(config: Path | None, public: Path | None, raw: list[object]) -> Stat
                 noise=SystemNoise(),
                 progress=progress,
                 tell=_tell,
+                even_if_hopeless=even_if_hopeless,
             )
     except RequestError as refused:
         raise ConfigurationError(ARGUMENT, refused.detail) from None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from app.ledger.events import StudentPublished
 from app.mechanisms.universal import Phase, Sequel
 from app.service.beside import composed_view
+from app.service.hopeless import is_hopeless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,6 +47,7 @@ def budget_view(release: Release, at: LedgerState | None = None) -> dict[str, ob
         },
         "unstable": _counter("count", state.unstable, "cutoff", release.mechanism.cutoff),
         "ensemble": {"size": state.ensemble.size if state.ensemble else 0},
+        "hopeless": is_hopeless(state.release),
         "ledger": {"sequence": state.head.sequence, "head": state.head.hash},
     }
 

@@ -1,4 +1,4 @@
-"""A closed ledger, or rows that are not recognised: what is still given, and what is refused."""
+"""A release that has ended, or rows not recognised: what is still given, and what is refused."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ UNKNOWN_ROWS: Final = (
     "holds other rows than those that the ledger's release was opened on, or rows that the "
     "earlier version, which opened it, read otherwise where a column has values of several types"
 )
+HALTED: Final = "this release has halted for good"
 DRAWS_NOTHING: Final = "it casts no vote and draws nothing any more"
 REPLAYS: Final = "recorded answers are given again, and new queries are refused"
 CLASSIFIER_SERVES: Final = "the published classifier goes on answering"
@@ -59,10 +60,12 @@ def ending_where_closed(release: Release) -> Iterator[None]:
         release.adopt(state)
 
 
-def warn_if_closed(release: Release, warn: Callable[[str], None]) -> None:
-    """Tell the operator in one line what a release serves that draws nothing any more."""
-    closed = release.state.closed
+def warn_if_ended(release: Release, warn: Callable[[str], None]) -> None:
+    """Tell the operator, in a line each, what a release serves that draws nothing any more."""
+    halted, closed = release.state.halted, release.state.closed
     serves = CLASSIFIER_SERVES if release.phase is Phase.CLASSIFIER else REPLAYS
+    if halted is not None:
+        warn(f"{HALTED} ({halted.reason}): {REPLAYS}")
     if closed is not None:
         warn(f"{CLOSED[closed.reason]}: {serves}")
     elif release.has_unknown_rows:

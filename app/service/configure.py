@@ -41,6 +41,7 @@ class Configuration:
         student: what learns from the answers, where a student may follow them.
         charges: the share of every mechanism that has one.
         bound: what the ledger's first entry binds, by setting.
+        even_if_hopeless: whether the operator opens it though it is hopeless.
 
     """
 
@@ -51,6 +52,7 @@ class Configuration:
     student: Learner
     charges: Mapping[Mechanism, Charge]
     bound: Mapping[str, str]
+    even_if_hopeless: bool = False
 
     @property
     def name(self) -> str:
@@ -72,8 +74,12 @@ class Configuration:
         return mechanism in self.charges
 
 
-def configure(settings: Settings) -> Configuration:
+def configure(settings: Settings, *, even_if_hopeless: bool = False) -> Configuration:
     """Derive everything public, and refuse what this version does not serve.
+
+    Args:
+        settings: what the operator wrote.
+        even_if_hopeless: whether a hopeless release is opened all the same, on record.
 
     Raises:
         ConfigurationError: names the setting.
@@ -94,6 +100,7 @@ def configure(settings: Settings) -> Configuration:
         student=student,
         charges=charges_by_mechanism(settings),
         bound=bound_parameters(settings),
+        even_if_hopeless=even_if_hopeless,
     )
 
 

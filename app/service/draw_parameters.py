@@ -66,7 +66,7 @@ def ensemble_parameters(
     """Return the parameters of the ensemble; None where answers have no share.
 
     Raises:
-        ConfigurationError: names what leaves no calibration, or fewer rows than learners.
+        ConfigurationError: names what leaves no calibration, or no row.
         InvariantError: a calibration that does not hold.
 
     """
@@ -133,7 +133,7 @@ def ensemble_size(
     """Return k, from the configuration and the public n only.
 
     Raises:
-        ConfigurationError: there are fewer rows than learners.
+        ConfigurationError: there is no row, or in calibration ``paper`` fewer than learners.
 
     """
     settings = configuration.settings
@@ -161,9 +161,6 @@ def ensemble_size(
             query_count=settings.answers.queries,
             hypothesis_count=hypotheses.size,
         )
-    if given > sampled_row_count:
-        problem = f"{given} learners need at least as many rows; there are {sampled_row_count}"
-        raise ConfigurationError("answers.ensemble", problem)
     return given
 
 

@@ -21,6 +21,7 @@ from app.mechanisms.universal import Phase
 from app.service.draw_ensemble import draw_ensemble
 from app.service.draw_parameters import check_classifier_draw, ensemble_parameters
 from app.service.evaluate import private_tallies
+from app.service.hopeless import refuse_hopeless
 from app.service.mechanism import answering_parameters
 from app.service.models import Answer
 from app.service.open_release import CHARGED_AT_OPENING, SECRET_BYTES
@@ -70,11 +71,12 @@ class MemoryRelease:
             noise: where every draw comes from.
 
         Raises:
-            ConfigurationError: a draw is impossible, which public numbers show; no
-                row was read for it.
+            ConfigurationError: a draw is impossible or the release hopeless, which public
+                numbers show; no row was read for it.
 
         """
         parameters = ensemble_parameters(configuration, row_count=rows.count, progress=no_progress)
+        self._is_hopeless = refuse_hopeless(configuration, parameters, row_count=rows.count)
         check_classifier_draw(configuration, row_count=rows.count)
         self._process = os.getpid()
         self._lock = Lock()
@@ -108,6 +110,11 @@ class MemoryRelease:
         )
         self._private_ensemble, self._size = drawn.parts.private_ensemble, drawn.size
         return drawn.parts.mechanism
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether it was opened though it is hopeless."""
+        return self._is_hopeless
 
     @property
     def phase(self) -> Phase:
@@ -159,6 +166,7 @@ class MemoryRelease:
                 "left": None if cutoff is None else max(0, cutoff - state.unstable_count),
             },
             "ensemble": {"size": self._size},
+            "hopeless": self.is_hopeless,
         }
 
     def _answer_batch(self, vectors: Sequence[Vector]) -> list[Answer | BudgetExhaustedError]:

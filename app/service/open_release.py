@@ -30,13 +30,14 @@ from app.service.binding import RESTORE, check_bound
 from app.service.closed_release import DRAWS_NOTHING, SOURCE, UNKNOWN_ROWS, refuse_closed
 from app.service.draw_ensemble import draw_ensemble, read_ensemble
 from app.service.draw_parameters import check_classifier_draw, ensemble_parameters
+from app.service.hopeless import HOPELESS_KEY, hopeless_parameter, refuse_hopeless
 from app.service.private_state import put_pieces, read_piece
 from app.service.release import Release
 from app.service.statistics_table import check_statistics_draw
 from app.service.student import read_classifier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -59,8 +60,8 @@ log = structlog.get_logger("conclave.service")
 ROW_COUNT: Final = "data.rows"
 READING: Final = "data.reading"
 ROW_BY_ROW: Final = "row by row"
-# What the rows come to, which no setting says.
-OF_ROWS: Final = frozenset({ROW_COUNT, READING})
+FURTHER: Final = frozenset({ROW_COUNT, READING, HOPELESS_KEY})
+"""Parameters of the first entry that are no bound setting."""
 OVERTAKEN: Final = "another release was opened in the ledger meanwhile; start again"
 
 
@@ -79,8 +80,8 @@ def open_release(
     """Open or continue the release of ``ledger`` on ``rows``.
 
     Raises:
-        ConfigurationError: a draw is impossible, which public numbers show;
-            nothing is charged.
+        ConfigurationError: a draw is impossible or the release hopeless, which public
+            numbers show; nothing is charged.
         ReleaseMismatchError: data, schema or parameters differ from the
             ledger's release; names the first that does.  Rows that an earlier version
             may have read otherwise are none: what needs no row is served on.
@@ -157,10 +158,16 @@ def begin_release(
         points = public_values if serves_at_once else None
         check_classifier_draw(configuration, row_count=rows.count, public_values=points)
     if found.release is None:
+        hopeless = refuse_hopeless(configuration, parameters, row_count=rows.count)
         check_statistics_draw(configuration.settings, row_count=rows.count)
         cutoff = None if parameters is None else parameters.calibration.cutoff
         answer_time = _answer_time(configuration, parameters)
-        _begin(configuration, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)
+        further = {
+            ROW_COUNT: str(rows.count),
+            READING: ROW_BY_ROW,
+            **hopeless_parameter(is_hopeless=hopeless),
+        }
+        _begin(configuration, further, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)
         if answer_time is not None:
             tell(str(answer_time))
     _check_same(configuration, ledger=ledger, rows=rows)
@@ -216,13 +223,24 @@ def _release(
 
 def _begin(
     configuration: Configuration,
+    further: Mapping[str, str],
     *,
     cutoff: int | None,
     ledger: Ledger,
     rows: PrivateRows,
     noise: NoiseSource,
 ) -> None:
-    """Commit the promise and its charges, before any mechanism reads a row."""
+    """Commit the promise and its charges, before any mechanism reads a row.
+
+    Args:
+        configuration: the release's.
+        further: parameters of the first entry besides the bound settings.
+        cutoff: T as the mechanism has it.
+        ledger: an empty one.
+        rows: the private rows.
+        noise: where secrets come from.
+
+    """
     secret = noise.secret(SECRET_BYTES)
     settings, release_number = configuration.settings, ledger.release_number
     answers_served = configuration.has(Mechanism.ANSWERS)
@@ -233,7 +251,7 @@ def _begin(
         delta=str(configuration.delta),
         queries=settings.answers.queries if answers_served else None,
         cutoff=cutoff,
-        parameters={**configuration.bound, ROW_COUNT: str(rows.count), READING: ROW_BY_ROW},
+        parameters={**configuration.bound, **further},
         fingerprint=fingerprint(rows, ledger.digests.fingerprint_key(release_number)),
     )
     with ledger.transaction() as transaction:
@@ -270,7 +288,7 @@ def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> 
         ReleaseMismatchError: names the first setting that differs.
 
     """
-    bound = {key: text for key, text in opened.parameters.items() if key not in OF_ROWS}
+    bound = {key: text for key, text in opened.parameters.items() if key not in FURTHER}
     check_bound(bound, configuration.bound)
 
 

@@ -11,9 +11,10 @@ import pytest
 from app.api.key_ring import hash_of
 from tests.browser.chromium import dashboard
 from tests.browser.phases import CUTOFF, LIMIT, ask, ask_agreed, ask_split
+from tests.http.end_to_end.chances import Asked
 from tests.http.end_to_end.nursery import started
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.small_release import agreed, split
+from tests.http.end_to_end.server_process import SERVE, serving
+from tests.http.end_to_end.small_release import SmallRelease, agreed, split
 from tests.http.end_to_end.test_second_release import FurtherRelease
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
     from tests.browser.conftest import Open
-    from tests.http.end_to_end.small_release import SmallRelease
 
 pytestmark = pytest.mark.browser
 
@@ -99,6 +99,26 @@ def test_a_refused_key_is_told(own_release: SmallRelease, browser: Browser) -> N
         page.shows("#connection", "did not accept the key")
         assert page.find("#connection").get_attribute("data-state") == "refused"
         assert page.text("#answers-left") == str(LIMIT)
+
+
+def test_a_hopeless_release_says_so_for_good(tmp_path: Path, open_page: Open) -> None:
+    """The caution is there at its opening and after a restart without the flag."""
+    release = SmallRelease(tmp_path, {"answers": {"ensemble": "40"}}).write(asked=Asked(0, 0))
+    for script in ((*SERVE, "--even-if-hopeless"), SERVE):
+        with (
+            serving(release.config, script=script) as server,
+            open_page(server.address) as page,
+        ):
+            page.shows("#answers-left", "40")
+            page.shows("#hopeless", "opened though it is hopeless")
+            assert page.find("#hopeless").is_visible()
+
+
+def test_another_release_says_nothing_of_hope(own_release: SmallRelease, open_page: Open) -> None:
+    """Where a release is not hopeless the caution is not shown."""
+    with serving(own_release.config) as server, open_page(server.address) as page:
+        page.shows("#answers-left", str(LIMIT))
+        assert page.find("#hopeless").is_hidden()
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ export function showNow(budget, outlook) {
   setText("release", budget.release.name);
   const title = `${budget.release.name} · Conclave`;
   if (document.title !== title) document.title = title;
+  element("hopeless").hidden = !budget.hopeless;
   showPhase(budget);
   const isAnswering = budget.phase === "ensemble";
   const forecast = isAnswering ? outlook?.forecast ?? null : null;

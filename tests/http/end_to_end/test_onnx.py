@@ -171,7 +171,7 @@ def test_boxes_and_halfspaces_are_labelled_alike(tmp_path: Path, kind: str) -> N
     header = "across,mark,up,inside"
     (tmp_path / "square.csv").write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
     config = tmp_path / "conclave.toml"
-    text = TEMPLATE.format(kind=kind, rule="canonical", limit=12, ensemble=10, cells="")
+    text = TEMPLATE.format(kind=kind, rule="canonical", limit=12, ensemble=30, cells="")
     config.write_text(text, encoding="utf-8")
     check_model(config, [(across, "a", up) for across, up in points])
 

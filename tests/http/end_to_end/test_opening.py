@@ -16,6 +16,7 @@ from app.ledger.events import ReleaseHalted
 from app.ledger.store import open_ledger
 from app.noise.scripted import ScriptedNoise
 from app.service.answer_query import FAILED_AFTER_VOTE
+from app.service.hopeless import WARNING as HOPELESS
 from tests.http.end_to_end.chances import Asked
 from tests.http.end_to_end.serving import Served
 from tests.http.end_to_end.small_release import (
@@ -129,13 +130,13 @@ def test_another_configuration_is_refused_by_name(
 
 def test_an_infeasible_release_is_served_with_one_warning(tmp_path: Path) -> None:
     """Planning's verdict is told at the opening, once, and not at a restart."""
-    release = SmallRelease(tmp_path, {"answers": {"ensemble": "40"}}).write(asked=Asked(0, 0))
+    release = SmallRelease(tmp_path, {"answers": {"ensemble": "700"}}).write(asked=Asked(0, 0))
     warnings: list[str] = []
     for _ in ("opening", "restart"):
         with Served(release.settings(), warn=warnings.append) as served:
             assert served.query(agreed(0)).status_code == HTTPStatus.OK
     (warning,) = warnings
-    assert warning.startswith("this release is infeasible as planned: even if all k = 40 votes")
+    assert warning.startswith("this release is infeasible as planned: even if all k = 700 votes")
 
 
 def test_a_release_that_halted_says_so_at_every_start(opened: OpenedRelease) -> None:
@@ -168,8 +169,26 @@ def test_what_cannot_be_served_is_refused_without_a_warning(tmp_path: Path) -> N
         Served(release.settings(), warn=warnings.append),
     ):
         pass
-    assert str(refused.value).startswith("answers.ensemble: 99999 learners need at least as many")
+    reason = "answers.ensemble: this release is hopeless, and nothing is charged: 99999 learners "
+    assert str(refused.value).startswith(reason + "need at least as many")
     assert warnings == []
+
+
+def test_a_hopeless_release_that_was_asked_for_says_so_for_good(tmp_path: Path) -> None:
+    """Refused without the flag; with it the budget and every start say so, and it verifies."""
+    release = SmallRelease(tmp_path, {"answers": {"ensemble": "40"}}).write(asked=Asked(0, 0))
+    with pytest.raises(ConfigurationError, match="hopeless"), Served(release.settings()):
+        pass
+    warnings: list[str] = []
+    with Served(release.settings(), warn=warnings.append, even_if_hopeless=True) as served:
+        assert served.budget()["hopeless"] is True
+        entry = served.get("/ledger").json()["entries"][0]
+        assert entry["body"]["parameters"]["opening.even_if_hopeless"] == "true"
+    with Served(release.settings(), warn=warnings.append) as served:
+        assert served.budget()["hopeless"] is True
+    assert [HOPELESS in warning for warning in warnings] == [False, True, True]
+    assert warnings[0].startswith("this release is infeasible as planned: ")
+    assert run(["verify", "--config", str(release.config)]) == 0
 
 
 def test_other_rows_are_refused(opened: OpenedRelease) -> None:

@@ -38,6 +38,7 @@ ROWS = "age,answer\n" + "".join(
     f"{age},{'yes' if age > 50 else 'no'}\n" for age in range(0, 100, 5)
 )
 MARKER = "31337"
+EVEN_IF_HOPELESS = ("--even-if-hopeless",)
 SECONDS_MAX = 60
 
 
@@ -62,9 +63,9 @@ def serve(
     folder: Path,
     repository: Path,
     environ: Mapping[str, str] | None = None,
-    options: Sequence[str] = (),
+    options: Sequence[str] = EVEN_IF_HOPELESS,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command until it ends, which it must do by itself."""
+    """Run the command until it ends, which it must do by itself; four votes are hopeless."""
     settings = {"CONCLAVE_SERVER__PORT": "0", **(environ or {})}
     own = {name: value for name, value in os.environ.items() if not name.startswith("CONCLAVE_")}
     return subprocess.run(
@@ -219,12 +220,22 @@ def test_bad_rows_are_one_line_without_their_value(
     assert is_untouched(folder)
 
 
+def test_a_hopeless_release_is_refused_before_the_charge(folder: Path, repository: Path) -> None:
+    """Without the flag the start ends with 2 and what to change, and the ledger holds no entry."""
+    line = refusal(serve(folder, repository, options=()))
+    assert line.startswith("conclave: answers.ensemble: this release is hopeless, and nothing is ")
+    assert "have n = " in line
+    assert "--even-if-hopeless" in line
+    assert is_untouched(folder)
+
+
 def test_more_learners_than_rows_are_refused_before_the_charge(
     folder: Path, repository: Path
 ) -> None:
     """What cannot be fitted is told while the ledger is as it was."""
-    run = serve(folder, repository, {"CONCLAVE_ANSWERS__ENSEMBLE": "21"})
-    assert refusal(run) == (
-        "conclave: answers.ensemble: 21 learners need at least as many rows; there are 20"
+    run = serve(folder, repository, {"CONCLAVE_ANSWERS__ENSEMBLE": "21"}, options=())
+    assert refusal(run).startswith(
+        "conclave: answers.ensemble: this release is hopeless, and nothing is charged: 21 learners "
+        "need at least as many rows; there are 20; "
     )
     assert is_untouched(folder)

@@ -20,7 +20,11 @@ from app.accounting import profile
 from app.accounting.composition import Mechanism
 from app.data.rows import PrivateRows
 from app.errors import BudgetExhaustedError, ContainedError, IntegrityError
-from app.estimator import PrivateQueryClassifier, UnchargedDataWarning
+from app.estimator import (
+    HopelessReleaseWarning,
+    PrivateQueryClassifier,
+    UnchargedDataWarning,
+)
 from app.ledger.store import open_ledger
 from app.mechanisms.subsample_aggregate import tally
 from app.service.budget import budget_view
@@ -35,6 +39,9 @@ from tests.unit.service.small_release import seeded_noise
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+# Thirty votes at this budget are hopeless, which is what the warning is for.
+pytestmark = pytest.mark.filterwarnings("ignore::app.estimator.HopelessReleaseWarning")
 
 SHARES = st.sampled_from(
     [
@@ -58,7 +65,7 @@ def test_it_charges_what_a_release_charges(
     private = fitted(epsilon=epsilon, shares=shares, calibration=calibration, cutoff=1)
     values, labels = rows()
     columns = public_columns(values, bounds=(0, 1), categories=None)
-    configuration = configure(Settings.read(private._tables(columns)))
+    configuration = configure(Settings.read(private._tables(columns)), even_if_hopeless=True)
     path = tmp_path_factory.mktemp("ledger") / "release.db"
     ledger = open_ledger(f"sqlite:///{path}", create=True, noise=seeded_noise())
     release = open_release(
@@ -285,15 +292,16 @@ def test_an_unstable_answer_has_the_label_that_was_chosen_or_a_coins() -> None:
 
 def test_what_is_read_from_the_rows_is_told() -> None:
     """Without public bounds and classes there is a warning for each; with both there is none."""
+    hopeful = {"epsilon": 50.0, "cutoff": 20}
     values, labels = rows()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        estimator(bounds=None, classes=None).fit(values, labels)
+        estimator(bounds=None, classes=None, **hopeful).fit(values, labels)
     assert [each.category for each in told] == [UnchargedDataWarning] * 2
     assert ["bounds" in str(each.message) for each in told] == [True, False]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fitted()
+        fitted(**hopeful)
 
 
 def test_categories_and_missing_values_are_understood() -> None:
@@ -316,7 +324,10 @@ def test_categories_and_missing_values_are_understood() -> None:
         ({"epsilon": -1.0}, "^epsilon: "),
         ({"delta": 2.0}, "^delta: "),
         ({"epsilon": float("nan")}, "^epsilon: "),
-        ({"ensemble": 601}, "^ensemble: 601 learners need at least as many rows"),
+        (
+            {"ensemble": 601, "even_if_hopeless": False},
+            "^ensemble: this release is hopeless, .*: 601 learners need at least as many rows",
+        ),
         ({"hypotheses": "forests"}, "^hypotheses: "),
         ({"learner": "sklearn.absent.Classifier"}, "^learner: "),
         ({"shares": {"answers": 0.9, "classifier": 0.2}}, "^shares: add up to more than 1"),
@@ -338,6 +349,18 @@ def test_bad_parameters_are_refused_before_anything_is_charged(
     assert not hasattr(private, "budget_")
     private.set_params(**{name: getattr(estimator(), name) for name in changes})
     assert private.fit(*rows()).budget_["phase"] == "ensemble"
+
+
+def test_a_hopeless_release_is_opened_only_where_it_is_asked_for() -> None:
+    """Without the parameter nothing is charged and nothing drawn; with it there is a warning."""
+    private = estimator(ensemble=3, even_if_hopeless=False)
+    with pytest.raises(ValueError, match=r"^ensemble: this release is hopeless, .* have n = "):
+        private.fit(*rows())
+    assert not hasattr(private, "budget_")
+    private.set_params(even_if_hopeless=True)
+    with pytest.warns(HopelessReleaseWarning, match="hopeless"):
+        private.fit(*rows())
+    assert private.budget_["hopeless"] is True
 
 
 def test_the_same_noise_makes_the_same_answers() -> None:

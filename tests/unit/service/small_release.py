@@ -129,12 +129,14 @@ class SmallRelease:
         folder: where both are.
         changes: settings by ``section__key``, as the environment gives them.
         ledger_url: where the ledger is; a file in the folder unless it is named.
+        even_if_hopeless: whether it opens though five votes at T = 2 are hopeless.
 
     """
 
     folder: Path
     changes: Mapping[str, str] = field(default_factory=dict)
     ledger_url: str = ""
+    even_if_hopeless: bool = True
 
     def settings(self) -> Settings:
         """Return the settings."""
@@ -145,7 +147,7 @@ class SmallRelease:
 
     def configuration(self) -> Configuration:
         """Return what the settings give."""
-        return configure(self.settings())
+        return configure(self.settings(), even_if_hopeless=self.even_if_hopeless)
 
     def ledger(self) -> Ledger:
         """Open the ledger anew, as a restarted process does."""

@@ -42,6 +42,7 @@ def test_it_shows_what_is_charged_reserved_and_left(small_release: SmallRelease)
         "queries": {"answered": 3, "limit": 4, "left": 1},
         "unstable": {"count": 1, "cutoff": 2, "left": 1},
         "ensemble": {"size": 5},
+        "hopeless": True,
         "ledger": {"sequence": head.sequence, "head": head.hash},
     }
 

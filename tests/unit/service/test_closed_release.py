@@ -19,7 +19,7 @@ from app.ledger.events import ReleaseClosed, ReleaseReopened
 from app.mechanisms.universal import Phase
 from app.service import open_release
 from app.service.batch import DEFERRED
-from app.service.closed_release import CLASSIFIER_SERVES, CLOSED, REPLAYS, warn_if_closed
+from app.service.closed_release import CLASSIFIER_SERVES, CLOSED, REPLAYS, warn_if_ended
 from app.service.fresh import Fresh
 from app.service.learn import check_learnable
 from app.service.open_statistics import check_openable
@@ -132,7 +132,7 @@ def test_a_closed_ledger_serves_what_was_published(tmp_path: Path, closed: Relea
     assert again.phase is Phase.CLASSIFIER
     assert again.answer_batch([ask(3)]) == [DEFERRED]
     said: list[str] = []
-    warn_if_closed(again.release, said.append)
+    warn_if_ended(again.release, said.append)
     assert said == [f"{CLOSED[closed.reason]}: {CLASSIFIER_SERVES}"]
 
 
@@ -140,9 +140,9 @@ def test_a_start_says_that_the_ledger_is_closed(small_release: SmallRelease) -> 
     """The operator is told in one line, and told nothing of a ledger that is open."""
     answerer = small_release.answerer(())
     said: list[str] = []
-    warn_if_closed(answerer.release, said.append)
+    warn_if_ended(answerer.release, said.append)
     append(answerer, BACKUP)
-    warn_if_closed(small_release.open(), said.append)
+    warn_if_ended(small_release.open(), said.append)
     assert said == [f"{CLOSED['backup']}: {REPLAYS}"]
 
 

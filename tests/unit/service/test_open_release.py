@@ -98,10 +98,6 @@ def test_rows_may_come_in_another_order(small_release: SmallRelease) -> None:
     ("changes", "line"),
     [
         (
-            {"answers__ensemble": "61"},
-            "answers.ensemble: 61 learners need at least as many rows; there are 60",
-        ),
-        (
             {"privacy__delta": "1e-20"},
             (
                 "privacy.delta: is too small for this cutoff: a tenth of it over the cutoff must "

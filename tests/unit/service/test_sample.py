@@ -88,24 +88,14 @@ def test_the_answers_may_spend_more_on_a_sample(small_release: SmallRelease) -> 
     assert mechanism != whole.open().mechanism
 
 
-@pytest.mark.parametrize(
-    ("changes", "line"),
-    [
-        (
-            {"privacy__sampling": "0.05"},
-            "answers.ensemble: 5 learners need at least as many rows; there are 3",
-        ),
-        ({"privacy__sampling": "0.01"}, "privacy.sampling: leaves no row of 60"),
-    ],
-)
-def test_a_sample_too_small_is_refused_before_it_is_charged(
-    small_release: SmallRelease, changes: dict[str, str], line: str
+def test_a_sample_without_a_row_is_refused_before_it_is_charged(
+    small_release: SmallRelease,
 ) -> None:
     """The line names the setting, and the ledger holds no release."""
-    release = changed(small_release, **changes)
+    release = changed(small_release, privacy__sampling="0.01")
     with pytest.raises(ConfigurationError) as refused:
         release.open()
-    assert str(refused.value) == line
+    assert str(refused.value) == "privacy.sampling: leaves no row of 60"
     assert release.ledger().read_state().release is None
 
 
