@@ -23,6 +23,7 @@ from typer.main import get_command
 
 from app.cli import (
     audit,
+    check,
     demo,
     export,
     keys,
@@ -47,6 +48,7 @@ COMMANDS = (
     demo,
     plan,
     simulate,
+    check,
     learn,
     audit,
     statistics,

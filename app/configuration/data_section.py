@@ -104,6 +104,13 @@ class DataSettings(Section):
         tuple[str, ...],
         Field(description="Strings that stand for a missing value, besides an empty cell."),
     ] = ()
+    dead_features: Annotated[
+        Literal["refuse", "allow"],
+        Field(
+            description="Whether a release opens where a feature has none of its categories, all "
+            "values on one bound, or none at all; not bound to the ledger."
+        ),
+    ] = "refuse"
     features: Annotated[
         tuple[FeatureSettings, ...],
         Field(min_length=1, description="The public schema, in the order of a posted list."),

@@ -10,7 +10,7 @@ import gzip
 import io
 import zlib
 from contextlib import contextmanager
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from app.data.cells import SourceColumn
+    from app.data.row_blocks import RefuseRow
 
     Row = list[str]
 
@@ -30,40 +31,53 @@ BROKEN_FILE_ERRORS = (csv.Error, EOFError, OSError, zlib.error)
 
 
 @contextmanager
-def open_csv(source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
+def open_csv(
+    source: str, columns: Sequence[SourceColumn], refuse_row: RefuseRow
+) -> Iterator[Blocks]:
     """Open a ``.csv`` or ``.csv.gz`` file.
+
+    Args:
+        source: path of the file.
+        columns: the columns that are read.
+        refuse_row: told of a row too long or too short.
 
     Raises:
         DataError: it cannot be opened, or its header does not fit.
 
     """
     with _open(source) as file:
-        yield Blocks(_Table(csv.reader(file, strict=True), columns).blocks())
+        yield Blocks(_Table(csv.reader(file, strict=True), columns, refuse_row).blocks())
 
 
 class _Table:
     """The data rows of an open CSV file."""
 
-    def __init__(self, reader: Iterator[Row], columns: Sequence[SourceColumn]) -> None:
+    def __init__(
+        self, reader: Iterator[Row], columns: Sequence[SourceColumn], refuse_row: RefuseRow
+    ) -> None:
         """Read the header and find the columns."""
         self._reader = reader
+        self._refuse_row = refuse_row
         header = self._header()
         self._width = len(header)
         self._indices = column_indices(header, columns, place="the header")
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows; of a row too long or too short, after those before it."""
-        count = 0
+        count = refused = 0
         for rows in self._rows():
-            odd = next((index for index, row in enumerate(rows) if len(row) != self._width), None)
-            even = rows[:odd]
-            if even:
-                cells = list(zip(*even, strict=True))
-                yield Block([cells[index] for index in self._indices])
-            if odd is not None:
-                problem = f"has {len(rows[odd])} cells, the header has {self._width}"
-                raise DataError(SOURCE, f"row {count + odd + 1}: {problem}")
-            count += len(rows)
+            for width, run in groupby(rows, key=len):
+                alike = list(run)
+                if width == self._width:
+                    cells = list(zip(*alike, strict=True))
+                    yield Block([cells[index] for index in self._indices], rows_refused=refused)
+                    refused = 0
+                else:
+                    problem = f"has {width} cells, the header has {self._width}"
+                    for index in range(len(alike)):
+                        self._refuse_row(count + index + 1, problem)
+                    refused += len(alike)
+                count += len(alike)
 
     def _header(self) -> Row:
         """Return the names of the columns."""
@@ -80,17 +94,19 @@ class _Table:
         count = 0
         while True:
             lines: list[Row] = []
+            broken = None
             try:
                 lines.extend(islice(self._reader, ROWS_PER_BLOCK))
             except BROKEN_FILE_ERRORS as error:
-                row_number = count + sum(map(bool, lines)) + 1
-                raise DataError(SOURCE, f"row {row_number}: {_cause(error)}") from None
-            if not lines:
-                return
+                broken = _cause(error)
             rows = [line for line in lines if line]
             if rows:
                 yield rows
             count += len(rows)
+            if broken is not None:
+                raise DataError(SOURCE, f"row {count + 1}: {broken}")
+            if not lines:
+                return
 
 
 def _open(source: str) -> TextIO:

@@ -9,23 +9,41 @@ of data), and never a value.  No row is ever dropped.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from app.data.near_names import NEAR_IN, NearNames
 from app.data.rows import PrivateRows
 from app.data.spelling import CellError
 from app.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from app.data.cells import Cells, SourceColumn
 
+    RefuseRow: TypeAlias = Callable[[int, str], None]
+
 SOURCE = "data.source"
 ROWS_PER_BLOCK = 8192
+
+
+class ColumnsMissingError(DataError):
+    """Columns of the schema that are not in a source once, exactly.
+
+    Attributes:
+        problems: what is wrong with each, by its name.
+
+    """
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        """Name the first of them in the one line that is printed."""
+        name, problem = next(iter(problems.items()))
+        super().__init__(SOURCE, f'column "{name}" {problem}')
+        self.problems = dict(problems)
 
 
 @dataclass(frozen=True)
@@ -37,11 +55,14 @@ class Block:
             secret.
         part: name of the part of the source that the rows are in; empty where
             there is but one.
+        rows_refused: rows between the block before and this one that are no rows of columns,
+            and that whoever reads was told of.
 
     """
 
     columns: Sequence[Cells] = field(repr=False)
     part: str = ""
+    rows_refused: int = 0
 
     @property
     def count(self) -> int:
@@ -74,10 +95,17 @@ def column_indices(
         place: what the header is of, for the operator.
 
     Raises:
-        DataError: a column is not there once, exactly.
+        ColumnsMissingError: a column is not there once, exactly.
 
     """
-    return [_column_index(header, column.name, place=place) for column in columns]
+    problems = {
+        column.name: _column_problem(header, column.name, place=place)
+        for column in columns
+        if header.count(column.name) != 1
+    }
+    if problems:
+        raise ColumnsMissingError(problems)
+    return [header.index(column.name) for column in columns]
 
 
 def collect(
@@ -115,17 +143,29 @@ def collect(
     return PrivateRows(values=values, labels=labels)
 
 
+def _column_problem(header: Sequence[str], name: str, *, place: str) -> str:
+    """Say how a column is not there once, and whether one of nearly its name is."""
+    if name in header:
+        return f"occurs more than once in {place}"
+    near = NearNames([name])
+    if any(near.near(other) for other in header):
+        return f"is missing in {place}, which has one that differs in {NEAR_IN}"
+    return f"is missing in {place}"
+
+
+def refuse_row(row_number: int, problem: str) -> None:
+    """Refuse a row that has not as many cells as there are columns.
+
+    Raises:
+        DataError: always.
+
+    """
+    raise DataError(SOURCE, f"row {row_number}: {problem}")
+
+
 def cell_error(name: str, row_number: int | str, problem: object) -> DataError:
     """Return the refusal of one cell."""
     return DataError(SOURCE, f'column "{name}", row {row_number}: {problem}')
-
-
-def _column_index(header: Sequence[str], name: str, *, place: str) -> int:
-    """Return where a column is."""
-    if header.count(name) != 1:
-        problem = "is missing" if name not in header else "occurs more than once"
-        raise DataError(SOURCE, f'column "{name}" {problem} in {place}')
-    return header.index(name)
 
 
 def _encode(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from app.data import csv_source
 from app.data.cells import source_columns
 from app.data.parquet_parts import is_parquet
-from app.data.row_blocks import ROWS_PER_BLOCK, SOURCE, Blocks, collect
+from app.data.row_blocks import ROWS_PER_BLOCK, SOURCE, Blocks, collect, refuse_row
 from app.data.rows import PrivateRows
 from app.errors import DataError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from app.data.cells import SourceColumn
+    from app.data.row_blocks import RefuseRow
     from app.data.schema import Schema
 
 NPZ_SUFFIX = ".npz"
@@ -56,7 +57,7 @@ def read_rows(
     """
     columns = source_columns(schema)
     try:
-        with _opened(str(source), query, columns) as blocks:
+        with open_source(str(source), query, columns) as blocks:
             rows = collect(blocks, columns, progress or _ignore)
     except MemoryError:
         raise DataError(SOURCE, "does not fit into memory") from None
@@ -65,17 +66,34 @@ def read_rows(
     return rows
 
 
-def _opened(
-    source: str, query: str | None, columns: Sequence[SourceColumn]
+def open_source(
+    source: str,
+    query: str | None,
+    columns: Sequence[SourceColumn],
+    *,
+    refuse_row: RefuseRow = refuse_row,
 ) -> AbstractContextManager[Blocks]:
-    """Open a source by what its name says it is."""
+    """Open a source by what its name says it is.
+
+    Args:
+        source: as :func:`read_rows` takes it.
+        query: the row-wise ``SELECT`` of a database.
+        columns: the columns that are read.
+        refuse_row: told of a row of a CSV that is too long or too short, by its number;
+            where it returns, the row is left out.
+
+    Raises:
+        DataError: it cannot be opened, or has not the columns.
+        ConfigurationError: the query is not row-wise.
+
+    """
     # Imported only where asked for: some of these libraries take longer than a small file.
     if "://" in source:
         from app.data.database_source import open_database  # noqa: PLC0415 -- as above
 
         return open_database(source, query, columns)
     if source.lower().endswith(csv_source.SUFFIXES):
-        return csv_source.open_csv(source, columns)
+        return csv_source.open_csv(source, columns, refuse_row)
     if source.lower().endswith(NPZ_SUFFIX):
         from app.data.npz_source import open_npz  # noqa: PLC0415 -- as above
 

@@ -151,6 +151,7 @@ def _release_settings(settings: Settings, *, votes: int, folder: Path = NOWHERE)
                 "label": LABEL,
                 "classes": settings.data.classes,
                 "features": [{"name": FEATURE, "kind": "numeric", "bounds": [0, 1]}],
+                "dead_features": "allow",  # the worst rows may well be all alike
             },
             "hypotheses": {"class": "stumps", "grid": settings.hypotheses.grid},
             "privacy": _without_statistics(settings.privacy),

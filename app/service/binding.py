@@ -28,6 +28,7 @@ UNBOUND: Final = frozenset(
         "data.source",
         "data.query",
         "data.rows",  # bound as what the source holds, not as what is expected of it
+        "data.dead_features",
         # How long a reply takes.
         "answers.reply_padding_milliseconds",
         "answers.query_seconds_max",

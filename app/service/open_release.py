@@ -33,6 +33,7 @@ from app.service.draw_parameters import check_classifier_draw, ensemble_paramete
 from app.service.hopeless import HOPELESS_KEY, hopeless_parameter, refuse_hopeless
 from app.service.private_state import put_pieces, read_piece
 from app.service.release import Release
+from app.service.rows import refuse_dead_features
 from app.service.statistics_table import check_statistics_draw
 from app.service.student import read_classifier
 
@@ -82,6 +83,7 @@ def open_release(
     Raises:
         ConfigurationError: a draw is impossible or the release hopeless, which public
             numbers show; nothing is charged.
+        DataError: a feature tells nothing of any row; nothing is charged.
         ReleaseMismatchError: data, schema or parameters differ from the
             ledger's release; names the first that does.  Rows that an earlier version
             may have read otherwise are none: what needs no row is served on.
@@ -160,6 +162,7 @@ def begin_release(
     if found.release is None:
         hopeless = refuse_hopeless(configuration, parameters, row_count=rows.count)
         check_statistics_draw(configuration.settings, row_count=rows.count)
+        refuse_dead_features(configuration.settings, rows)
         cutoff = None if parameters is None else parameters.calibration.cutoff
         answer_time = _answer_time(configuration, parameters)
         further = {

@@ -1,13 +1,16 @@
-"""The private rows of a configuration, read and validated once, at start-up."""
+"""The private rows of a configuration, read and validated once, at start-up, or only checked."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.data.dead_features import dead_features
 from app.data.embedded_demo import demo_rows
 from app.data.public_overlap import refuse_source_file, refuse_source_rows
 from app.data.public_points import no_points, read_public_points
+from app.data.source_check import check_source
 from app.data.sources import read_rows
+from app.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,10 +20,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.rows import PrivateRows
+    from app.data.source_check import SourceReport
     from app.service.progress import Progress
     from app.settings import Settings
 
 READING = "reading rows"
+DEAD_FEATURES = "data.dead_features"
 
 
 def read_private_rows(settings: Settings, progress: Progress) -> PrivateRows:
@@ -76,3 +81,47 @@ def read_rows_beside(
     rows = read_private_rows(settings, progress)
     refuse_source_rows(points, rows.values, warn)
     return rows
+
+
+def refuse_dead_features(settings: Settings, rows: PrivateRows) -> None:
+    """Refuse an opening on rows that a feature says nothing of, unless the settings allow it.
+
+    Raises:
+        DataError: names every such feature, and says why it is one.
+
+    """
+    if settings.data.dead_features == "allow":
+        return
+    dead = dead_features(settings.data.public_schema(), rows.values)
+    if dead:
+        named = ", ".join(f'"{name}" ({reason})' for name, reason in dead.items())
+        problem = (
+            f"learners get nothing from {named}, and nothing is charged; `conclave check` says"
+            ' more of the rows, and "allow" opens the release all the same'
+        )
+        raise DataError(DEAD_FEATURES, problem)
+
+
+def check_private_rows(
+    settings: Settings, points: NDArray[np.float64] | None, progress: Progress
+) -> SourceReport:
+    """Return what of the private rows does not fit the schema, for the operator's terminal.
+
+    Args:
+        settings: the whole configuration.
+        points: encoded public points to be compared with the rows, shape (m, d).
+        progress: shows how far it has come.
+
+    Raises:
+        DataError: the source cannot be opened.
+        ConfigurationError: the query is not row-wise.
+
+    """
+    return check_source(
+        settings.source,
+        settings.data.public_schema(),
+        query=settings.data.query,
+        rows_expected=settings.data.rows,
+        points=points,
+        progress=lambda count: progress(READING, count, settings.data.rows),
+    )

@@ -377,6 +377,7 @@ SURFACES: Final = (
         "conclave audit", ("conclave audit",), lambda at: at.run("audit", ["--quick", "--json"])
     ),
     Surface("conclave plan", ("conclave plan",), lambda at: at.run("plan", ["--json"])),
+    Surface("conclave check", ("conclave check",), lambda at: at.run("check", [], ["--json"])),
     Surface("conclave simulate", ("conclave simulate",), _simulate),
     Surface(
         "conclave ledger",

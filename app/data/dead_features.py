@@ -1,0 +1,91 @@
+"""Features that tell learners nothing: no category found, all values on one bound, all missing.
+
+What is said of a feature depends on private rows: it is for the operator's terminal.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.data.schema import NumericFeature
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.data.schema import CategoricalFeature, Feature, Schema
+
+ALL_MISSING = "every value is missing"
+NO_CATEGORY = "none of its categories occurs"
+ON_ONE_BOUND = "every value lies on or beyond one bound"
+
+
+class NumericSummary:
+    """How far the values of a numeric feature reach."""
+
+    def __init__(self, feature: NumericFeature) -> None:
+        """Start with no value."""
+        self._bounds = (feature.lower, feature.upper)
+        self._lowest, self._highest = math.inf, -math.inf
+
+    def add(self, encoded: NDArray[np.float64]) -> None:
+        """Count encoded values, NaN where one is missing."""
+        present = encoded[~np.isnan(encoded)]
+        if len(present):
+            self._lowest = min(self._lowest, float(present.min()))
+            self._highest = max(self._highest, float(present.max()))
+
+    @property
+    def dead(self) -> str | None:
+        """Why the feature is dead; None where it is not."""
+        if self._lowest > self._highest:
+            return ALL_MISSING
+        is_on_bound = self._lowest == self._highest and self._lowest in self._bounds
+        return ON_ONE_BOUND if is_on_bound else None
+
+
+class CategoricalSummary:
+    """Which codes of a categorical feature occur."""
+
+    def __init__(self, feature: CategoricalFeature) -> None:
+        """Start with no value."""
+        self._other_code = feature.other_code
+        self._has_category = self._has_other = False
+
+    def add(self, encoded: NDArray[np.float64]) -> None:
+        """Count encoded values."""
+        self._has_category = self._has_category or bool((encoded < self._other_code).any())
+        self._has_other = self._has_other or bool((encoded == self._other_code).any())
+
+    @property
+    def dead(self) -> str | None:
+        """Why the feature is dead; None where it is not."""
+        if self._has_category:
+            return None
+        return NO_CATEGORY if self._has_other else ALL_MISSING
+
+
+def summary_of(feature: Feature) -> NumericSummary | CategoricalSummary:
+    """Return an empty summary of a feature's values."""
+    if isinstance(feature, NumericFeature):
+        return NumericSummary(feature)
+    return CategoricalSummary(feature)
+
+
+def dead_features(schema: Schema, values: NDArray[np.float64]) -> dict[str, str]:
+    """Return why each dead feature is dead, by its name.
+
+    Args:
+        schema: the public schema.
+        values: encoded private rows, shape (n, d), n at least 1.
+
+    """
+    found = {}
+    for index, feature in enumerate(schema.features):
+        summary = summary_of(feature)
+        summary.add(values[:, index])
+        if summary.dead is not None:
+            found[feature.name] = summary.dead
+    return found
