@@ -1,0 +1,52 @@
+"""What a repetition cannot have in common with a recording: the declared list, and no more.
+
+A time of day, a duration, a rate, a port and a path of this run are each put out of the
+bytes before they are kept; everything else is compared as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+NUMBER: Final = rb"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+JSON_NUMBERS: Final = rb"answers_per_second|checked_at|evaluation_seconds|opened_at|time"
+MASKS: Final = (
+    # Log lines: when they were written.
+    (rb'"timestamp": ?"[^"]*"', b'"timestamp":"<time>"'),
+    (rb"(?m)^\d{4}-\d\d-\d\dT[\d:.]+Z?", b"<time>"),
+    # How long one answer takes on this machine, in logs and in plans.
+    (rb"take about [\d.e+]+ m?s\b", b"take about <duration>"),
+    (rb"padded [\d.e+]+ m?s\b", b"padded <duration>"),
+    (rb'("answer_time": ?\{[^}]*?"seconds": ?)' + NUMBER, rb"\1<duration>"),
+    (rb"(answer_time\.(?:evaluation_)?seconds) +\S+ +", rb"\1 <duration> "),
+    # GET /budget/outlook: times of day and rates of this run.
+    (rb'"(' + JSON_NUMBERS + rb')": ?' + NUMBER, rb'"\1":<time>'),
+    (rb'"over_time": ?\{[^}]*\}', b'"over_time":<times>'),
+    (rb',"seconds": ?' + NUMBER, b""),
+    # GET /metrics: times of the process, and what is counted in buckets of time.
+    (rb"(?m)^(conclave_start_time_seconds) .*$", rb"\1 <time>"),
+    (rb"(?m)^(conclave_\w+_duration_seconds_(?:bucket|sum)\{?.*) \S+$", rb"\1 <duration>"),
+    (rb"(?m)^(conclave_\w+_duration_seconds_sum) \S+$", rb"\1 <duration>"),
+    # Which entry the head file noted last: it is written now and then.
+    (rb"(?m)^conclave_ledger_head_file_sequence .*\n", b""),
+    (rb"(?m)^(.*route=\"/budget\".*|.*path=\"/budget\".*) \S+$", rb"\1 <polls>"),
+    # Addresses of this run.
+    (rb"http://127\.0\.0\.1:\d+", b"http://<address>"),
+)
+_COMPILED: Final = tuple((re.compile(pattern), text) for pattern, text in MASKS)
+
+
+def masked(said: bytes, own: dict[str, str]) -> bytes:
+    """Return bytes without what is this run's alone.
+
+    Args:
+        said: as it came out.
+        own: names for this run's paths and addresses, by what they are.
+
+    """
+    for text, name in own.items():
+        said = said.replace(text.encode(), name.encode())
+    for pattern, mask in _COMPILED:
+        said = pattern.sub(mask, said)
+    return said
