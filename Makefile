@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 export CONCLAVE_TEST_DATA
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-test demo serve test lint format docs coverage bench bench-utility audit lock image image-replicas clean
+.PHONY: help install install-test demo serve test lint format docs coverage proofs bench bench-utility audit lock image image-replicas clean
 .DELETE_ON_ERROR:
 
 help:
@@ -22,6 +22,7 @@ help:
 ##  make lint                  ruff, strict types, import rules
 ##  make format                let ruff format the sources
 ##  make coverage              branches of the pure packages that no test takes; fails on one
+##  make proofs                check Theorem A and its tables by machine (coq, mathcomp)
 ##  make docs                  print docs/settings.md anew from the settings
 ##  make bench [ARGS=...]      the benchmarks, or those named, and one table of ratios
 ##  make bench-utility [ARGS=...]  accuracy and answers beside other methods, docs/utility.md
@@ -86,6 +87,9 @@ coverage: install-test
 
 docs: install-test
 	@$(BIN)/python -m tests.docs.settings_page > docs/settings.md
+
+proofs:
+	@$(PYTHON) -m proofs.build
 
 bench: install-test
 	@$(BIN)/python -m benchmarks.measuring.all_questions $(ARGS)

@@ -1,0 +1,106 @@
+"""From a table as the server keeps it to a Coq file that proves its promise.
+
+Nothing here is trusted: numbers that are badly chosen make Coq refuse the file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DIGITS: Final = 80
+FRACTION_BITS: Final = 128
+SERIES_REST_MAX: Final = Fraction(1, 1 << 160)
+
+TEMPLATE: Final = """\
+(* {title} *)
+From Coq Require Import NArith List.
+From mathcomp Require Import all_ssreflect all_algebra.
+From Conclave Require Import votes game words release checker checker_sound.
+Import ListNotations.
+
+Definition served : table := {{|
+  epsilon := {epsilon};
+  delta := {delta};
+  cutoff := {cutoff}%num;
+  order := {order}%num;
+  ratio := {ratio};
+  growth := {growth};
+  growth_terms := {growth_terms}%num;
+  hits_share := {hits_share};
+  release_share := {release_share};
+  words := [{words}]%num
+|}}.
+
+Lemma served_accepted : is_true (check_table served).
+Proof. by vm_cast_no_check (erefl true). Qed.
+
+Definition served_is_private (R : realFieldType) :=
+  table_is_private R served_accepted.
+
+Print Assumptions served_is_private.
+"""
+
+
+def read_table(text: str) -> dict[str, str | list[str]]:
+    """Return the fields of a table from the JSON that the server keeps."""
+    table = json.loads(text)
+    return {str(key): value for key, value in table.items()}
+
+
+def write_certificate(table: Mapping[str, str | list[str]], *, title: str) -> str:
+    """Return the Coq file that states and proves what a table promises.
+
+    Raises:
+        ValueError: where the order is not an integer, which the theorem needs.
+
+    """
+    number = {key: Fraction(value) for key, value in table.items() if isinstance(value, str)}
+    if number["alpha"].denominator != 1:
+        message = f"{title}: the order is not an integer"
+        raise ValueError(message)
+    growth, terms = _exponential_below(number["epsilon"])
+    return TEMPLATE.format(
+        title=title,
+        epsilon=_pair(number["epsilon"]),
+        delta=_pair(number["delta"]),
+        cutoff=number["cutoff"],
+        order=number["alpha"],
+        ratio=_pair(_ratio(number["ln_ratio"])),
+        growth=_pair(growth),
+        growth_terms=terms,
+        hits_share=_pair(number["delta_svt"]),
+        release_share=_pair(number["delta_release"]),
+        words=";\n    ".join(table["thresholds"]),
+    )
+
+
+def _pair(value: Fraction) -> str:
+    return f"({value.numerator}, {value.denominator})%num"
+
+
+def _round_down(value: Fraction) -> Fraction:
+    return Fraction(math.floor(value * (1 << FRACTION_BITS)), 1 << FRACTION_BITS)
+
+
+def _ratio(ln_ratio: Fraction) -> Fraction:
+    """Return R, rounded down: that is what the table's margin leaves room for."""
+    with localcontext(Context(prec=DIGITS)):
+        logarithm = Decimal(ln_ratio.numerator) / Decimal(ln_ratio.denominator)
+        return _round_down(Fraction(logarithm.exp()))
+
+
+def _exponential_below(epsilon: Fraction) -> tuple[Fraction, int]:
+    """Return a rational below the exponential's series, and the series' last index."""
+    term, total, index = Fraction(1), Fraction(1), 0
+    while term > SERIES_REST_MAX:
+        index += 1
+        term = term * epsilon / index
+        total += term
+    return _round_down(total), index

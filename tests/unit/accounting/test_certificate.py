@@ -1,0 +1,47 @@
+"""Tables whose promise is proved by machine are tables of the server, to the byte."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from app.accounting.profile import ProfileTable, calibrate, check
+from proofs.certificate import read_table, write_certificate
+from tests.tidy.sources import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TABLES = sorted((ROOT / "proofs" / "tables").glob("*.json"))
+
+
+def test_there_are_tables() -> None:
+    """Two tables at least are proved."""
+    assert len(TABLES) >= 2
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+def test_a_proved_table_is_one_that_would_serve(path: Path) -> None:
+    """The server's own check accepts a proved table, and would keep it in the same bytes."""
+    table = ProfileTable.from_plain(json.loads(path.read_bytes()))
+    check(table)
+    assert msgspec.json.encode(table.to_plain()) == path.read_bytes()
+
+
+def test_an_order_that_is_no_integer_is_refused() -> None:
+    """No certificate is written for a table of today's orders, which no theorem here covers."""
+    table = calibrate(epsilon=Fraction(8), delta=Fraction(1, 1000), cutoff=1)
+    with pytest.raises(ValueError, match="not an integer"):
+        write_certificate(read_table(json.dumps(table.to_plain())), title="served")
+
+
+def test_what_a_certificate_rounds_is_rounded_down() -> None:
+    """R and c of a certificate are at most what they stand for, and within 128 bits of it."""
+    text = write_certificate(read_table(TABLES[0].read_text(encoding="utf-8")), title="table")
+    numerator, denominator = text.split("growth := (")[1].split(")")[0].split(", ")
+    e = Fraction("2.718281828459045235360287471352662497757247093699959574966")
+    assert 0 < e - Fraction(int(numerator), int(denominator)) < Fraction(1, 1 << 127)
