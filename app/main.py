@@ -10,44 +10,44 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from app.api.application import create_application
-from app.api.binding import is_loopback, require_safe_binding
-from app.api.limits import limits_of
-from app.api.tracing import observing
-from app.api.watched_keys import WatchedKeys
-from app.api.watching import Watching, watching_of
-from app.dashboard.page import page_responses
+from app.answering.answer_query import CONTAINED, QueryAnswerer
+from app.answering.current_service import ServiceSlot
+from app.answering.daemon_thread import in_daemon_thread
+from app.answering.service import ConclaveService
+from app.answering.steps import Observer, observe_nothing
 from app.errors import ConclaveError, ContainedError, MachineError, UnavailableError
-from app.hypotheses.containment import made_by_machine
-from app.ledger.database import turn_to_open
-from app.ledger.head_file import head_file_of
-from app.ledger.rollback import check_expected_head, check_no_ledger, keep_newest
+from app.http.access.listening import is_loopback, require_safe_binding
+from app.http.access.watched_keys import WatchedKeys
+from app.http.application import create_application
+from app.http.dashboard.page import page_responses
+from app.http.limits import limits_of
+from app.http.watching.observability import Watching, watching_of
+from app.http.watching.tracing import observing
+from app.learning.containment import made_by_machine
+from app.ledger.database.database import turn_to_open
+from app.ledger.head.head_file import head_file_of
+from app.ledger.head.rollback import check_expected_head, check_no_ledger, keep_newest
+from app.ledger.ledger import open_ledger
 from app.ledger.server_lock import take_server_lock
-from app.ledger.store import open_ledger
 from app.noise.system import SystemNoise
-from app.service.answer_query import CONTAINED, QueryAnswerer
-from app.service.asked_hypotheses import parse_hypotheses
-from app.service.beside import warn_of_others
-from app.service.closed_release import warn_if_ended
-from app.service.conclave_service import ConclaveService
-from app.service.configure import configure, warn_if_infeasible, warn_of_relabelled_scores
-from app.service.daemon_thread import in_daemon_thread
-from app.service.hopeless import warn_if_hopeless
-from app.service.learn import check_learnable, learn
-from app.service.open_release import check_configuration, open_release
-from app.service.open_statistics import (
+from app.release.classifier.learning import check_learnable, learn
+from app.release.classifier.switch import switch_phase
+from app.release.closed_release import warn_if_ended
+from app.release.composed_budget import warn_of_others
+from app.release.opening import check_configuration, open_release
+from app.release.progress import Progress, no_progress
+from app.release.source_rows import read_points, read_private_rows, read_rows_beside
+from app.release.statistics.asked import parse_hypotheses
+from app.release.statistics.opening_table import (
     OPEN_ALREADY,
     check_openable,
     open_at_once,
     open_statistics,
 )
-from app.service.padding import padding_seconds
-from app.service.progress import Progress, no_progress
-from app.service.released_statistics import released_table
-from app.service.rows import read_points, read_private_rows, read_rows_beside
-from app.service.slot import ServiceSlot
-from app.service.steps import Observer, observe_nothing
-from app.service.switch_phase import switch_phase
+from app.release.statistics.released import released_table
+from app.release.terms.configuration import configure, warn_if_infeasible, warn_of_relabelled_scores
+from app.release.terms.hopelessness import warn_if_hopeless
+from app.release.terms.padding import padding_seconds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -55,13 +55,13 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
-    from app.ledger.head_file import HeadFile
-    from app.ledger.store import Ledger
+    from app.ledger.head.head_file import HeadFile
+    from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
-    from app.service.published_classifier import PublishedClassifier
-    from app.service.release import Release
-    from app.service.released_statistics import StatisticsAnswer
-    from app.settings import Settings
+    from app.release.classifier.published import PublishedClassifier
+    from app.release.release import Release
+    from app.release.statistics.released import StatisticsAnswer
+    from app.settings.settings import Settings
 
 CLOSE_SECONDS_MAX: Final = 8.0
 

@@ -21,16 +21,16 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from app.data.binary_tests import classifier_tests
-from app.data.sources import read_rows
-from app.hypotheses.tree_class import TreeClass
+from app.data.sources.sources import read_rows
+from app.data.tests import classifier_tests
+from app.learning.trees.tree_class import TreeClass
 from app.noise.system import SystemNoise
-from app.settings import load_settings
+from app.settings.settings import load_settings
 from benchmarks.measuring.circumstances import ROOT, circumstances
 
 if TYPE_CHECKING:
     from app.data.rows import PrivateRows
-    from app.hypotheses.binary_tests import BinaryTest
+    from app.learning.encoding.binary_tests import BinaryTest
 
 TEST_COUNT = 86
 PUBLIC_POINTS = 1000

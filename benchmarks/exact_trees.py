@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.tree_learners import fit_tree, fit_trees
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.tree_class import TreeClass
+from app.learning.chunks import chunk_offsets
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.trees.learners import fit_tree, fit_trees
+from app.learning.trees.tree_class import TreeClass
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.measuring.findings import Finding, tell
 from benchmarks.measuring.learners import LEARNERS, by_turns

@@ -24,13 +24,13 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from app.api.query_body import parse_lines_of_numbers
+from app.answering.writer import BATCH_QUERIES_MAX
 from app.data.vectors import encode_keys
-from app.ledger.store import RecordedAnswer
+from app.http.query.query_body import parse_lines_of_numbers
+from app.ledger.ledger import RecordedAnswer
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
-from app.service.writer import BATCH_QUERIES_MAX
-from app.settings import load_settings
+from app.settings.settings import load_settings
 from benchmarks.measuring import pinned
 from benchmarks.measuring.alternating import PAIRS
 from benchmarks.measuring.barest_stream import barest_seconds
@@ -41,8 +41,8 @@ from benchmarks.measuring.linear_release import bodies, open_linear_release
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.service.models import PlainQueries
-    from app.service.release import Release
+    from app.answering.types import PlainQueries
+    from app.release.release import Release
 
 VECTORS = 10_000
 RECEIVED_BYTES = 1 << 20

@@ -12,9 +12,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
-from app.accounting.profile import ProfileTable, calibrate, check
-from app.accounting.profile_parameters import choose_ln_ratio
-from app.accounting.profile_search import find_thresholds
+from app.privacy.stability.hit_table import ProfileTable, calibrate, check
+from app.privacy.stability.profile_parameters import choose_ln_ratio
+from app.privacy.stability.search import find_thresholds
 from benchmarks.measuring.circumstances import circumstances
 
 DELTA: Final = Fraction(1, 10**6)

@@ -30,9 +30,9 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from app.ledger.store import open_ledger
-from app.service.recent_replays import RecentReplays
-from app.settings import load_settings
+from app.answering.replays import RecentReplays
+from app.ledger.ledger import open_ledger
+from app.settings.settings import load_settings
 from benchmarks.measuring.circumstances import ROOT, circumstances
 from benchmarks.measuring.findings import Finding, tell
 from benchmarks.measuring.long_ledger import lengthen, open_number_release, recorded
@@ -47,7 +47,7 @@ PORT = 8792
 POLL_SECONDS = 0.002
 LOOKUP_MICROSECONDS_MAX = 20.0
 BUDGET_MILLISECONDS_MAX = 1.0
-IMPORTS = "import app.cli, app.cli.web_server, app.main, app.settings, uvicorn"
+IMPORTS = "import app.cli, app.cli.web_server, app.main, app.settings.settings, uvicorn"
 
 
 def main() -> None:

@@ -31,25 +31,25 @@ from pathlib import Path
 from statistics import mean, pstdev
 from typing import TYPE_CHECKING, cast
 
-from app.data.binary_tests import classifier_tests
 from app.data.public_points import read_public_points
-from app.data.sources import read_rows as read_private_rows
+from app.data.sources.sources import read_rows as read_private_rows
+from app.data.tests import classifier_tests
 from app.main import learn_from_settings
 from app.noise.system import SystemNoise
-from app.service.configure import configure
-from app.service.linear_learner import LinearDraw
-from app.service.published_classifier import publish_drawn
-from app.service.switch_phase import classifier_parameters, draw_published
-from app.settings import load_settings
+from app.release.classifier.linear import LinearDraw
+from app.release.classifier.published import publish_drawn
+from app.release.classifier.switch import classifier_parameters, draw_published
+from app.release.terms.configuration import configure
+from app.settings.settings import load_settings
 from benchmarks.measuring.circumstances import ROOT, circumstances
 from benchmarks.measuring.trials import read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.hypotheses.tree_class import TreeClass
-    from app.service.published_classifier import PublishedClassifier
-    from app.settings import Settings
+    from app.learning.trees.tree_class import TreeClass
+    from app.release.classifier.published import PublishedClassifier
+    from app.settings.settings import Settings
     from benchmarks.measuring.trials import TestRow
 
 DATA = Path(os.environ.get("CONCLAVE_TEST_DATA") or ROOT.parent / "shared" / "data") / "adult"

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Final
 import joblib
 import numpy as np
 
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.estimator_choice import estimator_factory
-from app.ensembles.estimator_fitting import fit_estimators
-from app.ensembles.estimators import EstimatorEnsemble
-from app.ensembles.learner_processes import LearnerProcesses
+from app.learning.chunks import chunk_offsets
+from app.learning.estimators.estimator_choice import estimator_factory
+from app.learning.estimators.estimator_fitting import fit_estimators
+from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.estimators.learner_processes import LearnerProcesses
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.measuring.findings import Finding, median_ratio, tell
 from benchmarks.measuring.learners import CHUNK_ROWS, COLUMNS, Chunks
@@ -38,7 +38,7 @@ from benchmarks.measuring.learners import CHUNK_ROWS, COLUMNS, Chunks
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.ensembles.estimators import Model
+    from app.learning.estimators.estimators import Model
 
 SIZE: Final = 200
 PAIRS: Final = 7

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from app.ledger.events import EnsembleFitted, ReleaseOpened, ShareCharged
-from app.ledger.store import RELEASE_SECRET, Ledger, RecordedAnswer, open_ledger
-from app.ledger.verify import verify
+from app.ledger.entries.entry_kinds import EnsembleFitted, ReleaseOpened, ShareCharged
+from app.ledger.ledger import RELEASE_SECRET, Ledger, RecordedAnswer, open_ledger
+from app.ledger.verification import verify
 from benchmarks.measuring.circumstances import circumstances
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from app.ensembles.packed_ensemble import LinearForm, PackedEnsemble
+from app.learning.estimators.packed_ensemble import LinearForm, PackedEnsemble
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.measuring.findings import Finding, median_ratio, tell
 from benchmarks.measuring.learners import (
@@ -34,7 +34,7 @@ from benchmarks.measuring.learners import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.ensembles.ensemble import Ensemble
+    from app.learning.ensemble import Ensemble
 
 AT_LEAST: Final = 10.0
 EQUAL_AT_LEAST: Final = 0.999

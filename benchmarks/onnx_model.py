@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnxruntime
 
-from app.data.binary_tests import public_tests
 from app.data.schema import NumericFeature, Schema
-from app.hypotheses.trees import Tree
-from app.service.onnx_export import to_onnx
-from app.service.published_classifier import publish
+from app.data.tests import public_tests
+from app.learning.trees.tree import Tree
+from app.release.classifier.onnx.onnx_model import to_onnx
+from app.release.classifier.published import publish
 from benchmarks.measuring.circumstances import circumstances
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.service.published_classifier import PublishedClassifier
+    from app.release.classifier.published import PublishedClassifier
 
 DEPTHS = (3, 5, 10, 16)
 FEATURE_COUNT = 8

@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.data.sources import read_rows
+from app.data.sources.sources import read_rows
 from app.errors import BudgetExhaustedError
-from app.estimator import PrivateQueryClassifier
+from app.estimator.classifier import PrivateQueryClassifier
+from app.estimator.memory_release import MemoryRelease
 from app.noise.system import SystemNoise
-from app.service.configure import configure
-from app.service.memory_release import MemoryRelease
-from app.settings import load_settings
+from app.release.terms.configuration import configure
+from app.settings.settings import load_settings
 from benchmarks.measuring.circumstances import circumstances
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
-from app.settings import load_settings
+from app.settings.settings import load_settings
 from benchmarks.measuring import pinned
 from benchmarks.measuring.alternating import PAIRS
 from benchmarks.measuring.circumstances import circumstances

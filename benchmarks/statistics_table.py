@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.data.sources import read_rows
+from app.data.sources.sources import read_rows
 from app.noise.system import SystemNoise
-from app.service.configure import configure
-from app.service.released_statistics import drawn_statistics
-from app.service.statistics_table import statistics_draw
-from app.settings import load_settings
+from app.release.statistics.released import drawn_statistics
+from app.release.statistics.statistics_table import statistics_draw
+from app.release.terms.configuration import configure
+from app.settings.settings import load_settings
 from benchmarks.measuring.circumstances import ROOT, circumstances
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.service.configure import Configuration
+    from app.release.terms.configuration import Configuration
 
 PUBLIC_POINTS = 1000
 HEADING = (

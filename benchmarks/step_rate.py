@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 
 from app.noise.system import SystemNoise
-from app.service.simulate import simulate
-from app.settings import demo_settings
+from app.release.simulation import simulate
+from app.settings.settings import demo_settings
 from benchmarks.measuring.circumstances import circumstances
 
 QUERIES = 20

@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from app.answering.answer_query import QueryAnswerer
 from app.data.vectors import encode
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
-from app.service.answer_query import QueryAnswerer
-from app.service.configure import configure
-from app.service.student import taught
-from app.service.switch_phase import switch_phase
-from app.settings import load_settings
+from app.release.classifier.drawn_student import taught
+from app.release.classifier.switch import switch_phase
+from app.release.terms.configuration import configure
+from app.settings.settings import load_settings
 from benchmarks.measuring.circumstances import ROOT, circumstances
 from benchmarks.measuring.trials import ask_all, read_rows
 
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from app.data.vectors import Vector
-    from app.ensembles.ensemble import Ensemble
-    from app.service.published_classifier import PublishedClassifier
-    from app.service.release import Release
+    from app.learning.ensemble import Ensemble
+    from app.release.classifier.published import PublishedClassifier
+    from app.release.release import Release
     from benchmarks.measuring.trials import TestRow
 
 EXAMPLE = ROOT / "examples" / "skin.toml"

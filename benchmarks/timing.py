@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from app.answering.answer_query import QueryAnswerer
 from app.main import open_from_settings
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.noise.system import SystemNoise
-from app.service.answer_query import QueryAnswerer
-from app.service.padding import padding_seconds
+from app.release.terms.padding import padding_seconds
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.measuring.comparisons import (
     AMONG_STABLE,

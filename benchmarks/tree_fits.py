@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from app.ensembles.estimators import EstimatorEnsemble
+from app.learning.estimators.estimators import EstimatorEnsemble
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.measuring.findings import Finding, median_ratio, tell
 from benchmarks.measuring.learners import (
@@ -31,7 +31,7 @@ from benchmarks.measuring.learners import (
 )
 
 if TYPE_CHECKING:
-    from app.ensembles.ensemble import Ensemble
+    from app.learning.ensemble import Ensemble
 
 DEPTH: Final = 3
 PARAMS: Final = {"max_depth": DEPTH}

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from app.ensembles.estimators import EstimatorEnsemble
-from app.ensembles.packed_trees import PackedTrees
-from app.ensembles.packing import packing_of
-from app.ensembles.tree_ensemble import TreeEnsemble
-from app.hypotheses.binary_tests import BinaryTest
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.estimators.packing import packing_of
+from app.learning.trees.packed import PackedTrees
+from app.learning.trees.tree_ensemble import TreeEnsemble
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.measuring.findings import Finding, median_ratio, tell
 from benchmarks.measuring.learners import (
@@ -35,8 +35,8 @@ from benchmarks.measuring.learners import (
 )
 
 if TYPE_CHECKING:
-    from app.ensembles.ensemble import Ensemble
-    from app.ensembles.estimator_choice import Classifier
+    from app.learning.ensemble import Ensemble
+    from app.learning.estimators.estimator_choice import Classifier
 
 DEPTH: Final = 4
 CUTS_A_FEATURE: Final = 15

@@ -15,12 +15,12 @@ import logging
 import time
 from fractions import Fraction
 
-from app.cli.audited_releases import RUNS_LONG, RUNS_QUICK, audit_releases
+from app.auditing.transcripts.served import plan_runs
+from app.cli.audit.audited_releases import RUNS_LONG, RUNS_QUICK, audit_releases
+from app.cli.audit.neighbours import Claim, audited_claim, neighbours
 from app.cli.logs import configure_logs
-from app.configuration.reading import with_placeholders
-from app.service.audit_neighbours import Claim, audited_claim, neighbours
-from app.service.audit_served import plan_runs
-from app.settings import Settings
+from app.settings.reading import with_placeholders
+from app.settings.settings import Settings
 from benchmarks.measuring.circumstances import circumstances
 
 SIZES = (RUNS_QUICK, 960, 2400, RUNS_LONG)

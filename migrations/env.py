@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from alembic import context
 
-from app.ledger.database import ledger_database
-from app.ledger.tables import metadata
+from app.ledger.database.database import ledger_database
+from app.ledger.database.tables import metadata
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

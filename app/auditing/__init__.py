@@ -1,1 +1,6 @@
-"""Lower bounds on epsilon from the outside, on worst-case neighbours; no private row is read."""
+"""Lower bounds on epsilon from the outside, to hold against the claim.
+
+``audit.py`` runs a whole audit.  ``bounds/`` has exact bounds, ``laws/`` the probabilities of
+the step that serves, ``transcripts/`` what whole releases let out.  Nothing here reads a
+private row.
+"""

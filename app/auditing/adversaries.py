@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from app.auditing.asking import smallest_where
-from app.mechanisms import noisy_vote, sparse_vector, stability
+from app.auditing.laws.step_law import smallest_where
 from app.noise.source import WORD_BOUND
+from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.stability import mechanism as stability
 
 if TYPE_CHECKING:
     from app.auditing.audited import Audited

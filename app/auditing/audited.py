@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from app.errors import invariant
-from app.mechanisms import subsample_aggregate, universal
-from app.mechanisms.universal import Outcome, Parameters, Phase, State
 from app.noise.source import NoiseSource
+from app.privacy.voting import universal
+from app.privacy.voting import votes as subsample_aggregate
+from app.privacy.voting.universal import Outcome, Parameters, Phase, State
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from app.mechanisms.subsample_aggregate import Tally
+    from app.privacy.voting.votes import Tally
 
 Start: TypeAlias = Callable[[Parameters, NoiseSource], State]
 Step: TypeAlias = "Callable[[Parameters, State, Tally, NoiseSource], tuple[State, Outcome]]"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.accounting.proportions import at_least, at_most
-from app.auditing.asking import smallest_where
-from app.auditing.events import epsilon_shown
+from app.auditing.laws.step_law import smallest_where
+from app.auditing.outcome_events import epsilon_shown
+from app.privacy.proportions import at_least, at_most
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.auditing.events import Bound, epsilon_shown, strongest
+from app.auditing.outcome_events import Bound, epsilon_shown, strongest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.mechanisms.exponential import Parameters
+    from app.privacy.exponential.mechanism import Parameters
 
 LOG_ODDS: Final = 18.0
 """So rare is the event that its complement hardly moves, and still far above any delta."""

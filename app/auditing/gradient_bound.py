@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.auditing.events import Bound
-from app.hypotheses.integer_residuals import score_count
-from app.mechanisms.noisy_gradient import gradient_sum, whole_weights
+from app.auditing.outcome_events import Bound
+from app.learning.linear.integer_residuals import score_count
+from app.privacy.noisy_gradient.mechanism import gradient_sum, whole_weights
 
 if TYPE_CHECKING:
-    from app.mechanisms.noisy_gradient import Parameters
+    from app.privacy.noisy_gradient.mechanism import Parameters
 
 BISECTIONS: Final = 100
 EPSILON_MAX: Final = 2000.0

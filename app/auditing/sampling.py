@@ -16,15 +16,15 @@ import numpy as np
 
 from app.auditing.adversaries import adversaries
 from app.auditing.confidence import bounds_shown, detection_limit, largest_shown
-from app.auditing.events import Bound, strongest
+from app.auditing.outcome_events import Bound, strongest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.auditing.adversaries import Adversary
     from app.auditing.audited import Audited
-    from app.mechanisms.subsample_aggregate import Tally
     from app.noise.source import NoiseSource
+    from app.privacy.voting.votes import Tally
 
 FALSE_ALARM: Final = 1e-6
 """Probability that any bound of a whole audit is above the truth."""

@@ -21,21 +21,11 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from app.cli import (
-    audit,
-    check,
-    demo,
-    export,
-    keys,
-    learn,
-    ledger,
-    plan,
-    query,
-    serve,
-    simulate,
-    statistics,
-    verify,
-)
+from app.cli import check, export, keys, learn, ledger, serve, simulate, statistics, verify
+from app.cli.audit import command as audit
+from app.cli.demo import command as demo
+from app.cli.plan import command as plan
+from app.cli.query import command as query
 from app.errors import ConclaveError, ConfigurationError
 
 # One thread a product: the products here are small, and a second thread that

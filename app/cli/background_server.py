@@ -11,8 +11,8 @@ from app.errors import ConclaveError, InvariantError, OpeningError
 from app.main import Server
 
 if TYPE_CHECKING:
-    from app.service.progress import Progress
-    from app.settings import Settings
+    from app.release.progress import Progress
+    from app.settings.settings import Settings
 
 POLL_SECONDS: Final = 0.05
 

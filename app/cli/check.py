@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 if TYPE_CHECKING:
-    from app.data.source_check import Finding, SourceReport
+    from app.data.checks.source_check import Finding, SourceReport
 
 EXIT_DOES_NOT_FIT: Final = 1
 PRIVATE: Final = (
@@ -57,8 +57,8 @@ def check(
 def _report(config: Path, public: Path | None) -> SourceReport:
     from app.cli.logs import configure_logs
     from app.cli.opening_progress import OpeningProgress
-    from app.service.rows import check_private_rows, read_points
-    from app.settings import load_settings
+    from app.release.source_rows import check_private_rows, read_points
+    from app.settings.settings import load_settings
 
     configure_logs()
     settings = load_settings(config, os.environ)

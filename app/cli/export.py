@@ -56,8 +56,8 @@ def write_document(document: str, output: Path | None) -> None:
 
 def _write_model(document: str, output: Path | None) -> None:
     """Write a document as an ONNX model."""
-    from app.service.onnx_export import to_onnx
-    from app.service.published_classifier import read_document
+    from app.release.classifier.onnx.onnx_model import to_onnx
+    from app.release.classifier.published import read_document
 
     model = to_onnx(read_document(document))
     if output is None:
@@ -68,8 +68,8 @@ def _write_model(document: str, output: Path | None) -> None:
 
 def _published(config: Path | None) -> str:
     """Return the classifier's document from its entry."""
-    from app.ledger.store import open_ledger
-    from app.settings import load_settings
+    from app.ledger.ledger import open_ledger
+    from app.settings.settings import load_settings
 
     settings = load_settings(config, os.environ)
     ledger = open_ledger(settings.ledger_url, create=False, name=settings.release.name)

@@ -12,7 +12,7 @@ from app.cli.export import write_document
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from app.service.published_classifier import PublishedClassifier
+    from app.release.classifier.published import PublishedClassifier
 
 
 def register(application: typer.Typer) -> None:
@@ -65,7 +65,7 @@ def _learn(
     from app.cli.opening_progress import OpeningProgress
     from app.main import learn_from_settings
     from app.noise.system import SystemNoise
-    from app.settings import load_settings
+    from app.settings.settings import load_settings
 
     configure_logs()
     settings = load_settings(config, os.environ)

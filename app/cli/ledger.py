@@ -13,9 +13,9 @@ import typer
 from app.errors import ConfigurationError, HeadFileError, VerificationError
 
 if TYPE_CHECKING:
-    from app.ledger.head_file import HeadFile
-    from app.ledger.store import Ledger
-    from app.settings import Settings
+    from app.ledger.head.head_file import HeadFile
+    from app.ledger.ledger import Ledger
+    from app.settings.settings import Settings
 
 Config = Annotated[
     Path | None,
@@ -52,8 +52,8 @@ def prepare(
 
     For a database whose owner is another than who serves it: ``docs/postgresql.md``.
     """
-    from app.ledger.database import grant_serving, ledger_database
-    from app.ledger.store import open_ledger
+    from app.ledger.database.database import grant_serving, ledger_database
+    from app.ledger.ledger import open_ledger
 
     url = _settings(config).ledger_url
     open_ledger(url, create=True).close()
@@ -73,7 +73,7 @@ def backup(
     The copy is verified, for its owner's eyes only, and closed: whoever serves it, it
     never answers afresh.
     """
-    from app.ledger import copies
+    from app.ledger.copies import copies
 
     head = copies.back_up(_settings(config).ledger_url, output).head
     typer.echo(f"copied: sequence {head.sequence}, head {head.hash}")
@@ -100,8 +100,8 @@ def restore(
     It stays closed, unless one of the options shows that it lacks no charge. No server may
     run there: one whose ledger was taken away under it goes on until it is stopped.
     """
-    from app.ledger import copies
-    from app.ledger.database import SqliteDatabase, ledger_database
+    from app.ledger.copies import copies
+    from app.ledger.database.database import SqliteDatabase, ledger_database
     from app.ledger.server_lock import take_server_lock
 
     if code is not None and expect_head is not None:
@@ -160,9 +160,9 @@ def retire(
     Recorded answers and what was published are served on. Nothing takes this back. The
     server must be stopped.
     """
-    from app.ledger import copies
+    from app.ledger.copies import copies
+    from app.ledger.ledger import open_ledger
     from app.ledger.server_lock import take_server_lock
-    from app.ledger.store import open_ledger
     from app.noise.system import SystemNoise
 
     settings = _settings(config)
@@ -184,8 +184,8 @@ def retire(
 
 def _head_file_of(settings: Settings, ledger: Ledger) -> HeadFile | None:
     """Return where the ledger's head is noted; one that is behind may end, and notes nothing."""
-    from app.ledger.head_file import head_file_of
-    from app.ledger.rollback import check_head_file
+    from app.ledger.head.head_file import head_file_of
+    from app.ledger.head.rollback import check_head_file
 
     head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
     try:
@@ -199,7 +199,7 @@ def _head_file_of(settings: Settings, ledger: Ledger) -> HeadFile | None:
 
 def _note_head(head_file: HeadFile, ledger: Ledger) -> None:
     """Note that the ledger has ended; a disk that refuses it does not undo that."""
-    from app.ledger.head_file import noted_head
+    from app.ledger.head.head_file import noted_head
 
     head = noted_head(ledger.read_state())
     try:
@@ -221,6 +221,6 @@ def _confirm(name: str) -> None:
 
 
 def _settings(config: Path | None) -> Settings:
-    from app.settings import load_settings
+    from app.settings.settings import load_settings
 
     return load_settings(config, os.environ)

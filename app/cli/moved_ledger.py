@@ -10,7 +10,7 @@ from app.errors import HeadFileError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.ledger.head_file import HeadFile
+    from app.ledger.head.head_file import HeadFile
 
 
 def check_heads(source: str, target: str, head_file: Path | None) -> None:
@@ -26,10 +26,10 @@ def check_heads(source: str, target: str, head_file: Path | None) -> None:
         ConfigurationError: there is no ledger to move.
 
     """
-    from app.ledger.head_file import head_file_of
+    from app.ledger.head.head_file import head_file_of
+    from app.ledger.head.rollback import check_head_file
+    from app.ledger.ledger import open_ledger
     from app.ledger.moving import FROM, TO, told_as
-    from app.ledger.rollback import check_head_file
-    from app.ledger.store import open_ledger
 
     with told_as(FROM):
         noted_here = head_file_of(source, head_file)
@@ -43,7 +43,7 @@ def check_heads(source: str, target: str, head_file: Path | None) -> None:
 
 def note_heads(source: str, target: str, head_file: Path | None) -> list[str]:
     """Note where both ledgers end; return what could not be noted, which undoes nothing."""
-    from app.ledger.head_file import head_file_of
+    from app.ledger.head.head_file import head_file_of
 
     return [
         *_note(source, head_file_of(source, head_file)),
@@ -53,8 +53,8 @@ def note_heads(source: str, target: str, head_file: Path | None) -> list[str]:
 
 def _note(url: str, head_file: HeadFile | None) -> list[str]:
     """Note the head of every release of a ledger."""
-    from app.ledger.head_file import noted_head
-    from app.ledger.store import open_ledger
+    from app.ledger.head.head_file import noted_head
+    from app.ledger.ledger import open_ledger
 
     if head_file is None:
         return []

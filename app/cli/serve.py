@@ -41,7 +41,7 @@ def serve(
     from app.cli.opening_progress import OpeningProgress
     from app.cli.web_server import WebServer, address_of, end_process, listen
     from app.main import Server
-    from app.settings import demo_settings, load_settings
+    from app.settings.settings import demo_settings, load_settings
 
     configure_logs()
     environment = dict(os.environ)

@@ -35,8 +35,8 @@ def simulate(
     from rich.table import Table
 
     from app.noise.system import SystemNoise
-    from app.service.simulate import simulate as run
-    from app.settings import load_simulation_settings
+    from app.release.simulation import simulate as run
+    from app.settings.settings import load_simulation_settings
 
     settings = load_simulation_settings(config, dict(os.environ))
     table = read_votes(votes, class_count=len(settings.data.classes))

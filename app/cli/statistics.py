@@ -12,7 +12,7 @@ import typer
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from app.service.released_statistics import StatisticsAnswer
+    from app.release.statistics.released import StatisticsAnswer
 
 ARGUMENT: Final = "HYPOTHESES.json"
 SHAPE: Final = (
@@ -89,7 +89,7 @@ def _answer(
     from app.errors import RequestError
     from app.main import statistics_from_settings
     from app.noise.system import SystemNoise
-    from app.settings import load_settings
+    from app.settings.settings import load_settings
 
     configure_logs()
     settings = load_settings(config, os.environ)

@@ -13,9 +13,9 @@ from app.errors import HeadFileError, VerificationError
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from app.ledger.store import Ledger
-    from app.ledger.verify import VerificationReport
-    from app.settings import Settings
+    from app.ledger.ledger import Ledger
+    from app.ledger.verification import VerificationReport
+    from app.settings.settings import Settings
 
 
 def register(application: typer.Typer) -> None:
@@ -41,9 +41,9 @@ def verify(
 
     Exit code 0, or 1 with a plain account of the first thing wrong.
     """
-    from app.ledger import verify as ledger_verify
-    from app.ledger.store import open_ledger
-    from app.settings import load_settings
+    from app.ledger import verification as ledger_verify
+    from app.ledger.ledger import open_ledger
+    from app.settings.settings import load_settings
 
     settings = load_settings(config, os.environ)
     ledger = open_ledger(settings.ledger_url, create=False, name=settings.release.name)
@@ -63,8 +63,8 @@ def _compare_with_head_file(settings: Settings, ledger: Ledger) -> None:
             is no head file; not where none was kept yet.
 
     """
-    from app.ledger.head_file import head_file_of
-    from app.ledger.rollback import check_head_file
+    from app.ledger.head.head_file import head_file_of
+    from app.ledger.head.rollback import check_head_file
 
     head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
     if head_file is None:

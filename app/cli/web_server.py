@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
-from app.api.connection_guard import cut_off_overdue, guarded
-from app.api.limits import limits_of
 from app.errors import ConfigurationError
+from app.http.limits import limits_of
+from app.http.wire.connection_guard import cut_off_overdue, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

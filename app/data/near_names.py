@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from app.data.cells import DECIMAL_NUMBER, REMEMBERED_CELLS_MAX
+from app.data.sources.cells import DECIMAL_NUMBER, REMEMBERED_CELLS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.data.cells import DECIMAL_NUMBER
 from app.data.schema import NumericFeature
+from app.data.sources.cells import DECIMAL_NUMBER
 from app.data.vectors import encode, parse_features
 from app.errors import ConfigurationError, InvalidFeaturesError
 

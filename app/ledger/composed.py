@@ -14,7 +14,7 @@ from app.errors import LedgerCorruptError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.ledger.events import ReleaseOpened
+    from app.ledger.entries.entry_kinds import ReleaseOpened
 
 EPSILON_KEY: Final = "privacy.composed.epsilon"
 DELTA_KEY: Final = "privacy.composed.delta"

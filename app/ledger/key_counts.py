@@ -12,14 +12,14 @@ import hmac
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from app.errors import LedgerCorruptError
-from app.ledger.driver import fetch_all
+from app.ledger.database.driver import fetch_all
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from sqlalchemy import Connection
 
-    from app.ledger.digests import Digests
+    from app.ledger.entries.digests import Digests
 
 ALTERED: Final = "the count of a key was altered: its mark is not that of what it says"
 

@@ -22,17 +22,13 @@ from app.errors import (
     LedgerUnavailableError,
     VerificationError,
 )
-from app.ledger.catching_up import folded_on
-from app.ledger.checkpoint import newest_checkpoint
-from app.ledger.copies import NOTHING_TO_COPY
-from app.ledger.copy_target import Held, fill, filling, look_at, reserve
-from app.ledger.database import SqliteDatabase, ledger_database, turn_to_open
-from app.ledger.digests import Digests, transfer_digest
-from app.ledger.events import ReleaseMoved, ReleaseReopened
-from app.ledger.fold import MOVED
-from app.ledger.opening import open_database, reading, refusal_reason
-from app.ledger.postgresql import allow_long_waits
-from app.ledger.reads import (
+from app.ledger.copies.copies import NOTHING_TO_COPY
+from app.ledger.copies.copy_target import Held, fill, filling, look_at, reserve
+from app.ledger.database.database import SqliteDatabase, ledger_database, turn_to_open
+from app.ledger.database.open_database import open_database, reading, refusal_reason
+from app.ledger.database.postgresql import allow_long_waits
+from app.ledger.database.sqlite import URL_KEY, companions
+from app.ledger.database.statements import (
     read_database_secret,
     read_entries,
     read_entry_hash,
@@ -40,19 +36,23 @@ from app.ledger.reads import (
     read_private,
     read_release_numbers,
 )
+from app.ledger.entries.checkpoint import newest_checkpoint
+from app.ledger.entries.digests import Digests, transfer_digest
+from app.ledger.entries.entry_kinds import ReleaseMoved, ReleaseReopened
+from app.ledger.entries.fold import MOVED
+from app.ledger.entries.replay import folded_on
 from app.ledger.releases import read_closing, read_move, read_openings
 from app.ledger.server_lock import take_server_lock
-from app.ledger.sqlite import URL_KEY, companions
 from app.ledger.transaction import RELEASE_SECRET, Transaction
-from app.ledger.verify import verify_on
+from app.ledger.verification import verify_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from sqlalchemy import Connection
 
-    from app.ledger.chain import Head
-    from app.ledger.events import LedgerEvent
+    from app.ledger.entries.chain import Head
+    from app.ledger.entries.entry_kinds import LedgerEvent
     from app.noise.source import NoiseSource
 
 FROM: Final = "--from"

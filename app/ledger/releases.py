@@ -8,11 +8,8 @@ import msgspec
 from sqlalchemy import bindparam, func, not_, select
 
 from app.errors import LedgerCorruptError
-from app.ledger.chain import GENESIS
-from app.ledger.events import ReleaseClosed, ReleaseMoved
-from app.ledger.fold import BACKUP, EMPTY, fold, retirement
-from app.ledger.reads import read_entries
-from app.ledger.tables import (
+from app.ledger.database.statements import read_entries
+from app.ledger.database.tables import (
     FIRST_RELEASE,
     answers,
     checkpoints,
@@ -21,13 +18,16 @@ from app.ledger.tables import (
     key_counts,
     private_state,
 )
+from app.ledger.entries.chain import GENESIS
+from app.ledger.entries.entry_kinds import ReleaseClosed, ReleaseMoved
+from app.ledger.entries.fold import BACKUP, EMPTY, fold, retirement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import ColumnElement, Connection, Table
 
-    from app.ledger.events import ReleaseOpened
+    from app.ledger.entries.entry_kinds import ReleaseOpened
 
 RELEASES_MAX: Final = 1000
 """Most releases of one database; all their first entries are read when one opens."""

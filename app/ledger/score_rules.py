@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from app.mechanisms.soft_labels import ScoreBin
+from app.privacy.soft_labels.mechanism import ScoreBin
 
 if TYPE_CHECKING:
-    from app.ledger.events import ScoresReleased
+    from app.ledger.entries.entry_kinds import ScoresReleased
 
 OUTPUT: Final = "answers.output"
 SCORE: Final = '"score"'

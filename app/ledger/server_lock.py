@@ -4,7 +4,7 @@ A ledger in PostgreSQL has as many servers as it likes, and no such lock.
 
 What writes beside a server (``conclave learn``, ``conclave statistics``) takes no
 such lock: the database's own write lock orders every transaction, and a turn of
-its own (``app.ledger.drawing_turn``) whoever draws what is published once.
+its own (``app.ledger.database.drawing_turn``) whoever draws what is published once.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
-from app.ledger.database import is_shared
-from app.ledger.file_lock import FileLock, lock_file
-from app.ledger.sqlite import URL_KEY, database_path
+from app.ledger.database.database import is_shared
+from app.ledger.database.locks import FileLock, lock_file
+from app.ledger.database.sqlite import URL_KEY, database_path
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,28 +17,28 @@ from msgspec import structs
 from sqlalchemy import insert
 
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError, invariant
-from app.ledger.chain import next_entry
-from app.ledger.database_errors import UNAVAILABLE, translate
-from app.ledger.digests import private_digest, public_digests
-from app.ledger.driver import insert_rows, is_cut_off
-from app.ledger.events import AnswersReleased, ScoresReleased
-from app.ledger.fold import followed_by
+from app.ledger.database.database_errors import UNAVAILABLE, translate
+from app.ledger.database.driver import insert_rows, is_cut_off
+from app.ledger.database.lookups import find_answers, find_keys
+from app.ledger.database.statements import RecordedAnswer, read_answers, read_head, read_private
+from app.ledger.database.tables import idempotency_keys, private_state
+from app.ledger.entries.chain import next_entry
+from app.ledger.entries.digests import private_digest, public_digests
+from app.ledger.entries.entry_kinds import AnswersReleased, ScoresReleased
+from app.ledger.entries.fold import followed_by
 from app.ledger.key_counts import read_key_counts, write_key_counts
-from app.ledger.lookups import find_answers, find_keys
-from app.ledger.reads import RecordedAnswer, read_answers, read_head, read_private
-from app.ledger.tables import idempotency_keys, private_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
-    from app.ledger.chain import Head
-    from app.ledger.digests import Digests
-    from app.ledger.events import LedgerEvent, ReleaseOpened
-    from app.ledger.fold import LedgerState
+    from app.ledger.database.statements import KnownAnswer
+    from app.ledger.entries.chain import Head
+    from app.ledger.entries.digests import Digests
+    from app.ledger.entries.entry_kinds import LedgerEvent, ReleaseOpened
+    from app.ledger.entries.fold import LedgerState
     from app.ledger.key_counts import KeyCount
-    from app.ledger.reads import KnownAnswer
 
 RELEASE_SECRET: Final = "release-secret"  # noqa: S105 -- the name of the piece, not its value
 """The piece of private state that keys the digests of all others; written first."""

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from app.accounting.noisy_vote import NoisyVoteCalibration
-from app.planning.ensemble_size import HIT_PROBABILITY_MAX
+from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX
+from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
 
 if TYPE_CHECKING:
-    from app.accounting.profile import ProfileTable
-    from app.accounting.svt import SvtCalibration
-    from app.planning.approximate_profile import ApproximateProfile
+    from app.privacy.budget.approximate_profile import ApproximateProfile
+    from app.privacy.sparse_vector.calibration import SvtCalibration
+    from app.privacy.stability.hit_table import ProfileTable
 
 AGREEMENTS: Final = (
     Fraction(1),

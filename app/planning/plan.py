@@ -11,34 +11,34 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from app.accounting.amplification import relabel_parameter
-from app.accounting.composition import Mechanism
-from app.accounting.paper import public_query_count
-from app.hypotheses.enumerated_class import SIZE_MAX
+from app.learning.lists.enumerated_class import SIZE_MAX
 from app.planning.capacity import AGREEMENTS, USUAL_AGREEMENT, capacity
-from app.planning.changes import Lever, change, levers, value_of
-from app.planning.comparison import (
+from app.planning.levers import Lever, change, levers, value_of
+from app.planning.mechanisms.comparison import (
     NOISY_VOTE,
     best_mechanism,
     calibrations,
     serving_name,
     votes_needed,
 )
-from app.planning.ensemble_size import size_wanted
-from app.planning.noisy_vote_plan import plan_noisy_vote
-from app.planning.paper_plan import plan_paper
-from app.planning.sample_size import excess_error
-from app.planning.stability_plan import plan_stability
+from app.planning.mechanisms.noisy_vote_plan import plan_noisy_vote
+from app.planning.mechanisms.paper_plan import plan_paper
+from app.planning.mechanisms.stability_plan import plan_stability
 from app.planning.verdict import Verdict
+from app.privacy.budget.composition import Mechanism
+from app.privacy.budget.ensemble_size import size_wanted
+from app.privacy.exponential.amplification import relabel_parameter
+from app.privacy.exponential.sample_size import excess_error
+from app.privacy.paper.paper import public_query_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from app.accounting.calibration import Calibration
     from app.planning.capacity import Capacity
-    from app.planning.changes import Change
-    from app.planning.prediction import Prediction
+    from app.planning.levers import Change
     from app.planning.request import PlanRequest
+    from app.planning.trial.prediction import Prediction
+    from app.privacy.budget.calibration import Calibration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ from app.errors import invariant
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from app.accounting.composition import Charge, Mechanism
-    from app.accounting.paper_pipeline import PaperTargets
-    from app.accounting.pipeline import PipelineBudget
+    from app.privacy.budget.composition import Charge, Mechanism
+    from app.privacy.budget.pipeline import PipelineBudget
+    from app.privacy.paper.paper_pipeline import PaperTargets
 
 Calibration = Literal["profile", "svt", "paper"]
 Answering = Literal["stability", "noisy-vote"]

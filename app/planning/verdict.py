@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.accounting.noisy_vote import NoisyVoteCalibration
-    from app.accounting.paper import PaperParameters
-    from app.accounting.profile import ProfileTable
-    from app.accounting.svt import SvtCalibration
+    from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+    from app.privacy.paper.paper import PaperParameters
+    from app.privacy.sparse_vector.calibration import SvtCalibration
+    from app.privacy.stability.hit_table import ProfileTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

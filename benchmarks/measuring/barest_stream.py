@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from app.api.query_body import parse_lines_of_numbers
+from app.answering.writer import BATCH_QUERIES_MAX
 from app.data.vectors import encode_keys
-from app.service.writer import BATCH_QUERIES_MAX
+from app.http.query.query_body import parse_lines_of_numbers
 from benchmarks.measuring.linear_release import FEATURE_COUNT, MODEL_COUNT, SEED
 
 if TYPE_CHECKING:

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.fit import Learner, fit_ensemble
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.public_columns import PublicColumn, encode_columns
-from app.hypotheses.registry import hypothesis_class
+from app.learning.chunks import chunk_offsets
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.encoding.public_columns import PublicColumn, encode_columns
+from app.learning.fit import Learner, fit_ensemble
+from app.learning.registry import hypothesis_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
-    from app.ensembles.ensemble import Ensemble
-    from app.ensembles.estimator_choice import Classifier
+    from app.learning.ensemble import Ensemble
+    from app.learning.estimators.estimator_choice import Classifier
 
 LEARNERS: Final = 1000
 FEATURES: Final = 14

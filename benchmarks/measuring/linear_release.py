@@ -14,7 +14,7 @@ import numpy as np
 
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
-from app.settings import load_settings
+from app.settings.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

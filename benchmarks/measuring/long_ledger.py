@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING
 from sqlalchemy import insert
 
 from app.data.vectors import replay_key
-from app.ledger.chain import next_entry
-from app.ledger.checkpoint import checkpoint_body, is_due
-from app.ledger.digests import public_digest
-from app.ledger.events import AnswersReleased
-from app.ledger.fold import fold
-from app.ledger.sqlite import database_path, writing_engine
-from app.ledger.store import RecordedAnswer
-from app.ledger.tables import answers, checkpoints, entries
+from app.ledger.database.sqlite import database_path, writing_engine
+from app.ledger.database.tables import answers, checkpoints, entries
+from app.ledger.entries.chain import next_entry
+from app.ledger.entries.checkpoint import checkpoint_body, is_due
+from app.ledger.entries.digests import public_digest
+from app.ledger.entries.entry_kinds import AnswersReleased
+from app.ledger.entries.fold import fold
+from app.ledger.ledger import RecordedAnswer
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
-from app.settings import load_settings
+from app.settings.settings import load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.ledger.digests import Digests
-    from app.ledger.fold import LedgerState
-    from app.ledger.store import Ledger
+    from app.ledger.entries.digests import Digests
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.ledger import Ledger
 
 ANSWERS_A_TRANSACTION = 20_000
 ROW_COUNT = 600

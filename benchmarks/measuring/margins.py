@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.accounting import profile
-from app.accounting.noisy_vote import NoisyVoteCalibration
 from app.data.vectors import encode
-from app.mechanisms.subsample_aggregate import tally
-from app.service.mechanism import calibrate_answers
-from app.service.pipeline import release_budget
-from app.settings import load_settings
+from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+from app.privacy.stability import hit_table as profile
+from app.privacy.voting.votes import tally
+from app.release.terms.answer_terms import calibrate_answers
+from app.release.terms.pipeline import release_budget
+from app.settings.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from app.data.vectors import Vector
-    from app.mechanisms.subsample_aggregate import Tally
-    from app.service.release import Release
-    from app.settings import Settings
+    from app.privacy.voting.votes import Tally
+    from app.release.release import Release
+    from app.settings.settings import Settings
 
 EPSILON: Final = Fraction(1000)  # the largest there is: hits take few votes then
 DELTA: Final = Fraction(1, 2)

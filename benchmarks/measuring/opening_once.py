@@ -13,7 +13,7 @@ from pathlib import Path
 
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
-from app.settings import load_settings
+from app.settings.settings import load_settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.settings import load_settings
+from app.settings.settings import load_settings
 from benchmarks.measuring.circumstances import ROOT
 from benchmarks.measuring.trials import read_rows, run_trial
 

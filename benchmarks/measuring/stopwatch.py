@@ -7,14 +7,14 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from app.service.fresh import Fresh
-from app.service.models import Query
-from app.service.steps import Edge, Step
+from app.answering.fresh import Fresh
+from app.answering.steps import Edge, Step
+from app.answering.types import Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from app.service.answer_query import QueryAnswerer
+    from app.answering.answer_query import QueryAnswerer
     from benchmarks.measuring.margins import Kind, Margins
 
 NANO: Final = 1e-9

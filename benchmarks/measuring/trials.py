@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.answering.answer_query import QueryAnswerer
+from app.answering.fresh import Fresh
+from app.answering.types import Query
 from app.data.vectors import parse_features
 from app.main import open_from_settings
-from app.mechanisms.universal import Phase
 from app.noise.system import SystemNoise
-from app.service.answer_query import QueryAnswerer
-from app.service.fresh import Fresh
-from app.service.models import Query
-from app.service.switch_phase import switch_phase
-from app.settings import load_settings
+from app.privacy.voting.universal import Phase
+from app.release.classifier.switch import switch_phase
+from app.settings.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from app.data.schema import Schema
     from app.data.vectors import Vector
-    from app.service.release import Release
+    from app.release.release import Release
 
 BATCH_QUERIES = 256
 

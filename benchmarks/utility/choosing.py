@@ -3,7 +3,7 @@
 Expected: the trees ahead by .02 at some hundreds, the linear score ahead from about a
 thousand on, and by .01 and more from three thousand; on made-up people, half of them with
 rare strong effects.  `learner = "auto"` takes the linear score from what this shows on
-(`app/planning/descent.py`).  Some ten minutes of one processor; no benchmark's data.
+(`app/privacy/noisy_gradient/descent.py`).  Some ten minutes of one processor; no benchmark's data.
 
     python -m benchmarks.utility.choosing [--populations 4] [--seeds 4]
 """
@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from app.data.rows import PrivateRows
-from app.service.configure import configure
-from app.service.linear_learner import LinearDraw
-from app.service.switch_phase import classifier_parameters
-from app.settings import Settings
+from app.release.classifier.linear import LinearDraw
+from app.release.classifier.switch import classifier_parameters
+from app.release.terms.configuration import configure
+from app.settings.settings import Settings
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.utility.populations import LABELLED, population
 from benchmarks.utility.published_split import POINT_COUNT
@@ -32,7 +32,7 @@ from benchmarks.utility.seeded_noise import SeededNoise
 from benchmarks.utility.tuning import guessing, tables
 
 if TYPE_CHECKING:
-    from app.hypotheses.tree_class import TreeClass
+    from app.learning.trees.tree_class import TreeClass
     from benchmarks.utility.populations import Population
 
 ROWS: Final = 8000

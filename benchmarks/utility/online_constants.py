@@ -6,8 +6,9 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from app.accounting import profile, svt
-from app.accounting.profile_curve import curve_points, logit_of, point
+from app.privacy.sparse_vector import calibration as svt
+from app.privacy.stability import hit_table as profile
+from app.privacy.stability.curve import curve_points, logit_of, point
 
 if TYPE_CHECKING:
     from benchmarks.utility.results import Json

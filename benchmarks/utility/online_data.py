@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.data.vectors import encode
-from app.service.progress import no_progress
-from app.service.rows import read_private_rows
-from app.settings import load_settings
+from app.release.progress import no_progress
+from app.release.source_rows import read_private_rows
+from app.settings.settings import load_settings
 from benchmarks.measuring.circumstances import ROOT
 from benchmarks.measuring.trials import read_rows
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.rows import PrivateRows
-    from app.settings import Settings
+    from app.settings.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from app.accounting.paper import paper_parameters, rows_needed
+from app.privacy.paper.paper import paper_parameters, rows_needed
 from benchmarks.utility.online_data import test_set
 from benchmarks.utility.online_settings import ROW_COUNTS, TARGETS
 

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.accounting import noisy_vote, profile, svt
 from app.errors import invariant
-from app.mechanisms import stability
 from app.noise.scripted import ScriptedNoise
+from app.privacy.noisy_vote import calibration as noisy_vote
+from app.privacy.sparse_vector import calibration as svt
+from app.privacy.stability import hit_table as profile
+from app.privacy.stability import mechanism as stability
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.accounting.composition import Charge
-    from app.accounting.profile import ProfileTable
-    from app.accounting.svt import SvtCalibration
+    from app.privacy.budget.composition import Charge
+    from app.privacy.sparse_vector.calibration import SvtCalibration
+    from app.privacy.stability.hit_table import ProfileTable
     from benchmarks.utility.online_data import QuerySet
     from benchmarks.utility.online_votes import Votes
 

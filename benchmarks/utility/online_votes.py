@@ -10,22 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.accounting.composition import Mechanism
 from app.errors import invariant
-from app.mechanisms.subsample_aggregate import aggregate
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.service.configure import configure
-from app.service.draw_ensemble import draw_ensemble
-from app.service.draw_parameters import ensemble_parameters
-from app.service.progress import no_progress
+from app.privacy.budget.composition import Mechanism
+from app.privacy.voting.votes import aggregate
+from app.release.drawing import draw_ensemble
+from app.release.progress import no_progress
+from app.release.terms.configuration import configure
+from app.release.terms.draw_parameters import ensemble_parameters
 from benchmarks.utility.online_data import loaded, private_rows, test_set
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.accounting.composition import Charge
-    from app.service.configure import Configuration
+    from app.privacy.budget.composition import Charge
+    from app.release.terms.configuration import Configuration
     from benchmarks.utility.online_settings import Setting
 
 SECRET = b"benchmarks of utility, not kept "

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from app.accounting.gaussian_noise import least_variance
-from app.data.binary_tests import classifier_tests
-from app.hypotheses.binary_tests import evaluate
+from app.data.tests import classifier_tests
+from app.learning.encoding.binary_tests import evaluate
+from app.privacy.noisy_vote.gaussian_noise import least_variance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

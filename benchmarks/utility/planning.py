@@ -13,8 +13,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from app.accounting.composition import Mechanism
-from app.service.configure import configure
+from app.privacy.budget.composition import Mechanism
+from app.release.terms.configuration import configure
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.utility.planning_columns import columns
 from benchmarks.utility.planning_followed import followed
@@ -33,7 +33,7 @@ from benchmarks.utility.results import keep
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from app.planning.agreement import Agreement
+    from app.planning.trial.agreement import Agreement
     from benchmarks.utility.results import Json
 
     Tried = dict[tuple[str, str], Agreement | None]

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from app.accounting import noisy_vote
-from app.accounting.composition import Mechanism
-from app.planning.forecast import outlasting_noise
-from app.planning.prediction_document import learner_at_once
-from app.service.configure import configure
-from app.service.linear_learner import LinearDraw
-from app.service.plan_request import plan_settings
-from app.service.planned_answers import with_prediction
-from app.service.switch_phase import classifier_parameters
+from app.planning.from_settings import plan_settings
+from app.planning.telling.prediction_document import learner_at_once
+from app.planning.trial.forecast import outlasting_noise
+from app.planning.trial.planned_answers import with_prediction
+from app.privacy.budget.composition import Mechanism
+from app.privacy.noisy_vote import calibration as noisy_vote
+from app.release.classifier.linear import LinearDraw
+from app.release.classifier.switch import classifier_parameters
+from app.release.terms.configuration import configure
 from benchmarks.utility.online_data import loaded, private_rows, test_set
 from benchmarks.utility.online_settings import cell_changes, tree_changes
 from benchmarks.utility.planning_measured import Measured, calibrations, measure, test_vectors
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.planning.recommendation import Choice
+    from app.planning.trial.recommendation import Choice
     from benchmarks.utility.results import Json
 
 EPSILONS: Final = ("1", "2")

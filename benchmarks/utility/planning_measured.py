@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.accounting import svt
-from app.data.public_laws import column_laws
 from app.data.public_points import read_public_points
-from app.ensembles.populations import Population
 from app.errors import invariant
-from app.mechanisms.subsample_aggregate import aggregate
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.planning.agreement import try_out
-from app.planning.approximate_profile import approximate_profile
-from app.planning.cliff import labels_at_worst
-from app.planning.forecast import forecast_answers
-from app.planning.trial import Trial, extent_of
-from app.service.configure import configure
-from app.service.draw_ensemble import draw_ensemble
-from app.service.draw_parameters import ensemble_parameters
-from app.service.plan_request import plan_settings
-from app.service.progress import no_progress
-from app.service.rows import read_private_rows
+from app.planning.from_settings import plan_settings
+from app.planning.trial.agreement import try_out
+from app.planning.trial.cliff import labels_at_worst
+from app.planning.trial.effort import Trial, extent_of
+from app.planning.trial.forecast import forecast_answers
+from app.planning.trial.people import Population
+from app.planning.trial.public_laws import column_laws
+from app.privacy.budget.approximate_profile import approximate_profile
+from app.privacy.sparse_vector import calibration as svt
+from app.privacy.voting.votes import aggregate
+from app.release.drawing import draw_ensemble
+from app.release.progress import no_progress
+from app.release.source_rows import read_private_rows
+from app.release.terms.configuration import configure
+from app.release.terms.draw_parameters import ensemble_parameters
 from benchmarks.utility.online_data import data_folder, loaded
 from benchmarks.utility.online_passes import sparse_pass, stable_answers
 from benchmarks.utility.online_settings import PUBLIC_ROWS
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.accounting.composition import Charge
-    from app.accounting.svt import SvtCalibration
     from app.data.rows import PrivateRows
-    from app.planning.agreement import Agreement
-    from app.planning.approximate_profile import ApproximateProfile
-    from app.settings import Settings
+    from app.planning.trial.agreement import Agreement
+    from app.privacy.budget.approximate_profile import ApproximateProfile
+    from app.privacy.budget.composition import Charge
+    from app.privacy.sparse_vector.calibration import SvtCalibration
+    from app.settings.settings import Settings
     from benchmarks.utility.planning_tasks import Case, Task
     from benchmarks.utility.results import Json
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.accounting import noisy_vote
-from app.accounting.composition import Mechanism
-from app.planning.forecast import forecast_answers, outlasting_noise
-from app.service.configure import configure
+from app.planning.trial.forecast import forecast_answers, outlasting_noise
+from app.privacy.budget.composition import Mechanism
+from app.privacy.noisy_vote import calibration as noisy_vote
+from app.release.terms.configuration import configure
 from benchmarks.utility.online_data import loaded, private_rows, test_set
 from benchmarks.utility.online_settings import CUTOFFS, TARGETS, settings_of
 from benchmarks.utility.online_votes import draw_votes
@@ -31,9 +31,9 @@ from benchmarks.utility.results import read
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.accounting.noisy_vote import NoisyVoteCalibration
-    from app.planning.agreement import Agreement
-    from app.settings import Settings
+    from app.planning.trial.agreement import Agreement
+    from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+    from app.settings.settings import Settings
     from benchmarks.utility.online_settings import Setting
 
 NOISY: str = "noisy vote"

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from app.service.configure import configure
-from app.service.linear_learner import LinearDraw
-from app.service.switch_phase import classifier_parameters
+from app.release.classifier.linear import LinearDraw
+from app.release.classifier.switch import classifier_parameters
+from app.release.terms.configuration import configure
 from benchmarks.utility.online_data import loaded, private_rows
 from benchmarks.utility.seeded_noise import SeededNoise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from app.hypotheses.tree_class import TreeClass
-    from app.service.configure import Configuration
+    from app.learning.trees.tree_class import TreeClass
+    from app.release.terms.configuration import Configuration
     from benchmarks.utility.published_split import Split
     from benchmarks.utility.results import Json
 

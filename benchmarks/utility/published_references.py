@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.data.binary_tests import classifier_tests
-from app.hypotheses.binary_tests import evaluate
+from app.data.tests import classifier_tests
+from app.learning.encoding.binary_tests import evaluate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

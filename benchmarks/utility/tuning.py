@@ -1,6 +1,6 @@
 """Which constants would the linear score have, judged on made-up people alone?
 
-Expected: the constants of app/planning/descent.py are within .003 of the best variant at
+Expected: the constants of app/privacy/noisy_gradient/descent.py are within .003 of the best variant at
 every epsilon, on people who are neither a benchmark's rows nor like each other; the line of
 gradient boosting, without privacy, says how far there is to go.  Some minutes of one
 processor for two populations; the app's own learner runs under every variant of its choices.
@@ -24,18 +24,18 @@ from unittest import mock
 import numpy as np
 
 from app.data.rows import PrivateRows
-from app.planning.descent import descent_choice
-from app.service import linear_learner
-from app.service.configure import configure
-from app.service.switch_phase import classifier_parameters
-from app.settings import Settings
+from app.privacy.noisy_gradient.descent import descent_choice
+from app.release.classifier import linear as linear_learner
+from app.release.classifier.switch import classifier_parameters
+from app.release.terms.configuration import configure
+from app.settings.settings import Settings
 from benchmarks.measuring.circumstances import circumstances
 from benchmarks.utility.populations import CATEGORY_COUNTS, ROWS, population
 from benchmarks.utility.published_split import POINT_COUNT
 from benchmarks.utility.seeded_noise import SeededNoise
 
 if TYPE_CHECKING:
-    from app.planning.descent import DescentChoice
+    from app.privacy.noisy_gradient.descent import DescentChoice
     from benchmarks.utility.populations import Population
 
 EPSILONS: Final = (0.1, 0.5, 1.0, 2.0)

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.mechanisms import stability, universal
-from app.mechanisms.stability import State
-from app.mechanisms.universal import Outcome
+from app.privacy.stability import mechanism as stability
+from app.privacy.stability.mechanism import State
+from app.privacy.voting import universal
+from app.privacy.voting.universal import Outcome
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.mechanisms.stability import Parameters
-    from app.mechanisms.subsample_aggregate import Tally
     from app.noise.source import NoiseSource
+    from app.privacy.stability.mechanism import Parameters
+    from app.privacy.voting.votes import Tally
 
 
 def _gaps(private_vote_count: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,16 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from app import main
-from app.api import problems
-from app.ensembles.fit import fit_ensemble
-from app.ledger import fold, store
-from app.ledger.chain import public_entry
-from app.mechanisms import relabel, universal
+from app.answering import answer_query
+from app.answering import service as conclave_service
+from app.answering.answer_query import QueryAnswerer
+from app.http import problems
+from app.learning.fit import fit_ensemble
+from app.ledger import ledger as store
+from app.ledger.entries import fold
+from app.ledger.entries.chain import public_entry
 from app.noise.system import SystemNoise
-from app.service import answer_query, conclave_service, draw_ensemble, release
-from app.service.answer_query import QueryAnswerer
-from app.service.budget import budget_view
-from app.service.evaluate import private_tallies
+from app.privacy.exponential import relabel
+from app.privacy.voting import universal
+from app.privacy.voting.tallies import private_tallies
+from app.release import drawing as draw_ensemble
+from app.release import release
+from app.release.views.budget import budget_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,10 +34,10 @@ if TYPE_CHECKING:
     import pytest
     from numpy.typing import NDArray
 
-    from app.mechanisms.subsample_aggregate import Tallies, Tally
-    from app.mechanisms.universal import Outcome, Parameters, State
+    from app.answering.batch import Batch
     from app.noise.source import NoiseSource
-    from app.service.batch import Batch
+    from app.privacy.voting.universal import Outcome, Parameters, State
+    from app.privacy.voting.votes import Tallies, Tally
 
     Plant = Callable[[pytest.MonkeyPatch], None]
 

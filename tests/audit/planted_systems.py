@@ -12,24 +12,27 @@ from functools import cache
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from app.accounting import noisy_vote as noisy_vote_accounting
-from app.accounting import profile
-from app.accounting.svt import Variant, calibrate_variant
 from app.auditing.audited import Audited
-from app.auditing.prescribed import PrescribedGaussian, PrescribedLaplace
-from app.mechanisms import noisy_vote, sparse_vector, stability, universal
-from app.mechanisms.subsample_aggregate import Tally, tally
-from app.mechanisms.universal import Outcome, Parameters, Phase, Sequel, State
+from app.auditing.laws.scripted_noise import PrescribedGaussian, PrescribedLaplace
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.noise.scripted import ScriptedNoise
+from app.privacy.noisy_vote import calibration as noisy_vote_accounting
+from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.sparse_vector.calibration import Variant, calibrate_variant
+from app.privacy.stability import hit_table as profile
+from app.privacy.stability import mechanism as stability
+from app.privacy.voting import universal
+from app.privacy.voting.universal import Outcome, Parameters, Phase, Sequel, State
+from app.privacy.voting.votes import Tally, tally
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.mechanisms.universal import Answering
     from app.noise.source import NoiseSource
+    from app.privacy.voting.universal import Answering
 
 DELTA = Fraction(1, 10**6)
 QUERIES_MAX = 10**12

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.auditing.adaptive_bound import adaptive_bound
-from app.auditing.conditions import HITS_PAID, broken_conditions
-from app.auditing.events import ROUNDING
-from app.auditing.exact import exact_bound
-from app.auditing.profile_bound import hit_table
+from app.auditing.bounds.adaptive_bound import adaptive_bound
+from app.auditing.bounds.exact import exact_bound
+from app.auditing.bounds.profile_bound import hit_table
+from app.auditing.laws.conditions import HITS_PAID, broken_conditions
+from app.auditing.outcome_events import ROUNDING
 from tests.audit import planted_systems as planted
 from tests.audit.figures import EPSILONS, cells, read_table
 from tests.audit.planted_systems import system

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.mechanisms.subsample_aggregate import aggregate
+from app.privacy.voting.votes import aggregate
 from tests.audit.planted_faults import (
     gap_as_distance,
     gap_less_one_as_distance,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from app.accounting.pipeline import PipelineBudget
+from app.auditing import draws as audit_draws
 from app.auditing.draw_bound import draw_bound, rows_wanted
-from app.auditing.events import ROUNDING
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.registry import dichotomy_class
-from app.hypotheses.tree_class import TreeClass
-from app.mechanisms.exponential import Parameters
-from app.service import audit_draws
+from app.auditing.outcome_events import ROUNDING
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.registry import dichotomy_class
+from app.learning.trees.tree_class import TreeClass
+from app.privacy.budget.pipeline import PipelineBudget
+from app.privacy.exponential.mechanism import Parameters
 from tests.unit.hypotheses.enumeration import unit_tests
 from tests.unit.service.small_release import SmallRelease
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.auditing.events import Bound
-    from app.hypotheses.encoded_rows import EncodedRows
-    from app.hypotheses.hypothesis_class import HypothesisClass
+    from app.auditing.outcome_events import Bound
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.hypothesis import HypothesisClass
 
 pytestmark = pytest.mark.audit
 

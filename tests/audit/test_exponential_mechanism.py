@@ -16,14 +16,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import betaincinv, logsumexp
 
-from app.hypotheses.tree_class import TreeClass
-from app.hypotheses.trees import Tree
+from app.learning.trees.tree import Tree
+from app.learning.trees.tree_class import TreeClass
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.hypotheses.enumeration import unit_tests
 from tests.unit.hypotheses.remembered import Remembered
 
 if TYPE_CHECKING:
-    from app.hypotheses.tree_weights import Path
+    from app.learning.trees.weights import Path
 
 Rows = tuple[NDArray[np.uint8], NDArray[np.int64]]
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.accounting.profile import calibrate
 from app.errors import InvariantError
-from app.mechanisms import universal
-from app.mechanisms.stability import Parameters, State
-from app.mechanisms.subsample_aggregate import Tally
-from app.mechanisms.universal import Phase, Sequel
 from app.noise.scripted import ScriptedNoise
+from app.privacy.stability.hit_table import calibrate
+from app.privacy.stability.mechanism import Parameters, State
+from app.privacy.voting import universal
+from app.privacy.voting.universal import Phase, Sequel
+from app.privacy.voting.votes import Tally
 from tests.audit.planted_faults import (
     StepWithOneWord,
     answer_with_a_loaded_coin,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.auditing.heard import (
+from app.auditing.transcripts.promises import (
     BARE,
     COUNTED,
     ENDED,

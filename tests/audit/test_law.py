@@ -17,13 +17,15 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, ncx2
 
-from app.accounting.profile import calibrate
-from app.mechanisms import stability, subsample_aggregate, universal
-from app.mechanisms.stability import Parameters, State
-from app.mechanisms.universal import Phase
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.system import SystemNoise
-from app.service import simulate as simulation
+from app.privacy.stability import mechanism as stability
+from app.privacy.stability.hit_table import calibrate
+from app.privacy.stability.mechanism import Parameters, State
+from app.privacy.voting import universal
+from app.privacy.voting import votes as subsample_aggregate
+from app.privacy.voting.universal import Phase
+from app.release import simulation
 from tests.audit.planted_faults import StepWithOneWord, gap_as_distance, step_once_more
 from tests.unit.service.small_release import SmallRelease, VotesByMargin
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.noise.source import NoiseSource
-    from app.settings import Settings
+    from app.settings.settings import Settings
 
     Step = Callable[[Parameters, State, int, NoiseSource], tuple[State, bool]]
 

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 import pytest
 from scipy.stats import chi2
 
-from app.accounting import svt
-from app.accounting.svt import SvtCalibration, Variant, calibrate_variant
-from app.mechanisms import sparse_vector
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.system import SystemNoise
-from app.service.mechanism import calibrate_answers
-from app.service.pipeline import release_budget
-from app.service.simulate import simulate
+from app.privacy.sparse_vector import calibration as svt
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.sparse_vector.calibration import SvtCalibration, Variant, calibrate_variant
+from app.release.simulation import simulate
+from app.release.terms.answer_terms import calibrate_answers
+from app.release.terms.pipeline import release_budget
 from tests.unit.service.small_release import SmallRelease
 from tests.unit.service.svt_release import SVT
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from pathlib import Path
 
-    from app.mechanisms.sparse_vector import Outcome, Parameters, State
     from app.noise.source import NoiseSource
-    from app.settings import Settings
+    from app.privacy.sparse_vector.mechanism import Outcome, Parameters, State
+    from app.settings.settings import Settings
 
     Step = Callable[[Parameters, State, int, NoiseSource], tuple[State, Outcome]]
 

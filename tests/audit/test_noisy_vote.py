@@ -18,16 +18,17 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from app.accounting.noisy_vote import calibrate
-from app.mechanisms import noisy_vote, universal
-from app.mechanisms.noisy_vote import Outcome, Parameters, State
-from app.mechanisms.subsample_aggregate import tally
-from app.mechanisms.universal import Sequel
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.system import SystemNoise
-from app.service.mechanism import answering_parameters, calibrate_answers
-from app.service.pipeline import release_budget
-from app.service.simulate import simulate
+from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.noisy_vote.calibration import calibrate
+from app.privacy.noisy_vote.mechanism import Outcome, Parameters, State
+from app.privacy.voting import universal
+from app.privacy.voting.universal import Sequel
+from app.privacy.voting.votes import tally
+from app.release.simulation import simulate
+from app.release.terms.answer_terms import answering_parameters, calibrate_answers
+from app.release.terms.pipeline import release_budget
 from tests.unit.mechanisms.prescribed import NOTHING, PrescribedGaussian
 from tests.unit.service.small_release import SmallRelease
 from tests.unit.service.svt_release import NOISY_VOTE
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.noise.source import NoiseSource
-    from app.settings import Settings
+    from app.settings.settings import Settings
 
     Step = Callable[[Parameters, State, Sequence[int], NoiseSource], tuple[State, Outcome]]
 

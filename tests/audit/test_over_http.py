@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from app.auditing.heard import COUNTED, ENDED, NUMBERED, REPEATED
-from app.cli import audited_release
-from app.cli.audited_releases import audit_releases
-from app.configuration.reading import with_placeholders
-from app.service.audit_neighbours import neighbours
-from app.settings import Settings
+from app.auditing.transcripts.promises import COUNTED, ENDED, NUMBERED, REPEATED
+from app.cli.audit import audited_release
+from app.cli.audit.audited_releases import audit_releases
+from app.cli.audit.neighbours import neighbours
+from app.settings.reading import with_placeholders
+from app.settings.settings import Settings
 from tests.audit import planted_servers as planted
 from tests.audit.test_power_over_http import (
     CLAIM_OF_A_RECORD,
@@ -30,7 +30,7 @@ from tests.audit.test_power_over_http import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from app.service.audit_served import ServedReport
+    from app.auditing.transcripts.served import ServedReport
     from tests.audit.planted_servers import Plant
 
     Shares = Mapping[str, object]

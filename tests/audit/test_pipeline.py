@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.accounting.amplification import relabelled_epsilon, sampled_epsilon
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.registry import dichotomy_class
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.registry import dichotomy_class
+from app.privacy.exponential.amplification import relabelled_epsilon, sampled_epsilon
 
 if TYPE_CHECKING:
     from collections.abc import Callable

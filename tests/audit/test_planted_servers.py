@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from app.cli import audited_release
-from app.cli.audited_releases import Part, run_part
-from app.service import answer_query
-from app.service.audit_neighbours import audited_claim, neighbours
-from app.service.audit_served import Promised
+from app.answering import answer_query
+from app.auditing.transcripts.served import Promised
+from app.cli.audit import audited_release
+from app.cli.audit.audited_releases import Part, run_part
+from app.cli.audit.neighbours import audited_claim, neighbours
 from tests.audit import planted_servers as planted
 from tests.audit.test_over_http import (
     ANSWERS_ALONE,
@@ -35,9 +35,9 @@ from tests.audit.test_over_http import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from app.mechanisms.subsample_aggregate import Tally
-    from app.service.audit_served import Heard
-    from app.settings import Settings
+    from app.auditing.transcripts.served import Heard
+    from app.privacy.voting.votes import Tally
+    from app.settings.settings import Settings
     from tests.audit.planted_servers import Plant
 
 pytestmark = pytest.mark.audit

@@ -16,16 +16,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from app.accounting import noisy_vote, profile
 from app.auditing.confidence import bounds_shown
-from app.cli.audited_releases import RUNS_LONG
-from app.service.audit_neighbours import HITS_BEYOND, Claim
-from app.service.audit_served import plan_runs
+from app.auditing.transcripts.served import plan_runs
+from app.cli.audit.audited_releases import RUNS_LONG
+from app.cli.audit.neighbours import HITS_BEYOND, Claim
+from app.privacy.noisy_vote import calibration as noisy_vote
+from app.privacy.stability import hit_table as profile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.auditing.transcripts import Trials
+    from app.auditing.transcripts.transcripts import Trials
 
 pytestmark = pytest.mark.audit
 

@@ -18,10 +18,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.accounting.query_release import QueryReleaseBudget, QueryReleaseCalibration, calibrate
-from app.accounting.svt import Variant
-from app.mechanisms import sparse_vector
-from app.mechanisms.query_release import Parameters, Table, draw
+from app.privacy.query_release.calibration import (
+    QueryReleaseBudget,
+    QueryReleaseCalibration,
+    calibrate,
+)
+from app.privacy.query_release.mechanism import Parameters, Table, draw
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.sparse_vector.calibration import Variant
 from tests.unit.mechanisms.prescribed import NOTHING
 from tests.unit.mechanisms.releasing import counts_of, prescribed, table_of
 
@@ -173,7 +177,7 @@ def recorded(
 
     # The same answers on both sides: where a count is a row higher, the noise is lower.
     answers = [BELOW - audited.weight * moved] * audited.update_count
-    monkeypatch.setattr("app.mechanisms.query_release.sparse_vector.step", step)
+    monkeypatch.setattr("app.privacy.query_release.mechanism.sparse_vector.step", step)
     table = draw(audited.parameters(answers), audited.cells(moved), NOTHING)
     monkeypatch.undo()
     return tests, answers, table

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.accounting.proportions import at_least, at_most
 from app.auditing.adversaries import Adversary, Stretch
 from app.auditing.confidence import bounds_shown, detection_limit, largest_shown
 from app.auditing.sampling import FALSE_ALARM, bound_of, sample
-from app.mechanisms.universal import Outcome, Parameters, State
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.system import SystemNoise
+from app.privacy.proportions import at_least, at_most
+from app.privacy.voting.universal import Outcome, Parameters, State
 from tests.audit import planted_systems as planted
 from tests.audit.planted_systems import system
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.auditing.audited import Audited
-    from app.mechanisms.subsample_aggregate import Tally
     from app.noise.source import NoiseSource
+    from app.privacy.voting.votes import Tally
 
 pytestmark = pytest.mark.audit
 

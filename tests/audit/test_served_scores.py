@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from app.answering.batch import Batch
+from app.answering.queries import Ticket
+from app.answering.replay_index import ReplayIndex
 from app.errors import InvariantError, LedgerCorruptError
-from app.ledger.events import LedgerEvent, ScoresReleased
-from app.mechanisms import soft_labels, stability
-from app.mechanisms.soft_labels import Outcome, PrivateBins, ScoreBin
-from app.mechanisms.universal import Parameters, Phase, Sequel, State
+from app.ledger.entries.entry_kinds import LedgerEvent, ScoresReleased
 from app.noise.scripted import ScriptedNoise
-from app.service.batch import Batch
-from app.service.evaluate import private_tallies
-from app.service.replay_index import ReplayIndex
-from app.service.tickets import Ticket
+from app.privacy.soft_labels import mechanism as soft_labels
+from app.privacy.soft_labels.mechanism import Outcome, PrivateBins, ScoreBin
+from app.privacy.stability import mechanism as stability
+from app.privacy.voting.tallies import private_tallies
+from app.privacy.voting.universal import Parameters, Phase, Sequel, State
 from tests.unit.ledger.releases import opened, shares
 from tests.unit.ledger.test_fold import FITTED, fold_all
 from tests.unit.service.small_release import HIT, STABLE, VotesByMargin, ask
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from app.answering.fresh import Fresh
     from app.noise.source import NoiseSource
-    from app.service.fresh import Fresh
 
     Step = Callable[..., tuple[soft_labels.State, Outcome]]
 

@@ -17,16 +17,16 @@ import pytest
 
 from app.data.rows import PrivateRows
 from app.errors import InvariantError
-from app.mechanisms import query_release
-from app.service import open_statistics as module
-from app.service.open_statistics import (
+from app.privacy.query_release import mechanism as query_release
+from app.release.statistics import opening_table as module
+from app.release.statistics.opening_table import (
     charge_statistics,
     draw_after_answers,
     open_statistics,
     publish_statistics,
 )
-from app.service.released_statistics import drawn_statistics
-from app.service.statistics_table import StatisticsDraw, statistics_draw
+from app.release.statistics.released import drawn_statistics
+from app.release.statistics.statistics_table import StatisticsDraw, statistics_draw
 from tests.unit.service.small_release import STABLE, SmallRelease, ask, private_rows, seeded_noise
 from tests.unit.service.test_statistics import MARGINS, POINTS, SHARES, answered
 
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.ledger.fold import LedgerState
-    from app.mechanisms.query_release import Parameters, Table
+    from app.ledger.entries.fold import LedgerState
     from app.noise.source import NoiseSource
-    from app.service.release import Release
+    from app.privacy.query_release.mechanism import Parameters, Table
+    from app.release.release import Release
 
     Draw = Callable[[StatisticsDraw, PrivateRows, NoiseSource], Table]
     Opening = Callable[[Release, NoiseSource], None]

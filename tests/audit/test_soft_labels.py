@@ -2,7 +2,7 @@
 
 Nothing is sampled.  Replacements of one score are enumerated over all edges and
 mid-points; every script of hits is played to the code; and the bound is the one of
-``app.auditing.threshold_bound``, with both histograms of real scores in place of votes: many
+``app.auditing.bounds.threshold_bound``, with both histograms of real scores in place of votes: many
 queries are stable, which shows that the threshold's noise is low, and then as many
 tests are hits as the code allows.
 """
@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from app.accounting.svt import Variant, calibrate_variant
 from app.errors import InvariantError
-from app.mechanisms import soft_labels, sparse_vector, stability
-from app.mechanisms.soft_labels import PrivateBins, ScoreBin, State, bin_scores, histogram
 from app.noise.scripted import ScriptedNoise
+from app.privacy.soft_labels import mechanism as soft_labels
+from app.privacy.soft_labels.mechanism import PrivateBins, ScoreBin, State, bin_scores, histogram
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.sparse_vector.calibration import Variant, calibrate_variant
+from app.privacy.stability import mechanism as stability
 from tests.unit.mechanisms.prescribed import NOTHING, PrescribedLaplace
 
 if TYPE_CHECKING:

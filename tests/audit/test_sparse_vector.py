@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.auditing.threshold_bound import event_probability, hit_law
-from app.mechanisms import sparse_vector
-from app.mechanisms.sparse_vector import State, step
+from app.auditing.bounds.threshold_bound import event_probability, hit_law
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.sparse_vector.mechanism import State, step
 from tests.audit import planted_systems as planted
 from tests.audit.planted_systems import DELTA, ONE_THRESHOLD, REFRESHED, system
 from tests.unit.mechanisms.prescribed import NOTHING, PrescribedLaplace

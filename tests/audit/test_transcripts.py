@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.auditing.readings import DEPTH_MAX, readings_of
-from app.auditing.transcripts import EVERYTHING, Trials, suspect, told_by
+from app.auditing.transcripts.flatten import DEPTH_MAX, readings_of
+from app.auditing.transcripts.transcripts import EVERYTHING, Trials, suspect, told_by
 from app.errors import InvariantError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from app.auditing.events import Bound
-    from app.auditing.transcripts import Transcript
+    from app.auditing.outcome_events import Bound
+    from app.auditing.transcripts.transcripts import Transcript
 
     Run = Callable[[int, Random], dict[str, str]]
 

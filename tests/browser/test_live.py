@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from app.api.key_ring import hash_of
+from app.http.access.keys import hash_of
 from tests.browser.chromium import dashboard
 from tests.browser.phases import CUTOFF, LIMIT, ask, ask_agreed, ask_split
 from tests.http.end_to_end.chances import Asked

@@ -21,13 +21,16 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import structlog
 
 from app import main as composition
-from app.api import application, problems, reads, tracing
-from app.api.openapi import build_document
+from app.answering import answer_query
+from app.answering import service as conclave_service
 from app.cli import logs, run
-from app.dashboard.page import page_responses
-from app.service import answer_query, conclave_service, draw_ensemble
-from app.service.budget import budget_view
-from app.service.evaluate import private_tallies
+from app.http import application, problems, reads
+from app.http.dashboard.page import page_responses
+from app.http.openapi.openapi_document import build_document
+from app.http.watching import tracing
+from app.privacy.voting.tallies import private_tallies
+from app.release import drawing as draw_ensemble
+from app.release.views.budget import budget_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -117,7 +120,7 @@ def describe_it(text: str) -> None:
 
 def export_it(text: str) -> None:
     """Add a text to the metadata of a model."""
-    exporter = import_module("app.service.onnx_export")
+    exporter = import_module("app.release.classifier.onnx.onnx_model")
     metadata = exporter._metadata
     replace(exporter, "_metadata", lambda document: metadata(document) | {"more": text})
 
@@ -169,8 +172,8 @@ def put_doubles(file: Path, commands: Sequence[str]) -> None:
     replace(logs, "configure_logs", _configure_all)
     logging.getLogger().setLevel(logging.DEBUG)
     if "audit" in commands:
-        replace(import_module("app.service.audit"), "STEPS_QUICK", AUDIT_STEPS)
-        replace(import_module("app.cli.audited_releases"), "RUNS_QUICK", AUDIT_RUNS)
+        replace(import_module("app.auditing.audit"), "STEPS_QUICK", AUDIT_STEPS)
+        replace(import_module("app.cli.audit.audited_releases"), "RUNS_QUICK", AUDIT_RUNS)
     for fault in wanted.get("faults", ()):
         replace(*FAULTS[fault])
     for place, text in wanted.get("leaks", {}).items():

@@ -8,22 +8,22 @@ import msgspec
 import numpy as np
 
 from app.data.vectors import encode, parse_features
-from app.hypotheses.trees import Tree
-from app.ledger.store import open_ledger
-from app.mechanisms.subsample_aggregate import tally
-from app.service.configure import configure
-from app.service.draw_ensemble import read_ensemble
-from app.service.private_state import HYPOTHESIS, read_piece
-from app.service.published_classifier import publish_drawn, read_published
+from app.learning.trees.tree import Tree
+from app.ledger.ledger import open_ledger
+from app.privacy.voting.votes import tally
+from app.release.classifier.published import publish_drawn, read_published
+from app.release.drawing import read_ensemble
+from app.release.private_state import HYPOTHESIS, read_piece
+from app.release.terms.configuration import configure
 from tests.canary.marks import Mark, encodings, number_mark, text_mark
 from tests.http.end_to_end.small_release import SmallRelease, agreed, private_rows, split
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.ledger.store import Ledger
-    from app.service.configure import Configuration
-    from app.service.published_classifier import PublishedClassifier
+    from app.ledger.ledger import Ledger
+    from app.release.classifier.published import PublishedClassifier
+    from app.release.terms.configuration import Configuration
 
 # A category that no schema names, and a number that no other row and no query has.
 MARKED_GROUP = "canary-group-51ab"

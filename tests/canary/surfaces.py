@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import httpx
 
-from app.dashboard.page import page_responses
+from app.http.dashboard.page import page_responses
 from tests.canary.doubled import run_into
 from tests.canary.marked_release import MARKED_AGE, MARKED_GROUP, MARKED_KEY, QUERIES
 from tests.http.end_to_end.asking_statistics import QUESTION, question
@@ -48,7 +48,7 @@ UNSEARCHED_HEADERS = frozenset({b"content-length"})
 TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 # A process of its own for every run of commands, which need not import everything anew.
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["__main__", "app.service.audit", "tests.canary.doubled"])
+CONTEXT.set_forkserver_preload(["__main__", "app.auditing.audit", "tests.canary.doubled"])
 PAIRS = (MARKED_AGE, MARKED_GROUP)
 REFUSED = (
     {"features": [MARKED_AGE]},

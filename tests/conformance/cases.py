@@ -12,30 +12,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.mechanisms import (
-    exponential,
-    noisy_vote,
-    relabel,
-    semi_private,
-    soft_labels,
-    sparse_vector,
-    stability,
-    universal,
-)
-from app.mechanisms.subsample_aggregate import Tally
-from app.mechanisms.universal import Sequel
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.noise.scripted import seeded_words
+from app.privacy.exponential import mechanism as exponential
+from app.privacy.exponential import relabel, semi_private
+from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.soft_labels import mechanism as soft_labels
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.stability import mechanism as stability
+from app.privacy.voting import universal
+from app.privacy.voting.universal import Sequel
+from app.privacy.voting.votes import Tally
 from tests.unit.mechanisms.drawing import parameters as draw_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.hypotheses.trees import Tree
-    from app.mechanisms.answering import AnsweringMechanism
-    from app.mechanisms.universal import Answering
+    from app.learning.trees.tree import Tree
     from app.noise.source import NoiseSource
+    from app.privacy.voting.answering_mechanism import AnsweringMechanism
+    from app.privacy.voting.universal import Answering
 
 HIT, STABLE = 0, (1 << 64) - 1
 CUTOFF = 3

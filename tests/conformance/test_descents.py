@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError
-from app.mechanisms.noisy_gradient import draw
 from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.noisy_gradient.mechanism import draw
 from tests.unit.mechanisms.descending import (
     ROW_COUNT,
     STEPS,

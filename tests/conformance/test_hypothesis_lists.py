@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.hypotheses.box_families import axes_of, box_class
-from app.hypotheses.halfspaces import grid_halfspaces
-from app.hypotheses.hypothesis_list import count_errors, distinct_on
-from app.hypotheses.predictor_classes import PredictorSource, predictor_class
-from app.hypotheses.predictors import PublicFeature
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.registry import dichotomy_class
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.halfspaces.halfspaces import grid_halfspaces
+from app.learning.lists.box_families import axes_of, box_class
+from app.learning.lists.hypothesis_list import count_errors, distinct_on
+from app.learning.predictors.own_predictors import PublicFeature
+from app.learning.predictors.predictor_classes import PredictorSource, predictor_class
+from app.learning.registry import dichotomy_class
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.hypotheses.test_boxes import TESTS, rows
 
 if TYPE_CHECKING:
-    from app.hypotheses.enumerated_class import EnumeratedClass
-    from app.hypotheses.hypothesis_class import Hypothesis, HypothesisClass
-    from app.hypotheses.hypothesis_list import HypothesisList
+    from app.learning.hypothesis import Hypothesis, HypothesisClass
+    from app.learning.lists.enumerated_class import EnumeratedClass
+    from app.learning.lists.hypothesis_list import HypothesisList
 
 COLUMNS = (
     PublicColumn(bounds=(-2.0, 9.0)),

@@ -8,9 +8,9 @@ from dataclasses import FrozenInstanceError, fields
 import pytest
 
 from app.errors import InvariantError
-from app.mechanisms import query_release
-from app.mechanisms.query_release import draw
 from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.query_release import mechanism as query_release
+from app.privacy.query_release.mechanism import draw
 from tests.conformance.cases import TABLES
 from tests.unit.mechanisms.releasing import CELL_COUNT, ROW_COUNT, counts_of, drawn
 

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.answering.steps import Step
 from app.cli import run
-from app.service.steps import Step
 from tests.crash.killing import marks_of, start_to_kill_at
 from tests.crash.killing_server import NOWHERE
 from tests.crash.load import Allowance, Crowd
@@ -44,7 +44,7 @@ from tests.http.end_to_end.small_release import SmallRelease
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from app.ledger.fold import LedgerState
+    from app.ledger.entries.fold import LedgerState
     from tests.http.end_to_end.server_process import ServerProcess
 
 PASSES_MAX = {Step.VALIDATE: 150, Step.ENQUEUE: 150}

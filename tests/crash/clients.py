@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import httpx
 
-from app.ledger.store import open_ledger
+from app.ledger.ledger import open_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from app.ledger.fold import LedgerState
+    from app.ledger.entries.fold import LedgerState
     from tests.http.end_to_end.small_release import SmallRelease
 
 NDJSON = {"Content-Type": "application/x-ndjson"}

@@ -6,13 +6,13 @@ import sqlite3
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from app.ledger import sqlite
-from app.ledger.writing import KeptWriting
+from app.ledger.database import sqlite
+from app.ledger.database.writing import KeptWriting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.ledger.store import Ledger
+    from app.ledger.ledger import Ledger
 
     Observer = Callable[[sqlite3.Connection, str], None]
 
@@ -71,7 +71,7 @@ def observed(before: Observer = nothing, after: Observer = nothing) -> type[Obse
 
 
 def connecting(factory: type[sqlite3.Connection]) -> Callable[..., sqlite3.Connection]:
-    """Return what goes into the place of ``app.ledger.sqlite._connect``.
+    """Return what goes into the place of ``app.ledger.database.sqlite._connect``.
 
     Writer and readers take it; only the writer begins with ``BEGIN IMMEDIATE`` and commits.
     """

@@ -26,19 +26,21 @@ from typing import TYPE_CHECKING
 from app.cli.logs import configure_logs
 from app.cli.web_server import WebServer, address_of, end_process, listen
 from app.main import Server
-from app.service import open_statistics, student, switch_phase
-from app.settings import load_settings
+from app.release.classifier import drawn_student as student
+from app.release.classifier import switch as switch_phase
+from app.release.statistics import opening_table as open_statistics
+from app.settings.settings import load_settings
 from tests.crash.marks import Marks
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from app.answering.steps import Edge, Step
     from app.noise.source import NoiseSource
-    from app.service.published_classifier import PublishedClassifier
-    from app.service.release import Release
-    from app.service.released_statistics import DrawnStatistics
-    from app.service.steps import Edge, Step
-    from app.service.student import TrainedStudent
+    from app.release.classifier.drawn_student import TrainedStudent
+    from app.release.classifier.published import PublishedClassifier
+    from app.release.release import Release
+    from app.release.statistics.released import DrawnStatistics
 
 HOLD_SECONDS = 300.0
 NOWHERE = "nowhere"

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from app.main import statistics_from_settings
 from app.noise.system import SystemNoise
-from app.service.open_statistics import DRAWING
-from app.settings import load_settings
+from app.release.statistics.opening_table import DRAWING
+from app.settings.settings import load_settings
 from tests.crash.killing_server import die
 
 EDGES = {"charged": 0, "drawn": 1}

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
-from app.ensembles.fit import Learner, fit_ensemble
-from app.hypotheses.containment import made_by_machine
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.registry import hypothesis_class
+from app.learning.containment import made_by_machine
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.fit import Learner, fit_ensemble
+from app.learning.registry import hypothesis_class
 from tests.unit.ensembles.plain_estimators import Plain
 from tests.unit.hypotheses.enumeration import unit_tests
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.ensembles.ensemble import FittedEnsemble
+    from app.learning.ensemble import FittedEnsemble
 
 ROWS, CHUNKS = 6000, 4
 FITTED_TREES: Final = 30

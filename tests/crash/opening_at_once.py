@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from app.ledger.store import open_ledger
+from app.ledger.ledger import open_ledger
 
 if TYPE_CHECKING:
     from multiprocessing.queues import Queue

@@ -11,11 +11,11 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from app.ledger import sqlite
-from app.service.answer_query import QueryAnswerer
-from app.service.batch import Batch
-from app.service.tickets import Ticket
-from app.service.writer import Writer
+from app.answering.answer_query import QueryAnswerer
+from app.answering.batch import Batch
+from app.answering.queries import Ticket
+from app.answering.writer import Writer
+from app.ledger.database import sqlite
 from tests.crash.faulting import connecting, observed, refuse_on_disk
 from tests.crash.planted_replicas import PLANTING
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from app.ledger.store import Transaction
-    from app.service.fresh import Fresh
-    from app.service.waiting import Waiting
+    from app.answering.fresh import Fresh
+    from app.answering.queue import Waiting
+    from app.ledger.ledger import Transaction
     from tests.crash.marks import Marks
 
 EARLY_REPLIES = "early replies"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from app.ledger import postgresql
-from app.service.abreast import Abreast
-from app.service.conclave_service import ConclaveService
-from app.service.writer import Writer
+from app.answering.other_servers import Abreast
+from app.answering.service import ConclaveService
+from app.answering.writer import Writer
+from app.ledger.database import postgresql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from app.mechanisms.universal import Phase
-    from app.service.tickets import Ticket
+    from app.answering.queries import Ticket
+    from app.privacy.voting.universal import Phase
 
 SHORT_TURNS = "short turns"
 NO_TURNS = "no turns"

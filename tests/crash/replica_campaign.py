@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.cli import run
-from app.ledger import postgresql
-from app.ledger.store import open_ledger
+from app.ledger.database import postgresql
+from app.ledger.ledger import open_ledger
 from tests.crash.load import Allowance, Crowd
 from tests.crash.replicas import Replicas
 from tests.crash.roaming import RoamingCrowd
@@ -37,7 +37,7 @@ from tests.postgresql_server import own_server
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.ledger.fold import LedgerState
+    from app.ledger.entries.fold import LedgerState
     from tests.crash.witnessed import Reply
     from tests.postgresql_server import OwnServer
 

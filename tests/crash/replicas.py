@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.engine import make_url
 
-from app.ledger import postgresql
+from app.ledger.database import postgresql
 from tests.crash.killing import start_to_kill_at
 from tests.crash.killing_server import NOWHERE
 from tests.http.end_to_end.chances import Asked

@@ -16,7 +16,7 @@ from tests.http.end_to_end.small_release import SmallRelease, agreed, agreed_lab
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.ledger.fold import LedgerState
+    from app.ledger.entries.fold import LedgerState
 
 pytestmark = pytest.mark.crash
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import LedgerUnavailableError
-from app.ledger.store import Ledger, open_ledger
-from app.ledger.verify import verify
+from app.ledger.ledger import Ledger, open_ledger
+from app.ledger.verification import verify
 from tests.crash.faulting import (
     ObservedConnection,
     connecting,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for a lock a tenth of a second, on connections that can be told to fail."""
-    monkeypatch.setattr("app.ledger.sqlite._connect", connecting(ObservedConnection))
-    monkeypatch.setattr("app.ledger.sqlite.BUSY_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("app.ledger.database.sqlite._connect", connecting(ObservedConnection))
+    monkeypatch.setattr("app.ledger.database.sqlite.BUSY_TIMEOUT_SECONDS", 0.1)
 
 
 @pytest.fixture

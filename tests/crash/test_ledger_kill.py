@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.ledger.verify import verify
+from app.ledger.verification import verify
 from tests.unit.ledger.releases import create, url_of
 
 pytestmark = pytest.mark.crash
@@ -23,7 +23,7 @@ def test_killed_opening_leaves_nothing_or_everything(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\n"
         "from app.ledger import opening\n"
-        "from app.ledger.store import open_ledger\n"
+        "from app.ledger.ledger import open_ledger\n"
         "migrated = opening._migrated\n"
         "def killed(*arguments):\n"
         "    migrated(*arguments)\n"

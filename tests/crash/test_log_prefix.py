@@ -19,8 +19,8 @@ import pytest
 
 from app.cli import run
 from app.errors import ConfigurationError
-from app.ledger.store import Ledger, Transaction, open_ledger
-from app.ledger.verify import verify
+from app.ledger.ledger import Ledger, Transaction, open_ledger
+from app.ledger.verification import verify
 from tests.crash.clients import Clients, connect
 from tests.crash.faulting import set_pragma
 from tests.crash.killing import start_to_kill_at
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from app.ledger.fold import LedgerState
+    from app.ledger.entries.fold import LedgerState
 
 pytestmark = pytest.mark.crash
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from app.ledger.ledger import open_ledger
 from app.ledger.moving import MoveStep, move
-from app.ledger.store import open_ledger
-from app.ledger.verify import verify
+from app.ledger.verification import verify
 from app.noise.system import SystemNoise
 from tests.crash.clients import Clients, check_ledger, connect
 from tests.crash.test_replicas import shared_release, start

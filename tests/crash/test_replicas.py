@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from app.cli import run
-from app.ledger.store import open_ledger
+from app.ledger.ledger import open_ledger
 from tests.crash.clients import Clients, check_ledger, connect
 from tests.http.end_to_end.chances import Asked
 from tests.http.end_to_end.nursery import started

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.ledger.store import open_ledger
-from app.ledger.verify import verify
+from app.ledger.ledger import open_ledger
+from app.ledger.verification import verify
 from tests.crash.clients import Clients, check_ledger, connect
 from tests.crash.killing import kill_at
 from tests.crash.test_threshold_noise import ASKED, REFRESHED, REFRESHED_CUTOFF, kinds, noises

@@ -16,7 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.cli import run
-from app.ledger.store import open_ledger
+from app.ledger.ledger import open_ledger
 from tests.crash.clients import Clients
 from tests.crash.killing import kill_at, marks_of, start_to_kill_at
 from tests.crash.killing_server import NOWHERE
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from app.ledger.fold import LedgerState
-    from app.ledger.store import RecordedAnswer
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.ledger import RecordedAnswer
     from tests.http.end_to_end.conftest import OpenedRelease
     from tests.http.end_to_end.server_process import ServerProcess
     from tests.http.end_to_end.small_release import SmallRelease

@@ -19,7 +19,7 @@ from tests.http.end_to_end.test_statistics import opened_table, post, served
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.ledger.fold import LedgerState
+    from app.ledger.entries.fold import LedgerState
     from tests.http.end_to_end.conftest import OpenedRelease
 
 pytestmark = pytest.mark.crash

@@ -10,10 +10,10 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from app.data.vectors import decode_key
-from app.ledger.chain import Head
-from app.ledger.database import is_shared
-from app.ledger.store import open_ledger
-from app.ledger.verify import verify
+from app.ledger.database.database import is_shared
+from app.ledger.entries.chain import Head
+from app.ledger.ledger import open_ledger
+from app.ledger.verification import verify
 from tests.unit.ledger.releases import url_of
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from app.data.vectors import Vector
-    from app.ledger.fold import LedgerState
-    from app.ledger.store import Ledger
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.ledger import Ledger
     from tests.http.end_to_end.small_release import SmallRelease
 
 Reply: TypeAlias = dict[str, Any]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from app.api.metric import HISTOGRAM
-from app.api.metrics import METRICS
-from app.api.process_metrics import SLUGS
-from app.api.release_metrics import PHASES
-from app.service.slot import STATES
+from app.answering.current_service import STATES
+from app.http.watching.metric import HISTOGRAM
+from app.http.watching.metrics import METRICS
+from app.http.watching.process_metrics import SLUGS
+from app.http.watching.release_metrics import PHASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

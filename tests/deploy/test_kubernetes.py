@@ -8,7 +8,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from app.settings import load_settings
+from app.settings.settings import load_settings
 from tests.deploy.promtool import ROOT
 
 if TYPE_CHECKING:

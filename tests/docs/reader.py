@@ -12,8 +12,8 @@ import structlog
 
 from app import cli
 from app.cli.background_server import BackgroundServer
-from app.service.progress import no_progress
-from app.settings import load_settings
+from app.release.progress import no_progress
+from app.settings.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

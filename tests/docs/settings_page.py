@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic_core import PydanticUndefined
 
-from app.configuration.data_section import CategoricalFeatureSettings, NumericFeatureSettings
-from app.configuration.fields import Unit
-from app.configuration.section import Section
-from app.settings import Settings
+from app.settings.data_section import CategoricalFeatureSettings, NumericFeatureSettings
+from app.settings.fields import Unit
+from app.settings.section import Section
+from app.settings.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 INTRODUCTION: Final = """\
 # Settings
 
-Printed from the settings themselves by `make docs`; change `app/settings.py` or
+Printed from the settings themselves by `make docs`; change `app/settings/settings.py` or
 `app/configuration/` instead of this page.
 
 A configuration is one TOML file, `conclave.toml`. Relative paths in it are

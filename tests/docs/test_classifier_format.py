@@ -10,15 +10,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.service.onnx_export import to_onnx
-from app.service.published_classifier import (
+from app.release.classifier.onnx.onnx_model import to_onnx
+from app.release.classifier.published import (
     FORMAT,
     ClassifierDocument,
     FeatureDocument,
     NodeDocument,
     PublishedClassifier,
 )
-from app.service.published_scores import LiteralDocument, ScoresDocument, TermDocument
+from app.release.classifier.published_scores import LiteralDocument, ScoresDocument, TermDocument
 from tests.docs.pages import ROOT, examples, text
 from tests.unit.service.classifier_documents import documents, vectors
 

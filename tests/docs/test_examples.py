@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app import cli
-from app.ledger.chain import GENESIS, next_entry, public_entry
-from app.ledger.events import ReleaseHalted, ShareCharged
-from app.settings import load_settings
+from app.ledger.entries.chain import GENESIS, next_entry, public_entry
+from app.ledger.entries.entry_kinds import ReleaseHalted, ShareCharged
+from app.settings.settings import load_settings
 from tests.docs.pages import PAGES, ROOT, examples, page_id
 
 if TYPE_CHECKING:

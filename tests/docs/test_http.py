@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from app import errors
-from app.api import refusals
-from app.api.problems import INTERNAL_SLUG, KINDS
-from app.api.routes import ROUTES
+from app.http import refusals
+from app.http.problems import INTERNAL_SLUG, KINDS
+from app.http.routes import ROUTES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.configuration.learning_sections import CLASS_PATTERN
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.enumerated_class import SIZE_MAX
-from app.hypotheses.halfspaces import dichotomy_bound
-from app.hypotheses.predictor_classes import (
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.halfspaces.halfspaces import dichotomy_bound
+from app.learning.lists.enumerated_class import SIZE_MAX
+from app.learning.predictors.own_predictors import Predictor, PublicFeature
+from app.learning.predictors.predictor_classes import (
     PredictorClass,
     PredictorSource,
     predictor_class,
     read_predictor,
 )
-from app.hypotheses.predictors import Predictor, PublicFeature
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.registry import KINDS, dichotomy_class, hypothesis_class
+from app.learning.registry import KINDS, dichotomy_class, hypothesis_class
 from app.noise.choice import SCALE_BITS
+from app.settings.learning_sections import CLASS_PATTERN
 from examples.staircases import Staircases
 from tests.docs.pages import ROOT, examples, text
 

@@ -13,8 +13,8 @@ import pytest
 
 from app import cli
 from app.errors import ReleaseMismatchError
-from app.service.budget import budget_view
-from app.settings import load_settings
+from app.release.views.budget import budget_view
+from app.settings.settings import load_settings
 from tests.docs.pages import ROOT
 from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.serving import Served

@@ -9,10 +9,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from app import cli, errors
-from app.api import refusals
-from app.api.routes import ROUTES
-from app.ledger.events import EVENT_TYPES
-from app.service.steps import Step
+from app.answering.steps import Step
+from app.http import refusals
+from app.http.routes import ROUTES
+from app.ledger.entries.entry_kinds import EVENT_TYPES
 from tests.docs import settings_page
 from tests.docs.pages import PAGES, ROOT, anchors, code_names, examples, links, page_id, text
 

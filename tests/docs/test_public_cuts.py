@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.data.sources import read_rows
-from app.settings import load_settings
+from app.data.sources.sources import read_rows
+from app.settings.settings import load_settings
 from tests.docs.pages import ROOT
 
 if TYPE_CHECKING:

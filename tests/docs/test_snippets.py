@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from app import cli
-from app.settings import Settings
+from app.settings.settings import Settings
 from tests.docs.pages import PAGES, ROOT, commands, examples, languages, page_id, text
 from tests.docs.test_followed import RUN_ELSEWHERE
 

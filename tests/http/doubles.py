@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 
-from app.api.application import create_application
-from app.api.key_ring import Key, KeyRing, Role, hash_of
-from app.api.limits import Limits
-from app.api.watching import Watching
+from app.answering.current_service import ServiceSlot
+from app.answering.service import NO_STATISTICS, STATISTICS_NOT_OPEN
+from app.answering.types import Answer, Bin, Query, ScoredAnswer
+from app.answering.workload import Workload
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.errors import (
     BudgetExhaustedError,
@@ -24,13 +24,13 @@ from app.errors import (
     StatisticsNotOpenError,
     UnavailableError,
 )
+from app.http.access.keys import Key, KeyRing, Role, hash_of
+from app.http.application import create_application
+from app.http.limits import Limits
+from app.http.watching.observability import Watching
 from app.ledger.key_counts import KeyCount
-from app.service.asked_hypotheses import parse_hypotheses
-from app.service.conclave_service import NO_STATISTICS, STATISTICS_NOT_OPEN
-from app.service.models import Answer, Bin, Query, ScoredAnswer
-from app.service.released_statistics import StatisticsAnswer
-from app.service.slot import ServiceSlot
-from app.service.workload import Workload
+from app.release.statistics.asked import parse_hypotheses
+from app.release.statistics.released import StatisticsAnswer
 from tests.http.wire import Wire
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
-    from app.api.key_ring import Keys
-    from app.api.routes import RouteEntry
     from app.data.vectors import Vector
+    from app.http.access.keys import Keys
+    from app.http.routes import RouteEntry
 
 SCHEMA = Schema(
     label="income",

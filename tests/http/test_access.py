@@ -6,9 +6,9 @@ import base64
 
 import pytest
 
-from app.api.access import CROSS_SITE, MISDIRECTED, SEND_A_KEY
-from app.api.key_ring import Role
-from app.api.routes import ROUTES, RouteEntry
+from app.http.access.door import CROSS_SITE, MISDIRECTED, SEND_A_KEY
+from app.http.access.keys import Role
+from app.http.routes import ROUTES, RouteEntry
 from tests.http.doubles import JSON, KEY_RING, KEYS, Http, assert_problem, path_of, problem
 
 UNAUTHORIZED = problem("unauthorized", "No valid key", 401, SEND_A_KEY)

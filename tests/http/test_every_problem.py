@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.api.key_ring import Role
-from app.api.limits import Limits
-from app.api.problems import TYPE_PREFIX
 from app.errors import (
     ContainedError,
     KeyLimitError,
@@ -17,6 +14,9 @@ from app.errors import (
     SwitchingError,
     UnavailableError,
 )
+from app.http.access.keys import Role
+from app.http.limits import Limits
+from app.http.problems import TYPE_PREFIX
 from tests.http.doubles import JSON, KEY_RING, KEYS, Http
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from app.api.query_body import KEY_SHAPE
+from app.http.query.query_body import KEY_SHAPE
 from tests.http.doubles import NDJSON, Http, assert_problem, problem
 
 LONGEST = "k" * 255

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import structlog
 
-from app.api.identity import RequestIds
-from app.api.watching import Watching
+from app.http.watching.identity import RequestIds
+from app.http.watching.observability import Watching
 from tests.http.doubles import Http
 
 if TYPE_CHECKING:

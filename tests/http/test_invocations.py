@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app.api.batches import ONE_ROW
-from app.api.invocations import REPEATED_FORM, SPLIT_SHAPE
-from app.api.key_ring import Role
-from app.api.limits import Limits
 from app.data.schema import NumericFeature, Schema
+from app.http.access.keys import Role
+from app.http.limits import Limits
+from app.http.protocols.batches import ONE_ROW
+from app.http.protocols.mlflow import REPEATED_FORM, SPLIT_SHAPE
 from tests.http.doubles import (
     CONFLICT,
     EXHAUSTED,

@@ -8,10 +8,10 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships none
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from app.api.openapi import build_document
-from app.api.problems import KINDS, TYPE_PREFIX
-from app.api.routes import ROUTES
 from app.errors import IntegrityError, RequestError, UnavailableError
+from app.http.openapi.openapi_document import build_document
+from app.http.problems import KINDS, TYPE_PREFIX
+from app.http.routes import ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

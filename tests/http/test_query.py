@@ -8,17 +8,17 @@ import json
 import pytest
 from structlog.testing import capture_logs
 
-from app.api.endpoint import GIVEN_UP
-from app.api.limits import Limits
-from app.api.problems import INTERNAL_DETAIL
-from app.api.query_body import KEY_SHAPE, REPEATED, SHAPE
+from app.answering.current_service import OPENING, STOPPED
 from app.errors import (
     InvariantError,
     LedgerUnavailableError,
     NotPublishedError,
     SwitchingError,
 )
-from app.service.slot import OPENING, STOPPED
+from app.http.endpoint import GIVEN_UP
+from app.http.limits import Limits
+from app.http.problems import INTERNAL_DETAIL
+from app.http.query.query_body import KEY_SHAPE, REPEATED, SHAPE
 from tests.http.doubles import CONFLICT, EXHAUSTED, JSON, Http, assert_problem, problem
 
 ANSWER = {

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.api.key_ring import Key, KeyRing, Role, hash_of
-from app.api.limits import Limits
 from app.errors import KeyLimitError
+from app.http.access.keys import Key, KeyRing, Role, hash_of
+from app.http.limits import Limits
 from app.ledger.key_counts import KeyCount
 from tests.http.doubles import JSON, NDJSON, Http, assert_problem, problem
 
 if TYPE_CHECKING:
     import httpx
 
-    from app.api.key_ring import Found
+    from app.http.access.keys import Found
 
 WEB = {"Authorization": "Bearer web"}
 LINE = b'{"features": [1, null]}\n'

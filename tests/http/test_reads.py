@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.api.application import create_application
-from app.api.limits import Limits
-from app.api.reads import TWO_FORMS
-from app.api.routes import ROUTES
-from app.dashboard.page import page_responses
+from app.http.application import create_application
+from app.http.dashboard.page import page_responses
+from app.http.limits import Limits
+from app.http.reads import TWO_FORMS
+from app.http.routes import ROUTES
 from tests.http.doubles import HEAD, KEY_RING, Http, assert_problem, problem
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.api.openapi_schemas import ANSWER, QUERY, SCHEMA
-from app.api.query_body import NO_SCORES, PRECISION_SHAPE, REPEATED
+from app.http.openapi.schemas import ANSWER, QUERY, SCHEMA
+from app.http.query.query_body import NO_SCORES, PRECISION_SHAPE, REPEATED
 from tests.http.doubles import JSON, Http, problem
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.api.statistics import SHAPE
-from app.service.asked_hypotheses import TREE_ONLY
-from app.service.conclave_service import NO_STATISTICS, STATISTICS_NOT_OPEN
+from app.answering.service import NO_STATISTICS, STATISTICS_NOT_OPEN
+from app.http.query.statistics_route import SHAPE
+from app.release.statistics.asked import TREE_ONLY
 from tests.http.doubles import JSON, Http, assert_problem, problem
 
 if TYPE_CHECKING:

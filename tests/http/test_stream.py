@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.api.limits import Limits
-from app.api.query_body import KEY_SHAPE, SHAPE
-from app.api.stream import DRAINING, KEY_OF_A_STREAM
+from app.answering.current_service import STOPPED
 from app.errors import InvariantError, LedgerUnavailableError
-from app.service.slot import STOPPED
+from app.http.limits import Limits
+from app.http.query.query_body import KEY_SHAPE, SHAPE
+from app.http.query.stream import DRAINING, KEY_OF_A_STREAM
 from tests.http.doubles import (
     CONFLICT,
     EXHAUSTED,

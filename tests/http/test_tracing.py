@@ -10,13 +10,13 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from app.api import tracing as tracing_module
-from app.api.tracing import CLOSE_SECONDS_MAX, Tracing, open_tracing
-from app.api.watching import Watching
-from app.configuration.server_sections import TelemetrySettings
+from app.answering.steps import Edge, Step
 from app.errors import ConfigurationError
+from app.http.watching import tracing as tracing_module
+from app.http.watching.observability import Watching
+from app.http.watching.tracing import CLOSE_SECONDS_MAX, Tracing, open_tracing
 from app.noise.system import SystemNoise
-from app.service.steps import Edge, Step
+from app.settings.server_sections import TelemetrySettings
 from tests.http.collector import collecting
 from tests.http.doubles import Http
 from tests.http.test_identity import PARENT, TRACE

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.api.batches import ONE_ROW
-from app.api.limits import Limits
-from app.api.problems import NO_SUCH_PATH
-from app.api.v2 import NO_SUCH_MODEL
-from app.api.v2_body import HEADER_LENGTH_SHAPE
+from app.answering.current_service import OPENING, STOPPED
+from app.answering.types import Answer
 from app.errors import InvariantError, KeyLimitError, LedgerUnavailableError
-from app.service.models import Answer
-from app.service.slot import OPENING, STOPPED
+from app.http.limits import Limits
+from app.http.problems import NO_SUCH_PATH
+from app.http.protocols.batches import ONE_ROW
+from app.http.protocols.v2 import NO_SUCH_MODEL
+from app.http.protocols.v2_body import HEADER_LENGTH_SHAPE
 from tests.http.doubles import CONFLICT, EXHAUSTED, KEY_RING, Http
 from tests.http.inference import INFER, MODEL, NUMERIC_SCHEMA, frame, infer, outputs_of
 

@@ -16,7 +16,7 @@ from app.errors import ConclaveError, OpeningError
 from app.estimator import PrivateQueryClassifier
 from app.main import Server
 from app.noise import system as noise_door
-from app.settings import load_settings
+from app.settings.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

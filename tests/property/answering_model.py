@@ -6,15 +6,15 @@ import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from app.answering.batch import Deferred
+from app.answering.fresh import Fresh
+from app.answering.replay_index import Recorded
 from app.errors import BudgetExhaustedError, IdempotencyConflictError
-from app.service.batch import Deferred
-from app.service.fresh import Fresh
-from app.service.replay_index import Recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from app.service.batch import Decision
+    from app.answering.batch import Decision
 
 Phase = Literal["ensemble", "classifier", "halted"]
 

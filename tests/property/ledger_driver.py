@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hypothesis.stateful import RuleBasedStateMachine
 
 from app.errors import InvariantError
-from app.ledger.events import (
+from app.ledger.entries.entry_kinds import (
     ClassifierPublished,
     EnsembleFitted,
     LedgerEvent,
@@ -18,14 +18,14 @@ from app.ledger.events import (
     ThresholdRefreshed,
     threshold_noise_name,
 )
-from app.ledger.store import Ledger, RecordedAnswer, open_ledger
+from app.ledger.ledger import Ledger, RecordedAnswer, open_ledger
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.property.ledger_model import Model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.ledger.store import Transaction
+    from app.ledger.ledger import Transaction
 
 
 class LedgerDriver(RuleBasedStateMachine):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.ledger.events import threshold_noise_name
+from app.ledger.entries.entry_kinds import threshold_noise_name
 
 if TYPE_CHECKING:
-    from app.ledger.store import RecordedAnswer
+    from app.ledger.ledger import RecordedAnswer
 
 
 class Model:

@@ -21,24 +21,24 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from app.ensembles.batched_cart import CompleteTrees
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.enumerated_ensemble import EnumeratedEnsemble
-from app.ensembles.estimators import EstimatorEnsemble
-from app.ensembles.packed_ensemble import LinearForm, PackedEnsemble
-from app.ensembles.packed_trees import PackedTrees
-from app.ensembles.tree_ensemble import TreeEnsemble
-from app.hypotheses.encoded_rows import predicted
-from app.mechanisms import relabel
+from app.learning.chunks import chunk_offsets
+from app.learning.encoding.encoded_rows import predicted
+from app.learning.estimators.batched_cart import CompleteTrees
+from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.estimators.packed_ensemble import LinearForm, PackedEnsemble
+from app.learning.lists.enumerated_ensemble import EnumeratedEnsemble
+from app.learning.trees.packed import PackedTrees
+from app.learning.trees.tree_ensemble import TreeEnsemble
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.service import draw_ensemble as drawing
-from app.service.configure import Configuration, configure
-from app.service.draw_ensemble import draw_ensemble
-from app.service.draw_parameters import EnsembleParameters, ensemble_parameters
-from app.service.private_state import PERMUTATION, RESAMPLE
-from app.service.progress import no_progress
-from app.service.rows import read_private_rows
-from app.settings import Settings, load_settings
+from app.privacy.exponential import relabel
+from app.release import drawing
+from app.release.drawing import draw_ensemble
+from app.release.private_state import PERMUTATION, RESAMPLE
+from app.release.progress import no_progress
+from app.release.source_rows import read_private_rows
+from app.release.terms.configuration import Configuration, configure
+from app.release.terms.draw_parameters import EnsembleParameters, ensemble_parameters
+from app.settings.settings import Settings, load_settings
 from tests.unit.data.tables import QUERY, write_csv, write_table
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.rows import PrivateRows
-    from app.ensembles.ensemble import Ensemble
-    from app.hypotheses.encoded_rows import EncodedRows
-    from app.hypotheses.hypothesis_class import Hypothesis, HypothesisClass
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.ensemble import Ensemble
+    from app.learning.hypothesis import Hypothesis, HypothesisClass
 
     Record = tuple[float | None, float | None, str | None, str]
 

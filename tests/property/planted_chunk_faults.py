@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from app.ensembles import tree_learners
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.fit import fit_ensemble as genuine_fit
+from app.learning.chunks import chunk_offsets
+from app.learning.fit import fit_ensemble as genuine_fit
+from app.learning.trees import learners as tree_learners
 from tests.property.chunk_estimators import CarriesOn
 
 if TYPE_CHECKING:
-    from app.ensembles.ensemble import Ensemble
+    from app.learning.ensemble import Ensemble
 
 
 def scaled_on_all_rows(learner: Any, values: Any, labels: Any, **chosen: Any) -> Ensemble:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app import estimator
-from app.data.cells import (
+from app.data.sources.cells import (
     NUMBER_TYPES,
     CategoricalColumn,
     LabelColumn,
@@ -18,14 +17,15 @@ from app.data.cells import (
     Values,
 )
 from app.data.spelling import CellError, number_in
-from app.service import estimator_columns
+from app.estimator import classifier as estimator
+from app.estimator import frame_columns as estimator_columns
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     import pytest
 
-    from app.data.cells import Cells
+    from app.data.sources.cells import Cells
 
 
 def block_typed(patch: pytest.MonkeyPatch) -> None:

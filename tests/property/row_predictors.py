@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.hypotheses.predictors import Row
+    from app.learning.predictors.own_predictors import Row
 
 
 def large(row: Row) -> str:

@@ -10,9 +10,9 @@ from math import exp, prod
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.accounting.composition import Shares, charges, total
-from app.accounting.profile import ProfileTable, calibrate, check
-from app.accounting.profile_inequality import WORD_RANGE
+from app.privacy.budget.composition import Shares, charges, total
+from app.privacy.stability.hit_table import ProfileTable, calibrate, check
+from app.privacy.stability.inequality import WORD_RANGE
 
 CUTOFF = 2
 LENGTH_MAX = 7

@@ -34,18 +34,18 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from app.accounting import svt
+from app.answering.answer_query import QueryAnswerer
+from app.answering.replays import RecentReplays
 from app.errors import LedgerUnavailableError, UncountedDrawsError
-from app.ledger import checkpoint
-from app.ledger.events import threshold_noise_name
-from app.ledger.reads import read_private, read_private_names
-from app.ledger.verify import verify
-from app.mechanisms import sparse_vector
+from app.ledger.database.statements import read_private, read_private_names
+from app.ledger.entries import checkpoint
+from app.ledger.entries.entry_kinds import threshold_noise_name
+from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
-from app.service.answer_query import QueryAnswerer
-from app.service.private_state import read_threshold_noise
-from app.service.recent_replays import RecentReplays
-from app.service.switch_phase import switch_phase
+from app.privacy.sparse_vector import calibration as svt
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.release.classifier.switch import switch_phase
+from app.release.private_state import read_threshold_noise
 from tests.property.answering_model import (
     Answered,
     Asked,

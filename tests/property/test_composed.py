@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from app.ledger.composed import DELTA_KEY, EPSILON_KEY, composed, is_covered
-from app.service.beside import exact_text
+from app.release.composed_budget import exact_text
 from tests.unit.ledger.releases import opened
 
 if TYPE_CHECKING:
-    from app.ledger.events import ReleaseOpened
+    from app.ledger.entries.entry_kinds import ReleaseOpened
 
 # Sizes that doubles cannot add: 10^20 and 10^-100 in one sum.
 COSTS = st.builds(

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.ensembles import enumerated_learners, tree_learners
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.estimators import EstimatorEnsemble
-from app.service.private_state import PERMUTATION
+from app.learning.chunks import chunk_offsets
+from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.lists import learners as enumerated_learners
+from app.learning.trees import learners as tree_learners
+from app.release.private_state import PERMUTATION
 from tests.property.one_record import (
     DOUBLES,
     Case,

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from app.errors import InvariantError
-from app.ledger.chain import GENESIS, Entry, next_entry, public_entry, read_event
-from app.ledger.encoding import INTEGER_MAX, canonical_json
-from app.ledger.events import EVENT_TYPES, LedgerEvent
+from app.ledger.entries.chain import GENESIS, Entry, next_entry, public_entry, read_event
+from app.ledger.entries.encoding import INTEGER_MAX, canonical_json
+from app.ledger.entries.entry_kinds import EVENT_TYPES, LedgerEvent
 from tests.docs.pages import ROOT
 
 if TYPE_CHECKING:

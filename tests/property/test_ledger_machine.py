@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 )
 
 from app.ledger.composed import DELTA_KEY, EPSILON_KEY
-from app.ledger.events import (
+from app.ledger.entries.entry_kinds import (
     ReleaseClosed,
     ReleaseHalted,
     ReleaseReopened,
@@ -34,15 +34,15 @@ from app.ledger.events import (
     ShareReserved,
     threshold_noise_name,
 )
-from app.ledger.store import RELEASE_SECRET, open_ledger
-from app.ledger.verify import verify
+from app.ledger.ledger import RELEASE_SECRET, open_ledger
+from app.ledger.verification import verify
 from tests.docs.verify_exported_ledger import check
 from tests.property.ledger_driver import LedgerDriver
 from tests.property.ledger_model import Model
 from tests.unit.ledger.releases import opened
 
 if TYPE_CHECKING:
-    from app.ledger.store import Transaction
+    from app.ledger.ledger import Transaction
     from tests.postgresql_server import PostgresqlServer
 
 CLOSINGS = ["backup", "backup", "moving", "retired"]

@@ -18,17 +18,17 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from app.answering.answer_query import QueryAnswerer
 from app.data.rows import PrivateRows
-from app.mechanisms import query_release
-from app.mechanisms.soft_labels import histogram
-from app.mechanisms.subsample_aggregate import aggregate
 from app.noise.scripted import ScriptedNoise
-from app.service import draw_ensemble
-from app.service.answer_query import QueryAnswerer
-from app.service.configure import configure
-from app.service.private_state import RESAMPLE
-from app.service.statistics_table import statistics_draw
-from app.service.student import publish_student
+from app.privacy.query_release import mechanism as query_release
+from app.privacy.soft_labels.mechanism import histogram
+from app.privacy.voting.votes import aggregate
+from app.release import drawing as draw_ensemble
+from app.release.classifier.drawn_student import publish_student
+from app.release.private_state import RESAMPLE
+from app.release.statistics.statistics_table import statistics_draw
+from app.release.terms.configuration import configure
 from tests.property.one_record import (
     DOUBLES,
     QUERIES,
@@ -71,8 +71,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.ensembles.ensemble import Ensemble
-    from app.service.statistics_table import StatisticsDraw
+    from app.learning.ensemble import Ensemble
+    from app.release.statistics.statistics_table import StatisticsDraw
 
 EXAMPLES = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 TREE = estimator("sklearn.tree.DecisionTreeClassifier", '{"max_depth": 2}')

@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.accounting import learning_rows
-from app.accounting.sample_bounds import ROWS_MAX, Targets, Theorem
-from app.accounting.sample_complexity import sample_complexity
+from app.privacy.paper import learning_rows
+from app.privacy.paper.row_theorems import sample_complexity
+from app.privacy.paper.sample_bounds import ROWS_MAX, Targets, Theorem
 
 DIMENSIONS = st.integers(1, 1000)
 ACCURACIES = st.floats(1e-4, 0.999)

@@ -11,15 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from app.mechanisms import soft_labels, stability
-from app.mechanisms.soft_labels import bin_scores
-from app.mechanisms.universal import Parameters, Sequel, State
+from app.answering.batch import Batch
+from app.answering.fresh import Fresh
+from app.answering.queries import Ticket
+from app.answering.replay_index import Recorded, ReplayIndex
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.service.batch import Batch
-from app.service.evaluate import private_tallies
-from app.service.fresh import Fresh
-from app.service.replay_index import Recorded, ReplayIndex
-from app.service.tickets import Ticket
+from app.privacy.soft_labels import mechanism as soft_labels
+from app.privacy.soft_labels.mechanism import bin_scores
+from app.privacy.stability import mechanism as stability
+from app.privacy.voting.tallies import private_tallies
+from app.privacy.voting.universal import Parameters, Sequel, State
 from tests.unit.service.small_release import VotesByMargin, ask
 
 ANSWER_LIMIT = 12

@@ -9,9 +9,9 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.configuration import reading
 from app.errors import ConfigurationError
-from app.settings import SECTIONS, Settings, demo_settings
+from app.settings import reading
+from app.settings.settings import SECTIONS, Settings, demo_settings
 from tests.unit.settings.configurations import RIGHT
 
 SCHEMAS = Settings.model_json_schema(mode="validation")

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.data.fingerprint import fingerprint
-from app.data.row_wise import check_row_wise
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.sources import read_rows
+from app.data.sources.row_wise import check_row_wise
+from app.data.sources.sources import read_rows
 from app.errors import ConfigurationError, DataError
 from tests.unit.data.tables import FORMATS, write_table
 

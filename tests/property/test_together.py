@@ -14,8 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from app.api.query_body import parse_line, parse_lines_of_numbers
-from app.api.reply_lines import encode_replies
+from app.answering.answers import FirstAnswers, answers_for
+from app.answering.batch import Batch
+from app.answering.fresh import Fresh, rows_of
+from app.answering.queries import Ticket, Tickets, askers_of, in_columns
+from app.answering.replay_index import Recorded, ReplayIndex
+from app.answering.types import Asker
 from app.data.schema import NumericFeature, Schema
 from app.data.vectors import (
     TOGETHER_MIN,
@@ -26,29 +30,28 @@ from app.data.vectors import (
     replay_keys,
 )
 from app.errors import RequestError, UnavailableError
-from app.ledger.digests import Digests
-from app.mechanisms import noisy_vote, sparse_vector, stability, universal
-from app.mechanisms.subsample_aggregate import Tallies, tally
-from app.mechanisms.universal import Parameters, Phase, Sequel, State
+from app.http.query.query_body import parse_line, parse_lines_of_numbers
+from app.http.query.reply_lines import encode_replies
+from app.ledger.entries.digests import Digests
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.service.answers import FirstAnswers, answers_for
-from app.service.batch import Batch
-from app.service.evaluate import PrivateValues
-from app.service.fresh import Fresh, rows_of
-from app.service.models import Asker
-from app.service.replay_index import Recorded, ReplayIndex
-from app.service.tickets import Ticket, Tickets, askers_of, in_columns
+from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.stability import mechanism as stability
+from app.privacy.voting import universal
+from app.privacy.voting.tallies import PrivateValues
+from app.privacy.voting.universal import Parameters, Phase, Sequel, State
+from app.privacy.voting.votes import Tallies, tally
 from tests.property.two_scripts import TwoScripts
 from tests.unit.service.small_release import ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.mechanisms.universal import Answering
-    from app.service.batch import Decision
-    from app.service.models import Query
+    from app.answering.batch import Decision
+    from app.answering.types import Query
+    from app.privacy.voting.universal import Answering
 
 NUMBERS = Schema(
     label="y",

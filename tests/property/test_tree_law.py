@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.hypotheses.multisets import multiset_rank
-from app.hypotheses.scaled_sums import ScaledSums
-from app.hypotheses.tree_size import TreeSize
-from app.hypotheses.tree_weights import Path, TreeWeights, draw_log_error
+from app.learning.lists.scaled_sums import ScaledSums
+from app.learning.trees.multisets import multiset_rank
+from app.learning.trees.tree_size import TreeSize
+from app.learning.trees.weights import Path, TreeWeights, draw_log_error
 from app.noise.choice import _grid_weights
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.hypotheses.exact_recursion import ARITHMETIC, ExactRecursion

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.sources import read_rows
+from app.data.sources.sources import read_rows
 from app.data.vectors import Vector, decode_key, encode, parse_features, replay_key
 from app.errors import InvalidFeaturesError
 

@@ -13,23 +13,23 @@ from tests.tidy.sources import ROOT, place, python_files, syntax_tree
 # Files that may name a generator, and why no claim rests on it.
 GENERATOR_FILES = {
     "app/noise/system.py": "the one door to the operating system's generator",
-    "app/ensembles/learner_seeds.py": "learners' own, seeded by chunk, made here only",
-    "app/ensembles/halving.py": "a learner that asks the one it is given by learner_seeds",
-    "app/ensembles/made_up_rules.py": "made-up labels, by a generator of learner_seeds",
-    "app/ensembles/populations.py": "made-up people, by a generator of learner_seeds",
-    "app/ensembles/synthetic_rows.py": "made-up rows, by a generator of learner_seeds",
-    "app/planning/agreement.py": "made-up shares of cells, by a generator of learner_seeds",
+    "app/learning/learner_seeds.py": "learners' own, seeded by chunk, made here only",
+    "app/learning/trees/halving.py": "a learner that asks the one it is given by learner_seeds",
+    "app/planning/trial/made_up_rules.py": "made-up labels, by a generator of learner_seeds",
+    "app/planning/trial/people.py": "made-up people, by a generator of learner_seeds",
+    "app/release/terms/synthetic_rows.py": "made-up rows, by a generator of learner_seeds",
+    "app/planning/trial/agreement.py": "made-up shares of cells, by a generator of learner_seeds",
     "app/data/embedded_demo.py": "public data",
 }
 # Rows whose draws are exact: floats appear where they are paid for, or come before.
 EXACT_ROWS = ("app/noise", "app/mechanisms")
 FLOAT_FILES = {
     "app/noise/choice.py": "log weights, whose rounding the exponential mechanism pays for",
-    "app/mechanisms/exponential.py": "computes what that rounding costs",
-    "app/mechanisms/relabel.py": "computes what that rounding costs",
-    "app/mechanisms/query_release.py": "weights of a table, which its released noise only updates",
-    "app/mechanisms/noisy_gradient.py": "integers that doubles hold, and what noisy sums become",
-    "app/mechanisms/soft_labels.py": "scores of learners, before they are counted in bins",
+    "app/privacy/exponential/mechanism.py": "computes what that rounding costs",
+    "app/privacy/exponential/relabel.py": "computes what that rounding costs",
+    "app/privacy/query_release/mechanism.py": "weights of a table, which its released noise only updates",
+    "app/privacy/noisy_gradient/mechanism.py": "integers that doubles hold, and what noisy sums become",
+    "app/privacy/soft_labels/mechanism.py": "scores of learners, before they are counted in bins",
 }
 
 

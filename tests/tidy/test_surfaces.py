@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.main import get_command
 
-from app.api.routes import ROUTES
 from app.cli import application
-from app.dashboard.page import page_responses
+from app.http.dashboard.page import page_responses
+from app.http.routes import ROUTES
 from tests.canary.life import STAGES
 from tests.canary.surfaces import SURFACES, WITHOUT_PRIVATE_ROWS
 

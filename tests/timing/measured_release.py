@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING
 
+from app.answering.answer_query import QueryAnswerer
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
-from app.service.answer_query import QueryAnswerer
-from app.service.padding import padding_seconds
+from app.release.terms.padding import padding_seconds
 from benchmarks.measuring.margins import MarginsRelease, find_margins, votes_needed
 from benchmarks.measuring.stopwatch import shuffled, time_queries
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.ensembles.packed_trees import PackedTrees
-from app.mechanisms import universal
-from app.mechanisms.subsample_aggregate import Tally
+from app.learning.trees.packed import PackedTrees
+from app.privacy.voting import universal
+from app.privacy.voting.votes import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from app.ensembles.tree_ensemble import TreeEnsemble
-    from app.mechanisms.soft_labels import PrivateBins
-    from app.mechanisms.universal import Outcome, Parameters, State
+    from app.learning.trees.tree_ensemble import TreeEnsemble
     from app.noise.source import NoiseSource
+    from app.privacy.soft_labels.mechanism import PrivateBins
+    from app.privacy.voting.universal import Outcome, Parameters, State
 
 TRUE_STEP = universal.step
 

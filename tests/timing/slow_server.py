@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from app.cli import main
-from app.mechanisms import universal
+from app.privacy.voting import universal
 from tests.timing.planted_times import slow_step
 
 SLOW_SECONDS = 5e-2

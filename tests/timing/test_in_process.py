@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from app.ensembles.tree_ensemble import TreeEnsemble
-from app.mechanisms import universal
+from app.learning.trees.tree_ensemble import TreeEnsemble
+from app.privacy.voting import universal
 from benchmarks.measuring.comparisons import (
     AMONG_STABLE,
     AMONG_UNSTABLE,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from app.mechanisms.subsample_aggregate import Tally
-    from app.mechanisms.universal import Outcome
+    from app.privacy.voting.universal import Outcome
+    from app.privacy.voting.votes import Tally
     from benchmarks.measuring.stopwatch import Timed
 
 LIMIT_SECONDS = 5e-6

@@ -17,13 +17,13 @@ from itertools import pairwise
 from math import erf, sqrt
 from typing import TYPE_CHECKING
 
-from app.accounting.profile import ProfileTable
-from app.accounting.svt import SvtCalibration
-from app.service.mechanism import calibrate_answers
-from app.service.pipeline import release_budget
+from app.privacy.sparse_vector.calibration import SvtCalibration
+from app.privacy.stability.hit_table import ProfileTable
+from app.release.terms.answer_terms import calibrate_answers
+from app.release.terms.pipeline import release_budget
 
 if TYPE_CHECKING:
-    from app.settings import Settings
+    from app.settings.settings import Settings
 
 CHUNK_ROWS = 8
 AGREED_PART = 0.97

@@ -16,14 +16,14 @@ import pyarrow as pa
 from pyarrow import parquet
 from sklearn.datasets import load_digits, load_wine
 
-from app.settings import load_settings
+from app.settings.settings import load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from app.settings import Settings
+    from app.settings.settings import Settings
 
 ANSWERS_MAX = 40
 TEMPLATE = """\

@@ -20,7 +20,7 @@ from app.main import Server
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable
 
-    from app.settings import Settings
+    from app.settings.settings import Settings
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 OPENING_SECONDS_MAX = 120.0

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from app.settings import load_settings
+from app.settings.settings import load_settings
 from tests.http.end_to_end.chances import CHUNK_ROWS, check_chances
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from app.settings import Settings
+    from app.settings.settings import Settings
     from tests.http.end_to_end.chances import Asked
 
 Row: TypeAlias = tuple[str, str, str]

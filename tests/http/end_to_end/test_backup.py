@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from app.ledger.copies import back_up, restore
-from app.ledger.store import open_ledger
-from app.ledger.verify import verify
+from app.ledger.copies.copies import back_up, restore
+from app.ledger.ledger import open_ledger
+from app.ledger.verification import verify
 from tests.http.end_to_end.server_process import serving
 from tests.http.end_to_end.serving import Served
 from tests.http.end_to_end.small_release import agreed

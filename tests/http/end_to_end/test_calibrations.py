@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.cli import run
-from app.ledger.reads import read_private_names
-from app.ledger.store import open_ledger
+from app.ledger.database.statements import read_private_names
+from app.ledger.ledger import open_ledger
 from tests.crash.clients import Clients, check_ledger, connect
 from tests.http.end_to_end.chances import Asked
 from tests.http.end_to_end.server_process import serving

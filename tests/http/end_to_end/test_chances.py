@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from app.data.vectors import encode, parse_features
-from app.ledger.store import open_ledger
-from app.mechanisms.subsample_aggregate import tally
-from app.service.configure import configure
-from app.service.draw_ensemble import read_ensemble
+from app.ledger.ledger import open_ledger
+from app.privacy.voting.votes import tally
+from app.release.drawing import read_ensemble
+from app.release.terms.configuration import configure
 from tests.http.end_to_end.chances import (
     AGREED_PART,
     CHUNK_ROWS,

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.settings import load_settings
+from app.settings.settings import load_settings
 from tests.http.end_to_end.serving import Served
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.settings import Settings
+    from app.settings.settings import Settings
 
 ENSEMBLE_SIZE = 100
 ROW_COUNT = 60 * ENSEMBLE_SIZE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.ledger.digests import private_digest
+from app.ledger.entries.digests import private_digest
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
 from tests.http.end_to_end.nursery import started

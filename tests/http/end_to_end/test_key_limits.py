@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from app.api.keys_file import read_keys
 from app.cli import run
+from app.http.access.keys_file import read_keys
 from app.ledger.key_counts import KeyCount
-from app.ledger.store import open_ledger
-from app.ledger.verify import verify
+from app.ledger.ledger import open_ledger
+from app.ledger.verification import verify
 from tests.http.end_to_end.server_process import ServerProcess, serving
 from tests.http.end_to_end.small_release import SmallRelease, agreed, split
 

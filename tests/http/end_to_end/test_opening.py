@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.answering.answer_query import FAILED_AFTER_VOTE
 from app.cli import run
 from app.errors import ConfigurationError, DataError, ReleaseMismatchError
-from app.ledger.events import ReleaseHalted
-from app.ledger.store import open_ledger
+from app.ledger.entries.entry_kinds import ReleaseHalted
+from app.ledger.ledger import open_ledger
 from app.noise.scripted import ScriptedNoise
-from app.service.answer_query import FAILED_AFTER_VOTE
-from app.service.hopeless import WARNING as HOPELESS
+from app.release.terms.hopelessness import WARNING as HOPELESS
 from tests.http.end_to_end.chances import Asked
 from tests.http.end_to_end.serving import Served
 from tests.http.end_to_end.small_release import (

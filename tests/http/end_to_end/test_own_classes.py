@@ -10,7 +10,7 @@ import shutil
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from app.settings import load_settings
+from app.settings.settings import load_settings
 from examples.staircases import rows
 from tests.docs.pages import ROOT
 from tests.http.end_to_end.serving import Served
@@ -18,7 +18,7 @@ from tests.http.end_to_end.serving import Served
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.settings import Settings
+    from app.settings.settings import Settings
 
 ASKED = [
     ([10.0, 10.0], "declined"),

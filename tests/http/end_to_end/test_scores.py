@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from app.ledger.store import open_ledger
-from app.ledger.verify import verify
-from app.settings import load_settings
+from app.ledger.ledger import open_ledger
+from app.ledger.verification import verify
+from app.settings.settings import load_settings
 from tests.http.end_to_end.serving import NDJSON, Served
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.settings import Settings
+    from app.settings.settings import Settings
 
 SHARES = (0.125, 0.625, 0.375, 0.875)
 # In the rows of the outer quarters a little more, or less: as many learners' scores are then

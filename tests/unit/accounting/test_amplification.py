@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.accounting.amplification import (
+from app.errors import InvariantError
+from app.privacy.exponential.amplification import (
     copied_delta,
     rate_at,
     relabel_cost_floor,
@@ -20,7 +21,6 @@ from app.accounting.amplification import (
     sampling_holds,
     unsampled_epsilon,
 )
-from app.errors import InvariantError
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "privacy-vectors.json").read_text())
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.accounting import noisy_vote, profile, svt
-from app.accounting.calibration import check
 from app.errors import InvariantError
+from app.privacy.budget.calibration import check
+from app.privacy.noisy_vote import calibration as noisy_vote
+from app.privacy.sparse_vector import calibration as svt
+from app.privacy.stability import hit_table as profile
 
 if TYPE_CHECKING:
-    from app.accounting.calibration import Calibration
+    from app.privacy.budget.calibration import Calibration
 
 EPSILON, DELTA = Fraction(4), Fraction(1, 1000)
 CALIBRATIONS: list[Calibration] = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from app.accounting.profile import ProfileTable, calibrate, check
+from app.privacy.stability.hit_table import ProfileTable, calibrate, check
 from proofs.certificate import read_table, write_certificate
 from tests.tidy.sources import ROOT
 

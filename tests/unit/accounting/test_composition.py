@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from app.accounting.composition import (
+from app.errors import InvariantError
+from app.privacy.budget.composition import (
     WITHHELD_PART,
     Charge,
     Mechanism,
@@ -17,7 +18,6 @@ from app.accounting.composition import (
     mechanism_epsilon,
     total,
 )
-from app.errors import InvariantError
 
 EPSILON, DELTA = Fraction(1), Fraction(1, 10**6)
 USUAL = Shares(relabel=Fraction(1, 10), answers=Fraction(6, 10), classifier=Fraction(3, 10))

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from app.accounting.noisy_vote import NoisyVoteCalibration, calibrate, check
 from app.errors import ConfigurationError, InvariantError
+from app.privacy.noisy_vote.calibration import NoisyVoteCalibration, calibrate, check
 
 ONE, MILLIONTH = Fraction(1), Fraction(1, 10**6)
 BUDGETS = [

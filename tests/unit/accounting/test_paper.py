@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from app.accounting import paper
 from app.errors import ConfigurationError
+from app.privacy.paper import paper
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "privacy-vectors.json").read_text())
 Numbers = dict[str, float]

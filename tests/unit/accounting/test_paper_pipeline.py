@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from app.accounting import svt
-from app.accounting.composition import Charge, Mechanism
-from app.accounting.paper_pipeline import (
+from app.errors import ConfigurationError, InvariantError
+from app.privacy.budget.composition import Charge, Mechanism
+from app.privacy.paper.paper_pipeline import (
     PaperTargets,
     copies_max,
     paper_budget,
     paper_calibration,
 )
-from app.errors import ConfigurationError, InvariantError
+from app.privacy.sparse_vector import calibration as svt
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "privacy-vectors.json").read_text())
 TARGETS = PaperTargets(alpha=0.1, beta=0.05, query_count=400)

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import pytest
 
-from app.accounting.amplification import relabelled_epsilon, sampled_epsilon
-from app.accounting.composition import Charge, Mechanism
-from app.accounting.pipeline import PipelineBudget, check, pipeline_budget
 from app.errors import ConfigurationError, InvariantError
+from app.privacy.budget.composition import Charge, Mechanism
+from app.privacy.budget.pipeline import PipelineBudget, check, pipeline_budget
+from app.privacy.exponential.amplification import relabelled_epsilon, sampled_epsilon
 
 RELABEL = Charge(Mechanism.RELABEL, Fraction(1, 10), Fraction(1, 10**12))
 ANSWERS = Charge(Mechanism.ANSWERS, Fraction(6, 10), Fraction(1, 10**6))

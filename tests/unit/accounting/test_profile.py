@@ -12,11 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from app.accounting import profile, profile_curve, profile_search
-from app.accounting.profile import ProfileTable, calibrate, check
-from app.accounting.profile_curve import curve_points, estimated_count, logit_of, point
-from app.accounting.profile_inequality import WORD_RANGE, Inequality
 from app.errors import ConfigurationError, InvariantError
+from app.privacy.stability import (
+    curve as profile_curve,
+)
+from app.privacy.stability import (
+    hit_table as profile,
+)
+from app.privacy.stability import (
+    search as profile_search,
+)
+from app.privacy.stability.curve import curve_points, estimated_count, logit_of, point
+from app.privacy.stability.hit_table import ProfileTable, calibrate, check
+from app.privacy.stability.inequality import WORD_RANGE, Inequality
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "privacy-vectors.json").read_text())
 CASES = VECTORS["profile_without_safety_factor"]

@@ -9,14 +9,14 @@ from itertools import product
 
 import pytest
 
-from app.accounting.directed import exponential_down, exponential_up
-from app.accounting.pure_composition import (
+from app.errors import InvariantError
+from app.privacy.arithmetic import exponential_down, exponential_up
+from app.privacy.pure_composition import (
     COUNT_MAX,
     EPSILON_GRID,
     composed_delta,
     largest_pure_epsilon,
 )
-from app.errors import InvariantError
 
 MILLIONTH = Fraction(1, 10**6)
 

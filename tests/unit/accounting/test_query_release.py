@@ -8,8 +8,9 @@ from fractions import Fraction
 
 import pytest
 
-from app.accounting.pure_composition import composed_delta
-from app.accounting.query_release import (
+from app.errors import ConfigurationError, InvariantError
+from app.privacy.pure_composition import composed_delta
+from app.privacy.query_release.calibration import (
     UPDATE_COUNT_MAX,
     QueryReleaseBudget,
     QueryReleaseCalibration,
@@ -18,8 +19,7 @@ from app.accounting.query_release import (
     calibrate_accuracy,
     check,
 )
-from app.accounting.svt import Variant
-from app.errors import ConfigurationError, InvariantError
+from app.privacy.sparse_vector.calibration import Variant
 
 MILLIONTH = Fraction(1, 10**6)
 

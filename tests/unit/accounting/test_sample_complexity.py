@@ -14,9 +14,9 @@ from fractions import Fraction
 
 import pytest
 
-from app.accounting import learning_rows
-from app.accounting.sample_bounds import Bound, Constant, Setting, Targets
-from app.accounting.sample_complexity import sample_complexity
+from app.privacy.paper import learning_rows
+from app.privacy.paper.row_theorems import sample_complexity
+from app.privacy.paper.sample_bounds import Bound, Constant, Setting, Targets
 
 NAMES = (
     "NB 7",

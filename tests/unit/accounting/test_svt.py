@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from app.accounting.svt import (
+from app.errors import ConfigurationError, InvariantError
+from app.privacy.sparse_vector.calibration import (
     SvtCalibration,
     Variant,
     calibrate,
     calibrate_variant,
     check,
 )
-from app.errors import ConfigurationError, InvariantError
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "privacy-vectors.json").read_text())
 ONE, MILLIONTH = Fraction(1), Fraction(1, 10**6)

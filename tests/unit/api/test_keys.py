@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from app.api.binding import is_loopback, require_safe_binding
-from app.api.key_ring import Key, KeyRing, Role, hash_of
-from app.api.keys_file import read_key_ring
 from app.errors import ConfigurationError
+from app.http.access.keys import Key, KeyRing, Role, hash_of
+from app.http.access.keys_file import read_key_ring
+from app.http.access.listening import is_loopback, require_safe_binding
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from app.api.key_ring import Key, KeyRing, Role, hash_of
-from app.api.keys_file import NO_KEY_LEFT, row_of, write_keys
-from app.api.watched_keys import WatchedKeys
+from app.http.access.keys import Key, KeyRing, Role, hash_of
+from app.http.access.keys_file import NO_KEY_LEFT, row_of, write_keys
+from app.http.access.watched_keys import WatchedKeys
 from tests.http.doubles import wait_until
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.auditing.events import Bound
-from app.cli import audited_releases, run
-from app.service import audit as auditing
-from app.service.audit_draws import audit_draws
+from app.auditing import audit as auditing
+from app.auditing.draws import audit_draws
+from app.auditing.outcome_events import Bound
+from app.cli import run
+from app.cli.audit import audited_releases
 from tests.audit.planted_servers import counter_lost_at_restart
 from tests.audit.planted_systems import with_printed_gap
 

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.auditing.heard import COUNTED
-from app.cli.audited_releases import audit_releases
-from app.cli.loopback_client import Reply, connected
-from app.configuration.reading import with_placeholders
-from app.errors import ConfigurationError, InvariantError
-from app.service.audit_neighbours import (
+from app.auditing.transcripts.promises import COUNTED
+from app.cli.audit.audited_releases import audit_releases
+from app.cli.audit.neighbours import (
     ABOVE,
     BELOW,
     FEATURE,
@@ -26,7 +23,10 @@ from app.service.audit_neighbours import (
     rows_text,
     served_settings,
 )
-from app.settings import Settings
+from app.cli.loopback_client import Reply, connected
+from app.errors import ConfigurationError, InvariantError
+from app.settings.reading import with_placeholders
+from app.settings.settings import Settings
 from tests.audit.planted_servers import no_votes
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.cli.demo import _comparison_settings, _demo_settings
+from app.cli.demo.command import _comparison_settings, _demo_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.api.key_ring import Role, hash_of
-from app.api.keys_file import read_key_ring, read_keys
 from app.cli import run
+from app.http.access.keys import Role, hash_of
+from app.http.access.keys_file import read_key_ring, read_keys
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,12 +10,12 @@ import pytest
 
 from app import main
 from app.cli import logs, run
-from app.ledger.events import ClassifierPublished
-from app.ledger.store import open_ledger
-from app.service.published_classifier import read_published
+from app.ledger.entries.entry_kinds import ClassifierPublished
+from app.ledger.ledger import open_ledger
+from app.release.classifier.published import read_published
 
 if TYPE_CHECKING:
-    from app.ledger.fold import LedgerState
+    from app.ledger.entries.fold import LedgerState
 
 CONFIGURATION = """\
 [release]

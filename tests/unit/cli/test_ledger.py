@@ -13,16 +13,16 @@ import typer
 
 from app.cli import ledger as ledger_commands
 from app.cli import run
-from app.ledger.head_file import HeadFile
+from app.ledger.head.head_file import HeadFile
+from app.ledger.ledger import open_ledger
 from app.ledger.server_lock import take_server_lock
-from app.ledger.store import open_ledger
 from tests.unit.cli.test_verify_export import CONFIGURATION
 from tests.unit.ledger.releases import answer, middle_of_life, record, tamper, url_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.ledger.fold import LedgerState
+    from app.ledger.entries.fold import LedgerState
 
 
 @pytest.fixture(name="head")

@@ -11,14 +11,14 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from app.cli import run
+from app.ledger.ledger import open_ledger
 from app.ledger.server_lock import take_server_lock
-from app.ledger.store import open_ledger
 from tests.postgresql_server import postgresql_server
 from tests.unit.cli.test_verify_export import CONFIGURATION
 from tests.unit.ledger.releases import answer, middle_of_life, open_release, record, tamper
 
 if TYPE_CHECKING:
-    from app.ledger.chain import Head
+    from app.ledger.entries.chain import Head
 
 HERE, THERE = "sqlite:///here.db", "sqlite:///there/there.db"
 COPY = ["ledger", "copy", "--from", HERE, "--to", THERE]

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.cli import plan_plot, run
+from app.cli import run
+from app.cli.plan import plot as plan_plot
 from app.planning.curves import panels
-from app.service.plan_request import plan_settings
-from app.settings import load_settings
+from app.planning.from_settings import plan_settings
+from app.settings.settings import load_settings
 from tests.unit.cli.test_plan import CONFIGURATION, plan
 
 if TYPE_CHECKING:

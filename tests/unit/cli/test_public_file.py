@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from app.cli import logs, run
-from app.ledger.store import open_ledger
+from app.ledger.ledger import open_ledger
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from app.cli import query, query_client, run
-from app.cli.query_client import ATTEMPTS_MAX, QueryClient
+from app.cli import run
+from app.cli.query import client as query_client
+from app.cli.query import command as query
+from app.cli.query.client import ATTEMPTS_MAX, QueryClient
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:

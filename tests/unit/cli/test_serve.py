@@ -88,7 +88,7 @@ def refusal(run: subprocess.CompletedProcess[str]) -> str:
 
 def is_untouched(folder: Path) -> bool:
     """Say whether no release was opened: no ledger, or one that promises nothing."""
-    from app.ledger.store import open_ledger
+    from app.ledger.ledger import open_ledger
 
     path = folder / "conclave.db"
     if not path.exists():

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.cli import logs, run
-from app.ledger.store import open_ledger
+from app.ledger.ledger import open_ledger
 from tests.unit.cli.test_learn import CONFIGURATION, POINTS, ROWS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.ledger.fold import LedgerState
+    from app.ledger.entries.fold import LedgerState
 
 SHARES = """
 [privacy.shares]

@@ -8,16 +8,16 @@ import pytest
 
 from app.cli import run
 from app.errors import LedgerCorruptError
-from app.ledger.tables import REVISION
-from app.service.onnx_export import OWN_CODE, to_onnx
-from app.service.published_classifier import read_document
+from app.ledger.database.tables import REVISION
+from app.release.classifier.onnx.onnx_model import OWN_CODE, to_onnx
+from app.release.classifier.published import read_document
 from tests.unit.ledger.releases import DOCUMENT, create, middle_of_life, publish, tamper
 from tests.unit.service.onnx_models import labels_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.service.published_classifier import ClassifierDocument
+    from app.release.classifier.published import ClassifierDocument
 
 CONFIGURATION = """
 [release]

@@ -18,9 +18,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.sources import read_rows
+from app.data.sources.sources import read_rows
 from app.data.vectors import encode
-from app.service.estimator_columns import public_columns
+from app.estimator.frame_columns import public_columns
 from tests.unit.data.tables import FORMATS, write_table
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from app.data.fingerprint import fingerprint
-from app.data.sources import read_rows
-from app.settings import load_settings
+from app.data.sources.sources import read_rows
+from app.settings.settings import load_settings
 from tests.unit.data.tables import write_table
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.data.binary_tests import classifier_tests, equal_cuts, public_tests
 from app.data.point_grid import quantile_cuts
+from app.data.tests import classifier_tests, equal_cuts, public_tests
 from tests.unit.data.schemas import AGE, HOURS, PEOPLE, SEX, WORK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.hypotheses.binary_tests import BinaryTest
+    from app.learning.encoding.binary_tests import BinaryTest
 
 POINTS = np.array([[20.0, 1, 0, 0], [30, 2, 0, 1], [40, 3, 1, 0], [50, 4, 3, 0]])
 NO_POINTS = np.empty((0, 4))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.data.cell_splits import read_splits
+from app.data.cell_tests import read_splits
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.vectors import encode
 from app.errors import ConfigurationError

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.data import fingerprint as fingerprints
-from app.data.cells import NumericColumn, SourceColumn
 from app.data.fingerprint import fingerprint
 from app.data.rows import PrivateRows
 from app.data.schema import NumericFeature
+from app.data.sources.cells import NumericColumn, SourceColumn
 from app.data.spelling import CellError
 
 READER = NumericColumn(

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.data import database_source
-from app.data.cells import Values, source_columns
-from app.data.row_blocks import ROWS_PER_BLOCK, Block, Blocks, collect
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.sources import read_rows
+from app.data.sources import database_source
+from app.data.sources.cells import Values, source_columns
+from app.data.sources.row_blocks import ROWS_PER_BLOCK, Block, Blocks, collect
+from app.data.sources.sources import read_rows
 from app.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from app.data.embedded_demo import (
     demo_rows,
 )
 from app.data.vectors import encode, parse_features
-from app.settings import demo_settings
+from app.settings.settings import demo_settings
 
 
 def test_the_rows_follow_the_concept_with_a_tenth_flipped() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from app.data.fingerprint import fingerprint
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.sources import read_rows
+from app.data.sources.sources import read_rows
 from app.errors import DataError
 from tests.unit.data.schemas import PEOPLE
 from tests.unit.data.tables import FORMATS, write_table
@@ -162,8 +162,8 @@ def test_what_is_no_source_is_refused(tmp_path: Path, name: str) -> None:
 def test_a_csv_needs_no_other_library() -> None:
     """A release on a CSV starts without the libraries of the other sources."""
     script = (
-        "import sys; import app.service.rows, app.data.sources; "
-        "sys.exit(any(name in sys.modules for name in ('pyarrow', 'app.data.database_source')))"
+        "import sys; import app.release.source_rows, app.data.sources.sources; "
+        "sys.exit(any(name in sys.modules for name in ('pyarrow', 'app.data.sources.database_source')))"
     )
     ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
     assert ended.returncode == 0

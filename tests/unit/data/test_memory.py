@@ -27,7 +27,7 @@ import json, re, sys
 from pathlib import Path
 from app.data.fingerprint import fingerprint
 from app.data.schema import NumericFeature, Schema
-from app.data.sources import read_rows
+from app.data.sources.sources import read_rows
 names = json.loads(sys.argv[2])
 features = tuple(NumericFeature(name=name, lower=0.0, upper=0.5) for name in names)
 schema = Schema(label="label", classes=("no", "yes"), features=features)

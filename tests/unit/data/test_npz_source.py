@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from app.data import npz_source
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.sources import read_rows
+from app.data.sources import npz_source
+from app.data.sources.sources import read_rows
 from app.errors import DataError
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import compute, parquet
 
-from app.data import parquet_source
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.sources import read_rows
+from app.data.sources import parquet_source
+from app.data.sources.sources import read_rows
 from app.errors import DataError
 
 if TYPE_CHECKING:

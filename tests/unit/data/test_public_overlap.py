@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.data.public_overlap import refuse_source_file, refuse_source_rows
+from app.data.checks.public_overlap import refuse_source_file, refuse_source_rows
 from app.data.public_points import read_public_points
-from app.data.sources import read_rows
+from app.data.sources.sources import read_rows
 from app.errors import ConfigurationError
-from app.settings import load_settings
+from app.settings.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

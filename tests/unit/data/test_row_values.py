@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.data.cells import CategoricalColumn, LabelColumn, NumericColumn, Values, source_columns
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
+from app.data.sources.cells import (
+    CategoricalColumn,
+    LabelColumn,
+    NumericColumn,
+    Values,
+    source_columns,
+)
 from app.data.spelling import CellError
 from app.data.vectors import encode, encode_keys, parse_features, replay_key
 from tests.unit.data.golden_tables import encoded_rows
 
 if TYPE_CHECKING:
-    from app.data.cells import ColumnReader
+    from app.data.sources.cells import ColumnReader
 
 TOKENS = frozenset({"", "?", "99.0"})
 AMOUNT = NumericColumn(NumericFeature(name="amount", lower=-10.0, upper=1000.0), TOKENS)

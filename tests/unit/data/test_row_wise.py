@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.data.row_wise import CASTS, EXTRACT, FUNCTIONS, check_row_wise
+from app.data.sources.row_wise import CASTS, EXTRACT, FUNCTIONS, check_row_wise
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:

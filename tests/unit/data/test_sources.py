@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.data.cells import REMEMBERED_CELLS_MAX
 from app.data.schema import NumericFeature, Schema
-from app.data.sources import ROWS_PER_BLOCK, read_rows
+from app.data.sources.cells import REMEMBERED_CELLS_MAX
+from app.data.sources.sources import ROWS_PER_BLOCK, read_rows
 from app.errors import DataError
 from tests.unit.data.schemas import PEOPLE
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.ensembles.learner_processes import kept
+from app.learning.estimators.learner_processes import kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

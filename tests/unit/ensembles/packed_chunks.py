@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from app.ensembles.batched_logistic import fit_logistic
+from app.learning.estimators.batched_logistic import fit_logistic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

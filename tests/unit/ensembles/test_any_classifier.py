@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from sklearn.utils import all_estimators
 
-from app.ensembles.estimators import EstimatorEnsemble
-from app.ensembles.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
 from app.errors import ConfigurationError
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.registry import hypothesis_class
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
+from app.learning.registry import hypothesis_class
 from tests.unit.hypotheses.enumeration import unit_tests
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from app.ensembles.batched_cart import fit_cart
-from app.ensembles.packed_cuts import PackedCuts
+from app.learning.estimators.batched_cart import fit_cart
+from app.learning.estimators.packed_cuts import PackedCuts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.ensembles.batched_cart import CompleteTrees
+    from app.learning.estimators.batched_cart import CompleteTrees
 
 COLUMNS = 3
 

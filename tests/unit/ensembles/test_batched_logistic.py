@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from app.ensembles import batched_logistic, batched_newton
-from app.ensembles.batched_logistic import fit_logistic
 from app.errors import InvariantError
+from app.learning.estimators import batched_logistic, batched_newton
+from app.learning.estimators.batched_logistic import fit_logistic
 from tests.unit.ensembles.packed_chunks import PackedChunks
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.ensembles import tree_search
-from app.ensembles.canonical import canonical_order
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.tree_learners import fit_trees
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.tree_class import TreeClass
+from app.learning.chunks import chunk_offsets
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.trees import search as tree_search
+from app.learning.trees.canonical import canonical_order
+from app.learning.trees.learners import fit_trees
+from app.learning.trees.tree_class import TreeClass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.ensembles import cell_learners
-from app.ensembles.cell_ensemble import CellEnsemble
-from app.ensembles.cell_learners import fit_cells
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
 from app.errors import ConfigurationError, InvariantError, LedgerCorruptError
-from app.hypotheses.cell_class import CellClass
-from app.hypotheses.cell_splits import CellSplits
-from app.mechanisms.subsample_aggregate import aggregate
+from app.learning.cells import learners as cell_learners
+from app.learning.cells.cell_class import CellClass
+from app.learning.cells.cell_ensemble import CellEnsemble
+from app.learning.cells.cell_splits import CellSplits
+from app.learning.cells.learners import fit_cells
+from app.learning.chunks import chunk_offsets
+from app.learning.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
+from app.privacy.voting.votes import aggregate
 from tests.unit.hypotheses.enumeration import unit_tests
 
 if TYPE_CHECKING:

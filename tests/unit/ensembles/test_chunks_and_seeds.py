@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.learner_seeds import chunk_seed, generator, random_state
 from app.errors import InvariantError
-from app.hypotheses.containment import fitted_or_none
+from app.learning.chunks import chunk_offsets
+from app.learning.containment import fitted_or_none
+from app.learning.learner_seeds import chunk_seed, generator, random_state
 
 
 @pytest.mark.parametrize(("row_count", "chunk_count"), [(10, 3), (9, 3), (2, 5), (0, 1), (7, 7)])

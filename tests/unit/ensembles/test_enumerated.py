@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.enumerated_ensemble import EnumeratedEnsemble
-from app.ensembles.enumerated_learners import fit_enumerated
-from app.ensembles.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
 from app.errors import ConfigurationError, InvariantError, LedgerCorruptError
-from app.hypotheses.box_families import axes_of, box_class
-from app.hypotheses.boxes import Boxes
-from app.hypotheses.tree_list import TreeList
+from app.learning.chunks import chunk_offsets
+from app.learning.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
+from app.learning.lists.box_families import axes_of, box_class
+from app.learning.lists.boxes import Boxes
+from app.learning.lists.enumerated_ensemble import EnumeratedEnsemble
+from app.learning.lists.learners import fit_enumerated
+from app.learning.trees.listed import TreeList
 from tests.unit.hypotheses.test_boxes import TESTS, rows
 
 if TYPE_CHECKING:

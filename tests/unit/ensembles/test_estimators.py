@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from app.ensembles import estimator_fitting
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.estimators import EstimatorEnsemble
-from app.ensembles.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
 from app.errors import ConfigurationError, InvariantError, LedgerCorruptError
-from app.hypotheses.public_columns import PublicColumn, encode_columns
-from app.hypotheses.registry import hypothesis_class
+from app.learning.chunks import chunk_offsets
+from app.learning.encoding.public_columns import PublicColumn, encode_columns
+from app.learning.estimators import estimator_fitting
+from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
+from app.learning.registry import hypothesis_class
 from app.ledger.transaction import PRIVATE_BODY_BYTES_MAX
 from tests.unit.hypotheses.enumeration import unit_tests
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.ensembles.ensemble import Ensemble
+    from app.learning.ensemble import Ensemble
 
 COLUMNS = (PublicColumn(bounds=(0.0, 1.0)), PublicColumn(category_count=2))
 ODD = "tests.unit.ensembles.odd_estimators"

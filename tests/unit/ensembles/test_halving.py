@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.ensembles import tree_search
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.halving import ERROR_PENALTY, TREES_PER_VOTE
-from app.ensembles.packed_trees import PackedTrees
-from app.ensembles.tree_learners import fit_trees
-from app.hypotheses.tree_class import TreeClass
+from app.learning.chunks import chunk_offsets
+from app.learning.trees import search as tree_search
+from app.learning.trees.halving import ERROR_PENALTY, TREES_PER_VOTE
+from app.learning.trees.learners import fit_trees
+from app.learning.trees.packed import PackedTrees
+from app.learning.trees.tree_class import TreeClass
 from tests.unit.hypotheses.enumeration import all_errors, pearson, unit_tests
 from tests.unit.hypotheses.exact_recursion import ExactRecursion
 

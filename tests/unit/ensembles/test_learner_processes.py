@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import joblib
 import pytest
 
-from app.ensembles import learner_processes
-from app.ensembles.learner_processes import (
+from app.errors import ConfigurationError, InvariantError, LearnerProcessError
+from app.learning.estimators import learner_processes
+from app.learning.estimators.learner_processes import (
     LEARNERS_A_PROCESS_MIN,
     LearnerProcesses,
     process_count,
 )
-from app.errors import ConfigurationError, InvariantError, LearnerProcessError
 from tests.unit.ensembles import calls_apart
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ GONE_SECONDS_MAX = 20.0
 PARTS = ("first", "second")
 OWNER = """\
 import os, time
-from app.ensembles.learner_processes import LearnerProcesses
+from app.learning.estimators.learner_processes import LearnerProcesses
 processes = LearnerProcesses(1)
 print(*processes.run([os.getpid]), flush=True)
 time.sleep(600)

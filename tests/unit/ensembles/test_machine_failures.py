@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.fit import Learner, fit_ensemble
-from app.ensembles.learner_processes import LearnerProcesses
-from app.ensembles.student import fit_student
 from app.errors import ConfigurationError, MachineError
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.registry import hypothesis_class
+from app.learning.chunks import chunk_offsets
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.estimators.learner_processes import LearnerProcesses
+from app.learning.fit import Learner, fit_ensemble
+from app.learning.registry import hypothesis_class
+from app.learning.student import fit_student
 from tests.unit.hypotheses.enumeration import unit_tests
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.ensembles.ensemble import Ensemble
+    from app.learning.ensemble import Ensemble
 
 STARVED = "tests.unit.ensembles.plain_estimators:Starved"
 TREES = hypothesis_class("trees", unit_tests(1), depth=1, class_count=2)
@@ -92,7 +92,7 @@ def test_processes_that_cannot_be_started_name_the_setting(
     def refuse() -> None:
         raise error
 
-    monkeypatch.setattr("app.ensembles.learner_processes._started", refuse)
+    monkeypatch.setattr("app.learning.estimators.learner_processes._started", refuse)
     with pytest.raises(ConfigurationError, match=r"^learner\.jobs: no process can be started"):
         LearnerProcesses(1)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.ensembles.learner_seeds import generator
-from app.ensembles.made_up_rules import ATTEMPTS_MAX, MadeUpRules, made_up_labels
-from app.ensembles.populations import ColumnLaw, Population
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.registry import hypothesis_class
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.learner_seeds import generator
+from app.learning.registry import hypothesis_class
+from app.planning.trial.made_up_rules import ATTEMPTS_MAX, MadeUpRules, made_up_labels
+from app.planning.trial.people import ColumnLaw, Population
 
 LAWS = (
     ColumnLaw(edges=(0.0, 1.0, 10.0), shares=(0.25, 0.75)),

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from app.ensembles import leaf_selection
-from app.ensembles.packed_cuts import single_precision
-from app.ensembles.packing import pack_trees, packing_of
+from app.learning.estimators.packed_cuts import single_precision
+from app.learning.estimators.packing import pack_trees, packing_of
+from app.learning.trees import leaves as leaf_selection
 
 COLUMNS = 5
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.ensembles import packed_fit
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.estimators import EstimatorEnsemble
-from app.ensembles.fit import Learner, fit_ensemble, read_ensemble_bytes
-from app.ensembles.packed_ensemble import LinearForm, PackedEnsemble, joined
-from app.ensembles.packed_fit import block_fit_of
 from app.errors import InvariantError, LedgerCorruptError
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.registry import hypothesis_class
+from app.learning.chunks import chunk_offsets
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.estimators import packed_fit
+from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.estimators.packed_ensemble import LinearForm, PackedEnsemble, joined
+from app.learning.estimators.packed_fit import block_fit_of
+from app.learning.fit import Learner, fit_ensemble, read_ensemble_bytes
+from app.learning.registry import hypothesis_class
 from tests.unit.hypotheses.enumeration import unit_tests
 
 LOGISTIC = "sklearn.linear_model.LogisticRegression"

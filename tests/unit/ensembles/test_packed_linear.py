@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Perceptron
 
-from app.ensembles.packing import pack_linear, packing_of
+from app.learning.estimators.packing import pack_linear, packing_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.ensembles.packed_linear import PackedLinear
+    from app.learning.estimators.packed_linear import PackedLinear
 
 COLUMNS = 6
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.ensembles import leaf_selection
-from app.ensembles.packed_trees import PackedTrees
-from app.ensembles.tree_ensemble import TreeEnsemble
 from app.errors import InvariantError, LedgerCorruptError
-from app.hypotheses.trees import Tree
+from app.learning.trees import leaves as leaf_selection
+from app.learning.trees.packed import PackedTrees
+from app.learning.trees.tree import Tree
+from app.learning.trees.tree_ensemble import TreeEnsemble
 from tests.unit.hypotheses.enumeration import unit_tests
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from app.ensembles.populations import ColumnLaw, Population
+from app.planning.trial.people import ColumnLaw, Population
 
 LAWS = (
     ColumnLaw(edges=(0.0, 1.0, 10.0), shares=(0.25, 0.75)),

@@ -8,23 +8,23 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from app.ensembles import canonical
-from app.ensembles.enumerated_learners import side_scores
-from app.ensembles.estimators import EstimatorEnsemble
-from app.ensembles.fit import Learner, fit_ensemble, read_ensemble_bytes
-from app.ensembles.leaf_scores import leaf_scores, reached_leaves
-from app.ensembles.packed_trees import PackedTrees
 from app.errors import InvariantError, LedgerCorruptError
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.enumerated_class import EnumeratedClass
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.registry import hypothesis_class
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.fit import Learner, fit_ensemble, read_ensemble_bytes
+from app.learning.lists.enumerated_class import EnumeratedClass
+from app.learning.lists.learners import side_scores
+from app.learning.registry import hypothesis_class
+from app.learning.trees import canonical
+from app.learning.trees.leaf_scores import leaf_scores, reached_leaves
+from app.learning.trees.packed import PackedTrees
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.ensembles.ensemble import Ensemble
-    from app.hypotheses.hypothesis_class import HypothesisClass
+    from app.learning.ensemble import Ensemble
+    from app.learning.hypothesis import HypothesisClass
 
 SECRET = b"s" * 32
 CHUNK_ROWS = 40

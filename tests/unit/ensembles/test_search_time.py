@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.ensembles.search_time import refuse_long_search, search_seconds
 from app.errors import ConfigurationError
-from app.hypotheses.tree_class import TreeClass
+from app.learning.trees.search_time import refuse_long_search, search_seconds
+from app.learning.trees.tree_class import TreeClass
 from tests.unit.hypotheses.enumeration import unit_tests
 
 

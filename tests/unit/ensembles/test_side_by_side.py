@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.ensembles import fit
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.estimators import EstimatorEnsemble
-from app.ensembles.fit import Learner, fit_ensemble, read_ensemble_bytes
-from app.ensembles.learner_processes import LearnerProcesses
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.registry import hypothesis_class
+from app.learning import fit
+from app.learning.chunks import chunk_offsets
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.estimators.learner_processes import LearnerProcesses
+from app.learning.fit import Learner, fit_ensemble, read_ensemble_bytes
+from app.learning.registry import hypothesis_class
 from tests.unit.ensembles import calls_apart
 from tests.unit.hypotheses.enumeration import unit_tests
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.ensembles.ensemble import Ensemble
+    from app.learning.ensemble import Ensemble
 
 COLUMNS = (PublicColumn(bounds=(0.0, 1.0)), PublicColumn(category_count=2))
 TREES = hypothesis_class("trees", unit_tests(1), depth=1, class_count=2)

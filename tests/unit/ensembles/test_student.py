@@ -7,20 +7,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from app.ensembles.fit import Learner
-from app.ensembles.learner_seeds import student_seed
-from app.ensembles.student import (
-    ConstantStudent,
-    EstimatorStudent,
-    check_student,
-    fit_student,
-)
 from app.errors import ConfigurationError
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.enumerated_class import EnumeratedHypothesis
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.registry import hypothesis_class
-from app.hypotheses.trees import Tree
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.fit import Learner
+from app.learning.learner_seeds import student_seed
+from app.learning.lists.enumerated_class import EnumeratedHypothesis
+from app.learning.registry import hypothesis_class
+from app.learning.student import ConstantStudent, EstimatorStudent, check_student, fit_student
+from app.learning.trees.tree import Tree
 
 COLUMNS = (PublicColumn(bounds=(0.0, 1.0)), PublicColumn(bounds=(0.0, 1.0)))
 TESTS = tuple(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.ensembles.fit import Learner, fit_ensemble
-from app.ensembles.synthetic_rows import synthetic_rows
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.registry import hypothesis_class
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.fit import Learner, fit_ensemble
+from app.learning.registry import hypothesis_class
+from app.release.terms.synthetic_rows import synthetic_rows
 
 COLUMNS = (PublicColumn(bounds=(-3.0, 5.0)), PublicColumn(category_count=2))
 TESTS = (

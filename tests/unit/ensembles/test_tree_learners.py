@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pytest
 
-from app.ensembles import canonical
-from app.ensembles.chunking import chunk_offsets
-from app.ensembles.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
-from app.ensembles.tree_learners import fit_trees
 from app.errors import ConfigurationError, InvariantError
-from app.hypotheses.registry import hypothesis_class
-from app.hypotheses.threshold_class import ThresholdClass
-from app.hypotheses.tree_class import TreeClass
+from app.learning.chunks import chunk_offsets
+from app.learning.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
+from app.learning.lists.thresholds import ThresholdClass
+from app.learning.registry import hypothesis_class
+from app.learning.trees import canonical
+from app.learning.trees.learners import fit_trees
+from app.learning.trees.tree_class import TreeClass
 from tests.unit.hypotheses.enumeration import unit_tests
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.ensembles.packed_trees import PackedTrees
-    from app.hypotheses.hypothesis_class import HypothesisClass
+    from app.learning.hypothesis import HypothesisClass
+    from app.learning.trees.packed import PackedTrees
 
 THRESHOLDS = ThresholdClass(tests=unit_tests(3))
 TREES = TreeClass(tests=unit_tests(4), depth=2, class_count=2)

@@ -16,8 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from app.accounting import profile
-from app.accounting.composition import Mechanism
 from app.data.rows import PrivateRows
 from app.errors import BudgetExhaustedError, ContainedError, IntegrityError
 from app.estimator import (
@@ -25,15 +23,17 @@ from app.estimator import (
     PrivateQueryClassifier,
     UnchargedDataWarning,
 )
-from app.ledger.store import open_ledger
-from app.mechanisms.subsample_aggregate import tally
-from app.service.budget import budget_view
-from app.service.configure import configure
-from app.service.estimator_columns import public_columns
-from app.service.memory_release import FAILED, FORKED, MemoryRelease
-from app.service.open_release import open_release
-from app.service.progress import no_progress
-from app.settings import Settings
+from app.estimator.frame_columns import public_columns
+from app.estimator.memory_release import FAILED, FORKED, MemoryRelease
+from app.ledger.ledger import open_ledger
+from app.privacy.budget.composition import Mechanism
+from app.privacy.stability import hit_table as profile
+from app.privacy.voting.votes import tally
+from app.release.opening import open_release
+from app.release.progress import no_progress
+from app.release.terms.configuration import configure
+from app.release.views.budget import budget_view
+from app.settings.settings import Settings
 from tests.unit.estimator.private_rows import CLASSES, ENSEMBLE, estimator, fitted, rows
 from tests.unit.service.small_release import seeded_noise
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Thirty votes at this budget are hopeless, which is what the warning is for.
-pytestmark = pytest.mark.filterwarnings("ignore::app.estimator.HopelessReleaseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::app.estimator.classifier.HopelessReleaseWarning")
 
 SHARES = st.sampled_from(
     [

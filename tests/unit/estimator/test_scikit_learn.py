@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from app.estimator import OPENED, PrivateQueryClassifier
-from app.service.memory_release import COPIED
+from app.estimator.memory_release import COPIED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # The checks give no public bounds or classes, and a few dozen rows, which are warned of.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::app.estimator.UnchargedDataWarning"),
-    pytest.mark.filterwarnings("ignore::app.estimator.HopelessReleaseWarning"),
+    pytest.mark.filterwarnings("ignore::app.estimator.classifier.HopelessReleaseWarning"),
 ]
 
 REFIT: Final = "fits one object twice, which would spend its budget twice"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.hypotheses.binary_tests import BinaryTest
+from app.learning.encoding.binary_tests import BinaryTest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.hypotheses.predictors import PublicFeature, Row
+    from app.learning.predictors.own_predictors import PublicFeature, Row
 
 NOT_CALLABLE = 7
 

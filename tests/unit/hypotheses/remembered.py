@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from app.hypotheses.tree_weights import Path, TreeWeights
+from app.learning.trees.weights import Path, TreeWeights
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.hypotheses.trees import Tree
+    from app.learning.trees.tree import Tree
     from app.noise.source import NoiseSource
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError
-from app.hypotheses import binary_tests
-from app.hypotheses.binary_tests import BinaryTest, distinct_cuts, evaluate
+from app.learning.encoding import binary_tests
+from app.learning.encoding.binary_tests import BinaryTest, distinct_cuts, evaluate
 
 
 def _cut(feature_index: int, cut: float) -> BinaryTest:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from app.errors import ConfigurationError
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.box_families import axes_of, box_class, box_count, box_dimension
-from app.hypotheses.boxes import Boxes, Side
-from app.hypotheses.enumerated_class import EnumeratedClass
-from app.hypotheses.hypothesis_list import count_errors, distinct_on
-from app.hypotheses.registry import hypothesis_class
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.lists.box_families import axes_of, box_class, box_count, box_dimension
+from app.learning.lists.boxes import Boxes, Side
+from app.learning.lists.enumerated_class import EnumeratedClass
+from app.learning.lists.hypothesis_list import count_errors, distinct_on
+from app.learning.registry import hypothesis_class
 from tests.unit.hypotheses.labelings import labelings, shatters
 
 if TYPE_CHECKING:

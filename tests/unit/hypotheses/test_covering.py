@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from app.errors import ConfigurationError
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.covering import (
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.tables.covering import (
     CHOSEN_POINT_COUNT_MAX,
     CHOSEN_QUERY_COUNT_MAX,
     COVERED_KINDS,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.cut_grid import CutGrid
-from app.hypotheses.representative_domain import product_domain
-from app.hypotheses.tree_cover import covering_trees
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.tables.cut_grid import CutGrid
+from app.learning.tables.representative_domain import product_domain
+from app.learning.trees.tree_cover import covering_trees
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from app.errors import ConfigurationError
-from app.hypotheses.binary_tests import BinaryTest, evaluate
-from app.hypotheses.enumerated_class import SIZE_MAX
-from app.hypotheses.hypothesis_list import count_errors
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.registry import dichotomy_class, dichotomy_count_bound, hypothesis_class
-from app.hypotheses.tree_list import TreeList
-from app.hypotheses.trees import Tree
+from app.learning.encoding.binary_tests import BinaryTest, evaluate
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.lists.enumerated_class import SIZE_MAX
+from app.learning.lists.hypothesis_list import count_errors
+from app.learning.registry import dichotomy_class, dichotomy_count_bound, hypothesis_class
+from app.learning.trees.listed import TreeList
+from app.learning.trees.tree import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

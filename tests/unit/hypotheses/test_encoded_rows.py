@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.hypotheses import encoded_rows
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.encoded_rows import RowsByPart, RowsInTurn, parts, predicted
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.region_statistics import MergedRows
-from app.hypotheses.registry import dichotomy_class
-from app.hypotheses.threshold_class import ThresholdClass
-from app.hypotheses.tree_class import TreeClass
+from app.learning.encoding import encoded_rows
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.encoding.encoded_rows import RowsByPart, RowsInTurn, parts, predicted
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.lists.thresholds import ThresholdClass
+from app.learning.registry import dichotomy_class
+from app.learning.trees.region_statistics import MergedRows
+from app.learning.trees.tree_class import TreeClass
 from app.noise.scripted import ScriptedNoise, seeded_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.hypotheses.hypothesis_class import HypothesisClass
+    from app.learning.hypothesis import HypothesisClass
 
 TESTS = tuple(
     BinaryTest(feature_index=feature, cut=cut, category_code=None, public_frequency=0.5)
@@ -97,7 +97,7 @@ def test_merging_by_part_changes_no_count(
     values, labels = rows()
     bits = TreeClass(tests=TESTS, depth=2, class_count=2).encode(values)
     least = 1 if merged_again else len(bits)
-    monkeypatch.setattr("app.hypotheses.region_statistics.WORTHWHILE", least)
+    monkeypatch.setattr("app.learning.trees.region_statistics.WORTHWHILE", least)
     merged = MergedRows.of(bits, labels, 2)
     assert (len(merged.packed) <= 25) is merged_again
     inside = bits[:, 2] == 0

@@ -9,15 +9,20 @@ import pytest
 from scipy.special import logsumexp
 
 from app.errors import ConfigurationError, InvariantError
-from app.hypotheses.box_families import axes_of, box_class
-from app.hypotheses.enumerated_class import SIZE_MAX, EnumeratedClass, refuse_labels, refuse_size
+from app.learning.lists.box_families import axes_of, box_class
+from app.learning.lists.enumerated_class import (
+    SIZE_MAX,
+    EnumeratedClass,
+    refuse_labels,
+    refuse_size,
+)
 from app.noise.choice import truncation_variation
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.hypotheses.enumeration import pearson
 from tests.unit.hypotheses.test_boxes import TESTS, rows
 
 if TYPE_CHECKING:
-    from app.hypotheses.hypothesis_list import HypothesisList
+    from app.learning.lists.hypothesis_list import HypothesisList
 
 VALUES = rows(30, seed=11)
 LABELS = np.random.default_rng(12).integers(0, 2, 30)

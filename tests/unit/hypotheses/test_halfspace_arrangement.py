@@ -9,13 +9,13 @@ import pytest
 from scipy.optimize import linprog
 
 from app.errors import InvariantError
-from app.hypotheses.halfspace_arrangement import (
+from app.learning.halfspaces.arrangement import (
     COORDINATE_MAX,
     dichotomy_levels,
     spanning_axes,
     visible_pairs,
 )
-from app.hypotheses.halfspaces import dichotomy_bound
+from app.learning.halfspaces.halfspaces import dichotomy_bound
 
 GENERATOR_SEED = 3
 # Degenerate and not, few enough for 2**m linear programs.

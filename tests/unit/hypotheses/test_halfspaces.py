@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from app.errors import ConfigurationError
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.enumerated_class import SIZE_MAX
-from app.hypotheses.halfspace_arrangement import COORDINATE_MAX
-from app.hypotheses.halfspace_lattice import Lattice, public_grid, used_lattice
-from app.hypotheses.halfspaces import (
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.halfspaces.arrangement import COORDINATE_MAX
+from app.learning.halfspaces.halfspaces import (
     VALUES_PER_BLOCK,
     Halfspaces,
     dichotomy_bound,
@@ -22,8 +21,9 @@ from app.hypotheses.halfspaces import (
     halfspace_dichotomies,
     over,
 )
-from app.hypotheses.hypothesis_list import count_errors
-from app.hypotheses.public_columns import PublicColumn
+from app.learning.halfspaces.lattice import Lattice, public_grid, used_lattice
+from app.learning.lists.enumerated_class import SIZE_MAX
+from app.learning.lists.hypothesis_list import count_errors
 
 GENERATOR_SEED = 5
 COLUMNS = (

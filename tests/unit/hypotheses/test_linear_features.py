@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from app.errors import ConfigurationError, InvariantError
-from app.hypotheses.averaged_descent import AveragedDescent
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.integer_features import IntegerFeatures
-from app.hypotheses.linear_scores import SCORE_BOUND, LinearScores
-from app.hypotheses.public_pairs import PAIRS_MAX, RANK, SIZE, paired
-from app.hypotheses.terms import Terms
-from app.hypotheses.whitening import GRID, PublicMap, Shrinkage, whitened
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.linear.averaged_descent import AveragedDescent
+from app.learning.linear.integers import IntegerFeatures
+from app.learning.linear.linear_scores import SCORE_BOUND, LinearScores
+from app.learning.linear.public_pairs import PAIRS_MAX, RANK, SIZE, paired
+from app.learning.linear.terms import Terms
+from app.learning.linear.whitening import GRID, PublicMap, Shrinkage, whitened
 
 TESTS = tuple(
     BinaryTest(feature_index=feature, cut=0.5, category_code=None, public_frequency=0.5)

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from app.errors import LearnerProcessError, MachineError
-from app.hypotheses.containment import fitted_or_none, made_by_machine
-from app.hypotheses.predictors import Labels
+from app.learning.containment import fitted_or_none, made_by_machine
+from app.learning.predictors.own_predictors import Labels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import NoReturn
 
-    from app.hypotheses.predictors import Value
+    from app.learning.predictors.own_predictors import Value
 
 BEYOND_EVERY_MACHINE = 1 << 56
 

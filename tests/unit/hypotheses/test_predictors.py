@@ -11,13 +11,7 @@ import numpy as np
 import pytest
 
 from app.errors import ConfigurationError, InvariantError
-from app.hypotheses.predictor_classes import (
-    PredictorSource,
-    is_predictor_kind,
-    predictor_class,
-    read_predictor,
-)
-from app.hypotheses.predictors import (
+from app.learning.predictors.own_predictors import (
     ROWS_PER_BLOCK,
     DescribedPredictor,
     Labels,
@@ -26,7 +20,13 @@ from app.hypotheses.predictors import (
     posted_row,
     row_of,
 )
-from app.hypotheses.registry import dichotomy_class, dichotomy_count_bound, hypothesis_class
+from app.learning.predictors.predictor_classes import (
+    PredictorSource,
+    is_predictor_kind,
+    predictor_class,
+    read_predictor,
+)
+from app.learning.registry import dichotomy_class, dichotomy_count_bound, hypothesis_class
 from tests.unit.hypotheses import own_predictors
 
 OWN = own_predictors.__name__

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from app.errors import ConfigurationError, InvariantError
-from app.hypotheses.box_families import box_class, box_dichotomies
-from app.hypotheses.boxes import Axis
-from app.hypotheses.representative_domain import (
+from app.learning.lists.box_families import box_class, box_dichotomies
+from app.learning.lists.boxes import Axis
+from app.learning.tables.representative_domain import (
     GRID_POINT_COUNT_MAX,
     LABEL_COUNT_MAX,
     Projection,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.hypotheses.hypothesis_list import HypothesisList
+    from app.learning.lists.hypothesis_list import HypothesisList
 
 CUTS = {0: [1.0, 2.0, 3.0], 2: [10.0, 20.0]}
 
@@ -80,7 +80,7 @@ def test_counts_add_up_over_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     axes = representative_axes(CUTS, 3)
     whole = product_domain(hypotheses, axes)
     counts = whole.private_cell_count(encoded)
-    monkeypatch.setattr("app.hypotheses.representative_domain.PREDICTIONS_PER_BLOCK", 700)
+    monkeypatch.setattr("app.learning.tables.representative_domain.PREDICTIONS_PER_BLOCK", 700)
     part = product_domain(hypotheses, axes)
     assert np.array_equal(part.labels, whole.labels)
     assert np.array_equal(part.private_cell_count(encoded), counts)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError
-from app.hypotheses.binary_tests import BinaryTest, evaluate
-from app.hypotheses.multisets import multisets
-from app.hypotheses.same_regions import excluded_literals, first_descriptions
-from app.hypotheses.tree_class import TreeClass
-from app.hypotheses.tree_weights import TreeWeights
+from app.learning.encoding.binary_tests import BinaryTest, evaluate
+from app.learning.trees.multisets import multisets
+from app.learning.trees.same_regions import excluded_literals, first_descriptions
+from app.learning.trees.tree_class import TreeClass
+from app.learning.trees.weights import TreeWeights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,11 +10,11 @@ import pytest
 from scipy.special import logsumexp
 
 from app.errors import ConfigurationError
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.registry import hypothesis_class
-from app.hypotheses.threshold_class import ThresholdClass
-from app.hypotheses.tree_class import TreeClass
-from app.hypotheses.trees import Tree
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.lists.thresholds import ThresholdClass
+from app.learning.registry import hypothesis_class
+from app.learning.trees.tree import Tree
+from app.learning.trees.tree_class import TreeClass
 from app.noise.choice import truncation_variation
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.hypotheses.enumeration import pearson, unit_tests

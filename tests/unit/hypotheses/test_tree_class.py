@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from app.errors import ConfigurationError
-from app.hypotheses.tree_class import TreeClass
+from app.learning.trees.tree_class import TreeClass
 from app.noise.choice import truncation_variation
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.hypotheses.enumeration import all_errors, pearson, unit_tests

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from app.hypotheses import region_statistics, region_tables
-from app.hypotheses.tree_size import TreeSize
-from app.hypotheses.tree_weights import Path, TreeWeights, draw_log_error
+from app.learning.trees import region_statistics, region_tables
+from app.learning.trees.tree_size import TreeSize
+from app.learning.trees.weights import Path, TreeWeights, draw_log_error
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.hypotheses.enumeration import pearson
 from tests.unit.hypotheses.exact_recursion import ARITHMETIC, ExactRecursion

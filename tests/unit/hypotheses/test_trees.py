@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError, LedgerCorruptError
-from app.hypotheses.trees import Tree
+from app.learning.trees.tree import Tree
 
 TREE = Tree(test_indices=(2, 0, 1), leaf_labels=(0, 1, 2, 3))
 

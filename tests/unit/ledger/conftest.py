@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.ledger.store import Ledger
+from app.ledger.ledger import Ledger
 from tests.postgresql_server import PostgresqlServer, postgresql_server
 from tests.unit.ledger.databases import DATABASES, KINDS, POSTGRESQL, SQLITE
 from tests.unit.ledger.places import Places
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from app.ledger.opening import OpenDatabase
+    from app.ledger.database.open_database import OpenDatabase
 
 IN_EVERY_DATABASE = {
     f"tests.unit.ledger.test_{name}"

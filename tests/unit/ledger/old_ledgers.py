@@ -21,10 +21,10 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from app.ledger import checkpoint
+from app.ledger.database.open_database import MIGRATIONS
+from app.ledger.database.sqlite import create_owner_only, writing_engine
+from app.ledger.entries import checkpoint
 from app.ledger.key_counts import KeyCount
-from app.ledger.opening import MIGRATIONS
-from app.ledger.sqlite import create_owner_only, writing_engine
 from tests.unit.ledger.releases import (
     create,
     middle_of_life,
@@ -37,7 +37,7 @@ from tests.unit.ledger.releases import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from app.ledger.store import Ledger
+    from app.ledger.ledger import Ledger
 
 LIFE_OF_SCORES = {"answers.output": '"score"'}
 HISTORIES = Path(__file__).with_name("histories")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import ConfigurationError, InvariantError
+from app.ledger.ledger import Ledger, open_ledger
 from app.ledger.moving import Moved, MoveStep, move
-from app.ledger.store import Ledger, open_ledger
 from app.noise.system import SystemNoise
 from tests.unit.ledger.databases import POSTGRESQL, SQLITE
 from tests.unit.ledger.releases import answer, middle_of_life, record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.ledger.events import (
+from app.ledger.entries.entry_kinds import (
     ClassifierPublished,
     EnsembleFitted,
     LedgerEvent,
@@ -14,7 +14,7 @@ from app.ledger.events import (
     ThresholdRefreshed,
     threshold_noise_name,
 )
-from app.ledger.store import RELEASE_SECRET, Ledger, RecordedAnswer, open_ledger
+from app.ledger.ledger import RELEASE_SECRET, Ledger, RecordedAnswer, open_ledger
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.ledger.databases import DATABASES
 

@@ -8,8 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from app.errors import LedgerCorruptError
-from app.ledger.chain import GENESIS, Entry, entry_hash, next_entry, public_entry, read_event
-from app.ledger.events import EVENT_TYPES, ReleaseHalted, ShareCharged
+from app.ledger.entries.chain import (
+    GENESIS,
+    Entry,
+    entry_hash,
+    next_entry,
+    public_entry,
+    read_event,
+)
+from app.ledger.entries.entry_kinds import EVENT_TYPES, ReleaseHalted, ShareCharged
 from tests.unit.ledger.releases import opened, shares
 
 HALT = ReleaseHalted(reason="é")

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import LedgerCorruptError, VerificationError
-from app.ledger import checkpoint
-from app.ledger.checkpoint import STATE_FIELDS, checkpoint_body, newest_checkpoint
-from app.ledger.events import (
+from app.ledger.database.statements import read_checkpoints
+from app.ledger.entries import checkpoint
+from app.ledger.entries.checkpoint import STATE_FIELDS, checkpoint_body, newest_checkpoint
+from app.ledger.entries.entry_kinds import (
     ReleaseClosed,
     ReleaseHalted,
     ReleaseReopened,
     ThresholdRefreshed,
 )
-from app.ledger.fold import DOCUMENTS, EMPTY, LedgerState
-from app.ledger.reads import read_checkpoints
-from app.ledger.store import Ledger, open_ledger
-from app.ledger.verify import verify
+from app.ledger.entries.fold import DOCUMENTS, EMPTY, LedgerState
+from app.ledger.ledger import Ledger, open_ledger
+from app.ledger.verification import verify
 from tests.unit.ledger.releases import (
     answer,
     create,

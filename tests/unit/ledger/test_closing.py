@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from app.errors import LedgerCorruptError
-from app.ledger.chain import next_entry, read_event
-from app.ledger.events import (
+from app.ledger.entries.chain import next_entry, read_event
+from app.ledger.entries.entry_kinds import (
     EnsembleFitted,
     LedgerEvent,
     ReleaseClosed,
@@ -19,7 +19,7 @@ from app.ledger.events import (
     StudentPublished,
     ThresholdRefreshed,
 )
-from app.ledger.fold import EMPTY, fold
+from app.ledger.entries.fold import EMPTY, fold
 from tests.unit.ledger.releases import DOCUMENT, opened, shares
 from tests.unit.ledger.test_fold import (
     CLASSIFIER_CHARGED,

@@ -19,11 +19,11 @@ from app.errors import (
     LedgerUnavailableError,
     VerificationError,
 )
-from app.ledger import copies
-from app.ledger.copies import Copied, back_up, may_move, restore, retire
-from app.ledger.sqlite import copy_into
-from app.ledger.store import Ledger, open_ledger
-from app.ledger.verify import verify
+from app.ledger.copies import copies
+from app.ledger.copies.copies import Copied, back_up, may_move, restore, retire
+from app.ledger.database.sqlite import copy_into
+from app.ledger.ledger import Ledger, open_ledger
+from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.docs.pages import ROOT
 from tests.unit.ledger.releases import (
@@ -39,7 +39,7 @@ from tests.unit.ledger.releases import (
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from app.ledger.chain import Head
+    from app.ledger.entries.chain import Head
 
 PAGE_BYTES = 4096
 
@@ -380,7 +380,7 @@ def test_a_full_disk_ends_a_backup_in_a_line(live: Path, pages_missing: int) -> 
         "import resource, sys\n"
         "from pathlib import Path\n"
         "from app.errors import ConclaveError\n"
-        "from app.ledger.copies import back_up\n"
+        "from app.ledger.copies.copies import back_up\n"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({bytes_max}, {bytes_max}))\n"
         "try:\n"
         f"    back_up({url_of(live)!r}, Path({str(copy)!r}))\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 
-from app.ledger.digests import Digests, private_digest, public_digest
+from app.ledger.entries.digests import Digests, private_digest, public_digest
 
 KEY = bytes(32)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from app.errors import VerificationError
-from app.ledger.chain import GENESIS
-from app.ledger.reads import each_entry
-from app.ledger.store import open_ledger
-from app.ledger.tables import ENTRIES_INDEX
-from app.ledger.verify import verify
+from app.ledger.database.statements import each_entry
+from app.ledger.database.tables import ENTRIES_INDEX
+from app.ledger.entries.chain import GENESIS
+from app.ledger.ledger import open_ledger
+from app.ledger.verification import verify
 from tests.unit.ledger.releases import create, middle_of_life, tamper, url_of
 
 BODY_BYTES = 80_000

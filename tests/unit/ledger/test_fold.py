@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from app.errors import LedgerCorruptError
-from app.ledger.chain import next_entry
-from app.ledger.events import (
+from app.ledger.entries.chain import next_entry
+from app.ledger.entries.entry_kinds import (
     AnswersReleased,
     ClassifierPublished,
     EnsembleFitted,
@@ -21,7 +21,7 @@ from app.ledger.events import (
     StudentPublished,
     ThresholdRefreshed,
 )
-from app.ledger.fold import EMPTY, LedgerState, fold
+from app.ledger.entries.fold import EMPTY, LedgerState, fold
 from tests.unit.ledger.releases import DOCUMENT, opened, shares
 
 if TYPE_CHECKING:

@@ -8,8 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from app.errors import LedgerCorruptError
-from app.ledger.events import ClassifierPublished, LedgerEvent, ReleaseOpened, ShareCharged
-from app.ledger.fold import LEARNER
+from app.ledger.entries.entry_kinds import (
+    ClassifierPublished,
+    LedgerEvent,
+    ReleaseOpened,
+    ShareCharged,
+)
+from app.ledger.entries.fold import LEARNER
 from tests.unit.ledger.releases import opened
 from tests.unit.ledger.test_fold import FITTED, HALTED, answers, fold_all
 from tests.unit.ledger.test_fold_statistics import ANSWERS

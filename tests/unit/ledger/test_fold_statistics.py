@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import LedgerCorruptError
-from app.ledger.events import LedgerEvent, ShareCharged, ShareReserved, StatisticsReleased
+from app.ledger.entries.entry_kinds import (
+    LedgerEvent,
+    ShareCharged,
+    ShareReserved,
+    StatisticsReleased,
+)
 from tests.unit.ledger.releases import opened
 from tests.unit.ledger.test_fold import FITTED, HALTED, answers, fold_all
 

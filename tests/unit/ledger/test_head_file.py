@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.errors import ConfigurationError, HeadFileError
-from app.ledger import head_file as head_files
-from app.ledger.head_file import HeadFile, NotedHead, head_file_of, noted_head
+from app.ledger.head import head_file as head_files
+from app.ledger.head.head_file import HeadFile, NotedHead, head_file_of, noted_head
 from app.ledger.server_lock import take_server_lock
 from tests.unit.ledger.releases import create, open_release, url_of
 
@@ -119,7 +119,7 @@ def test_failed_note_leaves_the_file_and_nothing_beside_it(
     """Whatever the disk refuses, what was noted before stays, whole."""
     file.note(head(1))
     with monkeypatch.context() as patch:
-        patch.setattr(f"app.ledger.head_file.{call}", _failing(call))
+        patch.setattr(f"app.ledger.head.head_file.{call}", _failing(call))
         with pytest.raises(OSError, match=call):
             file.note(head(2))
     assert file.read() == {FIRST: head(1)}
@@ -144,8 +144,8 @@ def test_new_file_is_durable_before_it_takes_the_place(
         calls.append("rename")
         return replaced(self, target)
 
-    monkeypatch.setattr("app.ledger.head_file.os.fsync", sync)
-    monkeypatch.setattr("app.ledger.head_file.Path.replace", replace)
+    monkeypatch.setattr("app.ledger.head.head_file.os.fsync", sync)
+    monkeypatch.setattr("app.ledger.head.head_file.Path.replace", replace)
     file.note(head(1))
     assert calls == ["file True", "rename", "folder"]
 
@@ -164,9 +164,9 @@ def test_a_folder_that_cannot_be_synced_is_no_failure(
 
         return sync
 
-    monkeypatch.setattr("app.ledger.head_file.os.fsync", refuse(errno.EINVAL))
+    monkeypatch.setattr("app.ledger.head.head_file.os.fsync", refuse(errno.EINVAL))
     file.note(head(1))
-    monkeypatch.setattr("app.ledger.head_file.os.fsync", refuse(errno.EIO))
+    monkeypatch.setattr("app.ledger.head.head_file.os.fsync", refuse(errno.EIO))
     with pytest.raises(OSError, match="no"):
         file.note(head(2))
 
@@ -272,7 +272,7 @@ def test_file_system_without_locks_is_written_all_the_same(
         del descriptor, operation
         raise OSError(errno.EBADF, "no locks here")
 
-    monkeypatch.setattr("app.ledger.head_file.fcntl.flock", refuse)
+    monkeypatch.setattr("app.ledger.head.head_file.fcntl.flock", refuse)
     file.note(head(1))
     assert file.read() == {FIRST: head(1)}
 

@@ -10,16 +10,16 @@ import pytest
 import structlog
 
 from app.errors import HeadFileError
-from app.ledger.head_file import HeadFile, noted_head
-from app.ledger.head_keeper import HeadKeeper
+from app.ledger.head.head_file import HeadFile, noted_head
+from app.ledger.head.keeper import HeadKeeper
 from tests.unit.ledger.releases import answer, create, open_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from app.ledger.head_file import NotedHead
-    from app.ledger.store import Ledger
+    from app.ledger.head.head_file import NotedHead
+    from app.ledger.ledger import Ledger
 
 SECONDS_MAX = 20.0
 # Long enough that nothing in a test is written a second time by it.

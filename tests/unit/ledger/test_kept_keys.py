@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import LedgerCorruptError, VerificationError
-from app.ledger.digests import Digests
-from app.ledger.store import open_ledger
-from app.ledger.verify import verify
+from app.ledger.entries.digests import Digests
+from app.ledger.ledger import open_ledger
+from app.ledger.verification import verify
 from tests.unit.ledger.releases import create, middle_of_life, tamper, url_of
 
 if TYPE_CHECKING:

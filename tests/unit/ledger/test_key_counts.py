@@ -8,8 +8,8 @@ import pytest
 
 from app.errors import InvariantError, LedgerCorruptError, VerificationError
 from app.ledger.key_counts import ALTERED, KeyCount
-from app.ledger.store import open_ledger
-from app.ledger.verify import verify
+from app.ledger.ledger import open_ledger
+from app.ledger.verification import verify
 from tests.unit.ledger.old_ledgers import revisions, write_old_ledger
 from tests.unit.ledger.releases import answer, create, open_release, tamper, url_of
 from tests.unit.ledger.whole_lives import life_with_labels

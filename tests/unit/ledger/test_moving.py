@@ -12,17 +12,18 @@ from app.errors import (
     ConfigurationError,
     InvariantError,
 )
-from app.ledger import moving, row_copier
+from app.ledger import moving
 from app.ledger.composed import DELTA_KEY, EPSILON_KEY
-from app.ledger.copies import back_up, retire
-from app.ledger.database import ledger_database
+from app.ledger.copies import row_copier
+from app.ledger.copies.copies import back_up, retire
+from app.ledger.copies.row_copier import BLOCK_ROWS, COPIED, row_digests
+from app.ledger.database.database import ledger_database
+from app.ledger.database.open_database import reading
+from app.ledger.database.tables import answers
+from app.ledger.ledger import Ledger, open_ledger
 from app.ledger.moving import Moved, MoveStep
-from app.ledger.opening import reading
-from app.ledger.row_copier import BLOCK_ROWS, COPIED, row_digests
 from app.ledger.server_lock import take_server_lock
-from app.ledger.store import Ledger, open_ledger
-from app.ledger.tables import answers
-from app.ledger.verify import verify
+from app.ledger.verification import verify
 from app.noise.system import SystemNoise
 from tests.unit.ledger.databases import KINDS, POSTGRESQL, SQLITE
 from tests.unit.ledger.places import EITHER, Places, StoppedError, answers_afresh, go, opened

@@ -14,13 +14,13 @@ from app.errors import (
     LedgerUnavailableError,
     VerificationError,
 )
-from app.ledger import copy_target
-from app.ledger.copies import back_up, restore, retire
-from app.ledger.database import ledger_database
+from app.ledger.copies import copy_target
+from app.ledger.copies.copies import back_up, restore, retire
+from app.ledger.copies.row_copier import copy_rows
+from app.ledger.database.database import ledger_database
+from app.ledger.database.protections import unprotected
+from app.ledger.ledger import open_ledger
 from app.ledger.moving import MoveStep
-from app.ledger.protections import unprotected
-from app.ledger.row_copier import copy_rows
-from app.ledger.store import open_ledger
 from app.noise.system import SystemNoise
 from tests.unit.ledger.databases import POSTGRESQL, SQLITE
 from tests.unit.ledger.places import EITHER, Places, StoppedError, answers_afresh, go, opened

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from app.errors import ConfigurationError, LedgerCorruptError
-from app.ledger.store import open_ledger
+from app.ledger.ledger import open_ledger
 from tests.unit.ledger.releases import create, middle_of_life, tamper, url_of
 
 ROOT = Path(__file__).parents[3]
@@ -127,7 +127,7 @@ def test_lost_secret_is_not_drawn_again(tmp_path: Path) -> None:
 
 def test_locked_database_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process's lock is waited for, and then said."""
-    monkeypatch.setattr("app.ledger.sqlite.BUSY_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("app.ledger.database.sqlite.BUSY_TIMEOUT_SECONDS", 0.1)
     path = tmp_path / "locked.db"
     create(path).close()
     holder = sqlite3.connect(path, isolation_level=None)
@@ -149,7 +149,7 @@ def test_path_is_taken_as_it_is_written(tmp_path: Path) -> None:
 def test_ledger_is_created_from_any_folder(tmp_path: Path) -> None:
     """The revisions are found wherever the process runs, and a relative path is its own."""
     code = (
-        "from app.ledger.store import open_ledger\n"
+        "from app.ledger.ledger import open_ledger\n"
         "open_ledger('sqlite:///here.db', create=True).close()\n"
     )
     subprocess.run(
@@ -167,7 +167,7 @@ def test_ledger_at_its_revision_opens_without_alembic(tmp_path: Path) -> None:
     create(path).close()
     code = (
         "import sys\n"
-        "from app.ledger.store import open_ledger\n"
+        "from app.ledger.ledger import open_ledger\n"
         f"open_ledger({url_of(path)!r}, create=True).close()\n"
         "sys.exit('alembic' in sys.modules)\n"
     )

@@ -13,18 +13,18 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
-from app.ledger import postgresql as postgresql_module
-from app.ledger.database_errors import database_errors
-from app.ledger.store import open_ledger
-from app.ledger.tables import INSERT_ONLY, metadata
-from app.ledger.verify import verify
+from app.ledger.database import postgresql as postgresql_module
+from app.ledger.database.database_errors import database_errors
+from app.ledger.database.tables import INSERT_ONLY, metadata
+from app.ledger.ledger import open_ledger
+from app.ledger.verification import verify
 from tests.unit.ledger.databases import DATABASES
 from tests.unit.ledger.releases import answer, middle_of_life, url_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.ledger.store import Ledger
+    from app.ledger.ledger import Ledger
     from tests.postgresql_server import PostgresqlServer
 
 REFUSED = "rows are never changed"

@@ -8,15 +8,15 @@ import pytest
 from sqlalchemy import text
 
 from app.errors import ConfigurationError, LedgerUnavailableError, VerificationError
-from app.ledger import copy_target
-from app.ledger.copies import Copied, back_up, restore, retire
-from app.ledger.database import ledger_database
+from app.ledger.copies import copy_target
+from app.ledger.copies.copies import Copied, back_up, restore, retire
+from app.ledger.copies.row_copier import copy_rows, row_digests
+from app.ledger.database.database import ledger_database
+from app.ledger.database.open_database import reading
+from app.ledger.database.protections import unprotected
+from app.ledger.ledger import open_ledger
 from app.ledger.moving import MoveStep
-from app.ledger.opening import reading
-from app.ledger.protections import unprotected
-from app.ledger.row_copier import copy_rows, row_digests
-from app.ledger.store import open_ledger
-from app.ledger.verify import verify
+from app.ledger.verification import verify
 from app.noise.system import SystemNoise
 from tests.unit.ledger.databases import KINDS, POSTGRESQL, SQLITE
 from tests.unit.ledger.places import Places, StoppedError, answers_afresh, go, opened

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.ledger import checkpoint
-from app.ledger.tables import INSERT_ONLY
+from app.ledger.database.tables import INSERT_ONLY
+from app.ledger.entries import checkpoint
 from tests.unit.ledger.releases import middle_of_life, publish
 from tests.unit.ledger.whole_lives import life_with_labels
 

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from app.errors import LedgerCorruptError
-from app.ledger import refold
-from app.ledger.chain import Head
-from app.ledger.refold import Hit, Refold
+from app.ledger.entries import full_check as refold
+from app.ledger.entries.chain import Head
+from app.ledger.entries.full_check import Hit, Refold
 from tests.unit.ledger.releases import (
     answer_many,
     create,
@@ -23,7 +23,7 @@ from tests.unit.ledger.releases import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.ledger.store import Ledger
+    from app.ledger.ledger import Ledger
 
 
 def folded(ledger: Ledger) -> Refold:

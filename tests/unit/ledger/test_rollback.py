@@ -10,22 +10,22 @@ from msgspec import structs
 
 from app.errors import ConfigurationError, HeadFileError, LedgerCorruptError
 from app.ledger.composed import DELTA_KEY, EPSILON_KEY
-from app.ledger.events import ReleaseClosed, ReleaseReopened
-from app.ledger.fold import BACKUP, NEWEST
-from app.ledger.head_file import HeadFile, noted_head
-from app.ledger.rollback import (
+from app.ledger.entries.entry_kinds import ReleaseClosed, ReleaseReopened
+from app.ledger.entries.fold import BACKUP, NEWEST
+from app.ledger.head.head_file import HeadFile, noted_head
+from app.ledger.head.rollback import (
     check_expected_head,
     check_head_file,
     check_no_ledger,
     keep_newest,
 )
-from app.ledger.store import open_ledger
+from app.ledger.ledger import open_ledger
 from tests.unit.ledger.releases import answer, create, open_release, tamper, url_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.ledger.store import Ledger
+    from app.ledger.ledger import Ledger
 
 # What the second of two releases states.
 BOTH = {EPSILON_KEY: "2", DELTA_KEY: "1/500000"}

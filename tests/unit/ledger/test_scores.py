@@ -8,8 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from app.errors import LedgerCorruptError, VerificationError
-from app.ledger.events import AnswersReleased, EnsembleFitted, LedgerEvent, ScoresReleased
-from app.ledger.verify import verify
+from app.ledger.entries.entry_kinds import (
+    AnswersReleased,
+    EnsembleFitted,
+    LedgerEvent,
+    ScoresReleased,
+)
+from app.ledger.verification import verify
 from tests.unit.ledger.releases import create, opened, scores_of_every_kind, shares, tamper
 from tests.unit.ledger.test_fold import REFRESHING, fold_all, refreshed
 

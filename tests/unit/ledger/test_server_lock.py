@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import ConfigurationError
-from app.ledger.file_lock import FileLock
+from app.ledger.database.locks import FileLock
 from app.ledger.server_lock import take_server_lock
 from tests.unit.ledger.releases import create, url_of
 
@@ -222,7 +222,7 @@ def test_a_file_system_without_locks_is_refused(
         del descriptor, operation
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr("app.ledger.file_lock.fcntl.flock", refuse)
+    monkeypatch.setattr("app.ledger.database.locks.fcntl.flock", refuse)
     before = len(list(Path("/proc/self/fd").iterdir()))
     with pytest.raises(ConfigurationError, match="No locks available; a ledger lies on a local"):
         take_server_lock(url_of(tmp_path / "ledger.db"))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import InvariantError, LedgerCorruptError
-from app.ledger.chain import GENESIS
-from app.ledger.events import ReleaseHalted
-from app.ledger.fold import EMPTY
-from app.ledger.store import RELEASE_SECRET, Ledger, open_ledger
-from app.ledger.verify import verify
+from app.ledger.entries.chain import GENESIS
+from app.ledger.entries.entry_kinds import ReleaseHalted
+from app.ledger.entries.fold import EMPTY
+from app.ledger.ledger import RELEASE_SECRET, Ledger, open_ledger
+from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from tests.unit.ledger.releases import (
     SECRET,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from app.ledger.fold import LedgerState
+    from app.ledger.entries.fold import LedgerState
 
 
 def test_new_ledger_is_empty(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_answers_are_read_across_pages(tmp_path: Path, monkeypatch: pytest.Monke
             transaction.record_key(
                 ledger.digests.of_key(str(number)), answer(ledger, number).vector_digest
             )
-    monkeypatch.setattr("app.ledger.reads.PAGE_ROWS", 2)
+    monkeypatch.setattr("app.ledger.database.statements.PAGE_ROWS", 2)
     assert [row.query_id for row in ledger.answers_after(0)] == list(range(1, 6001))
     assert len(dict(ledger.keys())) == 6000
     assert open_ledger(url_of(tmp_path / "pages.db"), create=False).read_state().answered == 6000

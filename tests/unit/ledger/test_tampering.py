@@ -20,12 +20,12 @@ from unittest.mock import patch
 import pytest
 
 from app.errors import ConclaveError
-from app.ledger import checkpoint
-from app.ledger.chain import entry_hash
-from app.ledger.events import EVENT_TYPES
-from app.ledger.store import open_ledger
-from app.ledger.tables import metadata
-from app.ledger.verify import verify
+from app.ledger.database.tables import metadata
+from app.ledger.entries import checkpoint
+from app.ledger.entries.chain import entry_hash
+from app.ledger.entries.entry_kinds import EVENT_TYPES
+from app.ledger.ledger import open_ledger
+from app.ledger.verification import verify
 from tests.unit.ledger.releases import url_of
 from tests.unit.ledger.whole_lives import LIVES
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from app.ledger.store import Ledger
+    from app.ledger.ledger import Ledger
 
 REVISION = ("alembic_version", "version_num")
 COLUMNS = [

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import InvariantError, LedgerUnavailableError
-from app.ledger.events import EnsembleFitted
-from app.ledger.store import RELEASE_SECRET, Ledger, Transaction
-from app.ledger.verify import verify
+from app.ledger.entries.entry_kinds import EnsembleFitted
+from app.ledger.ledger import RELEASE_SECRET, Ledger, Transaction
+from app.ledger.verification import verify
 from tests.unit.ledger.releases import (
     SECRET,
     answer,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from app.ledger.reads import RecordedAnswer
+    from app.ledger.database.statements import RecordedAnswer
 
 
 class CallerError(Exception):

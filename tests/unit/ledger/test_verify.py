@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import ConclaveError, InvariantError, LedgerCorruptError, VerificationError
-from app.ledger.chain import Head, entry_hash, next_entry
-from app.ledger.events import ReleaseHalted
-from app.ledger.store import open_ledger
-from app.ledger.verify import verify
+from app.ledger.entries.chain import Head, entry_hash, next_entry
+from app.ledger.entries.entry_kinds import ReleaseHalted
+from app.ledger.ledger import open_ledger
+from app.ledger.verification import verify
 from tests.unit.ledger.releases import (
     create,
     middle_of_life,
@@ -25,8 +25,8 @@ from tests.unit.ledger.releases import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.ledger.store import RecordedAnswer
-    from app.ledger.verify import VerificationReport
+    from app.ledger.ledger import RecordedAnswer
+    from app.ledger.verification import VerificationReport
 
 
 def account_of(path: Path, expect_head: str | None = None) -> str:

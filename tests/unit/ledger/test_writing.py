@@ -13,7 +13,7 @@ from tests.unit.ledger.releases import answer, middle_of_life, record
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.ledger.store import Ledger
+    from app.ledger.ledger import Ledger
 
 pytestmark = pytest.mark.sqlite_only(reason="about the connection of a file")
 
@@ -36,7 +36,7 @@ def test_connection_that_cannot_undo_is_not_used_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the rollback fails the next transaction has a connection of its own, and commits."""
-    monkeypatch.setattr("app.ledger.sqlite._connect", connecting(ObservedConnection))
+    monkeypatch.setattr("app.ledger.database.sqlite._connect", connecting(ObservedConnection))
     ledger = middle_of_life(tmp_path / "broken.db")
     broken = writers_connection(ledger)
 

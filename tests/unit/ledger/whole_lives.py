@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.ledger.events import (
+from app.ledger.entries.entry_kinds import (
     ReleaseClosed,
     ReleaseHalted,
     ReleaseMoved,
@@ -28,8 +28,8 @@ from tests.unit.ledger.releases import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.ledger.events import LedgerEvent
-    from app.ledger.store import Ledger
+    from app.ledger.entries.entry_kinds import LedgerEvent
+    from app.ledger.ledger import Ledger
 
 DOCUMENT = '{"cells":[1,2],"alpha":0.1}'
 

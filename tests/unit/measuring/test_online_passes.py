@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.accounting import profile
-from app.accounting.composition import Charge, Mechanism
 from app.errors import InvariantError
+from app.privacy.budget.composition import Charge, Mechanism
+from app.privacy.stability import hit_table as profile
 from benchmarks.utility import online_passes
 from benchmarks.utility.online_data import QuerySet
 from benchmarks.utility.online_passes import check_served, profile_cell, stable_answers, svt_cell

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.accounting.noisy_gradient import calibrate
-from app.hypotheses.whitening import PublicMap, Shrinkage, whitened
-from app.mechanisms.noisy_gradient import Parameters
+from app.learning.linear.whitening import PublicMap, Shrinkage, whitened
+from app.privacy.noisy_gradient.calibration import calibrate
+from app.privacy.noisy_gradient.mechanism import Parameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.hypotheses.binary_tests import BinaryTest
-from app.hypotheses.tree_class import TreeClass
-from app.mechanisms import exponential
+from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.trees.tree_class import TreeClass
+from app.privacy.exponential import mechanism as exponential
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from app.auditing.prescribed import NOTHING, PrescribedGaussian, PrescribedLaplace
+from app.auditing.laws.scripted_noise import NOTHING, PrescribedGaussian, PrescribedLaplace
 
 __all__ = ["NOTHING", "PrescribedGaussian", "PrescribedLaplace"]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.mechanisms import sparse_vector
-from app.mechanisms.query_release import Parameters
 from app.noise.discrete_laplace import DiscreteLaplace
+from app.privacy.query_release.mechanism import Parameters
+from app.privacy.sparse_vector import mechanism as sparse_vector
 from tests.unit.mechanisms.prescribed import PrescribedLaplace
 
 if TYPE_CHECKING:

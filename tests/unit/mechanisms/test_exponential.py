@@ -10,9 +10,9 @@ from itertools import product
 import pytest
 
 from app.errors import InvariantError
-from app.hypotheses.trees import Tree
-from app.mechanisms import exponential
+from app.learning.trees.tree import Tree
 from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.exponential import mechanism as exponential
 from tests.unit.mechanisms.drawing import DELTA, ROW_COUNT, parameters, private_rows, small_class
 
 

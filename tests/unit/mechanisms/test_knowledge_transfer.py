@@ -10,7 +10,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from app.errors import InvariantError
-from app.mechanisms.knowledge_transfer import training_set
+from app.privacy.voting.knowledge_transfer import training_set
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

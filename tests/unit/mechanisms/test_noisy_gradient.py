@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.auditing.gradient_bound import gradient_bound, shown_epsilon
-from app.hypotheses.integer_residuals import score_count
-from app.mechanisms import noisy_gradient
-from app.mechanisms.noisy_gradient import (
+from app.learning.linear.integer_residuals import score_count
+from app.noise.discrete_gaussian import DiscreteGaussian
+from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.noisy_gradient import mechanism as noisy_gradient
+from app.privacy.noisy_gradient.mechanism import (
     Parameters,
     draw,
     gradient_sum,
     squared_sensitivity,
     whole_weights,
 )
-from app.noise.discrete_gaussian import DiscreteGaussian
-from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.mechanisms.descending import (
     DELTA,
     STEP_WEIGHTS,

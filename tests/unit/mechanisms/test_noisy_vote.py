@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import chi2
 
 from app.errors import InvariantError
-from app.mechanisms.noisy_vote import Outcome, Parameters, State, initial_state, step
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.noisy_vote.mechanism import Outcome, Parameters, State, initial_state, step
 from tests.unit.mechanisms.prescribed import NOTHING, PrescribedGaussian
 
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.accounting.query_release import QueryReleaseBudget, calibrate, calibrate_accuracy
 from app.errors import InvariantError
-from app.hypotheses.box_families import box_class, box_dichotomies
-from app.hypotheses.boxes import Axis
-from app.hypotheses.representative_domain import (
+from app.learning.lists.box_families import box_class, box_dichotomies
+from app.learning.lists.boxes import Axis
+from app.learning.tables.representative_domain import (
     Projection,
     RepresentativeDomain,
     product_domain,
     representative_axes,
 )
-from app.mechanisms.query_release import Parameters, Table, draw
 from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.query_release.calibration import QueryReleaseBudget, calibrate, calibrate_accuracy
+from app.privacy.query_release.mechanism import Parameters, Table, draw
 from tests.unit.mechanisms.prescribed import NOTHING
 from tests.unit.mechanisms.releasing import CELL_COUNT, ROW_COUNT, counts_of, prescribed, table_of
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.hypotheses.boxes import Boxes
+    from app.learning.lists.boxes import Boxes
 
 HALVES = ((0, 1),)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from app.mechanisms import exponential, relabel
 from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.exponential import mechanism as exponential
+from app.privacy.exponential import relabel
 from tests.unit.mechanisms.drawing import parameters, private_rows
 
 

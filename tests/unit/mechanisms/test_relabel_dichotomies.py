@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError
-from app.hypotheses.public_columns import PublicColumn
-from app.hypotheses.registry import dichotomy_class, dichotomy_count_bound
-from app.mechanisms.relabel import DichotomyParameters, Relabelled, draw_from_dichotomies
+from app.learning.encoding.public_columns import PublicColumn
+from app.learning.registry import dichotomy_class, dichotomy_count_bound
 from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.exponential.relabel import DichotomyParameters, Relabelled, draw_from_dichotomies
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.hypotheses.enumerated_class import EnumeratedClass
+    from app.learning.lists.enumerated_class import EnumeratedClass
 
 COLUMNS = (PublicColumn(bounds=(0.0, 10.0)),)
 GRID = 2000

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.hypotheses.binary_tests import distinct_cuts
-from app.mechanisms import exponential, semi_private
+from app.learning.encoding.binary_tests import distinct_cuts
 from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.exponential import mechanism as exponential
+from app.privacy.exponential import semi_private
 from tests.unit.mechanisms.drawing import parameters, private_rows
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError
-from app.mechanisms import sparse_vector, stability
-from app.mechanisms.soft_labels import (
+from app.noise.scripted import ScriptedNoise
+from app.privacy.soft_labels.mechanism import (
     Outcome,
     PrivateBins,
     ScoreBin,
@@ -22,14 +22,15 @@ from app.mechanisms.soft_labels import (
     initial_state,
     step,
 )
-from app.noise.scripted import ScriptedNoise
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.stability import mechanism as stability
 from tests.unit.mechanisms.prescribed import NOTHING, PrescribedLaplace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from app.mechanisms.soft_labels import Parameters
     from app.noise.source import NoiseSource
+    from app.privacy.soft_labels.mechanism import Parameters
 
 WORD_BOUND = 1 << 64
 HIT, STABLE = 0, WORD_BOUND - 1

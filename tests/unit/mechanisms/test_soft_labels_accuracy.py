@@ -16,11 +16,11 @@ from math import ceil, sqrt
 import numpy as np
 import pytest
 
-from app.accounting import svt
-from app.mechanisms.soft_labels import Outcome, bin_scores, initial_state, step
-from app.mechanisms.sparse_vector import Parameters
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.soft_labels.mechanism import Outcome, bin_scores, initial_state, step
+from app.privacy.sparse_vector import calibration as svt
+from app.privacy.sparse_vector.mechanism import Parameters
 
 CHUNK_ROW_COUNT = 8_000
 CUTOFF = 6

@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import chi2
 
 from app.errors import InvariantError
-from app.mechanisms.sparse_vector import Outcome, Parameters, State, initial_state, step
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.noise.scripted import ScriptedNoise, seeded_words
+from app.privacy.sparse_vector.mechanism import Outcome, Parameters, State, initial_state, step
 from tests.unit.mechanisms.prescribed import NOTHING, PrescribedLaplace
 
 if TYPE_CHECKING:

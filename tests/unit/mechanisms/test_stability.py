@@ -7,9 +7,9 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from app.errors import InvariantError
-from app.mechanisms import stability
-from app.mechanisms.stability import Parameters, State, initial_state, step
 from app.noise.scripted import ScriptedNoise
+from app.privacy.stability import mechanism as stability
+from app.privacy.stability.mechanism import Parameters, State, initial_state, step
 
 WORD_BOUND = 1 << 64
 THRESHOLDS = (WORD_BOUND - 5, 1 << 63, 1000, 1)

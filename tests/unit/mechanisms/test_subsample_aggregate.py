@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import InvariantError
-from app.mechanisms.subsample_aggregate import Tally, aggregate, tally, tally_alone
+from app.privacy.voting.votes import Tally, aggregate, tally, tally_alone
 
 
 @pytest.mark.parametrize(

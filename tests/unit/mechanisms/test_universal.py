@@ -7,11 +7,14 @@ from dataclasses import replace
 import pytest
 
 from app.errors import InvariantError
-from app.mechanisms import noisy_vote, sparse_vector, stability, universal
-from app.mechanisms.soft_labels import PrivateBins, ScoreBin
-from app.mechanisms.subsample_aggregate import Tally
-from app.mechanisms.universal import Outcome, Parameters, Phase, Sequel, State, phase, step
 from app.noise.scripted import ScriptedNoise
+from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.soft_labels.mechanism import PrivateBins, ScoreBin
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.stability import mechanism as stability
+from app.privacy.voting import universal
+from app.privacy.voting.universal import Outcome, Parameters, Phase, Sequel, State, phase, step
+from app.privacy.voting.votes import Tally
 from tests.unit.mechanisms.prescribed import NOTHING, PrescribedGaussian, PrescribedLaplace
 
 HIT, STABLE = 0, (1 << 64) - 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from app.accounting.composition import Mechanism, Shares, charges
-from app.accounting.paper_pipeline import PaperTargets, paper_budget
-from app.accounting.pipeline import pipeline_budget
 from app.planning.request import PlanRequest
+from app.privacy.budget.composition import Mechanism, Shares, charges
+from app.privacy.budget.pipeline import pipeline_budget
+from app.privacy.paper.paper_pipeline import PaperTargets, paper_budget
 
 TARGETS = PaperTargets(alpha=0.1, beta=0.05, query_count=2000)
 USUAL = Shares(relabel=Fraction(1, 10), answers=Fraction(6, 10), classifier=Fraction(3, 10))

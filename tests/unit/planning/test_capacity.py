@@ -10,18 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.accounting import noisy_vote, profile, svt
 from app.errors import ConfigurationError
-from app.mechanisms import stability
-from app.mechanisms.subsample_aggregate import tally
-from app.planning.approximate_profile import approximate_profile
 from app.planning.capacity import AGREEMENTS, capacity
-from app.planning.changes import Lever, changed, labels_at, levers
-from app.planning.counts import count
 from app.planning.curves import panels, values
-from app.planning.ensemble_size import HIT_PROBABILITY_MAX
+from app.planning.levers import Lever, changed, labels_at, levers
 from app.planning.plan import plan_release
-from app.planning.words import summary
+from app.planning.telling.counts import count
+from app.planning.telling.words import summary
+from app.privacy.budget.approximate_profile import approximate_profile
+from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX
+from app.privacy.noisy_vote import calibration as noisy_vote
+from app.privacy.sparse_vector import calibration as svt
+from app.privacy.stability import hit_table as profile
+from app.privacy.stability import mechanism as stability
+from app.privacy.voting.votes import tally
 from tests.unit.planning.plan_requests import asking, request
 from tests.unit.service.small_release import seeded_noise
 

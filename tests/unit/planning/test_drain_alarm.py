@@ -11,8 +11,8 @@ import copy
 import numpy as np
 import pytest
 
+from app.answering.outlook.drain_alarm import FALSE_ALARM_PROBABILITY, DrainAlarm
 from app.errors import InvariantError
-from app.planning.drain_alarm import FALSE_ALARM_PROBABILITY, DrainAlarm
 
 
 class Unscaled(DrainAlarm):

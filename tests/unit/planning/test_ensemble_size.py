@@ -6,9 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from app.accounting.profile import ProfileTable, calibrate
 from app.errors import InvariantError
-from app.planning.ensemble_size import (
+from app.privacy.budget.ensemble_size import (
     chunk_row_min,
     distance_at_unanimity,
     ensemble_size_auto,
@@ -17,6 +16,7 @@ from app.planning.ensemble_size import (
     size_wanted,
     wanted_hit_probability,
 )
+from app.privacy.stability.hit_table import ProfileTable, calibrate
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from app.accounting import noisy_vote, svt
-from app.planning.agreement import Agreement
-from app.planning.approximate_profile import approximate_profile
-from app.planning.cliff import find_cliff, labels_at_worst
-from app.planning.forecast import expected_answers, forecast_answers, unstable_rates
+from app.planning.trial.agreement import Agreement
+from app.planning.trial.cliff import find_cliff, labels_at_worst
+from app.planning.trial.forecast import expected_answers, forecast_answers, unstable_rates
+from app.privacy.budget.approximate_profile import approximate_profile
+from app.privacy.noisy_vote import calibration as noisy_vote
+from app.privacy.sparse_vector import calibration as svt
 
 EPSILON, DELTA = Fraction(9, 10), Fraction(1, 10**6)
 RNG = np.random.default_rng(7)

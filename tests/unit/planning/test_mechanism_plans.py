@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from app.accounting.composition import Mechanism, Shares
-from app.accounting.svt import SvtCalibration
 from app.planning.plan import plan_release
+from app.privacy.budget.composition import Mechanism, Shares
+from app.privacy.sparse_vector.calibration import SvtCalibration
 from tests.unit.planning.plan_requests import asking, request
 
 # -- svt and noisy vote ----------------------------------------------------------------

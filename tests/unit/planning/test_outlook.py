@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from app.errors import InvariantError
-from app.planning.outlook import (
+from app.answering.outlook.drain_forecast import (
     ANSWERS_MAX,
     CUTOFF,
     EITHER,
@@ -18,6 +17,7 @@ from app.planning.outlook import (
     band,
     forecast,
 )
+from app.errors import InvariantError
 
 
 def counts(

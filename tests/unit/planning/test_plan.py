@@ -11,13 +11,13 @@ from unittest.mock import ANY
 import msgspec
 import pytest
 
-from app.accounting.composition import Mechanism, Shares, charges
-from app.accounting.pipeline import pipeline_budget
-from app.accounting.profile import calibrate
 from app.errors import ConfigurationError, InvariantError
-from app.planning.comparison import best_mechanism
-from app.planning.document import exact_number, plan_document, profile_document
+from app.planning.mechanisms.comparison import best_mechanism
 from app.planning.plan import plan_release
+from app.planning.telling.plan_document import exact_number, plan_document, profile_document
+from app.privacy.budget.composition import Mechanism, Shares, charges
+from app.privacy.budget.pipeline import pipeline_budget
+from app.privacy.stability.hit_table import calibrate
 from tests.unit.planning.plan_requests import TARGETS, asking, request
 
 

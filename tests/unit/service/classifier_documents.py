@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from app.service.published_classifier import (
+from app.release.classifier.published import (
     FORMAT,
     HYPOTHESIS_VERSION,
     SCORES_VERSION,
@@ -23,7 +23,7 @@ from app.service.published_classifier import (
     LevelDocument,
     NodeDocument,
 )
-from app.service.published_scores import LiteralDocument, ScoresDocument, TermDocument
+from app.release.classifier.published_scores import LiteralDocument, ScoresDocument, TermDocument
 
 if TYPE_CHECKING:
     from app.data.vectors import Vector

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from app.errors import LedgerUnavailableError
-from app.ledger.store import Ledger, Transaction
+from app.ledger.ledger import Ledger, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

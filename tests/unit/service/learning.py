@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.data.vectors import encode
-from app.service import learn as module
-from app.service.learn import learn
-from app.service.progress import no_progress
+from app.release.classifier import learning as module
+from app.release.classifier.learning import learn
+from app.release.progress import no_progress
 from tests.unit.service.small_release import SmallRelease, private_rows, seeded_noise
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from app.data.rows import PrivateRows
     from app.data.vectors import Vector
-    from app.ledger.store import Ledger
+    from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
-    from app.service.progress import Progress
-    from app.service.published_classifier import PublishedClassifier
+    from app.release.classifier.published import PublishedClassifier
+    from app.release.progress import Progress
 
 OPENING = ["ReleaseOpened", "ShareCharged", "ShareCharged", "ShareReserved"]
 LEARNED = ["ShareCharged", "ClassifierPublished"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnxruntime
 
-from app.service.onnx_export import output_name, to_onnx
+from app.release.classifier.onnx.onnx_model import output_name, to_onnx
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.vectors import Vector
-    from app.service.published_classifier import ClassifierDocument
+    from app.release.classifier.published import ClassifierDocument
 
 
 def model_labels(document: ClassifierDocument, vectors: Sequence[Vector]) -> list[str]:

@@ -11,7 +11,7 @@ from tests.unit.service.small_release import (
 )
 
 if TYPE_CHECKING:
-    from app.ledger.fold import LedgerState
+    from app.ledger.entries.fold import LedgerState
 
 ONE_BYTE_MORE = "CAST(body || x'00' AS BLOB)"
 PIECES = ("release-secret", "hypothesis", "permutation", "ensemble", "profile-table")

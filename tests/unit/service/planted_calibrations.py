@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
-from app.accounting import noisy_vote, profile, svt
-from app.accounting.noisy_vote import NoisyVoteCalibration
-from app.accounting.profile import ProfileTable
-from app.accounting.profile_inequality import WORD_RANGE
-from app.accounting.svt import SCALE_GRID, SvtCalibration
-from app.service import draw_ensemble
-from app.service.mechanism import calibration_piece
+from app.privacy.noisy_vote import calibration as noisy_vote
+from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+from app.privacy.sparse_vector import calibration as svt
+from app.privacy.sparse_vector.calibration import SCALE_GRID, SvtCalibration
+from app.privacy.stability import hit_table as profile
+from app.privacy.stability.hit_table import ProfileTable
+from app.privacy.stability.inequality import WORD_RANGE
+from app.release import drawing as draw_ensemble
+from app.release.terms.answer_terms import calibration_piece
 from tests.unit.service.svt_release import NOISY_VOTE, REFRESHED, SVT
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from app.accounting.calibration import Calibration
+    from app.privacy.budget.calibration import Calibration
 
 CalibrationT = TypeVar("CalibrationT", ProfileTable, SvtCalibration, NoisyVoteCalibration)
 

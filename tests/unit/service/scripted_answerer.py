@@ -6,19 +6,19 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from app.service.batch import DEFERRED
-from app.service.replay_index import Recorded
-from app.service.writer import Writer
+from app.answering.batch import DEFERRED
+from app.answering.replay_index import Recorded
+from app.answering.writer import Writer
 from tests.unit.service.small_release import ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from app.answering.answer_query import QueryAnswerer
+    from app.answering.batch import Decision
+    from app.answering.steps import Edge, Step
+    from app.answering.types import Query
     from app.errors import IntegrityError
-    from app.service.answer_query import QueryAnswerer
-    from app.service.batch import Decision
-    from app.service.models import Query
-    from app.service.steps import Edge, Step
 
 PATIENCE_SECONDS = 20.0
 """Longest wait of a test for something that is bound to happen."""

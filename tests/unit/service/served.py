@@ -6,17 +6,17 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from app.service.conclave_service import ConclaveService
-from app.service.models import Answer
-from app.service.open_statistics import open_statistics
-from app.service.switch_phase import switch_phase
+from app.answering.service import ConclaveService
+from app.answering.types import Answer
+from app.release.classifier.switch import switch_phase
+from app.release.statistics.opening_table import open_statistics
 from tests.unit.service.small_release import SmallRelease, VotesByMargin, seeded_noise
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 
+    from app.answering.answer_query import QueryAnswerer
     from app.errors import IntegrityError
-    from app.service.answer_query import QueryAnswerer
 
 PATIENCE_SECONDS = 20.0
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.answering.answer_query import QueryAnswerer
+from app.answering.types import Query
 from app.data.rows import PrivateRows
-from app.ledger.store import Ledger, open_ledger
+from app.ledger.ledger import Ledger, open_ledger
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.service.answer_query import QueryAnswerer
-from app.service.configure import Configuration, configure
-from app.service.models import Query
-from app.service.open_release import open_release
-from app.service.progress import no_progress
-from app.settings import Settings, load_settings
+from app.release.opening import open_release
+from app.release.progress import no_progress
+from app.release.terms.configuration import Configuration, configure
+from app.settings.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from app.data.vectors import Vector
     from app.noise.source import NoiseSource
-    from app.service.release import Release
+    from app.release.release import Release
 
 HIT = 0
 STABLE = (1 << 64) - 1

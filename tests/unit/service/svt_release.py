@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.mechanisms import sparse_vector
+from app.answering.answer_query import QueryAnswerer
 from app.noise.scripted import ScriptedNoise
-from app.service.answer_query import QueryAnswerer
+from app.privacy.sparse_vector import mechanism as sparse_vector
 from tests.unit.mechanisms.prescribed import PrescribedLaplace
 from tests.unit.service.small_release import SmallRelease, VotesByMargin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from app.ledger.store import Ledger
-    from app.mechanisms.universal import Parameters
+    from app.ledger.ledger import Ledger
+    from app.privacy.voting.universal import Parameters
 
 SVT = {"privacy__calibration": "svt"}
 # A budget and a cutoff at which the refreshed variant has the smaller threshold.

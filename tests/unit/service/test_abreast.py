@@ -13,29 +13,30 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from app.answering import writer
+from app.answering.other_servers import Abreast
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,
     LedgerCorruptError,
     LedgerUnavailableError,
 )
-from app.ledger.postgresql import DRAWING_LOCK
-from app.ledger.store import Ledger
-from app.service import switch_phase, writer
-from app.service.abreast import Abreast
-from app.service.switch_phase import draw_classifier
+from app.ledger.database.postgresql import DRAWING_LOCK
+from app.ledger.ledger import Ledger
+from app.release.classifier import switch as switch_phase
+from app.release.classifier.switch import draw_classifier
 from tests.unit.service.served import fresh, published, replay, run, serving
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, ask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from app.answering.service import ConclaveService
+    from app.answering.writer import Writer
     from app.errors import IntegrityError
     from app.noise.source import NoiseSource
-    from app.service.conclave_service import ConclaveService
-    from app.service.published_classifier import PublishedClassifier
-    from app.service.release import Release
-    from app.service.writer import Writer
+    from app.release.classifier.published import PublishedClassifier
+    from app.release.release import Release
     from tests.postgresql_server import PostgresqlServer
 
 HALTS = {"answers__after": "halt", "answers__on_cutoff": "halt"}

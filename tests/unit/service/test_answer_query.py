@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
+from app.answering.answer_query import QueryAnswerer
+from app.answering.batch import DEFERRED
+from app.answering.fresh import Fresh
+from app.answering.replay_index import Recorded
+from app.answering.steps import Edge, Step
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,
     InvariantError,
     LedgerUnavailableError,
 )
-from app.ledger.events import ReleaseHalted
-from app.ledger.verify import verify
-from app.mechanisms.universal import Phase
-from app.service.answer_query import QueryAnswerer
-from app.service.batch import DEFERRED
-from app.service.fresh import Fresh
-from app.service.release import Release
-from app.service.replay_index import Recorded
-from app.service.steps import Edge, Step
+from app.ledger.entries.entry_kinds import ReleaseHalted
+from app.ledger.verification import verify
+from app.privacy.voting.universal import Phase
+from app.release.release import Release
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, VotesByMargin, ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.ledger.fold import LedgerState
-    from app.service.batch import Decision
+    from app.answering.batch import Decision
+    from app.ledger.entries.fold import LedgerState
     from tests.unit.service.faulty_ledger import Fault
 
 

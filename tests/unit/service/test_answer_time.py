@@ -11,15 +11,15 @@ import pytest
 import structlog
 
 from app.data.rows import PrivateRows
-from app.ensembles.estimators import EstimatorEnsemble
 from app.errors import ConfigurationError
-from app.service.answer_time import (
+from app.learning.estimators.estimators import EstimatorEnsemble
+from app.release.terms.answer_time import (
     LEARNERS_FITTED,
     SECONDS_MEASURED_MAX,
     AnswerTime,
     measure_answer_time,
 )
-from app.service.configure import configure
+from app.release.terms.configuration import configure
 from tests.unit.service.opened_release import changed
 from tests.unit.service.small_release import private_rows
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from app.auditing.events import ROUNDING, Bound
+from app.auditing.audit import AuditReport
+from app.auditing.draws import DrawReport
+from app.auditing.outcome_events import ROUNDING, Bound
 from app.auditing.sampling import Sampled
-from app.service.audit import AuditReport
-from app.service.audit_draws import DrawReport
 
 CLAIM = 1.0
 WITHIN, BEYOND = Bound(CLAIM + ROUNDING / 2, "any"), Bound(CLAIM + 2 * ROUNDING, "any")

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.answering.batch import DEFERRED, Batch
+from app.answering.fresh import Fresh
+from app.answering.queries import Ticket
+from app.answering.replay_index import Recorded, ReplayIndex
 from app.errors import BudgetExhaustedError, IdempotencyConflictError
-from app.mechanisms import stability
-from app.mechanisms.subsample_aggregate import Tally
-from app.mechanisms.universal import Parameters, Phase, Sequel, State
 from app.noise.scripted import ScriptedNoise
-from app.service.batch import DEFERRED, Batch
-from app.service.fresh import Fresh
-from app.service.replay_index import Recorded, ReplayIndex
-from app.service.tickets import Ticket
+from app.privacy.stability import mechanism as stability
+from app.privacy.voting.universal import Parameters, Phase, Sequel, State
+from app.privacy.voting.votes import Tally
 from tests.unit.service.small_release import HIT, STABLE, ask
 
 if TYPE_CHECKING:
-    from app.service.batch import Decision
+    from app.answering.batch import Decision
 
 HALT, CLASSIFIER = Sequel.HALT, Sequel.CLASSIFIER
 OLD = Recorded(query_id=1, label=1, stable=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.errors import ReleaseMismatchError
-from app.service.binding import BOUND_SECTIONS, UNBOUND, bound_parameters, check_bound
-from app.settings import SECTIONS, load_settings
+from app.release.terms.bound_settings import BOUND_SECTIONS, UNBOUND, bound_parameters, check_bound
+from app.settings.settings import SECTIONS, load_settings
 from tests.unit.service.small_release import CONFIGURATION, SmallRelease
 
 RESTORE = "restore it, or give the new release a name of its own"

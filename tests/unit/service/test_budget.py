@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from app.mechanisms.universal import Phase
-from app.service.budget import budget_view
-from app.service.switch_phase import switch_phase
+from app.privacy.voting.universal import Phase
+from app.release.classifier.switch import switch_phase
+from app.release.views.budget import budget_view
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, ask, seeded_noise
 from tests.unit.service.student_release import STUDENT
 from tests.unit.service.svt_release import NOISY_VOTE, changed
 
 if TYPE_CHECKING:
-    from app.ledger.fold import LedgerState
-    from app.service.answer_query import QueryAnswerer
-    from app.service.release import Release
+    from app.answering.answer_query import QueryAnswerer
+    from app.ledger.entries.fold import LedgerState
+    from app.release.release import Release
 
 
 def test_it_shows_what_is_charged_reserved_and_left(small_release: SmallRelease) -> None:

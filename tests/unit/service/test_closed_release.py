@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.answering.batch import DEFERRED
+from app.answering.fresh import Fresh
+from app.answering.replay_index import Recorded
 from app.errors import (
     BudgetExhaustedError,
     IntegrityError,
@@ -15,21 +18,18 @@ from app.errors import (
     SwitchingError,
     VerificationError,
 )
-from app.ledger.events import ReleaseClosed, ReleaseReopened
-from app.mechanisms.universal import Phase
-from app.service import open_release
-from app.service.batch import DEFERRED
-from app.service.closed_release import CLASSIFIER_SERVES, CLOSED, REPLAYS, warn_if_ended
-from app.service.fresh import Fresh
-from app.service.learn import check_learnable
-from app.service.open_statistics import check_openable
-from app.service.replay_index import Recorded
-from app.service.switch_phase import (
+from app.ledger.entries.entry_kinds import ReleaseClosed, ReleaseReopened
+from app.privacy.voting.universal import Phase
+from app.release import opening as open_release
+from app.release.classifier.learning import check_learnable
+from app.release.classifier.switch import (
     charge_classifier,
     draw_classifier,
     publish_classifier,
     switch_phase,
 )
+from app.release.closed_release import CLASSIFIER_SERVES, CLOSED, REPLAYS, warn_if_ended
+from app.release.statistics.opening_table import check_openable
 from tests.unit.service.served import replay, run, serving
 from tests.unit.service.small_release import (
     HIT,
@@ -43,8 +43,8 @@ from tests.unit.service.small_release import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.ledger.events import LedgerEvent
-    from app.service.answer_query import QueryAnswerer
+    from app.answering.answer_query import QueryAnswerer
+    from app.ledger.entries.entry_kinds import LedgerEvent
 
 BACKUP = ReleaseClosed(reason="backup")
 RETIRED = ReleaseClosed(reason="retired")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.answering.types import Answer
+from app.answering.writer import CLOSING
 from app.errors import (
     BudgetExhaustedError,
     ContainedError,
@@ -16,12 +18,10 @@ from app.errors import (
     NotPublishedError,
     UnavailableError,
 )
-from app.ledger.events import ClassifierPublished
-from app.service.models import Answer
-from app.service.onnx_export import to_onnx
-from app.service.published_classifier import read_document
-from app.service.switch_phase import charge_classifier
-from app.service.writer import CLOSING
+from app.ledger.entries.entry_kinds import ClassifierPublished
+from app.release.classifier.onnx.onnx_model import to_onnx
+from app.release.classifier.published import read_document
+from app.release.classifier.switch import charge_classifier
 from tests.unit.ledger.releases import DOCUMENT
 from tests.unit.service.served import PATIENCE_SECONDS, fresh, published, replay, run, serving
 from tests.unit.service.small_release import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.service.published_classifier import ClassifierDocument
+    from app.release.classifier.published import ClassifierDocument
 
 
 class FailingVotes(VotesByMargin):
@@ -180,7 +180,7 @@ def test_the_model_of_the_classifier_is_built_once(
             models = await asyncio.gather(*(service.classifier_onnx() for _ in range(3)))
             assert [*models, await service.classifier_onnx()] == [to_onnx(document)] * 4
 
-    monkeypatch.setattr("app.service.onnx_export.to_onnx", count)
+    monkeypatch.setattr("app.release.classifier.onnx.onnx_model.to_onnx", count)
     run(test())
     assert len(built) == 1
     assert built != [threading.get_ident()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.errors import ConfigurationError
-from app.service.configure import configure, warn_if_infeasible
+from app.release.terms.configuration import configure, warn_if_infeasible
 from tests.unit.service.small_release import SmallRelease
 
 

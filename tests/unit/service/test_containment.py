@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.answering.answer_query import CONTAINED, FAILED_AFTER_VOTE
+from app.answering.fresh import Fresh
 from app.errors import BudgetExhaustedError, ContainedError
-from app.ledger.events import ReleaseHalted
-from app.ledger.verify import verify
-from app.mechanisms.universal import Phase
-from app.service.answer_query import CONTAINED, FAILED_AFTER_VOTE
-from app.service.fresh import Fresh
+from app.ledger.entries.entry_kinds import ReleaseHalted
+from app.ledger.verification import verify
+from app.privacy.voting.universal import Phase
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.small_release import STABLE, SmallRelease, VotesByMargin, ask
 

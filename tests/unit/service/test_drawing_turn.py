@@ -8,11 +8,11 @@ import pytest
 
 from app.data.vectors import encode
 from app.errors import LedgerUnavailableError
-from app.ledger.drawing_turn import turn_to_draw
-from app.service import learn as learning
-from app.service import open_statistics as opening
-from app.service import switch_phase as switching
-from app.service.progress import no_progress
+from app.ledger.database.drawing_turn import turn_to_draw
+from app.release.classifier import learning
+from app.release.classifier import switch as switching
+from app.release.progress import no_progress
+from app.release.statistics import opening_table as opening
 from tests.unit.service.learning import learned
 from tests.unit.service.opened_release import NoNoise, changed, kinds
 from tests.unit.service.small_release import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from app.service.release import Release
+    from app.release.release import Release
 
 BUSY = "another process draws what is published"
 

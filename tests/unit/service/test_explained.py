@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.hypotheses.registry import KINDS
-from app.service.explained import DRAWN, explained
+from app.learning.registry import KINDS
+from app.release.views.parameters_in_words import DRAWN, explained
 from tests.unit.service.svt_release import NOISY_VOTE, REFRESHED, SVT, changed
 
 if TYPE_CHECKING:

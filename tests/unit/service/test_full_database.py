@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.answering.answer_query import NOT_COUNTED, QueryAnswerer
+from app.answering.fresh import Fresh
 from app.errors import BudgetExhaustedError, LedgerUnavailableError, UncountedDrawsError
-from app.ledger.events import ReleaseHalted
-from app.ledger.verify import verify
-from app.ledger.writing import KeptWriting
-from app.mechanisms.universal import Phase
-from app.service.answer_query import NOT_COUNTED, QueryAnswerer
-from app.service.fresh import Fresh
+from app.ledger.database.writing import KeptWriting
+from app.ledger.entries.entry_kinds import ReleaseHalted
+from app.ledger.verification import verify
+from app.privacy.voting.universal import Phase
 from tests.unit.service.opened_release import NoNoise, changed
 from tests.unit.service.small_release import (
     HIT,
@@ -28,7 +28,7 @@ from tests.unit.service.svt_release import NOISY_VOTE, RELEASED, svt_answerer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.service.models import Query
+    from app.answering.types import Query
 
 SQLITE_PAGES_MAX = 1 << 30
 BATCH: list[Query] = [ask(margin) for margin in range(-45, 45)]

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from app.errors import ConfigurationError
+from app.planning.from_settings import plan_request
 from app.planning.plan import plan_answers
-from app.service.budget import budget_view
-from app.service.hopeless import (
+from app.release.terms.hopelessness import (
     ALL_THE_SAME,
     HOPELESS_KEY,
     REFUSED,
@@ -17,7 +17,7 @@ from app.service.hopeless import (
     is_hopeless,
     warn_if_hopeless,
 )
-from app.service.plan_request import plan_request
+from app.release.views.budget import budget_view
 from tests.unit.service.learning import learned
 from tests.unit.service.opened_release import NoNoise, changed
 from tests.unit.service.small_release import ROW_COUNT, SmallRelease
@@ -106,7 +106,7 @@ def test_a_ledger_from_before_the_rule_goes_on(
 ) -> None:
     """A hopeless release that no entry calls so restarts without the flag, as it was opened."""
     with monkeypatch.context() as earlier:
-        earlier.setattr("app.service.open_release.refuse_hopeless", lambda *_, **__: False)
+        earlier.setattr("app.release.opening.refuse_hopeless", lambda *_, **__: False)
         head = strict(small_release).open().state.head
     again = strict(small_release).open(noise=NoNoise())
     assert again.state.head == head

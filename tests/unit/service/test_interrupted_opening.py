@@ -12,9 +12,8 @@ from app.errors import (
     LedgerUnavailableError,
     MachineError,
 )
-from app.service import draw_ensemble as drawing
-from app.service import open_release as opening
-from app.service.progress import no_progress
+from app.release import drawing, opening
+from app.release.progress import no_progress
 from tests.unit.ensembles.plain_estimators import Plain
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.opened_release import (
@@ -31,7 +30,7 @@ from tests.unit.service.small_release import (
 
 if TYPE_CHECKING:
     from app.data.rows import PrivateRows
-    from app.service.draw_ensemble import DrawnEnsemble
+    from app.release.drawing import DrawnEnsemble
 
 PLAIN = "tests.unit.ensembles.plain_estimators:Plain"
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
+from app.answering.batch import Deferred
+from app.answering.fresh import Fresh
+from app.answering.replay_index import Recorded
+from app.answering.types import Asker, Query
 from app.errors import KeyLimitError, LedgerUnavailableError
 from app.ledger.key_counts import KeyCount
-from app.ledger.verify import verify
-from app.service.batch import Deferred
-from app.service.fresh import Fresh
-from app.service.models import Asker, Query
-from app.service.replay_index import Recorded
+from app.ledger.verification import verify
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, VotesByMargin, ask
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from app.service.batch import Decision
+    from app.answering.batch import Decision
     from tests.unit.service.faulty_ledger import Fault
 
 WEB = Asker("web", answer_limit=2)

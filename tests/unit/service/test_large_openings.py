@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.hypotheses.binary_tests import PackedTests
+from app.learning.encoding.binary_tests import PackedTests
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
-from app.settings import load_settings
+from app.settings.settings import load_settings
 from benchmarks.measuring.many_rows import FEATURE_COUNT, SOURCES, write_release
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from app.errors import (
     ReleaseMismatchError,
     VerificationError,
 )
-from app.ledger.drawing_turn import DRAW_SUFFIX
-from app.ledger.verify import verify
-from app.mechanisms.universal import Phase
-from app.service import learn as module
-from app.service.learn import check_learnable
-from app.service.switch_phase import draw_published, switch_phase
+from app.ledger.database.drawing_turn import DRAW_SUFFIX
+from app.ledger.verification import verify
+from app.privacy.voting.universal import Phase
+from app.release.classifier import learning as module
+from app.release.classifier.learning import check_learnable
+from app.release.classifier.switch import draw_published, switch_phase
 from tests.unit.ledger.releases import tamper
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.learning import LEARNED, OPENING, POINTS, crash_after_the_charge, learned
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.data.vectors import Vector
-    from app.service.published_classifier import PublishedClassifier
+    from app.release.classifier.published import PublishedClassifier
 
 
 @pytest.mark.parametrize("points", [(), POINTS], ids=["private", "semi-private"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.errors import ConfigurationError
-from app.mechanisms.universal import Phase
+from app.privacy.voting.universal import Phase
 from tests.unit.service.learning import LEARNED, POINTS, crash_after_the_charge, learned
 from tests.unit.service.opened_release import NoNoise, changed, kinds
 from tests.unit.service.small_release import SmallRelease

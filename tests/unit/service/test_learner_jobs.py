@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.ensembles.estimators import EstimatorEnsemble
+from app.answering.answer_query import CONTAINED, FAILED_AFTER_VOTE, QueryAnswerer
+from app.answering.fresh import Fresh
 from app.errors import BudgetExhaustedError, ContainedError
-from app.ledger.events import ReleaseHalted
-from app.service.answer_query import CONTAINED, FAILED_AFTER_VOTE, QueryAnswerer
-from app.service.answer_time import AnswerTime, measure_answer_time
-from app.service.configure import configure
-from app.service.fresh import Fresh
+from app.learning.estimators.estimators import EstimatorEnsemble
+from app.ledger.entries.entry_kinds import ReleaseHalted
+from app.release.terms.answer_time import AnswerTime, measure_answer_time
+from app.release.terms.configuration import configure
 from tests.unit.service.opened_release import NoNoise, changed
 from tests.unit.service.small_release import STABLE, SmallRelease, ask, scripted_noise
 

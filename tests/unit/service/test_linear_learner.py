@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.accounting.composition import Mechanism
+from app.auditing.draws import audit_draws
 from app.data.rows import PrivateRows
 from app.data.vectors import encode
 from app.errors import ConfigurationError, ReleaseMismatchError, VerificationError
-from app.ledger.verify import verify
-from app.mechanisms import noisy_gradient
-from app.mechanisms.universal import Phase
-from app.service.audit_draws import audit_draws
-from app.service.learn import check_learnable
-from app.service.learner_choice import is_linear
-from app.service.linear_learner import linear_draw
-from app.service.plan_request import plan_settings
-from app.service.published_classifier import SCORES_VERSION, read_published
-from app.service.switch_phase import switch_phase
+from app.ledger.verification import verify
+from app.planning.from_settings import plan_settings
+from app.privacy.budget.composition import Mechanism
+from app.privacy.noisy_gradient import mechanism as noisy_gradient
+from app.privacy.voting.universal import Phase
+from app.release.classifier.learner_choice import is_linear
+from app.release.classifier.learning import check_learnable
+from app.release.classifier.linear import linear_draw
+from app.release.classifier.published import SCORES_VERSION, read_published
+from app.release.classifier.switch import switch_phase
 from tests.unit.service.learning import POINTS, crash_after_the_charge, learned
 from tests.unit.service.onnx_models import model_labels
 from tests.unit.service.opened_release import changed, kinds
@@ -142,7 +142,7 @@ def test_auto_chooses_by_public_numbers(
     small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch, epsilon: str, expected: str
 ) -> None:
     """Rows times epsilon decide; the charge is the same whichever it is."""
-    monkeypatch.setattr("app.planning.descent.LINEAR_FROM", 100)
+    monkeypatch.setattr("app.privacy.noisy_gradient.descent.LINEAR_FROM", 100)
     release = changed(small_release, classifier__learner="auto", privacy__epsilon=epsilon)
     published = learned(release, PEOPLE)
     assert (published.document.scores is not None) == (expected == "linear")

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import Engine, event
 
-from app.ledger.checkpoint import CHECKPOINT_ENTRIES
-from app.ledger.store import open_ledger
+from app.answering.answer_query import READ_AT_ONCE_MAX, QueryAnswerer
+from app.answering.fresh import Fresh
+from app.answering.replay_index import Recorded
+from app.answering.types import Query
+from app.ledger.entries.checkpoint import CHECKPOINT_ENTRIES
+from app.ledger.ledger import open_ledger
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
-from app.service.answer_query import READ_AT_ONCE_MAX, QueryAnswerer
-from app.service.fresh import Fresh
-from app.service.models import Query
-from app.service.replay_index import Recorded
-from app.settings import load_settings
+from app.settings.settings import load_settings
 from benchmarks.measuring.long_ledger import lengthen, open_number_release
 
 if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
-    from app.settings import Settings
+    from app.settings.settings import Settings
 
 SHORT, LONG = 2 * READ_AT_ONCE_MAX, 40_000
 ANSWERS_AN_ENTRY = 10
@@ -91,7 +91,7 @@ def test_the_count_of_steps_sees_a_start_that_reads_everything(
 ) -> None:
     """The planted fault: with every answer read into memory, as once, the bound is broken."""
     settings, steps = lengths
-    monkeypatch.setattr("app.service.answer_query.READ_AT_ONCE_MAX", LONG)
+    monkeypatch.setattr("app.answering.answer_query.READ_AT_ONCE_MAX", LONG)
     assert steps_of_a_start(settings) > steps[SHORT] + STEPS_APART_MAX
 
 

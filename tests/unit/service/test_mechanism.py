@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.accounting.noisy_vote import NoisyVoteCalibration
-from app.accounting.profile import ProfileTable
-from app.accounting.svt import SvtCalibration, Variant
 from app.errors import InvariantError
-from app.mechanisms import noisy_vote, sparse_vector, stability
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
-from app.service.mechanism import answering_parameters, calibrate_answers
-from app.service.pipeline import release_budget
+from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.sparse_vector.calibration import SvtCalibration, Variant
+from app.privacy.stability import mechanism as stability
+from app.privacy.stability.hit_table import ProfileTable
+from app.release.terms.answer_terms import answering_parameters, calibrate_answers
+from app.release.terms.pipeline import release_budget
 from tests.unit.service.svt_release import NOISY_VOTE, REFRESHED, SVT, changed
 
 if TYPE_CHECKING:
-    from app.accounting.calibration import Calibration
-    from app.accounting.pipeline import PipelineBudget
-    from app.mechanisms.universal import Parameters
-    from app.settings import Settings
+    from app.privacy.budget.calibration import Calibration
+    from app.privacy.budget.pipeline import PipelineBudget
+    from app.privacy.voting.universal import Parameters
+    from app.settings.settings import Settings
     from tests.unit.service.small_release import SmallRelease
 
 KINDS = [

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.answering.fresh import Fresh
+from app.answering.replay_index import Recorded
 from app.errors import IdempotencyConflictError
-from app.ledger.verify import verify
-from app.service.fresh import Fresh
-from app.service.replay_index import Recorded
+from app.ledger.verification import verify
 from tests.unit.ledger.old_ledgers import copy_down, revisions
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, ask
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.service.batch import Decision
+    from app.answering.batch import Decision
 
 OPENED_AND_ASKED = (ask(1, "first"), ask(2), ask(None))
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.answering.answer_query import QueryAnswerer
+from app.answering.batch import DEFERRED
+from app.answering.fresh import Fresh
+from app.answering.replay_index import Recorded
 from app.errors import BudgetExhaustedError, LedgerCorruptError, LedgerUnavailableError
-from app.ledger.verify import verify
-from app.mechanisms import noisy_vote
-from app.mechanisms.universal import Phase
+from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
-from app.service.answer_query import QueryAnswerer
-from app.service.batch import DEFERRED
-from app.service.fresh import Fresh
-from app.service.replay_index import Recorded
+from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.voting.universal import Phase
 from tests.unit.ledger.releases import tamper
 from tests.unit.mechanisms.prescribed import PrescribedGaussian
 from tests.unit.service.faulty_ledger import FaultyLedger
@@ -26,8 +26,8 @@ from tests.unit.service.svt_release import NOISY_VOTE, changed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.ledger.store import Ledger
-    from app.service.batch import Decision
+    from app.answering.batch import Decision
+    from app.ledger.ledger import Ledger
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.ledger.store import open_ledger
+from app.answering.answer_query import QueryAnswerer
+from app.ledger.ledger import open_ledger
 from app.noise.system import SystemNoise
-from app.service.answer_query import QueryAnswerer
-from app.service.open_release import open_release
-from app.service.progress import no_progress
+from app.release.opening import open_release
+from app.release.progress import no_progress
 from tests.unit.service.opened_release import pieces
 from tests.unit.service.small_release import SmallRelease, ask, private_rows
 from tests.unit.service.svt_release import NOISY_VOTE, REFRESHED, SVT

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.data.binary_tests import public_tests
 from app.data.schema import NumericFeature, Schema
+from app.data.tests import public_tests
 from app.errors import InvariantError, NotExportableError
-from app.hypotheses.trees import Tree
-from app.service.onnx_export import FITTED, OWN_CODE, TOO_LARGE, output_name, to_onnx
-from app.service.published_classifier import (
+from app.learning.trees.tree import Tree
+from app.release.classifier.onnx.onnx_model import FITTED, OWN_CODE, TOO_LARGE, output_name, to_onnx
+from app.release.classifier.published import (
     FORMAT,
     ClassifierDocument,
     Condition,
@@ -28,8 +28,8 @@ from app.service.published_classifier import (
     publish,
     read_document,
 )
-from app.service.published_predictor import PredictorDocument
-from app.service.published_student import StudentDocument
+from app.release.classifier.published_predictor import PredictorDocument
+from app.release.classifier.published_student import StudentDocument
 from tests.unit.service.classifier_documents import documents, vectors
 from tests.unit.service.onnx_models import labels_of, model_labels
 

@@ -10,12 +10,12 @@ from app.errors import (
     LedgerCorruptError,
     ReleaseMismatchError,
 )
-from app.ledger.events import EnsembleFitted, ReleaseOpened
-from app.ledger.verify import verify
-from app.mechanisms.universal import Phase
+from app.ledger.entries.entry_kinds import EnsembleFitted, ReleaseOpened
+from app.ledger.verification import verify
+from app.planning.from_settings import plan_request
 from app.planning.plan import plan_answers
-from app.service import open_release as opening
-from app.service.plan_request import plan_request
+from app.privacy.voting.universal import Phase
+from app.release import opening
 from tests.unit.ledger.releases import tamper
 from tests.unit.service.opened_release import (
     PIECES,

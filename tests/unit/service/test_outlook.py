@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.answering.outlook import outlook as outlook_module
+from app.answering.outlook.outlook import Outlook
 from app.errors import IntegrityError, LedgerCorruptError, LedgerUnavailableError
-from app.ledger.store import Ledger
-from app.mechanisms.universal import Phase
-from app.service import outlook as outlook_module
-from app.service.outlook import Outlook
+from app.ledger.ledger import Ledger
+from app.privacy.voting.universal import Phase
 from tests.unit.ledger.releases import tamper
 from tests.unit.service.served import run, serving
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, ask
@@ -21,7 +21,7 @@ from tests.unit.service.svt_release import NOISY_VOTE, changed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.service.answer_query import QueryAnswerer
+    from app.answering.answer_query import QueryAnswerer
 
 MANY = {"answers__queries": "1000", "answers__cutoff": "20"}
 OPENED_AT = 1_767_225_600
@@ -194,7 +194,7 @@ def test_a_long_ledger_is_read_at_several_looks(
     small_release: SmallRelease, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A look reads for a while only, and says how far it has come."""
-    monkeypatch.setattr("app.ledger.refold.PAGE_ENTRIES", 2)
+    monkeypatch.setattr("app.ledger.entries.full_check.PAGE_ENTRIES", 2)
     monkeypatch.setattr(outlook_module, "READ_SECONDS", -1.0)
     outlook = watched(small_release.answerer(), clock)
     chain = told(outlook)["chain"]

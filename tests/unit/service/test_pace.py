@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from app.answering.outlook.answer_rate import POINTS_MAX, Pace, Sample
 from app.errors import InvariantError
-from app.service.pace import POINTS_MAX, Pace, Sample
 
 
 def steady(seconds: int, *, each: int = 1) -> Pace:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.service.padding import padding_seconds
+from app.release.terms.padding import padding_seconds
 from tests.unit.service.small_release import SmallRelease
 
 if TYPE_CHECKING:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.accounting import paper as paper_formulas
+from app.answering.answer_query import QueryAnswerer
+from app.answering.fresh import Fresh
+from app.answering.types import Query
 from app.data.rows import PrivateRows
 from app.errors import (
     BudgetExhaustedError,
@@ -17,17 +19,15 @@ from app.errors import (
     LedgerUnavailableError,
     ReleaseMismatchError,
 )
-from app.ledger.verify import verify
-from app.mechanisms import sparse_vector
-from app.mechanisms.universal import Phase
+from app.ledger.verification import verify
 from app.noise.system import SystemNoise
-from app.service import open_release as opening
-from app.service.answer_query import QueryAnswerer
-from app.service.draw_ensemble import read_ensemble
-from app.service.explained import explained
-from app.service.fresh import Fresh
-from app.service.models import Query
-from app.settings import load_settings
+from app.privacy.paper import paper as paper_formulas
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.voting.universal import Phase
+from app.release import opening
+from app.release.drawing import read_ensemble
+from app.release.views.parameters_in_words import explained
+from app.settings.settings import load_settings
 from tests.unit.ledger.releases import tamper
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.opened_release import NoNoise, pieces, statement_of
@@ -36,7 +36,7 @@ from tests.unit.service.small_release import SmallRelease, seeded_noise
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.settings import Settings
+    from app.settings.settings import Settings
 
 CONFIGURATION = """\
 [release]

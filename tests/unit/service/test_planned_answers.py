@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.service.plan_request import plan_settings
-from app.service.planned_answers import with_prediction
-from app.settings import load_settings
+from app.planning.from_settings import plan_settings
+from app.planning.trial.planned_answers import with_prediction
+from app.settings.settings import load_settings
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "skin.toml"
 # Four cells of two numbers, two of one.

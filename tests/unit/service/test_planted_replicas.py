@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.ledger import postgresql as postgresql_ledger
-from app.service import writer
-from app.service.abreast import Abreast
-from app.service.conclave_service import ConclaveService
-from app.service.writer import Writer
+from app.answering import writer
+from app.answering.other_servers import Abreast
+from app.answering.service import ConclaveService
+from app.answering.writer import Writer
+from app.ledger.database import postgresql as postgresql_ledger
 from tests.crash.planted_replicas import NO_TURNS, PLANTING, STALE_READS, STALE_REPLAYS
 from tests.unit.service.served import published, replay, run, serving
 from tests.unit.service.small_release import STABLE, SmallRelease, ask

@@ -11,11 +11,11 @@ import pytest
 
 from app.data.rows import PrivateRows
 from app.errors import ConfigurationError
-from app.mechanisms.relabel import DichotomyParameters
-from app.service import draw_ensemble as drawing
-from app.service.dichotomies import dichotomy_bound, private_dichotomies
-from app.service.draw_parameters import ensemble_parameters
-from app.service.progress import no_progress
+from app.privacy.exponential.relabel import DichotomyParameters
+from app.release import drawing
+from app.release.progress import no_progress
+from app.release.terms.dichotomies import dichotomy_bound, private_dichotomies
+from app.release.terms.draw_parameters import ensemble_parameters
 from tests.unit.service.opened_release import NoNoise, changed, pieces
 from tests.unit.service.small_release import SmallRelease, private_rows
 

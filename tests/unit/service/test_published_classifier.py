@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.data.binary_tests import public_tests
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
+from app.data.tests import public_tests
 from app.data.vectors import Vector, encode
 from app.errors import InvariantError
-from app.hypotheses.binary_tests import evaluate
-from app.hypotheses.trees import Tree
-from app.ledger.events import ClassifierPublished
-from app.service.published_classifier import publish, read_published
+from app.learning.encoding.binary_tests import evaluate
+from app.learning.trees.tree import Tree
+from app.ledger.entries.entry_kinds import ClassifierPublished
+from app.release.classifier.published import publish, read_published
 
 SCHEMA = Schema(
     label="income",

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.hypotheses.tree_class import TreeClass
-from app.service.public_choices import published_class
-from app.settings import load_settings
+from app.learning.trees.tree_class import TreeClass
+from app.release.terms.public_choices import published_class
+from app.settings.settings import load_settings
 from tests.unit.service.small_release import CONFIGURATION
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.hypotheses.hypothesis_class import HypothesisClass
+    from app.learning.hypothesis import HypothesisClass
 
 KIND = "CONCLAVE_CLASSIFIER__CLASS"
 BINS = "CONCLAVE_CLASSIFIER__BINS"

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.data.binary_tests import public_tests
-from app.data.public_columns import public_columns
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
+from app.data.schema_columns import public_columns
+from app.data.tests import public_tests
 from app.data.vectors import Vector, encode
 from app.errors import InvariantError
-from app.hypotheses.enumerated_class import EnumeratedClass, EnumeratedHypothesis
-from app.hypotheses.registry import dichotomy_class, hypothesis_class
-from app.hypotheses.trees import Tree
-from app.ledger.events import ClassifierPublished
-from app.service.published_classifier import publish_drawn, read_published
+from app.learning.lists.enumerated_class import EnumeratedClass, EnumeratedHypothesis
+from app.learning.registry import dichotomy_class, hypothesis_class
+from app.learning.trees.tree import Tree
+from app.ledger.entries.entry_kinds import ClassifierPublished
+from app.release.classifier.published import publish_drawn, read_published
 
 SCHEMA = Schema(
     label="income",

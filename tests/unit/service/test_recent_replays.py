@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.answering.replay_index import Recorded
+from app.answering.replays import RecentReplays
+from app.answering.types import Answer
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,
     LedgerCorruptError,
     LedgerUnavailableError,
 )
-from app.ledger.reads import KnownAnswer
-from app.ledger.store import Ledger
-from app.service.models import Answer
-from app.service.recent_replays import RecentReplays
-from app.service.replay_index import Recorded
+from app.ledger.database.statements import KnownAnswer
+from app.ledger.ledger import Ledger
 from tests.unit.ledger.releases import tamper
 from tests.unit.service.served import published, replay, run, serving
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, ask
@@ -25,8 +25,8 @@ from tests.unit.service.small_release import HIT, STABLE, SmallRelease, ask
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from app.answering.service import ConclaveService
     from app.errors import IntegrityError
-    from app.service.conclave_service import ConclaveService
 
 
 @dataclass

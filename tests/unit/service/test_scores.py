@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from app.answering.answer_query import QueryAnswerer
+from app.answering.fresh import Fresh
+from app.answering.replay_index import Recorded
 from app.errors import (
     BudgetExhaustedError,
     ConfigurationError,
@@ -19,16 +22,14 @@ from app.errors import (
     InvariantError,
     LedgerUnavailableError,
 )
-from app.ledger.verify import verify
-from app.mechanisms import stability, universal
-from app.mechanisms.soft_labels import ScoreBin
-from app.mechanisms.universal import Outcome, Parameters, Phase, Sequel, State
+from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
-from app.service.answer_query import QueryAnswerer
-from app.service.budget import budget_view
-from app.service.configure import warn_of_relabelled_scores
-from app.service.fresh import Fresh
-from app.service.replay_index import Recorded
+from app.privacy.soft_labels.mechanism import ScoreBin
+from app.privacy.stability import mechanism as stability
+from app.privacy.voting import universal
+from app.privacy.voting.universal import Outcome, Parameters, Phase, Sequel, State
+from app.release.terms.configuration import warn_of_relabelled_scores
+from app.release.views.budget import budget_view
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.opened_release import NoNoise, kinds
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, ask
@@ -39,8 +40,8 @@ from tests.unit.service.test_threshold_noise import noises
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.service.batch import Decision
-    from app.service.models import Query
+    from app.answering.batch import Decision
+    from app.answering.types import Query
 
 SCORES = {"answers__output": "score"}
 LAST = ScoreBin(10, 9, shifted=False)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from app.answering.fresh import Fresh
+from app.answering.replay_index import Recorded
 from app.data import fingerprint as fingerprinting
 from app.data.rows import PrivateRows
 from app.errors import (
@@ -16,18 +18,16 @@ from app.errors import (
     ReleaseMismatchError,
     VerificationError,
 )
-from app.ledger.copies import back_up, restore, retire
-from app.ledger.verify import verify
-from app.service import open_release as opening
-from app.service.beside import exact_text, warn_of_others
-from app.service.budget import budget_view
-from app.service.fresh import Fresh
-from app.service.replay_index import Recorded
+from app.ledger.copies.copies import back_up, restore, retire
+from app.ledger.verification import verify
+from app.release import opening
+from app.release.composed_budget import exact_text, warn_of_others
+from app.release.views.budget import budget_view
 from tests.unit.service.opened_release import NoNoise, changed, kinds, shares
 from tests.unit.service.small_release import STABLE, SmallRelease, ask, private_rows, seeded_noise
 
 if TYPE_CHECKING:
-    from app.service.release import Release
+    from app.release.release import Release
 
 BOTH = {"privacy__composed__epsilon": "40", "privacy__composed__delta": "2e-2"}
 SAME = 'which holds "small" on the same rows'

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.answering.types import Asker, PlainQueries
 from app.data.vectors import replay_key
 from app.errors import BudgetExhaustedError
-from app.service.models import Asker, PlainQueries
 from tests.unit.service.served import run, serving
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, ask
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from app.service.answers import Told
-    from app.service.models import Query
+    from app.answering.answers import Told
+    from app.answering.types import Query
 
 WINDOWS = ((9, -9, 20), (9, 20, 15, -20, 20, 30), (9, -9, 44))
 

@@ -9,15 +9,15 @@ from unittest.mock import patch
 import pytest
 from structlog.testing import capture_logs
 
+from app.answering import queries as tickets
+from app.answering.answer_query import QueryAnswerer
+from app.answering.fresh import FreshAnswers
+from app.answering.types import Asker, PlainQueries
 from app.data.vectors import TOGETHER_MIN, replay_keys
 from app.errors import LedgerUnavailableError
-from app.ledger.verify import verify
-from app.mechanisms.universal import Phase
+from app.ledger.verification import verify
 from app.noise.scripted import seeded_words
-from app.service import tickets
-from app.service.answer_query import QueryAnswerer
-from app.service.fresh import FreshAnswers
-from app.service.models import Asker, PlainQueries
+from app.privacy.voting.universal import Phase
 from tests.property.two_scripts import TwoScripts
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.small_release import HIT, STABLE, SmallRelease, VotesByMargin, ask
@@ -25,7 +25,7 @@ from tests.unit.service.small_release import HIT, STABLE, SmallRelease, VotesByM
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.service.models import Query
+    from app.answering.types import Query
     from tests.unit.service.faulty_ledger import Fault
 
 WINDOW = TOGETHER_MIN + 4

@@ -10,7 +10,7 @@ import pytest
 
 from app.errors import ConfigurationError, InvariantError
 from app.noise.scripted import ScriptedNoise
-from app.service.simulate import simulate
+from app.release.simulation import simulate
 from tests.unit.service.small_release import (
     HIT,
     STABLE,
@@ -21,7 +21,7 @@ from tests.unit.service.small_release import (
 from tests.unit.service.svt_release import NOISY_VOTE, REFRESHED, SVT
 
 if TYPE_CHECKING:
-    from app.settings import Settings
+    from app.settings.settings import Settings
 
 VOTES = [[60, 40], [40, 60], [50, 50]]
 
@@ -140,7 +140,7 @@ def test_the_table_is_verified_before_the_first_trial(
     small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As at the opening of a release, a table that does not hold is refused."""
-    from app.service import mechanism
+    from app.release.terms import answer_terms as mechanism
 
     def refuse(table: object) -> None:
         del table

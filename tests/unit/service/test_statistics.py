@@ -17,20 +17,20 @@ from app.errors import (
     LedgerUnavailableError,
     VerificationError,
 )
-from app.ledger.verify import verify
-from app.mechanisms.universal import Phase
+from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
-from app.service import open_statistics as module
-from app.service.asked_hypotheses import parse_hypotheses
-from app.service.open_statistics import (
+from app.privacy.voting.universal import Phase
+from app.release.classifier.switch import switch_phase
+from app.release.progress import no_progress
+from app.release.statistics import opening_table as module
+from app.release.statistics.asked import parse_hypotheses
+from app.release.statistics.opening_table import (
     check_openable,
     open_at_once,
     open_statistics,
     publish_statistics,
 )
-from app.service.progress import no_progress
-from app.service.released_statistics import POINTS_PIECE, DrawnStatistics, released_table
-from app.service.switch_phase import switch_phase
+from app.release.statistics.released import POINTS_PIECE, DrawnStatistics, released_table
 from tests.unit.ledger.releases import tamper
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.opened_release import statement_of
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.ledger.fold import LedgerState
+    from app.ledger.entries.fold import LedgerState
     from app.noise.source import NoiseSource
-    from app.service.release import Release
+    from app.release.release import Release
     from tests.unit.service.faulty_ledger import Fault
 
 MARGINS = (-30, -1, 1, 30)

@@ -9,17 +9,21 @@ import pytest
 
 from app.data.rows import PrivateRows
 from app.errors import ConfigurationError, InvalidHypothesisError, InvariantError, TooLargeError
-from app.service import released_statistics as module
-from app.service.asked_hypotheses import parse_hypotheses
-from app.service.configure import Configuration, configure
-from app.service.released_statistics import (
+from app.release.statistics import released as module
+from app.release.statistics.asked import parse_hypotheses
+from app.release.statistics.released import (
     ReleasedStatistics,
     drawn_statistics,
     read_statistics,
     released_table,
 )
-from app.service.statistics_table import ALPHA_MAX, check_statistics_draw, statistics_draw
-from app.settings import load_settings
+from app.release.statistics.statistics_table import (
+    ALPHA_MAX,
+    check_statistics_draw,
+    statistics_draw,
+)
+from app.release.terms.configuration import Configuration, configure
+from app.settings.settings import load_settings
 from tests.unit.service.small_release import CONFIGURATION, SmallRelease, seeded_noise
 from tests.unit.service.test_statistics import ALONE
 

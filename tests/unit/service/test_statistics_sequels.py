@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.noise.scripted import ScriptedNoise
-from app.service.open_statistics import open_statistics
-from app.service.switch_phase import switch_phase
+from app.release.classifier.switch import switch_phase
+from app.release.statistics.opening_table import open_statistics
 from tests.unit.service.small_release import STABLE, SmallRelease, ask, seeded_noise
 from tests.unit.service.test_statistics import MARGINS, SHARES, answered, mechanisms, tree, value
 

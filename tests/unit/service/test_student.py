@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from app.answering.answer_query import QueryAnswerer
 from app.data.rows import PrivateRows
 from app.data.vectors import replay_key
 from app.errors import LedgerCorruptError, LedgerUnavailableError
-from app.ledger.events import ClassifierPublished
-from app.ledger.store import RecordedAnswer
-from app.ledger.verify import verify
-from app.mechanisms.universal import Phase, Sequel
+from app.ledger.entries.entry_kinds import ClassifierPublished
+from app.ledger.ledger import RecordedAnswer
+from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
-from app.service import student as module
-from app.service.answer_query import QueryAnswerer
-from app.service.student import taught, train_student
-from app.service.switch_phase import charge_classifier, switch_phase
+from app.privacy.voting.universal import Phase, Sequel
+from app.release.classifier import drawn_student as module
+from app.release.classifier.drawn_student import taught, train_student
+from app.release.classifier.switch import charge_classifier, switch_phase
 from tests.unit.ledger.releases import tamper
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.opened_release import NoNoise, changed, kinds, pieces, statement_of
@@ -36,8 +36,8 @@ from tests.unit.service.student_release import NEIGHBORS, STUDENT, TREE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.service.release import Release
-    from app.service.student import TrainedStudent
+    from app.release.classifier.drawn_student import TrainedStudent
+    from app.release.release import Release
     from tests.unit.service.faulty_ledger import Fault
 
 ODD = "tests.unit.ensembles.odd_estimators"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.service.published_student import PublishedStudent
+from app.release.classifier.published_student import PublishedStudent
 from tests.unit.service.opened_release import changed
 from tests.unit.service.served import fresh, published, run, serving
 from tests.unit.service.small_release import STABLE, SmallRelease, ask

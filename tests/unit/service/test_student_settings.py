@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import ConfigurationError
-from app.service.configure import configure
+from app.release.terms.configuration import configure
 from tests.unit.service.opened_release import changed
 from tests.unit.service.student_release import NEIGHBORS, STUDENT, TREE
 

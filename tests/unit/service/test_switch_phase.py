@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import InvariantError, LedgerUnavailableError
-from app.ledger.drawing_turn import DRAW_SUFFIX
-from app.ledger.verify import verify
-from app.mechanisms.universal import Phase
+from app.ledger.database.drawing_turn import DRAW_SUFFIX
+from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
-from app.service import switch_phase as module
-from app.service.switch_phase import draw_classifier, public_points, switch_phase
+from app.privacy.voting.universal import Phase
+from app.release.classifier import switch as module
+from app.release.classifier.switch import draw_classifier, public_points, switch_phase
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.opened_release import changed
 from tests.unit.service.small_release import (
@@ -26,8 +26,8 @@ from tests.unit.service.small_release import (
 
 if TYPE_CHECKING:
     from app.noise.source import NoiseSource
-    from app.service.published_classifier import PublishedClassifier
-    from app.service.release import Release
+    from app.release.classifier.published import PublishedClassifier
+    from app.release.release import Release
     from tests.unit.service.faulty_ledger import Fault
 
 

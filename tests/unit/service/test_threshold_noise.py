@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.answering.answer_query import NOT_COUNTED
+from app.answering.fresh import Fresh
+from app.answering.replay_index import Recorded
 from app.errors import LedgerCorruptError, LedgerUnavailableError, UncountedDrawsError
-from app.ledger.events import ReleaseHalted
-from app.ledger.verify import verify
-from app.mechanisms.universal import Phase
-from app.service.answer_query import NOT_COUNTED
-from app.service.fresh import Fresh
-from app.service.replay_index import Recorded
+from app.ledger.entries.entry_kinds import ReleaseHalted
+from app.ledger.verification import verify
+from app.privacy.voting.universal import Phase
 from tests.unit.ledger.releases import tamper
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.opened_release import NoNoise, kinds, pieces, statement_of
@@ -22,8 +22,8 @@ from tests.unit.service.svt_release import HIT, REFRESHED, RELEASED, SVT, change
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.service.answer_query import QueryAnswerer
-    from app.service.batch import Decision
+    from app.answering.answer_query import QueryAnswerer
+    from app.answering.batch import Decision
 
 
 @pytest.fixture

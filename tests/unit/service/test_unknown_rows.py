@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.answering.answer_query import QueryAnswerer
+from app.answering.batch import DEFERRED
+from app.answering.fresh import Fresh
+from app.answering.replay_index import Recorded
 from app.errors import BudgetExhaustedError, ReleaseMismatchError, UnknownRowsError
-from app.ledger.events import ReleaseOpened
-from app.ledger.verify import verify
+from app.ledger.entries.entry_kinds import ReleaseOpened
+from app.ledger.verification import verify
 from app.main import learn_from_settings, open_from_settings
-from app.mechanisms.universal import Phase
 from app.noise.system import SystemNoise
-from app.service import open_release
-from app.service.answer_query import QueryAnswerer
-from app.service.batch import DEFERRED
-from app.service.closed_release import CLASSIFIER_SERVES, DRAWS_NOTHING, REPLAYS, UNKNOWN_ROWS
-from app.service.fresh import Fresh
-from app.service.replay_index import Recorded
-from app.service.switch_phase import switch_phase
+from app.privacy.voting.universal import Phase
+from app.release import opening as open_release
+from app.release.classifier.switch import switch_phase
+from app.release.closed_release import CLASSIFIER_SERVES, DRAWS_NOTHING, REPLAYS, UNKNOWN_ROWS
 from tests.property.planted_encodings import block_typed
 from tests.unit.service.small_release import (
     HIT,

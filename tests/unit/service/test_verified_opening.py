@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.accounting.profile import ProfileTable
-from app.accounting.profile_inequality import MARGIN, WORD_RANGE, precise_context, to_decimal
+from app.auditing.audit import audit
 from app.cli import run
 from app.data.vectors import encode
 from app.errors import InvariantError, LedgerCorruptError
-from app.service.audit import audit
-from app.service.open_statistics import open_at_once
-from app.service.progress import no_progress
-from app.service.simulate import simulate
+from app.privacy.stability.hit_table import ProfileTable
+from app.privacy.stability.inequality import MARGIN, WORD_RANGE, precise_context, to_decimal
+from app.release.progress import no_progress
+from app.release.simulation import simulate
+from app.release.statistics.opening_table import open_at_once
 from tests.unit.ledger.releases import tamper
 from tests.unit.service.learning import POINTS, learned
 from tests.unit.service.opened_release import NoNoise, kinds, statement_of

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from app.answering.batch import DEFERRED
+from app.answering.in_turn import in_turn
+from app.answering.queue import Queue, Waiting, decisions_of, first_deferred
 from app.errors import InvariantError, UnavailableError
-from app.service.batch import DEFERRED
-from app.service.in_turn import in_turn
-from app.service.waiting import Queue, Waiting, decisions_of, first_deferred
 from tests.unit.service.scripted_answerer import answered, queries
 from tests.unit.service.writer_calls import run
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from app.service.waiting import Decisions
+    from app.answering.queue import Decisions
 
 
 def waiting(count: int) -> Waiting:

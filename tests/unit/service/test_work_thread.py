@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from app.service.work_thread import WorkThread
+from app.answering.threads import WorkThread
 
 
 def test_everything_is_done_in_order_on_one_thread() -> None:

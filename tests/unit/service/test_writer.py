@@ -8,6 +8,9 @@ from itertools import chain
 import pytest
 from structlog.testing import capture_logs
 
+from app.answering import writer as writer_module
+from app.answering.answer_query import CONTAINED
+from app.answering.writer import BATCH_QUERIES_MAX, QUEUE_FULL
 from app.errors import (
     ContainedError,
     IntegrityError,
@@ -15,9 +18,6 @@ from app.errors import (
     LedgerUnavailableError,
     UnavailableError,
 )
-from app.service import writer as writer_module
-from app.service.answer_query import CONTAINED
-from app.service.writer import BATCH_QUERIES_MAX, QUEUE_FULL
 from tests.unit.service.scripted_answerer import (
     PATIENCE_SECONDS,
     ScriptedAnswerer,

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
+from app.answering import writer as writer_module
+from app.answering.answer_query import CONTAINED
 from app.errors import ContainedError, IntegrityError, InvariantError, LedgerUnavailableError
-from app.service import writer as writer_module
-from app.service.answer_query import CONTAINED
 from tests.unit.service.scripted_answerer import ScriptedAnswerer, answered, queries, writer_of
 from tests.unit.service.writer_calls import run, running, until
 
 if TYPE_CHECKING:
-    from app.service.batch import Decision
-    from app.service.models import Query
+    from app.answering.batch import Decision
+    from app.answering.types import Query
 
 
 @dataclass

@@ -7,6 +7,10 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
+from app.answering import writer as writer_module
+from app.answering.answer_query import CONTAINED
+from app.answering.batch import DEFERRED
+from app.answering.writer import CLOSING, QUEUE_FULL, SWITCH_WAIT_SECONDS, SWITCHING
 from app.errors import (
     ContainedError,
     IntegrityError,
@@ -15,10 +19,6 @@ from app.errors import (
     SwitchingError,
     UnavailableError,
 )
-from app.service import writer as writer_module
-from app.service.answer_query import CONTAINED
-from app.service.batch import DEFERRED
-from app.service.writer import CLOSING, QUEUE_FULL, SWITCH_WAIT_SECONDS, SWITCHING
 from tests.unit.service.scripted_answerer import (
     ScriptedAnswerer,
     Switch,

@@ -14,10 +14,10 @@ from tests.unit.service.scripted_answerer import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
+    from app.answering.writer import Writer
     from app.errors import (
         UnavailableError,
     )
-    from app.service.writer import Writer
 
 
 def run(test: Coroutine[None, None, None]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import ConfigurationError
-from app.settings import load_settings
+from app.settings.settings import load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

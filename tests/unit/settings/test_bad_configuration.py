@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app import cli
-from app.settings import load_settings
+from app.settings.settings import load_settings
 from tests.unit.settings.bad_configurations import ADDED, SPOILED, SPOILED_BY_ENVIRONMENT
 from tests.unit.settings.configurations import RIGHT, line_of, spoil, write
 

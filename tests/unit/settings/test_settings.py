@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from app.errors import ConfigurationError
-from app.ledger.sqlite import database_path
-from app.settings import demo_settings, load_settings, load_simulation_settings
+from app.ledger.database.sqlite import database_path
+from app.settings.settings import demo_settings, load_settings, load_simulation_settings
 from tests.unit.settings.configurations import RIGHT, line_of, spoil, write
 
 ESTIMATOR = """

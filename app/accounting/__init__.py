@@ -1,1 +1,0 @@
-"""Pure accounting: a budget goes in, the parameters of a mechanism come out."""

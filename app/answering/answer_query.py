@@ -1,0 +1,388 @@
+"""The main flow of a query on the one writer's thread: REPLAY to COMMIT.
+
+``VALIDATE`` and ``ENQUEUE`` come before and ``RESPOND`` after
+(``app.data.validate``, ``app.answering.writer``).  Nothing that the votes
+touched leaves this module before its transaction has committed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from app.answering.batch import Batch
+from app.answering.fresh import rows_of
+from app.answering.key_limits import key_limit_refusal
+from app.answering.queries import (
+    Ticket,
+    Tickets,
+    askers_of,
+    in_columns,
+    key_digests_of,
+    precisions_of,
+    vector_bytes_of,
+    vector_digests_of,
+)
+from app.answering.replays import RecentReplays, recorded_as
+from app.answering.steps import Edge, Observer, Step, observe_nothing
+from app.answering.types import PlainQueries
+from app.answering.undelivered import Undelivered
+from app.answering.workload import SECONDS_BOUNDS, Buckets
+from app.data.vectors import encode_keys, replay_key, replay_keys
+from app.errors import ContainedError, IntegrityError, UnavailableError, UncountedDrawsError
+from app.ledger.entries.entry_kinds import ReleaseHalted, ThresholdRefreshed
+from app.ledger.key_counts import NOTHING
+from app.noise.system import drawn_ahead
+from app.privacy.voting import universal
+from app.privacy.voting.tallies import PrivateValues, private_tallies
+from app.release.private_state import put_pieces, threshold_noise_piece
+from app.release.terms.padding import wait_for_multiple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from app.answering.batch import Decision
+    from app.answering.replay_index import ReplayIndex
+    from app.answering.replays import Records
+    from app.answering.types import Asker, Query
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.key_counts import KeyCount
+    from app.ledger.ledger import Ledger, Transaction
+    from app.noise.source import NoiseSource
+    from app.privacy.voting.universal import Phase
+    from app.release.release import Release
+
+log = structlog.get_logger("conclave.service")
+
+FAILED_AFTER_VOTE: Final = "an internal failure after votes were cast"
+NOT_COUNTED: Final = "answers that the database refused could not be counted"
+READ_AT_ONCE_MAX: Final = 10_000
+"""Answers that are read into memory together; of more, each is looked up when it is asked."""
+
+CONTAINED: Final = "the release has stopped after an internal failure; its operator must restart it"
+
+
+class QueryAnswerer:
+    """Answers batches; owns every bit of decision state of one release."""
+
+    def __init__(
+        self,
+        release: Release,
+        noise: NoiseSource,
+        observe: Observer = observe_nothing,
+        *,
+        padding_seconds: float = 0.0,
+    ) -> None:
+        """Take over an open release and read its recorded answers.
+
+        Args:
+            release: what serves.
+            noise: where the coins of answers come from.
+            observe: called on both sides of every step.
+            padding_seconds: every evaluation takes a whole multiple of it.
+
+        """
+        self.release = release
+        self.replays = RecentReplays()
+        self.commit_seconds = Buckets(SECONDS_BOUNDS)
+        self._noise = noise
+        self._padding_seconds = padding_seconds
+        self._has_voted = False  # in the batch that is under way, or was last
+        self.key_counts: dict[str, KeyCount] = dict(release.ledger.key_counts())
+        self._undelivered = Undelivered()
+        self._untold: deque[dict[str, int | str]] = deque()  # committed, and not logged yet
+        self.observe = observe
+        self._read_replays(release.ledger, answered_before=0, answered=release.state.answered)
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that the committed counters put the release in."""
+        return self.release.phase
+
+    def answer_batch(self, queries: Sequence[Query | Ticket]) -> Sequence[Decision]:
+        """Answer ``queries`` in order, in one durable transaction.
+
+        Args:
+            queries: as they came, or with their digests where those are known already.
+
+        Raises:
+            LedgerUnavailableError: nothing was released; try again.
+            IntegrityError: the release must stop serving.
+
+        """
+        try:
+            if self._undelivered.fresh:
+                # That a commit failed may tell of its draws, by their size on a full
+                # disk: they are recorded, and count, before anything new is drawn.
+                self._answer_batch(())
+            return self._answer_batch(self._identified(queries))
+        except UncountedDrawsError:
+            self._halt(NOT_COUNTED)
+            raise
+        except (UnavailableError, IntegrityError):
+            raise
+        except Exception:  # noqa: BLE001 -- containment: whatever it says may be private
+            if self._has_voted:  # that they failed may tell of them
+                self._halt(FAILED_AFTER_VOTE)
+            raise ContainedError(CONTAINED) from None
+
+    def _halt(self, reason: str) -> None:
+        """Halt the release for good, for every server of it and every later start.
+
+        Started anew it would fail again, and once more for every restart.  Where the
+        ledger takes no entry the process stops all the same.
+        """
+        try:
+            with self.release.ledger.transaction() as transaction:
+                if transaction.state.halted is None:
+                    transaction.append(ReleaseHalted(reason=reason))
+        except Exception as error:  # noqa: BLE001 -- containment: whatever it says may be private
+            log.error("halt_not_recorded", error=type(error).__name__)  # noqa: TRY400 -- nor its trace
+
+    def _identified(self, queries: Sequence[Query | Ticket]) -> Sequence[Ticket]:
+        if isinstance(queries, Tickets):
+            return queries
+        return in_columns(
+            [each if isinstance(each, Ticket) else self.identify(each) for each in queries]
+        )
+
+    def _answer_batch(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
+        self._has_voted = False
+        with self.release.ledger.transaction() as transaction:
+            self._catch_up(transaction)
+            replays = self._replay(transaction, tickets)
+            counts = self._key_counts(transaction, tickets)
+            private_values = self._vote(_admitted(tickets, counts), replays)
+            batch, decisions = self._step(tickets, private_values, replays, counts)
+            self._undelivered = self._undelivered.followed_by(batch.fresh, transaction)
+            self._append(transaction, batch)
+            self.observe(Step.COMMIT, Edge.BEFORE)
+            started = time.monotonic()
+        self.commit_seconds.add(time.monotonic() - started)
+        self._undelivered = Undelivered()
+        self.observe(Step.COMMIT, Edge.AFTER)
+        self._adopt(transaction, batch)
+        return decisions
+
+    def identify(self, query: Query) -> Ticket:
+        """Attach the keyed digests by which a query is found again."""
+        return self._ticket(query, replay_key(query.vector))
+
+    def identify_all(self, queries: Sequence[Query]) -> Sequence[Ticket]:
+        """Attach their digests to many queries."""
+        if not isinstance(queries, PlainQueries):
+            vectors = replay_keys([query.vector for query in queries])
+            return list(map(self._ticket, queries, vectors))
+        asker = queries.asker
+        if self.release.precision is None and (asker is None or not asker.is_limited):
+            digests = self.release.digests.of_vectors(queries.vector_bytes)
+            return Tickets(queries, digests, queries.vector_bytes)
+        return list(map(self._ticket, queries, queries.vector_bytes))
+
+    def _ticket(self, query: Query, vector: bytes) -> Ticket:
+        digests, key = self.release.digests, query.idempotency_key
+        precision = self.release.precision
+        if precision is not None and query.precision is not None:
+            precision = query.precision
+        return Ticket(
+            query,
+            digests.of_question(vector, precision),
+            vector,
+            None if key is None else digests.of_key(key),
+            precision,
+        )
+
+    def recorded(self, tickets: Sequence[Ticket], records: Records) -> ReplayIndex:
+        """Return everything that is recorded of what ``tickets`` ask.
+
+        Args:
+            tickets: queries with their digests.
+            records: the ledger, or the open transaction that decides.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+            LedgerCorruptError: what is recorded cannot be understood.
+
+        """
+        return self.replays.among(
+            vector_digests=vector_digests_of(tickets),
+            key_digests=key_digests_of(tickets),
+            records=records,
+        )
+
+    def _replay(self, transaction: Transaction, tickets: Sequence[Ticket]) -> ReplayIndex:
+        """Look up what is recorded, of undelivered answers too, under the write lock."""
+        self.observe(Step.REPLAY, Edge.BEFORE)
+        replays = self.recorded(self._asked(tickets), transaction)
+        self.observe(Step.REPLAY, Edge.AFTER)
+        return replays
+
+    def _asked(self, tickets: Sequence[Ticket]) -> Sequence[Ticket]:
+        """Return what is asked now, and what was drawn before and is undelivered."""
+        undelivered = self._undelivered.fresh
+        return [*tickets, *(each.ticket for each in undelivered)] if undelivered else tickets
+
+    def _key_counts(
+        self, transaction: Transaction, tickets: Sequence[Ticket]
+    ) -> dict[str, KeyCount]:
+        """Read under the write lock what the askers' keys were given; without keys, nothing."""
+        askers = askers_of(self._asked(tickets))
+        names = {asker.name for asker in askers if asker is not None}
+        if not names:
+            return {}
+        counts = transaction.key_counts(names)
+        self.key_counts.update(counts)  # a commit of unknown outcome may have counted
+        return counts
+
+    def _vote(self, tickets: Sequence[Ticket], replays: ReplayIndex) -> PrivateValues:
+        """Evaluate every model on every vector, or vector with a precision, without an answer."""
+        self.observe(Step.VOTE, Edge.BEFORE)
+        private_values = PrivateValues()
+        unknown = _unknown(tickets, replays)
+        if unknown and self.phase is universal.Phase.ENSEMBLE:
+            started, self._has_voted = time.monotonic(), True
+            values = encode_keys(self.release.schema, vector_bytes_of(unknown))
+            tallies = private_tallies(self.release.ensemble, values, precisions_of(unknown))
+            private_values = PrivateValues(vector_digests_of(unknown), tallies)
+            wait_for_multiple(self._padding_seconds, started=started)
+        self.observe(Step.VOTE, Edge.AFTER)
+        return private_values
+
+    def _step(
+        self,
+        tickets: Sequence[Ticket],
+        private_values: PrivateValues,
+        replays: ReplayIndex,
+        key_counts: dict[str, KeyCount],
+    ) -> tuple[Batch, Sequence[Decision]]:
+        self.observe(Step.STEP, Edge.BEFORE)
+        batch = Batch(
+            parameters=self.release.mechanism,
+            state=self.release.answering_state,
+            replays=replays,
+            private_values=private_values,
+            noise=drawn_ahead(self._noise, len(private_values)),
+            key_counts=key_counts,
+        )
+        undelivered = self._undelivered
+        batch.restore(
+            undelivered.fresh,
+            left_no_trace=undelivered.left_no_trace,
+            may_be_recorded=undelivered.may_be_recorded,
+        )
+        decisions = batch.decide_all(tickets)
+        self.observe(Step.STEP, Edge.AFTER)
+        return batch, decisions
+
+    def _append(self, transaction: Transaction, batch: Batch) -> None:
+        """Put the batch's entry, answers and keys into the open transaction."""
+        if batch.fresh:
+            transaction.record_answers(rows_of(batch.fresh))
+            self._append_threshold(transaction, batch)
+        if batch.key_counts:
+            transaction.keep_key_counts(batch.key_counts)
+        for key_digest, vector_digest in batch.new_keys.items():
+            transaction.record_key(key_digest, vector_digest)
+
+    def _append_threshold(self, transaction: Transaction, batch: Batch) -> None:
+        """Put the noise that a hit drew for the threshold beside the answers that it follows."""
+        if not self.release.mechanism.is_refreshed:
+            return
+        state = batch.state
+        if state.unstable_count != self.release.state.unstable:
+            piece = threshold_noise_piece(state.unstable_count, state.private_threshold_noise)
+            transaction.append(ThresholdRefreshed(private_digests=put_pieces(transaction, piece)))
+
+    def _adopt(self, transaction: Transaction, batch: Batch) -> None:
+        """Make committed answers visible in memory.
+
+        The phase comes last: whoever sees that it has changed finds every
+        answer that was given before.
+        """
+        self.replays.add_all(batch.fresh_by_vector)
+        self.replays.add_keys(batch.new_keys.items())
+        self.key_counts.update(batch.key_counts)
+        self.release.adopt(transaction.state)
+        if batch.fresh:
+            self._log_later(batch)
+
+    def _log_later(self, batch: Batch) -> None:
+        """Note what is to be logged of a batch, by whoever has given its answers by then."""
+        self._untold.append(
+            {
+                "count": len(batch.fresh),
+                "first_query_id": batch.fresh[0].recorded.query_id,
+                "last_query_id": batch.fresh[-1].recorded.query_id,
+                "entry_number": self.release.state.head.sequence,
+                "phase": self.phase.value,
+            }
+        )
+
+    def tell_committed(self) -> None:
+        """Log the batches that were committed since, on whichever thread."""
+        while self._untold:
+            log.info("answers_committed", **self._untold.popleft())
+
+    def follow(self) -> bool:
+        """Adopt what other processes have committed; return whether there was anything.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+            IntegrityError: the release must stop serving.
+
+        """
+        ledger = self.release.ledger
+        has_changed = self._adopt_newer(ledger.read_state(), ledger)
+        if has_changed:
+            self.key_counts.update(ledger.key_counts())
+        return has_changed
+
+    def _catch_up(self, transaction: Transaction) -> None:
+        """Adopt what another process, or a commit of unknown outcome, put there."""
+        self._adopt_newer(transaction.state, transaction)
+
+    def _adopt_newer(self, state: LedgerState, records: Ledger | Transaction) -> bool:
+        known = self.release.state
+        if state.head == known.head:
+            return False
+        self._read_replays(records, answered_before=known.answered, answered=state.answered)
+        self.release.adopt(state)
+        return True
+
+    def _read_replays(
+        self, records: Ledger | Transaction, *, answered_before: int, answered: int
+    ) -> None:
+        """Read the answers after number ``answered_before``, unless they are too many."""
+        if answered - answered_before > READ_AT_ONCE_MAX:
+            self.replays.leave_out_answers()
+            return
+        for answer in records.answers_after(answered_before):
+            self.replays.add(answer.vector_digest, recorded_as(answer))
+
+
+def _unknown(tickets: Sequence[Ticket], replays: ReplayIndex) -> Sequence[Ticket]:
+    """Return one of each distinct vector, or vector with a precision, that no answer covers."""
+    digests = vector_digests_of(tickets)
+    if not replays.has_any(digests) and len(set(digests)) == len(digests):
+        return tickets  # as most are
+    unknown: dict[bytes, Ticket] = {}
+    for ticket in tickets:
+        if replays.find_by_vector(ticket.vector_digest) is None:
+            unknown.setdefault(ticket.vector_digest, ticket)
+    return list(unknown.values())
+
+
+def _admitted(tickets: Sequence[Ticket], counts: Mapping[str, KeyCount]) -> Sequence[Ticket]:
+    """Leave out what only a refusal awaits: votes are not cast for a key at its limit."""
+    if isinstance(tickets, Tickets):  # of no key that has one
+        return tickets
+    return [ticket for ticket in tickets if not _is_at_limit(ticket.query.asker, counts)]
+
+
+def _is_at_limit(asker: Asker | None, counts: Mapping[str, KeyCount]) -> bool:
+    if asker is None:
+        return False
+    return key_limit_refusal(asker, counts.get(asker.name, NOTHING)) is not None

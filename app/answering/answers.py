@@ -1,0 +1,109 @@
+"""From what is decided, recorded or published to what a client is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias, overload
+
+from app.answering.batch import Deferred
+from app.answering.fresh import Fresh, FreshAnswers
+from app.answering.replay_index import Recorded
+from app.answering.types import Answer, with_score
+from app.errors import RequestError, UnavailableError
+from app.privacy.voting.universal import Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.answering.queries import Ticket
+    from app.answering.queue import Decisions
+    from app.answering.types import Query
+    from app.data.schema import Schema
+
+Told: TypeAlias = Answer | RequestError | UnavailableError
+"""What a client gets in its query's place."""
+
+
+class FirstAnswers(Sequence[Answer]):
+    """Answers of the ensemble that have no score and are given for the first time.
+
+    Attributes:
+        recorded: as they are recorded.
+        schema: the public schema.
+
+    """
+
+    __slots__ = ("recorded", "schema")
+
+    def __init__(self, recorded: Sequence[Recorded], schema: Schema) -> None:
+        """Take them as they are recorded."""
+        self.recorded = recorded
+        self.schema = schema
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.recorded)
+
+    @overload
+    def __getitem__(self, index: int) -> Answer: ...
+    @overload
+    def __getitem__(self, index: slice) -> FirstAnswers: ...
+    def __getitem__(self, index: int | slice) -> Answer | FirstAnswers:
+        """Return one of them, or those of a slice."""
+        if isinstance(index, slice):
+            return FirstAnswers(self.recorded[index], self.schema)
+        return answer_of(self.recorded[index], self.schema, replayed=False)
+
+
+def answers_for(
+    decisions: Decisions,
+    asked: Sequence[Ticket],
+    schema: Schema,
+    classify: Callable[[Sequence[Query]], Sequence[Told]],
+) -> Sequence[Told]:
+    """Return what clients are told of decisions.
+
+    Args:
+        decisions: of queries, in order.
+        asked: the queries.
+        schema: the public schema.
+        classify: answers by the classifier; called once for all that are left to it.
+
+    """
+    if isinstance(decisions, FreshAnswers):
+        return FirstAnswers(decisions.recorded, schema)
+    pairs = zip(decisions, asked, strict=True)
+    deferred = [ticket.query for decision, ticket in pairs if isinstance(decision, Deferred)]
+    classified = iter(classify(deferred))
+    return [
+        next(classified) if isinstance(each, Deferred) else answer_for(each, schema)
+        for each in decisions
+    ]
+
+
+def answer_for(
+    decision: Recorded | Fresh | RequestError | UnavailableError, schema: Schema
+) -> Told:
+    """Return what a client is told of a decision."""
+    if isinstance(decision, Fresh):
+        return answer_of(decision.recorded, schema, replayed=False)
+    if isinstance(decision, Recorded):
+        return answer_of(decision, schema, replayed=True)
+    return decision
+
+
+def answer_of(recorded: Recorded, schema: Schema, *, replayed: bool) -> Answer:
+    """Return an answer of the ensemble, given for the first time or again."""
+    label = None if recorded.label is None else schema.classes[recorded.label]
+    answer = Answer(
+        recorded.query_id, label, recorded.stable, Phase.ENSEMBLE.value, replayed=replayed
+    )
+    if recorded.precision is None:
+        return answer
+    return with_score(answer, recorded.released_bin, recorded.precision)
+
+
+def classified_as(label: str, *, with_scores: bool) -> Answer:
+    """Return an answer of the published classifier, which has no score."""
+    answer = Answer(None, label, stable=True, phase=Phase.CLASSIFIER.value, replayed=False)
+    return with_score(answer, None, None) if with_scores else answer

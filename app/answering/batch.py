@@ -1,0 +1,311 @@
+"""A batch in the making: replay and step, query by query, nothing visible yet.
+
+The batch lays its own answers over the committed ones, so that a vector or a
+key asked twice in one batch is treated as it would be in two.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from app.answering.fresh import Fresh, FreshAnswers
+from app.answering.key_limits import key_limit_refusal
+from app.answering.queries import Tickets
+from app.answering.replay_index import Recorded, ReplayIndex, check_same_vector
+from app.errors import (
+    BudgetExhaustedError,
+    IdempotencyConflictError,
+    KeyLimitError,
+    RequestError,
+    UncountedDrawsError,
+)
+from app.ledger.key_counts import NOTHING, KeyCount
+from app.privacy.voting import universal
+from app.privacy.voting.tallies import PrivateValues
+from app.privacy.voting.universal import Outcome, Phase, State
+from app.privacy.voting.votes import Tallies
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from app.answering.queries import Ticket
+    from app.answering.types import Asker
+    from app.noise.source import NoiseSource
+    from app.privacy.soft_labels.mechanism import PrivateBins
+    from app.privacy.voting.universal import Parameters
+    from app.privacy.voting.votes import Tally
+
+EXHAUSTED: Final = (
+    "the release has halted: new vectors are refused, recorded ones still get "
+    "their answers; ask the operator for a new release"
+)
+
+
+class Deferred(msgspec.Struct, frozen=True):
+    """A query that the published classifier answers, now or once it is drawn."""
+
+
+DEFERRED: Final = Deferred()
+Decision = Recorded | Fresh | RequestError | Deferred
+
+
+class Batch:
+    """The decisions of one transaction.
+
+    Attributes:
+        state: after them.
+        phase: that it puts the release in.
+        fresh_by_vector: the answers that it makes, by the digest of their vector.
+        new_keys: digests of vectors by those of the idempotency keys that it keeps.
+        key_counts: what the askers' keys were given by now.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        parameters: Parameters,
+        state: State,
+        replays: ReplayIndex,
+        private_values: Mapping[bytes, Tally | PrivateBins],
+        noise: NoiseSource,
+        key_counts: Mapping[str, KeyCount] | None = None,
+    ) -> None:
+        """Start from the committed state.
+
+        Args:
+            parameters: of the release.
+            state: as it is committed.
+            replays: everything recorded of what is asked.
+            private_values: votes, or bins, by vector; of a vector that only keys ask
+                which have reached a limit, there need be none.
+            noise: where coins come from.
+            key_counts: what the askers' keys were given before.
+
+        """
+        self.state = state
+        self.phase = universal.phase(parameters, state)  # after the decisions so far
+        self._fresh: list[Fresh] | FreshAnswers = []
+        self.new_keys: dict[bytes, bytes] = {}
+        self.key_counts: dict[str, KeyCount] = {}
+        self._counts_before = key_counts or {}
+        self.fresh_by_vector: dict[bytes, Recorded] = {}
+        self._parameters = parameters
+        self._replays = replays
+        self._private_values = private_values
+        self._noise = noise
+
+    @property
+    def fresh(self) -> Sequence[Fresh]:
+        """The answers that this batch makes, in order."""
+        return self._fresh
+
+    def restore(
+        self,
+        undelivered: Sequence[Fresh],
+        *,
+        left_no_trace: bool = False,
+        may_be_recorded: bool = True,
+    ) -> None:
+        """Take up answers that were drawn before and whose commit failed.
+
+        None is drawn again; one that is recorded by now, because its commit
+        happened after all or another process answered it, is left as it is.
+
+        Args:
+            undelivered: of one batch.
+            left_no_trace: that they were not committed cannot tell what they are.
+            may_be_recorded: their commit may have happened after all.
+
+        Raises:
+            UncountedDrawsError: that they were not committed may have told of them, and
+                another process answered one that counts, or ended the epoch of a hit.
+
+        """
+        waiting = [
+            fresh
+            for fresh in undelivered
+            if self._replays.find_by_vector(fresh.ticket.vector_digest) is None
+        ]
+        if left_no_trace:
+            if self._is_overtaken(undelivered, waiting):
+                return
+        elif not (may_be_recorded and all(map(self._is_as_drawn, undelivered))):
+            self._require_counted(undelivered)
+        for fresh in waiting:
+            if self.phase is Phase.ENSEMBLE:
+                self._restore(fresh)
+
+    def _is_as_drawn(self, fresh: Fresh) -> bool:
+        """Return whether what is recorded of a vector is what was drawn for it."""
+        found, drawn = self._replays.find_by_vector(fresh.ticket.vector_digest), fresh.recorded
+        return found is not None and (
+            (found.query_id, found.label, found.stable)
+            == (drawn.query_id, drawn.label, drawn.stable)
+        )
+
+    def _require_counted(self, undelivered: Sequence[Fresh]) -> None:
+        """Refuse to draw on where a draw that counts has lost its place to another server's.
+
+        That the database refused a draw may have told of it, so a hit counts although nobody
+        was given it, and so does every answer where answers are what is paid for.  A stable
+        answer costs a test nothing, recorded or not.  Where the ensemble has ended nothing
+        is drawn any more that could be too much.
+        """
+        counts_each = self._parameters.cutoff is None
+        for fresh in undelivered if self.phase is Phase.ENSEMBLE else ():
+            found = self._replays.find_by_vector(fresh.ticket.vector_digest)
+            if found is not None and (counts_each or fresh.hit_count):
+                raise UncountedDrawsError
+
+    def _is_overtaken(self, undelivered: Sequence[Fresh], waiting: Sequence[Fresh]) -> bool:
+        """Return whether draws against a threshold are forgotten, all of them, unseen.
+
+        They are where another server has ended their epoch, or answered one of their
+        vectors, which could leave the rest in an epoch that never was.  To draw again is
+        then right: the other server's draws in the epoch are the first of it that
+        anybody sees.  Whether it comes to this is public: which answers are recorded,
+        and how many hits.  Were some of the draws kept by what they are, those kept
+        would tell of the others: recorded up to a first hit, they would say where it was.
+        """
+        if not self._parameters.is_refreshed or not waiting:
+            return False
+        has_ended = self.state.unstable_count != undelivered[0].drawn_in.unstable_count
+        return has_ended or len(waiting) < len(undelivered)
+
+    def _restore(self, fresh: Fresh) -> None:
+        recorded, before = fresh.recorded, self.state
+        if self._epoch(before) != self._epoch(fresh.drawn_in):
+            if fresh.hit_count:
+                raise UncountedDrawsError
+            return
+        self.state, outcome = universal.redo(
+            self._parameters,
+            before,
+            Outcome(recorded.label, recorded.stable, recorded.released_bin),
+            drawn=(fresh.drawn_in, fresh.following),
+            noise=self._noise,
+        )
+        self.phase = universal.phase(self._parameters, self.state)
+        self._record(fresh.ticket, outcome, drawn_in=before)
+
+    def _epoch(self, state: State) -> tuple[int | None, int | None]:
+        """Return what a draw depends on beside its votes; an epoch ends with a hit."""
+        hits = state.unstable_count if self._parameters.is_refreshed else None
+        return hits, state.private_threshold_noise
+
+    def decide_all(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
+        """Decide queries in order, as many calls of :meth:`decide` do."""
+        decided = self._answer_together(tickets)
+        if len(decided) == len(tickets):
+            return decided
+        return [*decided, *map(self.decide, tickets[len(decided) :])]
+
+    def _answer_together(self, tickets: Sequence[Ticket]) -> Sequence[Fresh]:
+        """Answer the first of many queries at once, up to the ensemble's last answer.
+
+        None of them, where one is anything but a new vector: where votes were cast for
+        fewer than all, or an answer was drawn before, or more than a vector decides.
+        """
+        values = self._private_values
+        private_votes = values.in_order if isinstance(values, PrivateValues) else ()
+        are_new = 0 < len(private_votes) == len(tickets) and not self._fresh
+        if not (are_new and isinstance(tickets, Tickets) and isinstance(private_votes, Tallies)):
+            return ()
+        before = self.state
+        answered = universal.steps(self._parameters, before, private_votes, self._noise)
+        if answered is None:
+            return ()
+        self.state, outcomes = answered
+        self.phase = universal.phase(self._parameters, self.state)
+        self._record_all(tickets[: len(outcomes)], outcomes, drawn_in=before)
+        return self._fresh
+
+    def _record_all(
+        self, tickets: Tickets, outcomes: Sequence[Outcome], *, drawn_in: State
+    ) -> None:
+        """Record stable answers and single hits, which all there are without scores."""
+        numbered = enumerate(outcomes, start=drawn_in.answered_count + 1)
+        recorded = [Recorded(number, each.label, each.stable) for number, each in numbered]
+        self._fresh = FreshAnswers(tickets, recorded, drawn_in)
+        self.fresh_by_vector = dict(zip(tickets.vector_digests, recorded, strict=True))
+        for asker, answer in zip(tickets.askers(), recorded, strict=True):
+            if asker is not None:
+                self._count_for_key(asker, hit_count=0 if answer.stable else 1)
+
+    def decide(self, ticket: Ticket) -> Decision:
+        """Decide one query: idempotency key, recorded vector, phase, in this order."""
+        try:
+            replayed = self._replay(ticket)
+        except IdempotencyConflictError as conflict:
+            return conflict
+        if replayed is not None:
+            return replayed
+        if self.phase is Phase.HALTED:
+            return BudgetExhaustedError(EXHAUSTED)
+        if self.phase is Phase.CLASSIFIER:
+            return DEFERRED
+        return self._key_refusal(ticket) or self._answer(ticket)
+
+    def _key_refusal(self, ticket: Ticket) -> KeyLimitError | None:
+        asker = ticket.query.asker
+        return None if asker is None else key_limit_refusal(asker, self._key_count(asker.name))
+
+    def _key_count(self, name: str) -> KeyCount:
+        """Return what a key was given, in this batch too."""
+        return self.key_counts.get(name) or self._counts_before.get(name, NOTHING)
+
+    def _replay(self, ticket: Ticket) -> Recorded | None:
+        if ticket.key_digest is None:
+            return None if self.phase is Phase.CLASSIFIER else self._known(ticket)
+        by_key = self._replays.find_by_key(ticket.key_digest, ticket.vector_digest)
+        if by_key is not None:
+            return by_key
+        if ticket.key_digest in self.new_keys:
+            check_same_vector(self.new_keys[ticket.key_digest], ticket.vector_digest)
+        elif self.phase is Phase.CLASSIFIER:
+            return None
+        recorded = self._known(ticket)
+        if recorded is not None:
+            self._remember_key(ticket)
+        return recorded
+
+    def _known(self, ticket: Ticket) -> Recorded | None:
+        """Return the answer of a vector, of this batch or from before."""
+        digest = ticket.vector_digest
+        return self.fresh_by_vector.get(digest) or self._replays.find_by_vector(digest)
+
+    def _answer(self, ticket: Ticket) -> Fresh:
+        private_value = self._private_values[ticket.vector_digest]
+        before = self.state
+        self.state, outcome = universal.step(self._parameters, before, private_value, self._noise)
+        self.phase = universal.phase(self._parameters, self.state)
+        self._remember_key(ticket)
+        return self._record(ticket, outcome, drawn_in=before)
+
+    def _record(self, ticket: Ticket, outcome: Outcome, *, drawn_in: State) -> Fresh:
+        recorded = Recorded(
+            self.state.answered_count,
+            outcome.label,
+            outcome.stable,
+            ticket.precision,
+            outcome.released_bin,
+        )
+        fresh = Fresh(ticket, recorded, drawn_in, self.state)
+        if isinstance(self._fresh, FreshAnswers):
+            self._fresh = list(self._fresh)
+        self._fresh.append(fresh)
+        self.fresh_by_vector[ticket.vector_digest] = recorded
+        if ticket.query.asker is not None:
+            self._count_for_key(ticket.query.asker, hit_count=fresh.hit_count)
+        return fresh
+
+    def _count_for_key(self, asker: Asker, *, hit_count: int) -> None:
+        answered, unstable = self._key_count(asker.name)
+        self.key_counts[asker.name] = KeyCount(answered + 1, unstable + hit_count)
+
+    def _remember_key(self, ticket: Ticket) -> None:
+        if ticket.key_digest is not None:
+            self.new_keys[ticket.key_digest] = ticket.vector_digest

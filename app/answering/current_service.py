@@ -1,0 +1,81 @@
+"""Where the running service is found: absent while opening, refused once stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ContainedError, IntegrityError, OpeningError
+
+if TYPE_CHECKING:
+    from app.answering.types import AnsweringService
+
+OPENING: Final = "the release is being opened; try again in a few seconds"
+STATES: Final = ("opening", "open", "draining", "stopped")
+STOPPED: Final = (
+    "the release has stopped because something that must hold does not; nothing more "
+    "is answered until its operator has looked at the server's log and restarted it"
+)
+
+
+class ServiceSlot:
+    """One place for one service, filled when its release is open.
+
+    Every method is called on the event loop's thread.
+    """
+
+    def __init__(self) -> None:
+        """Start empty: every request but the probes is told to come back."""
+        self._service: AnsweringService | None = None
+        self._stopped = False
+        self._draining = asyncio.Event()
+
+    @property
+    def service(self) -> AnsweringService:
+        """The open service.
+
+        Raises:
+            OpeningError: the release is not open yet.
+            ContainedError: the release has stopped; its text is fixed.
+
+        """
+        if self._stopped:
+            raise ContainedError(STOPPED)
+        if self._service is None:
+            raise OpeningError(OPENING)
+        return self._service
+
+    @property
+    def state(self) -> str:
+        """Which of ``STATES`` the server is in."""
+        if self._stopped:
+            return "stopped"
+        if self.draining:
+            return "draining"
+        return "opening" if self._service is None else "open"
+
+    @property
+    def draining(self) -> bool:
+        """Whether the process has been asked to end."""
+        return self._draining.is_set()
+
+    def check_open(self) -> None:
+        """Raise what :attr:`service` raises unless it is there."""
+        _ = self.service
+
+    def fill(self, service: AnsweringService) -> None:
+        """Serve ``service`` from now on."""
+        self._service = service
+
+    def stop(self, error: IntegrityError | None = None) -> None:
+        """Refuse everything from now on; ``error`` is not kept, it may be private."""
+        del error
+        self._stopped = True
+
+    def drain(self) -> None:
+        """Ask every stream to end; the answers under way are still given."""
+        self._draining.set()
+
+    async def drained(self) -> None:
+        """Wait until :meth:`drain` is called."""
+        await self._draining.wait()

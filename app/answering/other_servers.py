@@ -1,0 +1,100 @@
+"""Keeping abreast of other servers: what the ledger says now, for whoever is about to read it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from app.errors import IntegrityError, LedgerUnavailableError, UnavailableError
+from app.ledger.database.database_errors import UNAVAILABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.answering.answer_query import QueryAnswerer
+    from app.answering.queries import Ticket
+    from app.answering.writer import Writer
+    from app.ledger.entries.fold import LedgerState
+    from app.privacy.voting.universal import Phase
+
+
+class Abreast:
+    """Reads the state of a release that several servers answer; used on the event loop.
+
+    Whoever asks gets what was committed before it asked, or later: a client that was
+    answered by one server finds that answer counted by every other.  All who ask while
+    a read is under way share the next one.
+    """
+
+    def __init__(self, answerer: QueryAnswerer, writer: Writer) -> None:
+        """Read the ledger of a release, which ``writer`` stops where it is not what was written."""
+        self._release = answerer.release
+        self._replays = answerer.replays
+        self._writer = writer
+        self._under_way: asyncio.Task[LedgerState] | None = None
+        self._next: asyncio.Task[LedgerState] | None = None
+
+    async def state(self) -> LedgerState:
+        """Return what is committed by now; what one server alone writes, it knows.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+            IntegrityError: it is not what was written, and the release has stopped.
+
+        """
+        if not self._release.is_shared:
+            return self._release.state
+        try:
+            found = await self._read()
+        except IntegrityError as error:
+            self._writer.stop(error)
+            raise
+        # This server may have committed since the moment that was read.
+        newest = self._release.state
+        return newest if newest.head.sequence > found.head.sequence else found
+
+    async def phase_for(self, tickets: Sequence[Ticket]) -> Phase | UnavailableError:
+        """Return the phase that ``tickets`` are answered in.
+
+        What is in memory is no answer any more once another server has switched, and
+        so the ledger is asked before it is given; the writer asks for all the rest.
+
+        Raises:
+            IntegrityError: the ledger is not what was written, and the release has stopped.
+
+        """
+        replays, release = self._replays, self._release
+        if not (release.is_shared and release.may_switch):
+            return release.phase
+        if any(replays.knows(each.key_digest, each.vector_digest) for each in tickets):
+            try:
+                await self._note_switch()
+            except UnavailableError as unavailable:
+                return unavailable
+        return release.phase
+
+    async def _note_switch(self) -> None:
+        """Adopt the switch of another server, if there was one."""
+        if self._release.phase_at(await self.state()) is self._release.phase:
+            return
+        await self._writer.catch_up()
+        if self._release.may_switch:  # and could not be told what follows
+            raise LedgerUnavailableError(UNAVAILABLE)
+
+    async def _read(self) -> LedgerState:
+        if self._next is None:
+            self._next = asyncio.create_task(self._read_after(self._under_way))
+            self._next.add_done_callback(_look_at)
+        return await asyncio.shield(self._next)
+
+    async def _read_after(self, under_way: asyncio.Task[LedgerState] | None) -> LedgerState:
+        if under_way is not None:
+            await asyncio.wait({under_way})
+        self._under_way, self._next = self._next, None
+        return await asyncio.to_thread(self._release.ledger.read_state)
+
+
+def _look_at(task: asyncio.Task[LedgerState]) -> None:
+    """Take note of an error, whose callers may all have hung up."""
+    if not task.cancelled():
+        task.exception()

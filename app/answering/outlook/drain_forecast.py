@@ -1,0 +1,164 @@
+"""What counts so far say of the answers to come: a band of the unstable rate, and when it ends.
+
+Public counters in, figures for people out; nothing here decides anything.  Both assume
+that answers to come are unstable as often as answers so far, independently: true where
+clients ask alike from day to day, and what the drain alarm watches for where they do not.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy.special import betainc
+
+from app.errors import invariant
+from app.privacy.proportions import at_least, at_most
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MISS: Final = 0.025
+"""Probability with which one bound misses; two of them make the band, four the forecast."""
+
+BAND_CONFIDENCE: Final = 1 - 2 * MISS
+FORECAST_CONFIDENCE: Final = 1 - 4 * MISS
+ANSWERS_MAX: Final = 10**12
+"""Answers beyond which a forecast says nothing."""
+
+LIMIT: Final = "limit"
+CUTOFF: Final = "cutoff"
+EITHER: Final = "either"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Public counts of one release.
+
+    Attributes:
+        answered: fresh answers of the ensemble.
+        limit: the most of them, m_o.
+        hits: answers that used a unit of the cutoff or more.
+        double_hits: answers that used two, which only answers with scores do.
+        cutoff: T, units; None where no count of unstable answers ends the run.
+        with_scores: whether an answer may use two units.
+
+    """
+
+    answered: int
+    limit: int
+    hits: int
+    double_hits: int
+    cutoff: int | None
+    with_scores: bool
+
+    def __post_init__(self) -> None:
+        """Refuse counts that no run has."""
+        invariant(
+            0 <= self.double_hits <= self.hits <= self.answered <= self.limit,
+            "answers are counted once each",
+        )
+        invariant(self.with_scores or self.double_hits == 0, "a label uses one unit at most")
+
+    @property
+    def units(self) -> int:
+        """Units of the cutoff that are used."""
+        return self.hits + self.double_hits
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Units of the cutoff an answer: the mean so far, and Clopper and Pearson's bounds.
+
+    Attributes:
+        mean: units used, over answers given.
+        lower: below the true rate but for probability ``MISS``.
+        upper: above it but for probability ``MISS``.
+
+    """
+
+    mean: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """After how many further answers the ensemble ends.
+
+    Attributes:
+        by_limit: answers left to m_o.
+        earliest: answers by which unstable answer T may well have come; None without T.
+        expected: answers left to T at the mean rate; None where none was unstable.
+        latest: answers by which it has all but surely come; None where it need not come.
+        first: what is reached first: the limit, the cutoff, or either.
+
+    """
+
+    by_limit: int
+    earliest: int | None
+    expected: float | None
+    latest: int | None
+    first: str
+
+
+def band(counts: Counts) -> Band | None:
+    """Return the band of the unstable rate; None before the first answer.
+
+    With scores the rate is P(1 unit or more) + P(2 units), each with half the miss.
+    """
+    if counts.answered == 0:
+        return None
+    seen = [counts.hits, counts.double_hits] if counts.with_scores else [counts.hits]
+    miss = MISS / len(seen)
+    lower = at_least(np.array(seen), counts.answered, miss)
+    upper = at_most(np.array(seen), counts.answered, miss)
+    return Band(counts.units / counts.answered, float(lower.sum()), float(upper.sum()))
+
+
+def forecast(counts: Counts) -> Forecast:
+    """Return when the ensemble ends, in answers, but for probability ``4 MISS``."""
+    left = counts.limit - counts.answered
+    if counts.cutoff is None:
+        return Forecast(left, None, None, None, LIMIT)
+    units_left = max(0, counts.cutoff - counts.units)
+    # An answer with a score uses up to two units.
+    hits_least = -(-units_left // 2) if counts.with_scores else units_left
+    lower, upper = _hit_share(counts)
+    earliest = _answers_until(hits_least, lambda share: share > MISS, upper)
+    latest = _answers_until(units_left, lambda share: share >= 1 - MISS, lower)
+    mean = counts.units / counts.answered if counts.answered else 0.0
+    expected = units_left / mean if mean else None
+    return Forecast(left, earliest, expected, latest, _first(left, earliest, latest))
+
+
+def _hit_share(counts: Counts) -> tuple[float, float]:
+    """Return bounds of the share of answers that use a unit or more."""
+    if counts.answered == 0:
+        return 0.0, 1.0
+    seen = np.array([counts.hits])
+    lower = at_least(seen, counts.answered, MISS)
+    return float(lower[0]), float(at_most(seen, counts.answered, MISS)[0])
+
+
+def _answers_until(hits: int, holds: Callable[[float], bool], share: float) -> int | None:
+    """Return the fewest answers for which the chance of so many hits among them ``holds``."""
+    if hits == 0:
+        return 0
+    if share == 0:
+        return None
+
+    def is_reached(answers: int) -> bool:
+        # The binomial's upper tail: P(at least ``hits`` of ``answers``).
+        return holds(float(betainc(hits, answers - hits + 1, share)))
+
+    answers = hits + bisect_left(range(hits, ANSWERS_MAX), x=True, key=is_reached)
+    return None if answers == ANSWERS_MAX else answers
+
+
+def _first(left: int, earliest: int | None, latest: int | None) -> str:
+    if earliest is None or earliest > left:
+        return LIMIT
+    return CUTOFF if latest is not None and latest <= left else EITHER

@@ -1,0 +1,174 @@
+"""Recorded answers: the newest in memory, all of them in the ledger.
+
+What is in memory is a copy of committed rows, which never change: an answer
+enters it after its commit, so that readers on another thread see all of it or
+nothing.  What is not in memory is looked up in the ledger, where whatever
+another process recorded is found as well.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from app.answering.replay_index import Recorded, ReplayIndex, check_same_vector
+from app.privacy.soft_labels.mechanism import ScoreBin
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from app.ledger.database.statements import KnownAnswer
+    from app.ledger.ledger import RecordedAnswer
+
+RECENT_MAX: Final = 100_000
+"""Answers, and likewise keys, that are kept in memory: some 25 MB of each."""
+
+ValueT = TypeVar("ValueT")
+
+
+class Records(Protocol):
+    """Where every committed answer and key is found: a ledger, or its open transaction."""
+
+    def known_answers(self, vector_digests: Sequence[bytes]) -> list[KnownAnswer]:
+        """Return the answers to those of the vectors that have one."""
+
+    def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+        """Return those of the keys that are recorded: (key digest, vector digest)."""
+
+
+class RecentReplays:
+    """The newest committed answers and keys of one release, up to a number of each.
+
+    Changed by threads of this process one at a time, and read by any.
+    """
+
+    def __init__(self, *, recent_max: int = RECENT_MAX) -> None:
+        """Start empty, which is everything that a release without an answer has."""
+        self._recent_max = recent_max
+        self._by_vector: OrderedDict[bytes, Recorded] = OrderedDict()
+        self._vector_by_key: OrderedDict[bytes, bytes] = OrderedDict()
+        self._changing = Lock()
+        self._lacks_answers = False
+
+    def add(self, vector_digest: bytes, recorded: Recorded) -> None:
+        """Add a committed answer."""
+        self.add_all({vector_digest: recorded})
+
+    def add_all(self, answers: Mapping[bytes, Recorded]) -> None:
+        """Add committed answers by the digest of their vector."""
+        with self._changing:
+            # Said before the oldest answer goes: a reader beside must look it up from then on.
+            if len(self._by_vector) + len(answers) > self._recent_max:
+                self._lacks_answers = True
+            _keep(self._by_vector, answers, self._recent_max)
+
+    def add_keys(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+        """Add committed (key digest, vector digest) pairs."""
+        with self._changing:
+            _keep(self._vector_by_key, pairs, self._recent_max)
+
+    def leave_out_answers(self) -> None:
+        """Take note that some answer was not added: what is not here must be looked up."""
+        self._lacks_answers = True
+
+    def knows(self, key_digest: bytes | None, vector_digest: bytes) -> bool:
+        """Return whether anything of a query is in memory: its key or its vector."""
+        return key_digest in self._vector_by_key or vector_digest in self._by_vector
+
+    def knows_any(self, vector_digests: Iterable[bytes]) -> bool:
+        """Return whether the answer of one of the vectors is in memory."""
+        return not self._by_vector.keys().isdisjoint(vector_digests)
+
+    def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> Recorded | None:
+        """Return the key's answer if both are in memory.
+
+        Raises:
+            IdempotencyConflictError: the key was used with another vector.
+
+        """
+        known = None if key_digest is None else self._vector_by_key.get(key_digest)
+        if known is None:
+            return None
+        check_same_vector(known, vector_digest)
+        return self._by_vector.get(known)
+
+    def find_by_vector(self, vector_digest: bytes) -> Recorded | None:
+        """Return the vector's answer if it is in memory."""
+        return self._by_vector.get(vector_digest)
+
+    def among(
+        self,
+        *,
+        vector_digests: Collection[bytes],
+        key_digests: Collection[bytes],
+        records: Records,
+    ) -> ReplayIndex:
+        """Return everything that is recorded of these vectors and keys.
+
+        Args:
+            vector_digests: of the vectors that are asked.
+            key_digests: of the keys that come with them.
+            records: asked for what is not in memory, keys first: whoever finds a
+                key finds its answer, which was committed no later.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+            LedgerCorruptError: what is recorded cannot be understood.
+
+        """
+        keys = self._keys_among(key_digests, records) if key_digests else {}
+        answers, other_vectors = _split(self._by_vector, vector_digests)
+        if other_vectors and self._lacks_answers:
+            newly: dict[bytes, Recorded] = {}
+            for answer in records.known_answers(other_vectors):
+                newly[answer.vector_digest] = recorded_as(answer)
+            if newly:
+                self.add_all(newly)
+                answers.update(newly)
+        return ReplayIndex(answers, keys)
+
+    def _keys_among(self, key_digests: Collection[bytes], records: Records) -> dict[bytes, bytes]:
+        keys, other_keys = _split(self._vector_by_key, key_digests)
+        if other_keys:
+            looked_up = records.known_keys(other_keys)
+            self.add_keys(looked_up)
+            keys.update(looked_up)
+        return keys
+
+
+def recorded_as(answer: KnownAnswer | RecordedAnswer) -> Recorded:
+    """Return an answer that the ledger keeps as it is given again."""
+    precision, index = answer.precision, answer.bin_index
+    released = None
+    if precision is not None and index is not None:
+        released = ScoreBin(precision, index, shifted=bool(answer.bin_shifted))
+    return Recorded(answer.query_id, answer.label, answer.stable, precision, released)
+
+
+def _split(
+    memory: OrderedDict[bytes, ValueT], digests: Collection[bytes]
+) -> tuple[dict[bytes, ValueT], list[bytes]]:
+    """Return what is in memory of ``digests``, and the rest of them, each once."""
+    if memory.keys().isdisjoint(digests):  # as most are, of a new question
+        return {}, list(dict.fromkeys(digests))
+    found: dict[bytes, ValueT] = {}
+    others: dict[bytes, None] = {}
+    for digest in digests:
+        value = memory.get(digest)
+        if value is None:
+            others[digest] = None
+        else:
+            found[digest] = value
+    return found, list(others)
+
+
+def _keep(
+    memory: OrderedDict[bytes, ValueT],
+    pairs: Mapping[bytes, ValueT] | Iterable[tuple[bytes, ValueT]],
+    recent_max: int,
+) -> None:
+    """Keep values as the newest; the oldest go where there are too many."""
+    memory.update(pairs)
+    while len(memory) > recent_max:
+        memory.popitem(last=False)

@@ -1,0 +1,383 @@
+"""The service of one open release: what the HTTP layer talks to."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from app.answering.answers import answer_for, answer_of, answers_for, classified_as
+from app.answering.batch import DEFERRED, EXHAUSTED, Deferred
+from app.answering.changes import Changes
+from app.answering.in_turn import in_turn
+from app.answering.other_servers import Abreast
+from app.answering.outlook.outlook import Outlook
+from app.answering.queries import Tickets
+from app.answering.queue import decided, decisions_of
+from app.answering.workload import Workload
+from app.answering.writer import SWITCHING, Writer
+from app.errors import (
+    BudgetExhaustedError,
+    IdempotencyConflictError,
+    IntegrityError,
+    NoStatisticsError,
+    StatisticsNotOpenError,
+    SwitchingError,
+    UnavailableError,
+)
+from app.ledger.key_counts import NOTHING
+from app.privacy.budget.composition import Mechanism
+from app.privacy.voting.universal import Phase
+from app.release.classifier.forms import PublishedForms
+from app.release.statistics.asked import parse_hypotheses
+from app.release.statistics.released import released_statistics
+from app.release.views.budget import budget_view
+from app.release.views.parameters_in_words import explained
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from app.answering.answer_query import QueryAnswerer
+    from app.answering.answers import Told
+    from app.answering.queries import Ticket
+    from app.answering.queue import Pending
+    from app.answering.replay_index import ReplayIndex
+    from app.answering.replays import RecentReplays
+    from app.answering.types import Answer, Query
+    from app.data.schema import Schema
+    from app.ledger.key_counts import KeyCount
+    from app.release.statistics.released import ReleasedStatistics, StatisticsAnswer
+
+NO_STATISTICS = "this release has no share for statistics"
+STATISTICS_NOT_OPEN = (
+    "the statistics table is not open yet; it opens after the ensemble's last answer, or by "
+    "`conclave statistics` before the first"
+)
+
+
+class ConclaveService:
+    """Answers queries and shows the public side of one release."""
+
+    def __init__(
+        self,
+        answerer: QueryAnswerer,
+        *,
+        switch: Callable[[], None],
+        open_statistics: Callable[[], None],
+        on_stop: Callable[[IntegrityError], None],
+        pending_queries_max: int,
+    ) -> None:
+        """Wire the one writer around an answerer."""
+        self._answerer = answerer
+        self._release = answerer.release
+        self._on_stop = on_stop
+        self._forms = PublishedForms(self._release)
+        self._changes = Changes()
+        self._outlook = Outlook(self._release)
+        self._statistics: ReleasedStatistics | None = None
+        self._answering_statistics = asyncio.Lock()
+        self._writer = Writer(
+            answerer=answerer,
+            switch=switch,
+            open_statistics=open_statistics,
+            on_change=self._changes.notify,
+            on_stop=self._stop,
+            pending_queries_max=pending_queries_max,
+        )
+        self._abreast = Abreast(answerer, self._writer)
+
+    @property
+    def schema(self) -> Schema:
+        """The public schema."""
+        return self._release.schema
+
+    @property
+    def release_name(self) -> str:
+        """The release's name, which is also its model name."""
+        return self._release.name
+
+    @property
+    def precision(self) -> int | None:
+        """Bins of a score where a query does not say; None where labels are answered."""
+        return self._release.precision
+
+    def start(self) -> None:
+        """Start the writer on the running event loop, and note from now on what it answers."""
+        self._writer.start()
+        self._outlook.start(self._changes)
+
+    def drain(self) -> None:
+        """Take no query any more; those that are queued are still answered."""
+        self._writer.drain()
+
+    async def close(self) -> None:
+        """Drain the writer and wake every event stream."""
+        await self._writer.close()
+        self._changes.close()
+        await self._outlook.close()
+
+    async def answer_many(self, queries: Sequence[Query]) -> list[Told]:
+        """Answer ``queries`` in order; a refusal stands in its query's place.
+
+        Raises:
+            IntegrityError: the release has stopped.
+
+        """
+        if len(queries) == 1:
+            return [await self._answer_one(queries[0])]
+        return [result async for part in self.answer_in_turn(queries) for result in part]
+
+    async def _answer_one(self, query: Query) -> Told:
+        """Answer a query alone, without what keeps many in turn."""
+        ticket = self._answerer.identify(query)
+        phase = await self._abreast.phase_for([ticket])  # before the look-up, as below
+        if isinstance(phase, UnavailableError):
+            return phase
+        replays = await self._recorded([ticket] if _is_looked_up(ticket, phase) else [])
+        known = self._answer_without_writer(ticket, phase, replays)
+        if known is None:
+            (pending,) = self._writer.enqueue([ticket])
+            (decision,) = (await decided(pending)).decisions
+            if not isinstance(decision, Deferred):
+                return answer_for(decision, self.schema)
+        elif not isinstance(known, Deferred):
+            return known
+        return self._classify([query])[0]
+
+    async def answer_in_turn(self, queries: Sequence[Query]) -> AsyncIterator[Sequence[Told]]:
+        """Answer ``queries`` in order, part by part, each part as soon as it is committed.
+
+        Where the release switches in between, what the ensemble answered does
+        not wait for the classifier.
+
+        Raises:
+            IntegrityError: the release has stopped.
+
+        """
+        tickets = self._answerer.identify_all(queries)
+        known = await self._answers_without_writer(tickets)
+        written = tickets
+        if known:
+            written = [each for place, each in enumerate(tickets) if place not in known]
+        pending = self._writer.enqueue(written)
+        async for part in in_turn(known, self._told(written, pending)):
+            yield part
+
+    async def _told(
+        self, tickets: Sequence[Ticket], pending: Sequence[Pending]
+    ) -> AsyncIterator[Sequence[Told]]:
+        """Yield what clients are told of the writer's decisions, part by part."""
+        place = 0
+        async for decisions in decisions_of(pending):
+            asked = tickets[place : place + len(decisions)]
+            place += len(decisions)
+            yield answers_for(decisions, asked, self.schema, self._classify)
+
+    async def _answers_without_writer(self, tickets: Sequence[Ticket]) -> Mapping[int, Told]:
+        """Answer by their place those that committed state or the classifier answers."""
+        # Before the look-up: whoever sees that it has changed finds every answer before.
+        phase = await self._abreast.phase_for(tickets)
+        if isinstance(phase, UnavailableError):
+            return dict.fromkeys(range(len(tickets)), phase)
+        if isinstance(tickets, Tickets):
+            known_at_once = self._known_of_all(tickets, phase)
+            if known_at_once is not None:
+                return known_at_once
+        found = await self._recorded([each for each in tickets if _is_looked_up(each, phase)])
+        known: dict[int, Told] = {}
+        deferred: list[int] = []
+        for place, ticket in enumerate(tickets):
+            result = self._answer_without_writer(ticket, phase, found)
+            if isinstance(result, Deferred):
+                deferred.append(place)
+            elif result is not None:
+                known[place] = result
+        classified = self._classify([tickets[place].query for place in deferred])
+        return known | dict(zip(deferred, classified, strict=True))
+
+    def _known_of_all(self, tickets: Tickets, phase: Phase) -> Mapping[int, Told] | None:
+        """Return what is known of queries without keys that are all new, or all classified."""
+        if phase is Phase.CLASSIFIER and self._release.classifier is not None:
+            return dict(enumerate(self._classify(tickets.queries)))
+        is_new = not self._answerer.replays.knows_any(tickets.vector_digests)
+        return {} if phase is Phase.ENSEMBLE and is_new else None
+
+    async def _recorded(
+        self, tickets: Sequence[Ticket]
+    ) -> ReplayIndex | RecentReplays | UnavailableError:
+        """Return what is recorded of ``tickets``, or for none of them what is in memory."""
+        if not tickets:
+            return self._answerer.replays
+        ledger = self._release.ledger
+        try:
+            return await asyncio.to_thread(self._answerer.recorded, tickets, ledger)
+        except UnavailableError as unavailable:
+            return unavailable
+        except IntegrityError as error:
+            self._writer.stop(error)
+            raise
+
+    def _answer_without_writer(
+        self,
+        ticket: Ticket,
+        phase: Phase,
+        replays: ReplayIndex | RecentReplays | UnavailableError,
+    ) -> Told | Deferred | None:
+        if isinstance(replays, UnavailableError):
+            if _is_looked_up(ticket, phase):
+                return replays
+            replays = self._answerer.replays
+        try:
+            recorded = replays.find_by_key(ticket.key_digest, ticket.vector_digest)
+        except IdempotencyConflictError as conflict:
+            return conflict
+        if recorded is not None:
+            return answer_of(recorded, self.schema, replayed=True)
+        if phase is Phase.CLASSIFIER:
+            return None if self._release.classifier is None else DEFERRED
+        recorded = replays.find_by_vector(ticket.vector_digest)
+        if recorded is None:
+            return BudgetExhaustedError(EXHAUSTED) if phase is Phase.HALTED else None
+        # A new key on a recorded vector has to be stored before the reply.
+        is_new_key = ticket.key_digest is not None
+        return None if is_new_key else answer_of(recorded, self.schema, replayed=True)
+
+    def _classify(self, queries: Sequence[Query]) -> Sequence[Answer | UnavailableError]:
+        """Answer by the published classifier, which is called once for all."""
+        if not queries:
+            return []
+        classifier = self._release.classifier
+        if classifier is None:  # they waited for one, and the ledger was closed before its draw
+            return [SwitchingError(SWITCHING)] * len(queries)
+        labels = classifier.predict_many([query.vector for query in queries])
+        return [classified_as(label, with_scores=self.precision is not None) for label in labels]
+
+    # -- the public side -------------------------------------------------------
+
+    def key_count(self, name: str) -> KeyCount:
+        """Return what the key of that name was given, as committed by now."""
+        return self._answerer.key_counts.get(name, NOTHING)
+
+    def budget(self) -> dict[str, object]:
+        """Return the body of ``GET /budget`` as this server knows it."""
+        return budget_view(self._release)
+
+    async def read_budget(self) -> dict[str, object]:
+        """Return the body of ``GET /budget``, with what other servers have committed.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+            IntegrityError: it is not what was written, and the release has stopped.
+
+        """
+        return budget_view(self._release, await self._abreast.state())
+
+    async def outlook(self) -> dict[str, object]:
+        """Return the body of ``GET /budget/outlook``.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+            IntegrityError: the entries are not what was written, and the release has stopped.
+
+        """
+        state = await self._abreast.state()
+        try:
+            return await self._outlook.document(state)
+        except IntegrityError as error:
+            self._writer.stop(error)
+            raise
+
+    def parameters(self) -> list[dict[str, str]]:
+        """Return the public parameters in words, each with its formula."""
+        return [each._asdict() for each in explained(self._release)]
+
+    async def ledger_head(self) -> dict[str, object]:
+        """Return the sequence and hash of the newest entry; raises as :meth:`read_budget` does."""
+        head = (await self._abreast.state()).head
+        return {"sequence": head.sequence, "hash": head.hash}
+
+    def noted_sequence(self) -> int | None:
+        """Return the number of the entry that the head file notes; None where none is kept."""
+        return self._release.ledger.noted_sequence
+
+    def workload(self) -> Workload:
+        """Return what waits for the writer, and what it counted."""
+        writer = self._writer
+        return Workload(
+            waiting=writer.waiting_count,
+            waiting_max=writer.pending_queries_max,
+            batch_queries=writer.batch_queries,
+            commit_seconds=self._answerer.commit_seconds,
+        )
+
+    async def ledger_entries(self, *, after: int, limit: int) -> list[dict[str, object]]:
+        """Return the public part of up to ``limit`` entries after sequence ``after``."""
+        return await asyncio.to_thread(self._release.ledger.public_entries, after, limit)
+
+    async def classifier(self) -> bytes:
+        """Return the published classifier's JSON; raises as its forms do."""
+        return await self._forms.document()
+
+    async def classifier_onnx(self) -> bytes:
+        """Return the published classifier as an ONNX model; raises as its forms do."""
+        return await self._forms.onnx()
+
+    async def statistics(self, raw: Sequence[object]) -> StatisticsAnswer:
+        """Answer posted hypotheses from the released table; nothing private is read.
+
+        Raises:
+            NoStatisticsError: statistics have no share.
+            InvalidHypothesisError: names one that does not fit, or lies outside the table.
+            TooLargeError: there are too many of them.
+            StatisticsNotOpenError: there is no table yet.
+            LedgerUnavailableError: the ledger cannot be read.
+
+        """
+        self._require_statistics()
+        asked = parse_hypotheses(self.schema, raw)
+        table = await self._statistics_table()
+        # One at a time, so that however many ask, other requests find a thread and a core.
+        async with self._answering_statistics:
+            return await asyncio.to_thread(table.answer, asked)
+
+    async def statistics_document(self) -> bytes:
+        """Return the released table's JSON; raises as :meth:`statistics` does."""
+        self._require_statistics()
+        return (await self._statistics_table()).json
+
+    def _require_statistics(self) -> None:
+        if not self._release.configuration.has(Mechanism.STATISTICS):
+            raise NoStatisticsError(NO_STATISTICS)
+
+    async def _statistics_table(self) -> ReleasedStatistics:
+        """Return the table; another process may have released it since the last batch."""
+        known = self._release.statistics or self._statistics
+        if known is not None:
+            return known
+        self._statistics = await asyncio.to_thread(self._read_statistics)
+        if self._statistics is None:
+            raise StatisticsNotOpenError(STATISTICS_NOT_OPEN)
+        return self._statistics
+
+    def _read_statistics(self) -> ReleasedStatistics | None:
+        ledger = self._release.ledger
+        return released_statistics(ledger.read_state(), ledger, self.schema)
+
+    def subscribe(self) -> AbstractAsyncContextManager[AsyncIterator[None]]:
+        """Yield an iterator that yields once for every change, coalesced."""
+        return self._changes.subscribe()
+
+    def _stop(self, error: IntegrityError) -> None:
+        """Pass on that the release has stopped, and wake every event stream to see it."""
+        self._on_stop(error)
+        self._changes.notify()
+
+
+def _is_looked_up(ticket: Ticket, phase: Phase) -> bool:
+    """Return whether the ledger is asked before the queue is, of what is not in memory.
+
+    While the ensemble answers the writer looks, for a whole batch at once.
+    """
+    if phase is Phase.ENSEMBLE:
+        return False
+    return phase is Phase.HALTED or ticket.key_digest is not None

@@ -1,0 +1,391 @@
+"""The one writer: a queue, a thread for decisions, and the switch.
+
+Requests that come while a commit is in flight form the next batch, in arrival
+order.  Decisions run on one thread of their own, so that the event loop keeps
+reading requests while the disk works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
+
+import structlog
+
+from app.answering.arrivals import Arrivals
+from app.answering.batch import DEFERRED
+from app.answering.queue import Queue, Waiting, contained, decisions_of, first_deferred, parted
+from app.answering.steps import Edge, Step
+from app.answering.threads import WorkThread
+from app.answering.workload import QUERIES_BOUNDS, Buckets
+from app.errors import IntegrityError, SwitchingError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from app.answering.answer_query import QueryAnswerer
+    from app.answering.batch import Decision, Deferred
+    from app.answering.queries import Ticket
+    from app.answering.queue import Pending
+    from app.answering.types import Query
+
+BATCH_QUERIES_MAX: Final = 1024
+QUIET_SECONDS: Final = 0.0002
+"""How long a batch waits, after the newest query in it, for those who were answered last and
+are likely to ask again: a few turns of the event loop, and a fraction of a commit."""
+
+SWITCH_WAIT_SECONDS: Final = 30.0
+SWITCH_RETRY_SECONDS: Final = 1.0
+TELL_SECONDS: Final = 0.005
+"""How long the lines of the log wait for each other, which say what was committed."""
+
+FOLLOW_SECONDS: Final = 0.25
+"""How often a server of several looks for what the others have committed."""
+
+
+SWITCHING: Final = "the published classifier is being made; try again in a moment"
+QUEUE_FULL: Final = "too many queries are waiting; nothing was charged, try again"
+CLOSING: Final = "the server is shutting down; nothing was charged, try again"
+
+Failure: TypeAlias = UnavailableError | IntegrityError
+ResultT = TypeVar("ResultT")
+log = structlog.get_logger("conclave.service")
+
+
+@dataclass(slots=True)
+class Writer:
+    """Serialises every decision of one release.
+
+    Attributes:
+        answerer: decides and commits batches, on this writer's thread only.
+        switch: draws and publishes the classifier.
+        on_change: called on the event loop after every commit.
+        on_stop: called once when the release must stop serving.
+        open_statistics: draws and releases the statistics table after the last answer.
+        pending_queries_max: queries that may wait; where none waits, those of
+            one caller are taken together, however many they are.
+        batch_queries: sizes of the batches so far.
+
+    """
+
+    answerer: QueryAnswerer
+    switch: Callable[[], None]
+    open_statistics: Callable[[], None]
+    on_change: Callable[[], None]
+    on_stop: Callable[[IntegrityError], None]
+    pending_queries_max: int
+    batch_queries: Buckets = field(default_factory=lambda: Buckets(QUERIES_BOUNDS))
+    _queue: Queue = field(default_factory=Queue)
+    _parked: dict[Waiting, asyncio.TimerHandle] = field(default_factory=dict)
+    _parked_count: int = 0  # of queries
+    _arrivals: Arrivals = field(default_factory=lambda: Arrivals(BATCH_QUERIES_MAX, QUIET_SECONDS))
+    _loop: asyncio.AbstractEventLoop | None = None
+    _is_busy: bool = False  # something is under way on the thread
+    _is_looking: bool = False  # for queries that a batch waits for
+    _retry: asyncio.TimerHandle | None = None
+    _telling: asyncio.TimerHandle | None = None
+    _closing: bool = False
+    _ended: asyncio.Event = field(default_factory=asyncio.Event)
+    _stopped: IntegrityError | None = None
+    _following: asyncio.Task[None] | None = None
+    _thread: WorkThread = field(default_factory=lambda: WorkThread("conclave-writer"))
+
+    def start(self) -> None:
+        """Write from now on, on the running event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._go_on()  # a switch that a restart interrupted goes on at once
+        if self.answerer.release.is_shared:
+            self._following = self._loop.create_task(self._follow())
+
+    def drain(self) -> None:
+        """Take no query any more, and let none wait for a switch; the queued are answered."""
+        self._closing = True
+        self._unpark(UnavailableError(CLOSING))
+        self._go_on()
+
+    async def close(self) -> None:
+        """Drain, wait for what is under way, and end the thread."""
+        self.drain()
+        if self._following is not None:
+            self._following.cancel()
+        if self._loop is not None:
+            await self._ended.wait()
+        self._refuse_all(UnavailableError(CLOSING))
+        await asyncio.to_thread(self._thread.close)
+        self.answerer.tell_committed()
+
+    async def submit(self, queries: Sequence[Query | Ticket]) -> list[Decision | UnavailableError]:
+        """ENQUEUE ``queries`` in order and wait until each is decided and committed.
+
+        Raises:
+            IntegrityError: the release has stopped.
+
+        """
+        parts = decisions_of(self.enqueue(queries))
+        return [decision async for part in parts for decision in part]
+
+    def enqueue(self, queries: Sequence[Query | Ticket]) -> list[Pending]:
+        """ENQUEUE ``queries`` in order; their decisions come once they are committed.
+
+        They come for as many queries together as a batch may hold, which no batch divides.
+        A caller that hangs up and waits no more changes nothing: its queries
+        are decided all the same.
+
+        Raises:
+            IntegrityError: the release has stopped.
+
+        """
+        if self._stopped is not None:
+            raise self._stopped
+        waiting = [
+            Waiting(queries[start : start + BATCH_QUERIES_MAX], asyncio.Future())
+            for start in range(0, len(queries), BATCH_QUERIES_MAX)
+        ]
+        refusal = self._refusal(len(queries))
+        if refusal is None:
+            self._take_in(waiting)
+        else:
+            for each in waiting:
+                each.end(refusal)
+        return [each.future for each in waiting]
+
+    def _take_in(self, waiting: Sequence[Waiting]) -> None:
+        self.answerer.observe(Step.ENQUEUE, Edge.BEFORE)
+        if self._must_switch():
+            for each in waiting:
+                self._park(each)
+        else:
+            self._queue.extend(waiting)
+            self._go_on()
+        self.answerer.observe(Step.ENQUEUE, Edge.AFTER)
+
+    def _refusal(self, count: int) -> UnavailableError | None:
+        """Return why ``count`` further queries cannot wait, if they cannot."""
+        if self._closing:
+            return UnavailableError(CLOSING)
+        if self.waiting_count and self.waiting_count + count > self.pending_queries_max:
+            return UnavailableError(QUEUE_FULL)
+        return None
+
+    @property
+    def waiting_count(self) -> int:
+        """Queries in the queue, and those that wait for the switch."""
+        return len(self._queue) + self._parked_count
+
+    # -- one thing after another -------------------------------------------------
+
+    def _go_on(self) -> None:
+        """Begin what is due, unless something is under way, which goes on when it is done."""
+        if self._is_busy or self._loop is None:
+            return
+        is_serving = self._stopped is None and not self._closing
+        if self._queue and self._stopped is None:
+            self._begin_batch_in_time(self._loop)
+        elif is_serving and self._retry is None and self._must_switch():
+            self._do(self.switch, self._end_switch)
+        elif is_serving and self._retry is None and self._must_open_statistics():
+            self._do(self.open_statistics, self._end_statistics)
+        elif self._closing:
+            self._ended.set()
+
+    def _do(
+        self, function: Callable[[], ResultT], then: Callable[[ResultT | Failure], None]
+    ) -> None:
+        """Call ``function`` on the writer's thread, ``then`` with what came of it, and go on."""
+
+        def done(result: object, error: BaseException | None) -> None:
+            self._is_busy = False
+            try:
+                then(cast("ResultT", result) if error is None else contained(error))
+            finally:
+                self._go_on()
+
+        self._is_busy = True
+        self._thread.give(function, done)
+
+    def _begin_batch_in_time(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin a batch, once those have come who are likely to share its commit.
+
+        Those who were answered together ask together again.  Decided as soon as the first
+        of them was read, every other commit was of one query.
+        """
+        if self._closing or self._arrivals.are_complete(len(self._queue)):
+            self._begin_batch()
+        elif not self._is_looking:
+            self._is_looking = True
+            loop.call_soon(loop.call_soon, self._look_again)
+
+    def _look_again(self) -> None:
+        """Begin the batch that waits for others, or look once more two turns of the loop later.
+
+        In one turn requests are read, or replies are made and sent at its end; in the next
+        the queries that were read are put into the queue.
+        """
+        self._is_looking = False
+        if self._queue and not self._is_busy:
+            self._arrivals.note(len(self._queue))
+        self._go_on()
+
+    def _begin_batch(self) -> None:
+        batch = self._queue.take(BATCH_QUERIES_MAX)
+        queries = batch[0].queries
+        if len(batch) > 1:
+            queries = [*chain.from_iterable(waiting.queries for waiting in batch)]
+        self.batch_queries.add(len(queries))
+        end = partial(self._end_batch, batch, len(queries))
+        self._do(lambda: self.answerer.answer_batch(queries), end)
+
+    def _end_batch(
+        self, batch: Sequence[Waiting], query_count: int, decided: Sequence[Decision] | Failure
+    ) -> None:
+        self._arrivals.expect(len(self._queue) + query_count)
+        if isinstance(decided, UnavailableError | IntegrityError):
+            self._refuse(batch, decided)
+            return
+        self.answerer.observe(Step.RESPOND, Edge.BEFORE)
+        self._give_out(batch, decided)
+        self.answerer.observe(Step.RESPOND, Edge.AFTER)
+        self.on_change()
+        self._tell_later()
+
+    def _give_out(self, batch: Sequence[Waiting], decided: Sequence[Decision]) -> None:
+        """Give each caller the decisions of its queries."""
+        is_switching = self._must_switch()
+        for waiting, own in zip(batch, parted(batch, decided), strict=True):
+            deferred = first_deferred(own) if is_switching else None
+            if deferred is None:
+                waiting.settle(own)
+            else:
+                self._defer(waiting.settle_up_to(deferred, own))
+
+    def _tell_later(self) -> None:
+        """Log what was committed a moment after its replies.
+
+        One client asks again within a tenth of a millisecond, which a line takes too: told
+        at once, each line would come before the next query.
+        """
+        if self._telling is None:
+            loop = asyncio.get_running_loop()
+            self._telling = loop.call_later(TELL_SECONDS, self._tell)
+
+    def _tell(self) -> None:
+        self._telling = None
+        self.answerer.tell_committed()
+
+    async def _on_thread(self, function: Callable[[], ResultT]) -> ResultT:
+        """Run ``function`` on the writer's thread; what it does not foresee is contained."""
+        try:
+            return await self._thread.run(function)
+        except Exception as error:  # noqa: BLE001 -- containment: whatever it says may be private
+            raise contained(error) from None
+
+    def _defer(self, waiting: Waiting) -> None:
+        """Leave queries to the classifier, for which they wait until that is published."""
+        if self._stopped is not None:  # meanwhile: nobody would wake them
+            waiting.end(self._stopped)
+        elif self._closing:
+            waiting.end(UnavailableError(CLOSING))
+        else:
+            self._park(waiting)
+
+    # -- other servers of the same ledger --------------------------------------
+
+    async def _follow(self) -> None:
+        """Show what other servers commit soon after; queries are decided by the ledger itself."""
+        while self._stopped is None and not self._closing:
+            await asyncio.sleep(FOLLOW_SECONDS)
+            await self.catch_up()
+
+    async def catch_up(self) -> None:
+        """Adopt what other servers have committed, between two batches."""
+        try:
+            has_changed = await self._on_thread(self.answerer.follow)
+        except UnavailableError as error:
+            log.warning("follow_postponed", error=type(error).__name__)
+        except IntegrityError as error:
+            self.stop(error)
+        else:
+            if has_changed:
+                self._take_over()
+
+    def _take_over(self) -> None:
+        """Go on from what others have committed: a switch that is due, or one that is done."""
+        if not self._must_switch():
+            self._unpark(DEFERRED)
+        self._go_on()
+        self.on_change()
+
+    # -- the switch ------------------------------------------------------------
+
+    def _must_switch(self) -> bool:
+        return self.answerer.release.is_switching
+
+    def _park(self, waiting: Waiting) -> None:
+        """Let queries wait for the classifier, for a while."""
+        loop = asyncio.get_running_loop()
+        self._parked[waiting] = loop.call_later(SWITCH_WAIT_SECONDS, self._expire, waiting)
+        self._parked_count += len(waiting)
+
+    def _expire(self, waiting: Waiting) -> None:
+        del self._parked[waiting]
+        self._parked_count -= len(waiting)
+        waiting.end(SwitchingError(SWITCHING))
+
+    def _unpark(self, result: Deferred | Failure) -> None:
+        parked, self._parked, self._parked_count = self._parked, {}, 0
+        for waiting, timer in parked.items():
+            timer.cancel()
+            waiting.end(result)
+
+    def _end_switch(self, drawn: Failure | None) -> None:
+        """Give those who wait to the classifier; try again later where the ledger failed."""
+        if self._drawn(drawn, "switch_postponed"):
+            self._unpark(DEFERRED)
+            self.on_change()
+
+    def _must_open_statistics(self) -> bool:
+        return self.answerer.release.must_open_statistics
+
+    def _end_statistics(self, drawn: Failure | None) -> None:
+        """Tell of the table; try again later where the ledger failed."""
+        if self._drawn(drawn, "statistics_postponed"):
+            self.on_change()
+
+    def _drawn(self, drawn: Failure | None, postponed: str) -> bool:
+        """Return whether what was to be drawn and published is committed."""
+        if isinstance(drawn, UnavailableError):
+            log.warning(postponed, error=type(drawn).__name__)
+            loop = asyncio.get_running_loop()
+            self._retry = loop.call_later(SWITCH_RETRY_SECONDS, self._try_again)
+        elif isinstance(drawn, IntegrityError):
+            self.stop(drawn)
+        return drawn is None
+
+    def _try_again(self) -> None:
+        self._retry = None
+        self._go_on()
+
+    # -- refusals --------------------------------------------------------------
+
+    def _refuse(self, batch: Sequence[Waiting], error: Failure) -> None:
+        if isinstance(error, IntegrityError):
+            self.stop(error)
+        for waiting in batch:
+            waiting.end(error)
+
+    def _refuse_all(self, error: Failure) -> None:
+        for waiting in self._queue.take(len(self._queue)):
+            waiting.end(error)
+        self._unpark(error)
+
+    def stop(self, error: IntegrityError) -> None:
+        """Refuse everything from now on, and what waits; a second failure changes nothing."""
+        if self._stopped is not None:
+            return
+        self._stopped = error
+        log.error("release_stopped", error=type(error).__name__)
+        self._refuse_all(error)
+        self.on_stop(error)

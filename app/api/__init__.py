@@ -1,1 +1,0 @@
-"""HTTP only: routes, roles, bodies, and the one table from errors to statuses."""

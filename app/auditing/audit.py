@@ -1,0 +1,198 @@
+"""Audit the mechanism that a configuration would serve; no private row is read.
+
+The opening (calibration, its verification) and the step are the ones that the writer
+uses; only the votes are chosen, as the worst neighbours that the auditor knows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from app.auditing.audited import Audited
+from app.auditing.bounds.exact import exact_bound
+from app.auditing.draws import audit_draws
+from app.auditing.laws.conditions import broken_conditions
+from app.auditing.outcome_events import ROUNDING, Bound
+from app.auditing.sampling import sample
+from app.auditing.transcripts.served import served_document
+from app.errors import ConfigurationError
+from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.sparse_vector.calibration import SvtCalibration
+from app.privacy.stability import mechanism as stability
+from app.privacy.stability.hit_table import ProfileTable
+from app.release.terms.answer_terms import answering_parameters, calibrate_answers
+from app.release.terms.pipeline import release_budget
+from app.release.terms.public_choices import refuse_unknown
+
+if TYPE_CHECKING:
+    from app.auditing.draws import DrawReport
+    from app.auditing.sampling import Sampled
+    from app.auditing.transcripts.served import ServedReport
+    from app.noise.source import NoiseSource
+    from app.privacy.budget.calibration import Calibration
+    from app.privacy.voting.universal import Answering
+    from app.settings.settings import Settings
+
+STEPS_QUICK: Final = 1_500_000
+STEPS_LONG: Final = 60_000_000
+NOISE_DEVIATIONS: Final = 8
+LEAD_BEYOND_THRESHOLD: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """What an audit found, beside what is claimed.
+
+    Attributes:
+        mechanism: what answers.
+        epsilon: claimed for the answers, on the rows that the ensemble is made of.
+        delta: of the same claim.
+        exact: the largest bound of adversaries whose outcomes have a known law.
+        sampled: what running the mechanism shows.
+        broken: conditions of the proofs that do not hold, in words.
+        draws: what each draw of a hypothesis shows.
+        served: what whole releases told over HTTP; None where none was run.
+
+    """
+
+    mechanism: str
+    epsilon: float
+    delta: float
+    exact: Bound
+    sampled: Sampled
+    broken: tuple[str, ...]
+    draws: tuple[DrawReport, ...] = ()
+    served: ServedReport | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether no lower bound exceeds the claim, and every condition holds."""
+        largest = max(self.exact.epsilon, self.sampled.bound.epsilon)
+        within = largest <= self.epsilon + ROUNDING and all(draw.holds for draw in self.draws)
+        heard = self.served is None or self.served.holds
+        return within and heard and not self.broken
+
+
+def audit(
+    settings: Settings, *, steps: int, noise: NoiseSource, with_draws: bool = True
+) -> AuditReport:
+    """Bound the epsilon of the answers from below, and of the draws beside them.
+
+    Args:
+        settings: of the answers, classes, privacy and answers are used.
+        with_draws: whether the hypothesis classes are those that will serve.
+        steps: answers to draw in the sampled part.
+        noise: where every draw comes from.
+
+    Raises:
+        ConfigurationError: there are no parameters for the budget, or answers have none.
+
+    """
+    report = report_on(audited_answers(settings), steps=steps, noise=noise)
+    return replace(report, draws=audit_draws(settings)) if with_draws else report
+
+
+def report_on(audited: Audited, *, steps: int, noise: NoiseSource) -> AuditReport:
+    """Audit one mechanism, whose steps a test may have replaced; arguments as :func:`audit`."""
+    return AuditReport(
+        mechanism=_name(audited.parameters.answering),
+        epsilon=float(audited.epsilon),
+        delta=float(audited.delta),
+        exact=exact_bound(audited),
+        sampled=sample(audited, steps=steps, noise=noise),
+        broken=tuple(broken_conditions(audited)),
+    )
+
+
+def audit_document(report: AuditReport) -> dict[str, object]:
+    """Return a report in plain values, as ``conclave audit --json`` prints it.
+
+    What is infinite is null there: every event shows less.
+    """
+    sampled = report.sampled
+    return {
+        "holds": report.holds,
+        "broken_conditions": list(report.broken),
+        "mechanism": report.mechanism,
+        "claim": {"epsilon": report.epsilon, "delta": report.delta},
+        "exact": _bound(report, report.exact),
+        "draws": [_draw(draw) for draw in report.draws],
+        "sampled": {
+            **_bound(report, sampled.bound),
+            "runs": sampled.runs,
+            "detection_limit": _finite(sampled.detection_limit),
+            "largest_shown": sampled.largest_shown,
+            "false_alarm_probability": sampled.false_alarm,
+            "adversaries": [_bound(report, bound) for bound in sampled.bounds],
+        },
+        "http": None if report.served is None else served_document(report.served),
+    }
+
+
+def _draw(draw: DrawReport) -> dict[str, object]:
+    return {
+        "mechanism": draw.mechanism,
+        "claim": {"epsilon": draw.epsilon, "delta": draw.delta},
+        "exact": _bound(draw, draw.exact),
+    }
+
+
+def _bound(report: AuditReport | DrawReport, bound: Bound) -> dict[str, object]:
+    return {
+        "epsilon": _finite(bound.epsilon),
+        "share_of_claim": _finite(bound.epsilon / report.epsilon),
+        "adversary": bound.adversary,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def audited_answers(settings: Settings) -> Audited:
+    """Return the mechanism that would serve, with as many votes as its noise can hide.
+
+    Raises:
+        ConfigurationError: as :func:`audit`.
+
+    """
+    refuse_unknown(settings)
+    if settings.answers.output != "label":
+        problem = '"score" is not audited; set it to "label"'
+        raise ConfigurationError("answers.output", problem)
+    budget = release_budget(settings)
+    calibration = calibrate_answers(settings, budget)
+    if budget is None or calibration is None:
+        raise ConfigurationError("privacy.shares.answers", "is 0: nothing would be audited")
+    votes = 2 * (_lead_needed(calibration) + 2)
+    return Audited(
+        parameters=answering_parameters(settings, budget, calibration, ensemble_size=votes),
+        epsilon=budget.answers_epsilon,
+        delta=budget.answers_delta,
+        ensemble_size=votes,
+    )
+
+
+def _lead_needed(calibration: Calibration) -> int:
+    """Return the lead, in votes beyond half, past which no vote makes a difference."""
+    if isinstance(calibration, ProfileTable):
+        return len(calibration.thresholds)
+    if isinstance(calibration, SvtCalibration):
+        return calibration.threshold + LEAD_BEYOND_THRESHOLD
+    return math.ceil(NOISE_DEVIATIONS * math.sqrt(calibration.variance))
+
+
+def _name(answering: Answering | None) -> str:
+    match answering:
+        case stability.Parameters():
+            return "stability test of calibration profile"
+        case sparse_vector.Parameters(refreshed=True):
+            return "sparse vector, its threshold drawn anew at each hit"
+        case sparse_vector.Parameters():
+            return "sparse vector of one threshold"
+        case noisy_vote.Parameters():
+            return "noisy vote"
+    return "nothing"

@@ -1,0 +1,1 @@
+"""Exact lower bounds on epsilon, one adversary a module."""

@@ -1,0 +1,270 @@
+"""What the proofs need of a step, asked exactly: some faults change no bound that is seen.
+
+One hit too many, a distance that is off where the plurality changes, or noise for fewer
+hits may cost less than a proof leaves unused; words of few bits differ where no sample
+reaches.  Each condition is asked of the step itself and either holds or is broken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.auditing.laws.proof_inequalities import answers_are_paid, hits_are_paid, labels_are_paid
+from app.auditing.laws.step_law import (
+    answers_allowed,
+    hit_noise,
+    hit_words,
+    hits_allowed,
+    hits_of_words,
+    hits_paid,
+    label_noise,
+    labels_with,
+    outcome_of_a_hit,
+    released_from,
+    threshold_noises,
+    words_heard,
+)
+from app.noise.scripted import ScriptedNoise, seeded_words
+from app.noise.source import WORD_BOUND
+from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.stability import mechanism as stability
+
+if TYPE_CHECKING:
+    from app.auditing.audited import Audited
+    from app.privacy.voting.votes import Tally
+
+THRESHOLD_NOISE: Final = np.arange(-3, 4)
+LEADS_ASKED: Final = 40
+LEADS_NEAR: Final = 500
+COINS_ASKED: Final = 8
+QUERIES_PLAYED: Final = 3
+WORDS_PLAYED: Final = 4096
+NOISES_PLAYED: Final = 64
+NOISE_SPREAD: Final = 4
+BINARY: Final = 2
+
+FRESH: Final = "every query draws noise of its own"
+EVERY_BIT: Final = "a word decides with all of its bits"
+LAST_HIT: Final = "a run ends at the last hit that is paid for"
+BY_ONE: Final = "one record moves a distance by 1 at most"
+AT_A_FLIP: Final = "the distance is 0 where one record changes the plurality"
+SAME_LABEL: Final = "the label of an unstable answer is the same for all votes"
+COMPARED: Final = "the noisy distance is compared with the noisy threshold"
+THRESHOLD_KEPT: Final = "the threshold's noise is drawn when it is paid for, and kept"
+HITS_PAID: Final = "the noise pays for every hit that a run answers"
+LABELS_PAID: Final = "a label that one record changes gets out as seldom as delta pays for"
+LAST_ANSWER: Final = "a run ends at the last answer that is paid for"
+ONE_VOTE: Final = "one record moves one vote"
+LARGEST_WINS: Final = "the label of the largest noisy count is answered"
+ANSWERS_PAID: Final = "the noise pays for every answer"
+
+
+def broken_conditions(audited: Audited) -> list[str]:
+    """Return which conditions of the proofs do not hold, in words; none where all do."""
+    answering = audited.parameters.answering
+    if isinstance(answering, noisy_vote.Parameters):
+        checks = _of_votes(audited)
+    elif isinstance(answering, sparse_vector.Parameters):
+        checks = _of_hits(audited) | _of_threshold(audited, answering)
+    elif isinstance(answering, stability.Parameters):
+        checks = _of_hits(audited) | _of_words(audited, answering)
+    else:
+        checks = {}
+    return [name for name, holds in checks.items() if not holds]
+
+
+def _of_hits(audited: Audited) -> dict[str, bool]:
+    """Ask what a test for stability needs, whatever its noise."""
+    return {
+        LAST_HIT: hits_allowed(audited) == hits_paid(audited),
+        BY_ONE: _moves_by_one(audited),
+        AT_A_FLIP: _is_zero_at_a_flip(audited),
+        SAME_LABEL: _labels_agree(audited),
+        HITS_PAID: hits_are_paid(audited),
+        LABELS_PAID: labels_are_paid(audited),
+    }
+
+
+def _of_words(audited: Audited, answering: stability.Parameters) -> dict[str, bool]:
+    """Ask what the words of calibration ``profile`` decide."""
+    return {
+        FRESH: _draws_afresh(audited) and _each_decides_alone(audited),
+        EVERY_BIT: _words_decide(audited, answering),
+    }
+
+
+def _of_threshold(audited: Audited, answering: sparse_vector.Parameters) -> dict[str, bool]:
+    """Ask what the sparse vector does with its two noises."""
+    heard = _Heard.of(audited)
+    return {
+        FRESH: _draws_afresh(audited) and heard.are_fresh,
+        EVERY_BIT: heard.are_whole and _words_are_whole(audited, answering),
+        COMPARED: _compares(audited, answering),
+        THRESHOLD_KEPT: _keeps_threshold(audited, answering),
+    }
+
+
+def _of_votes(audited: Audited) -> dict[str, bool]:
+    """Ask what the noisy vote does."""
+    heard = _Heard.of(audited)
+    return {
+        FRESH: _draws_afresh(audited) and heard.are_fresh,
+        EVERY_BIT: heard.are_whole,
+        LAST_ANSWER: answers_allowed(audited) == audited.parameters.answer_limit,
+        ONE_VOTE: _moves_one_vote(audited),
+        LARGEST_WINS: _largest_wins(audited),
+        ANSWERS_PAID: answers_are_paid(audited),
+    }
+
+
+def _neighbors(audited: Audited) -> list[tuple[Tally, Tally]]:
+    """Return what neighbouring votes come to, the label's defeat included."""
+    leads = _leads(audited)
+    others = [lead + audited.votes_moved for lead in leads]
+    return list(zip(audited.tallies_of(leads), audited.tallies_of(others), strict=True))
+
+
+def _leads(audited: Audited) -> list[int]:
+    """Return all leads, or those around the tie and some of the others where they are many."""
+    last = audited.lead_max - audited.votes_moved
+    near = range(-min(last, LEADS_NEAR), min(last, LEADS_NEAR) + 1)
+    return sorted({*near, *(round(lead) for lead in np.linspace(-last, last, LEADS_NEAR).tolist())})
+
+
+def _moves_by_one(audited: Audited) -> bool:
+    return all(abs(one.distance - other.distance) <= 1 for one, other in _neighbors(audited))
+
+
+def _is_zero_at_a_flip(audited: Audited) -> bool:
+    return not any(
+        one.distance or other.distance
+        for one, other in _neighbors(audited)
+        if one.plurality != other.plurality
+    )
+
+
+def _moves_one_vote(audited: Audited) -> bool:
+    return all(
+        sum(abs(before - after) for before, after in zip(one.counts, other.counts, strict=True))
+        <= 2  # noqa: PLR2004 -- one label loses a vote and another gains it
+        for one, other in _neighbors(audited)
+    )
+
+
+def _labels_agree(audited: Audited) -> bool:
+    """Compare the outcome of hits over pluralities and distances, coin by coin."""
+    return all(
+        len({outcome_of_a_hit(audited, lead, coin) for lead in (-2, -1, 0, 1, 2)}) == 1
+        for coin in range(0, WORD_BOUND, WORD_BOUND // COINS_ASKED)
+    )
+
+
+def _words_decide(audited: Audited, answering: stability.Parameters) -> bool:
+    """Ask whether exactly the words below a distance's threshold are hits."""
+    thresholds = answering.thresholds
+    return all(
+        hit_words(audited, lead)
+        == thresholds[min(audited.tally_of(lead).distance, len(thresholds) - 1)]
+        for lead in _asked(audited)
+    )
+
+
+def _draws_afresh(audited: Audited) -> bool:
+    """See every query draw from the source, and no outcome come from what was drawn before."""
+    noise = ScriptedNoise(seeded_words(0))
+    state, value = audited.start(audited.parameters, noise), audited.tally_of(audited.lead_max)
+    for _ in range(QUERIES_PLAYED):
+        if not audited.answers(state):
+            break
+        drawn = noise.drawn_count
+        state, _ = audited.step(audited.parameters, state, value, noise)
+        if noise.drawn_count == drawn:
+            return False
+    return True
+
+
+def _each_decides_alone(audited: Audited) -> bool:
+    """Play a word that releases before one that does not; either does so by itself."""
+    released, hit = WORD_BOUND - 1, 0
+    found = hits_of_words(audited, audited.lead_max, [released, hit])
+    return found == [False, True][: audited.parameters.answer_limit]
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What the laws of noise are handed, query by query.
+
+    Attributes:
+        are_fresh: whether each query's are there, and are those of no other.
+        are_whole: whether they are the source's.
+
+    """
+
+    are_fresh: bool
+    are_whole: bool
+
+    @classmethod
+    def of(cls, audited: Audited) -> _Heard:
+        """Listen to a run of some queries."""
+        source = ScriptedNoise(seeded_words(0))
+        opening, *queries = words_heard(audited, source, queries=QUERIES_PLAYED)
+        words = [word for heard in (opening, *queries) for word in heard]
+        return cls(
+            are_fresh=all(queries) and len(set(words)) == len(words),
+            are_whole={*words} <= {*islice(seeded_words(0), WORDS_PLAYED)},
+        )
+
+
+def _keeps_threshold(audited: Audited, answering: sparse_vector.Parameters) -> bool:
+    """Ask for a release and, where the run goes on after it, a hit; restart after each."""
+    goes_on = hits_paid(audited) > 1
+    following = 2 if answering.refreshed else 1
+    expected = [1, 1, following, following] if goes_on else [1, 1]
+    played = [False, True, False] if goes_on else [False]
+    return (
+        threshold_noises(audited, played[: audited.parameters.answer_limit])
+        == (expected[: audited.parameters.answer_limit + 1])
+    )
+
+
+def _largest_wins(audited: Audited) -> bool:
+    """Ask from which noise on the second of two labels comes, or which label of more does."""
+    if audited.parameters.class_count == BINARY:
+        return all(label_noise(audited, lead) == lead + 1 for lead in _asked(audited))
+    words = seeded_words(1)
+    noises = [
+        [next(words) % (2 * NOISE_SPREAD + 1) - NOISE_SPREAD for _ in audited.tally_of(0).counts]
+        for _ in range(NOISES_PLAYED)
+    ]
+    return all(
+        labels_with(audited, lead, noises)
+        == [int(np.argmax(np.add(audited.tally_of(lead).counts, noise))) for noise in noises]
+        for lead in range(NOISE_SPREAD)
+    )
+
+
+def _compares(audited: Audited, answering: sparse_vector.Parameters) -> bool:
+    """Ask which noise makes a query a hit, at some values of the threshold's noise."""
+    return all(
+        (
+            hit_noise(audited, lead, THRESHOLD_NOISE)
+            == answering.threshold + THRESHOLD_NOISE - audited.tally_of(lead).distance
+        ).all()
+        for lead in _asked(audited)
+    )
+
+
+def _words_are_whole(audited: Audited, answering: sparse_vector.Parameters) -> bool:
+    """Ask which word releases a query near the threshold, and whether its law says the same."""
+    leads = {min(audited.lead_max, max(1, answering.threshold - less)) for less in range(3)}
+    turns = [released_from(audited, lead) for lead in leads]
+    return all(by_step == by_law for by_step, by_law in turns)
+
+
+def _asked(audited: Audited) -> list[int]:
+    return sorted({round(lead) for lead in np.linspace(0, audited.lead_max, LEADS_ASKED).tolist()})

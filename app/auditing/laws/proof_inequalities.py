@@ -1,0 +1,204 @@
+"""Whether the law that serves pays for what a run lets out: the proofs' inequalities.
+
+The law is asked of the step, and how much a run lets out is asked of the run; so noise
+that was made for fewer hits, a table that is off by one word, or a threshold that is too
+low is found wherever it is too little, however much of the claim an adversary can show.
+The inequalities are written out anew: but for the order of the table, which may be any,
+nothing is taken from the calibrations.  ``docs/proofs/`` has each of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln
+
+from app.auditing.bounds.threshold_bound import hit_law
+from app.auditing.laws.step_law import answers_allowed, hit_words, hits_allowed
+from app.noise.source import WORD_BOUND
+from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.stability import mechanism as stability
+from app.privacy.stability.profile_parameters import choose_alpha
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from app.auditing.audited import Audited
+
+BINARY: Final = 2
+DIGITS: Final = 60
+# A left side is at most 1 to so much; sixty digits are exact to far more than that.
+MARGIN: Final = Decimal("1e-40")
+LABELS_PART: Final = Fraction(1, 10)
+SLACK: Final = 1e-6
+"""More than sums in doubles are off by, relatively."""
+LOG_EXCESS_MAX: Final = 40.0
+
+
+def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
+    """Yield neighbouring leads from the label's defeat on; beyond it all is its mirror image."""
+    moved = audited.votes_moved
+    for lead in range(-moved, audited.lead_max - moved + 1):
+        yield lead, lead + moved
+
+
+def hits_are_paid(audited: Audited) -> bool:
+    """Tell whether epsilon and its part of delta cover as many hits as a run answers."""
+    answering = audited.parameters.answering
+    if isinstance(answering, stability.Parameters):
+        return _words_are_near(audited)
+    if isinstance(answering, sparse_vector.Parameters):
+        return _delta_of_hits(audited, answering) <= float(audited.delta) * (1 + SLACK)
+    return True
+
+
+def labels_are_paid(audited: Audited) -> bool:
+    """Tell whether a label that one record changes gets out as seldom as delta pays for."""
+    answering, hits = audited.parameters.answering, hits_allowed(audited)
+    if isinstance(answering, stability.Parameters):
+        kept = (1 - audited.delta * LABELS_PART) * WORD_BOUND**hits
+        return all(hit_words(audited, lead) ** hits >= kept for lead in _flips(audited))
+    if isinstance(answering, sparse_vector.Parameters):
+        delta = float(audited.delta)
+        laws = [
+            hit_law(audited, answering, lead, left_out=delta * SLACK / hits)
+            for lead in _flips(audited)
+        ]
+        leak = hits * max(float(law.stable @ law.weights) for law in laws)
+        return leak + _delta_of_hits(audited, answering) <= delta * (1 + SLACK)
+    return True
+
+
+def answers_are_paid(audited: Audited) -> bool:
+    """Tell whether the noisy vote's variance covers as many answers as a run gives."""
+    answering = audited.parameters.answering
+    if not isinstance(answering, noisy_vote.Parameters):
+        return True
+    one, other = (
+        np.array([tally.counts for tally in audited.tallies_of(leads)])
+        for leads in zip(*pairs(audited), strict=True)
+    )
+    noisy = slice(1, 2) if audited.parameters.class_count == BINARY else slice(None)
+    squared = int(((one - other)[:, noisy] ** 2).sum(axis=1).max())
+    rate = answers_allowed(audited) * squared / (2 * float(answering.vote_noise.variance))
+    spent = _log_delta(rate, float(audited.epsilon))
+    return spent <= math.log(audited.delta) + SLACK
+
+
+def _flips(audited: Audited) -> list[int]:
+    """Return the leads on either side of which one record changes the plurality."""
+    exchanged = list(pairs(audited))
+    one, other = (audited.tallies_of(leads) for leads in zip(*exchanged, strict=True))
+    return sorted(
+        {
+            lead
+            for pair, before, after in zip(exchanged, one, other, strict=True)
+            if before.plurality != after.plurality
+            for lead in pair
+        }
+    )
+
+
+# -- calibration profile ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """A Renyi order, and the log of the price of one hit there."""
+
+    alpha: Decimal
+    log_price: Decimal
+
+
+def _words_are_near(audited: Audited) -> bool:
+    """Decide (*) of Theorem A for every two leads that one record may exchange."""
+    delta = audited.delta * (1 - LABELS_PART)
+    alpha = choose_alpha(audited.epsilon, delta)
+    with localcontext(Context(prec=DIGITS)):
+        order = _order(alpha, audited.epsilon, delta, hits=hits_allowed(audited))
+        words = {lead: hit_words(audited, lead) for pair in pairs(audited) for lead in pair}
+        exchanged = {(words[one], words[other]) for one, other in pairs(audited)}
+        possible = all(0 < word < WORD_BOUND for word in words.values())
+        return possible and all(
+            max(_left_side(order, one, other), _left_side(order, other, one)) <= 1 - MARGIN
+            for one, other in exchanged
+        )
+
+
+def _order(alpha: Fraction, epsilon: Fraction, delta: Fraction, *, hits: int) -> _Order:
+    """Return ``ln R``, where T hits cost all of this delta: Theorem A solved for it."""
+    order, excess = _decimal(alpha), _decimal(alpha - 1)
+    whole = excess * _decimal(epsilon) + _decimal(delta).ln()
+    whole += order.ln() - excess * (excess / order).ln()
+    return _Order(order, whole / hits)
+
+
+def _left_side(order: _Order, one: int, other: int) -> Decimal:
+    """Return ``p^alpha q^(1-alpha) / R + (1-p)^alpha (1-q)^(1-alpha)``, p and q in words."""
+    alpha, scale = order.alpha, _log(WORD_BOUND)
+    hit = alpha * _log(one) + (1 - alpha) * _log(other) - scale - order.log_price
+    none = alpha * _log(WORD_BOUND - one) + (1 - alpha) * _log(WORD_BOUND - other) - scale
+    return hit.exp() + none.exp()
+
+
+@cache
+def _log(words: int) -> Decimal:
+    return Context(prec=DIGITS).ln(Decimal(words))
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / value.denominator
+
+
+# -- calibration svt -------------------------------------------------------------------
+
+
+def _delta_of_hits(audited: Audited, answering: sparse_vector.Parameters) -> float:
+    """Return the delta at which the hits are epsilon-private; 1 where a bound of 0 fails.
+
+    With one threshold they cost ``1/b1 + 2T/b2`` purely; refreshed, T epochs of
+    ``1/b1 + 2/b2`` compose.
+    """
+    one, other = (
+        np.array([tally.distance for tally in audited.tallies_of(leads)])
+        for leads in zip(*pairs(audited), strict=True)
+    )
+    moved, hits = max(1, int(np.abs(one - other).max())), hits_allowed(audited)
+    first, second = 1 / answering.threshold_noise.scale, 2 / answering.query_noise.scale
+    if answering.refreshed:
+        each = float(moved * (first + second))
+        return _composed_delta(each, hits, float(audited.epsilon))
+    return 0.0 if moved * (first + hits * second) <= audited.epsilon else 1.0
+
+
+def _composed_delta(each: float, count: int, epsilon: float) -> float:
+    """Return the delta of randomised responses, of which l lie: their loss is ``(T - 2l) each``."""
+    lies = np.arange(count + 1)
+    ways = gammaln(count + 1) - gammaln(lies + 1) - gammaln(count - lies + 1)
+    chances = np.exp(ways - count * math.log1p(math.exp(-each)) - each * lies)
+    above = np.minimum(0.0, epsilon - (count - 2 * lies) * each)
+    return float(chances @ -np.expm1(above))
+
+
+# -- the noisy vote --------------------------------------------------------------------
+
+
+def _log_delta(rate: float, epsilon: float) -> float:
+    """Return the log of the least delta over all orders, of a divergence of ``alpha rate``."""
+
+    def at(log_excess: float) -> float:
+        excess = math.exp(log_excess)
+        moment = excess * ((1 + excess) * rate - epsilon)
+        return moment - excess * math.log1p(1 / excess) - math.log1p(excess)
+
+    bounds = (-LOG_EXCESS_MAX, LOG_EXCESS_MAX)
+    found = minimize_scalar(at, bounds=bounds, method="bounded", options={"xatol": 1e-9})
+    return float(found.fun)

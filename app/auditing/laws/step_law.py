@@ -1,0 +1,371 @@
+"""Ask a step, value by value of its noise, what it does: the law of one query, exactly.
+
+A step is monotone in the one value that decides it, so bisection finds where it turns.
+What a faulty step does is found in the same way: nothing is taken from the calibration
+but the laws of the noise that the step is handed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain, repeat
+from itertools import count as count_from
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.auditing.laws.scripted_noise import (
+    ListeningGaussian,
+    ListeningLaplace,
+    PrescribedGaussian,
+    PrescribedLaplace,
+)
+from app.errors import InvariantError
+from app.noise.scripted import ScriptedNoise
+from app.noise.source import WORD_BOUND
+from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.stability import mechanism as stability
+from app.privacy.voting.universal import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from app.auditing.audited import Audited
+    from app.noise.source import NoiseSource
+    from app.privacy.voting.universal import Answering, Outcome, Parameters
+    from app.privacy.voting.votes import Tally
+
+NOISE_MAX: Final = 1 << 40
+HITS_PLAYED_MAX: Final = 64
+COIN: Final = 1 << 62
+"""A word that no coin of an unstable answer rejects, whatever the number of classes."""
+ZEROS: Final = 7
+"""As many zeros as other digits of a query's noise may take."""
+
+
+def smallest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the smallest integer in ``[low, high]`` where a monotone predicate holds.
+
+    ``high`` where it holds nowhere below.
+    """
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
+
+
+def hit_words(audited: Audited, lead: int) -> int:
+    """Return how many of the ``2**64`` words make a query of this lead a hit, in ``profile``."""
+    value = audited.tally_of(lead)
+    state = audited.start(audited.parameters, ScriptedNoise(repeat(0)))
+
+    def is_released(word: int) -> bool:
+        noise = ScriptedNoise(chain([word], repeat(COIN)))
+        return audited.step(audited.parameters, state, value, noise)[1].stable
+
+    expected = _expected_words(audited.parameters.answering, value)
+    if is_released(expected) and not is_released(expected - 1):
+        return expected
+    return smallest_where(is_released, 0, WORD_BOUND)
+
+
+def _expected_words(answering: Answering | None, value: Tally) -> int:
+    """Return where the table says that a query turns; it is only where to look first."""
+    if not isinstance(answering, stability.Parameters):
+        message = "calibration profile answers"
+        raise InvariantError(message)
+    return answering.thresholds[min(value.distance, len(answering.thresholds) - 1)]
+
+
+def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the largest noise of a query with which it is a hit, in ``svt``.
+
+    Args:
+        audited: what answers.
+        lead: of the query's votes.
+        threshold_noise: values that the opening draws, shape (R,), ascending.
+
+    Returns:
+        Shape (R,), one for each value.  Between two values of the threshold's noise that
+        move it just as far, or not at all, it moves so at each: not all of them are asked.
+
+    """
+    value = audited.tally_of(lead)
+    parameters, query = _prescribed(audited)
+    found: dict[int, int] = {}
+
+    def ask(index: int, near: int) -> int:
+        state = _opened(audited, parameters, int(threshold_noise[index]))
+        found[index] = _turn(audited, parameters, query, state, value, near=near) - 1
+        return found[index]
+
+    tops = np.empty(len(threshold_noise), dtype=np.int64)
+    pending = [(0, len(threshold_noise) - 1)]
+    near = ask(0, 0)
+    ask(pending[0][1], near)
+    while pending:
+        low, high = pending.pop()
+        steps = threshold_noise[low : high + 1] - threshold_noise[low]
+        if high - low <= 1 or found[high] - found[low] in (0, steps[-1]):
+            tops[low : high + 1] = np.minimum(found[low] + steps, found[high])
+            continue
+        middle = (low + high) // 2
+        ask(middle, found[low])
+        pending += [(low, middle), (middle, high)]
+    return tops
+
+
+def released_from(audited: Audited, lead: int) -> tuple[int, int]:
+    """Return the first word from which a query is released, in ``svt`` without threshold noise.
+
+    Later words are zero.
+
+    Returns:
+        As the step has it, and as the law of the noise has it on the same words.
+
+    """
+    value, answering = audited.tally_of(lead), _sparse_vector(audited.parameters.answering)
+    state = _opened(audited, audited.parameters, 0)
+
+    def is_released(word: int) -> bool:
+        noise = ScriptedNoise(chain([word], repeat(0, ZEROS), repeat(COIN)))
+        return audited.step(audited.parameters, state, value, noise)[1].stable
+
+    def is_above(word: int) -> bool:
+        drawn = answering.query_noise.draw(ScriptedNoise(chain([word], repeat(0))))
+        return value.distance + drawn > answering.threshold
+
+    return (
+        smallest_where(is_released, 0, WORD_BOUND - 1),
+        smallest_where(is_above, 0, WORD_BOUND - 1),
+    )
+
+
+def label_noise(audited: Audited, lead: int) -> int:
+    """Return the smallest noise that gives the second of two labels, in the noisy vote."""
+    value = audited.tally_of(lead)
+    drawn = PrescribedGaussian()
+    parameters = _with_vote_noise(audited.parameters, drawn)
+
+    def is_second(noise: int) -> bool:
+        drawn.prescribe([noise])
+        return audited.step(parameters, State(), value, _quiet())[1].label == 1
+
+    return smallest_where(is_second, -NOISE_MAX, NOISE_MAX)
+
+
+def labels_with(audited: Audited, lead: int, noises: Sequence[Sequence[int]]) -> list[int | None]:
+    """Return the label of the noisy vote for each vector of noise, one a count that gets some."""
+    value, drawn = audited.tally_of(lead), PrescribedGaussian()
+    parameters = _with_vote_noise(audited.parameters, drawn)
+    labels = []
+    for noise in noises:
+        drawn.prescribe(noise)
+        labels.append(audited.step(parameters, State(), value, _quiet())[1].label)
+    return labels
+
+
+def words_heard(audited: Audited, source: NoiseSource, *, queries: int) -> list[list[int]]:
+    """Return the words that the laws of noise are handed, at the opening and at each query.
+
+    The laws listen, and draw such values that no query is a hit.
+    """
+    heard: list[int] = []
+    parameters = _with_ears(audited.parameters, heard)
+    value = audited.tally_of(audited.lead_max)
+    state = audited.start(parameters, source)
+    found = [heard[:]]
+    for _ in range(queries):
+        if not audited.answers(state):
+            break
+        heard.clear()
+        state, _ = audited.step(parameters, state, value, source)
+        found.append(heard[:])
+    return found
+
+
+def hits_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[bool]:
+    """Return which of some queries in a row are hits, each with a first word of its own.
+
+    Fewer where the run ends before.
+    """
+    state, value = _opened_plainly(audited), audited.tally_of(lead)
+    hits: list[bool] = []
+    for word in words:
+        if not audited.answers(state):
+            break
+        noise = ScriptedNoise(chain([word], repeat(COIN)))
+        state, outcome = audited.step(audited.parameters, state, value, noise)
+        hits.append(not outcome.stable)
+    return hits
+
+
+def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | None]:
+    """Return the threshold's noise at the opening and after each query, restarts in between.
+
+    The law draws 1, 2, 3 and so on.
+
+    Args:
+        audited: what answers, in ``svt``.
+        queries: whether each query is a hit; those after the end of the run are not asked.
+
+    """
+    parameters, query = _prescribed(audited)
+    drawn = PrescribedLaplace(count_from(1))
+    answering = replace(_sparse_vector(parameters.answering), threshold_noise=drawn)
+    parameters = replace(parameters, answering=answering)
+    state = audited.restart(audited.start(parameters, _quiet()))
+    found = [state.private_threshold_noise]
+    for is_hit in queries:
+        if not audited.answers(state):
+            break
+        query.prescribe([-NOISE_MAX if is_hit else NOISE_MAX])
+        state = audited.restart(audited.step(parameters, state, audited.tally_of(0), _quiet())[0])
+        found.append(state.private_threshold_noise)
+    return found
+
+
+def answers_allowed(audited: Audited) -> int:
+    """Return how many answers the noisy vote gives before it ends, as :func:`hits_allowed`."""
+    paid = audited.parameters.answer_limit
+    state = audited.restart(replace(_opened_plainly(audited), answered_count=paid - 1))
+    return _count_allowed(audited, state, paid, lambda state: _vote(audited, state))
+
+
+def hits_allowed(audited: Audited) -> int:
+    """Return how many hits a run answers before it ends, restarts between them included.
+
+    It is asked at the last hit that is paid for; a run that goes on and on counts as one
+    whose counter was lost once.
+    """
+    paid = hits_paid(audited)
+    state = audited.restart(_at_hit(audited, paid - 1))
+    return _count_allowed(audited, state, paid, lambda state: _hit(audited, state)[0])
+
+
+def _count_allowed(
+    audited: Audited, state: State, paid: int, following: Callable[[State], State]
+) -> int:
+    """Play on from the last one that is paid for, restarting after each."""
+    played = 0
+    while played < HITS_PLAYED_MAX and audited.answers(state):
+        try:
+            state = audited.restart(following(state))
+        except InvariantError:
+            break
+        played += 1
+    return 2 * paid if played == HITS_PLAYED_MAX else paid - 1 + played
+
+
+def hits_paid(audited: Audited) -> int:
+    """Return how many hits a run may have: T, or the limit of answers where it is less."""
+    cutoff = audited.parameters.cutoff
+    limit = audited.parameters.answer_limit
+    return limit if cutoff is None else min(cutoff, limit)
+
+
+def outcome_of_a_hit(audited: Audited, lead: int, coin: int) -> Outcome:
+    """Return what leaves at a hit, where the words that follow it are all ``coin``."""
+    return _hit(audited, _at_hit(audited, 0), lead=lead, coin=coin)[1]
+
+
+def _at_hit(audited: Audited, hit_count: int) -> State:
+    """Return the state of a run that has answered hits only."""
+    return replace(_opened_plainly(audited), answered_count=hit_count, unstable_count=hit_count)
+
+
+def _quiet() -> ScriptedNoise:
+    """Return a source for steps whose laws are prescribed; what they draw of it does not matter."""
+    return ScriptedNoise(repeat(COIN))
+
+
+def _opened_plainly(audited: Audited) -> State:
+    return audited.start(audited.parameters, _quiet())
+
+
+def _vote(audited: Audited, state: State) -> State:
+    """Answer a query of the noisy vote without noise."""
+    parameters = _with_vote_noise(audited.parameters, PrescribedGaussian(repeat(0)))
+    return audited.step(parameters, state, audited.tally_of(0), _quiet())[0]
+
+
+def _hit(
+    audited: Audited, state: State, *, lead: int = 0, coin: int = COIN
+) -> tuple[State, Outcome]:
+    """Answer a query that is a hit, whatever its votes."""
+    parameters, words = audited.parameters, [0]
+    if isinstance(parameters.answering, sparse_vector.Parameters):
+        parameters, query = _prescribed(audited)
+        query.prescribe([-NOISE_MAX])
+        words = []
+    noise = ScriptedNoise(chain(words, [coin], repeat(COIN)))
+    return audited.step(parameters, state, audited.tally_of(lead), noise)
+
+
+def _turn(
+    audited: Audited,
+    parameters: Parameters,
+    query: PrescribedLaplace,
+    state: State,
+    value: Tally,
+    *,
+    near: int,
+) -> int:
+    """Return the smallest noise that releases a query; it is sought around ``near`` first."""
+
+    def is_released(noise: int) -> bool:
+        query.prescribe([noise])
+        return audited.step(parameters, state, value, _quiet())[1].stable
+
+    for low, high in ((near - 4, near + 4), (-NOISE_MAX, NOISE_MAX)):
+        if not is_released(low) and is_released(high):
+            return smallest_where(is_released, low, high)
+    return -NOISE_MAX if is_released(-NOISE_MAX) else NOISE_MAX
+
+
+def _prescribed(audited: Audited) -> tuple[Parameters, PrescribedLaplace]:
+    """Return the sparse vector's parameters with a query's noise to be prescribed."""
+    query = PrescribedLaplace()
+    answering = _sparse_vector(audited.parameters.answering)
+    zeros = PrescribedLaplace(repeat(0))
+    prescribed = replace(answering, query_noise=query, threshold_noise=zeros)
+    return replace(audited.parameters, answering=prescribed), query
+
+
+def _opened(audited: Audited, parameters: Parameters, threshold_noise: int) -> State:
+    """Open a run whose threshold's noise is drawn as given."""
+    answering = replace(
+        _sparse_vector(parameters.answering), threshold_noise=PrescribedLaplace([threshold_noise])
+    )
+    return audited.start(replace(parameters, answering=answering), ScriptedNoise(repeat(0)))
+
+
+def _sparse_vector(answering: Answering | None) -> sparse_vector.Parameters:
+    if not isinstance(answering, sparse_vector.Parameters):
+        message = "a sparse vector answers"
+        raise InvariantError(message)
+    return answering
+
+
+def _with_ears(parameters: Parameters, heard: list[int]) -> Parameters:
+    """Put listening laws in the place of all noise."""
+    answering = parameters.answering
+    if isinstance(answering, noisy_vote.Parameters):
+        return _with_vote_noise(parameters, ListeningGaussian(heard))
+    inside = replace(
+        _sparse_vector(answering),
+        query_noise=ListeningLaplace(NOISE_MAX, heard),
+        threshold_noise=ListeningLaplace(0, heard),
+    )
+    return replace(parameters, answering=inside)
+
+
+def _with_vote_noise(parameters: Parameters, drawn: PrescribedGaussian) -> Parameters:
+    answering = parameters.answering
+    if not isinstance(answering, noisy_vote.Parameters):
+        message = "a noisy vote answers"
+        raise InvariantError(message)
+    return replace(parameters, answering=replace(answering, vote_noise=drawn))

@@ -1,0 +1,184 @@
+"""What whole releases told over HTTP, beside what they promise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from app.auditing.outcome_events import ROUNDING
+from app.auditing.transcripts.promises import broken_promises
+from app.auditing.transcripts.transcripts import Suspicion, Trials, suspect, told_by
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from app.auditing.outcome_events import Bound
+    from app.auditing.transcripts.promises import Life
+    from app.auditing.transcripts.transcripts import Transcript
+    from app.cli.audit.neighbours import Claim
+
+FALSE_ALARM: Final = 1e-6
+"""Probability that any bound of an audit over HTTP is above the truth."""
+CHOOSING_PART: Final = 4
+"""One run in so many chooses: what is grossly wrong shows in few, and bounds need the rest."""
+RUNS_MIN: Final = 2
+"""On each side of a pair: one chooses what to look at, and one is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Everything that one run of a release said, across its restarts.
+
+    Attributes:
+        transcript: all of it, by channel.
+        lives: its answers, counters and entries, process by process.
+
+    """
+
+    transcript: Transcript
+    lives: tuple[Life, ...]
+
+    def broken(self, promised: Promised) -> frozenset[str]:
+        """Return the promises that an outsider can check and that were not kept."""
+        return broken_promises(self.lives, cutoff=promised.cutoff, abstains=promised.abstains)
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """What each run is held to.
+
+    Attributes:
+        claim: epsilon and delta of all that a release may draw.
+        cutoff: T; None where there is none.
+        abstains: whether an unstable answer has no label.
+
+    """
+
+    claim: Claim
+    cutoff: int | None
+    abstains: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many runs there are, and for what.
+
+    Attributes:
+        choosing: runs on each side of each pair that choose what to look at.
+        trials: those that are looked at, with the bounds that they give.
+
+    """
+
+    choosing: int
+    trials: Trials
+
+    @property
+    def runs(self) -> int:
+        """All runs of a side."""
+        return self.choosing + self.trials.runs
+
+
+def plan_runs(claim: Claim, *, runs: int, pair_count: int) -> Plan:
+    """Share runs among pairs, sides and purposes.
+
+    Args:
+        claim: what is promised.
+        runs: of all pairs and sides together, at the least so many that each has some.
+        pair_count: pairs of neighbours, whose bounds hold together.
+
+    """
+    each = max(RUNS_MIN, runs // (2 * pair_count))
+    choosing = max(1, each // CHOOSING_PART)
+    trials = Trials(
+        epsilon=float(claim.epsilon),
+        delta=float(claim.delta),
+        runs=each - choosing,
+        false_alarm=FALSE_ALARM / pair_count,
+    )
+    return Plan(choosing, trials)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was looked at in one run.
+
+    Attributes:
+        events: for each order of the sides whether the event came; none of a run that chose.
+        broken: promises that were not kept.
+
+    """
+
+    events: tuple[bool, ...]
+    broken: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedReport:
+    """What an audit over HTTP found.
+
+    Attributes:
+        epsilon: claimed for all that the releases may draw.
+        delta: of the same claim.
+        told: what each pair of neighbours tells, by the name of the pair, and by what channel.
+        broken: of how many runs each promise was broken that an outsider can check.
+        plan: the runs of each side of each pair.
+
+    """
+
+    epsilon: float
+    delta: float
+    told: Mapping[str, Bound]
+    broken: Mapping[str, int]
+    plan: Plan
+
+    @property
+    def runs(self) -> int:
+        """Whole releases that were run."""
+        return 2 * len(self.told) * self.plan.runs
+
+    @property
+    def holds(self) -> bool:
+        """Whether no bound exceeds the claim, and every run kept its promises."""
+        within = all(bound.epsilon <= self.epsilon + ROUNDING for bound in self.told.values())
+        return within and not self.broken
+
+
+def suspicion_of(chosen: tuple[Sequence[Heard], Sequence[Heard]], plan: Plan) -> Suspicion:
+    """Choose what to look at in the other runs of a pair."""
+    one, other = ([run.transcript for run in side] for side in chosen)
+    return suspect((one, other), plan.trials)
+
+
+def told_of(suspicion: Suspicion, seen: tuple[Sequence[Seen], Sequence[Seen]], plan: Plan) -> Bound:
+    """Bound epsilon by what was seen in the runs that did not choose."""
+    one, other = ([run.events for run in side] for side in seen)
+    return told_by(suspicion, (one, other), plan.trials)
+
+
+def served_document(report: ServedReport) -> dict[str, object]:
+    """Return a report in plain values, as ``conclave audit --json`` prints it.
+
+    A limit that is infinite is null there: no epsilon would show.
+    """
+    trials = report.plan.trials
+    limit = trials.detection_limit
+    return {
+        "holds": report.holds,
+        "claim": {"epsilon": report.epsilon, "delta": report.delta},
+        "runs": report.runs,
+        "tested_on_each_side": trials.runs,
+        "detection_limit": limit if math.isfinite(limit) else None,
+        "largest_shown": trials.largest_shown,
+        "false_alarm_probability": FALSE_ALARM,
+        "broken_promises": dict(report.broken),
+        "pairs": [
+            {
+                "neighbours": name,
+                "epsilon": bound.epsilon,
+                "share_of_claim": bound.epsilon / report.epsilon,
+                "adversary": bound.adversary,
+            }
+            for name, bound in report.told.items()
+        ],
+    }

@@ -1,0 +1,222 @@
+"""A lower bound on epsilon from whole transcripts: everything that left some processes.
+
+A transcript is a reading on each of many channels: a label, a counter, an error's text,
+a header, everything together.  On some of the runs the readings of every channel are
+ordered by how much likelier they are on one side, and the channel and the readings are
+chosen that would show most; their probabilities are bounded on the other runs, which
+had no say in the choice.  So no list of what may tell of a record is needed, and however
+many channels there are, one event is tested in each order.
+
+A channel of many readings separates any runs that it was fitted to: a clock has seconds
+that only one side saw, and twelve coins together hardly come twice.  So each half of the
+runs that choose, the earlier and the later one, tries what the other half proposes, and a
+reading that both halves do not have stands for no more than its being rare.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from app.auditing.confidence import bounds_shown, detection_limit, largest_shown
+from app.auditing.outcome_events import Bound
+from app.errors import invariant
+
+if TYPE_CHECKING:
+    from app.auditing.confidence import Floats
+
+Transcript: TypeAlias = Mapping[str, str]
+"""What was read, by channel; a channel that was silent is absent."""
+Sides: TypeAlias = tuple[Sequence[Transcript], Sequence[Transcript]]
+"""The transcripts of some runs on each of two neighbours."""
+Reading: TypeAlias = tuple[str, str]
+"""A channel, and what was read there."""
+Counts: TypeAlias = tuple[Counter[str], Counter[str]]
+"""How often each reading of a channel came on each of two neighbours."""
+Halves: TypeAlias = tuple[Counts, Counts]
+"""Those of the earlier runs and those of the later ones."""
+
+BOUNDS_OF_AN_EVENT: Final = 2
+ORDERS: Final = ((0, 1), (1, 0))
+EVERYTHING: Final = "everything that was read"
+OTHER: Final = "what was not read both earlier and later"
+SILENT: Final = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """How the runs that are tested are turned into a bound.
+
+    Attributes:
+        epsilon: claimed.
+        delta: claimed.
+        runs: on each side.
+        false_alarm: probability that the bound is above the truth.
+
+    """
+
+    epsilon: float
+    delta: float
+    runs: int
+    false_alarm: float
+
+    @property
+    def miss(self) -> float:
+        """Probability with which one proportion leaves its bound."""
+        return self.false_alarm / (len(ORDERS) * BOUNDS_OF_AN_EVENT)
+
+    @property
+    def detection_limit(self) -> float:
+        """The smallest epsilon that would show as more than the claim."""
+        return detection_limit(self.epsilon, trials=self.runs, delta=self.delta, miss=self.miss)
+
+    @property
+    def largest_shown(self) -> float:
+        """The most that any process could show."""
+        return max(0.0, largest_shown(trials=self.runs, delta=self.delta, miss=self.miss))
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Some readings of one channel."""
+
+    channel: str
+    readings: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """What is looked for in the runs that are tested, as other runs have chosen it.
+
+    Attributes:
+        common: what was read both in the earlier and in the later half of those.
+        events: one for each order of the sides.
+
+    """
+
+    common: frozenset[Reading]
+    events: tuple[Event, ...]
+
+    def seen_in(self, transcript: Transcript) -> tuple[bool, ...]:
+        """Return for each event whether it came."""
+        reduced = _reduced(transcript, self.common)
+        return tuple(reduced.get(event.channel, SILENT) in event.readings for event in self.events)
+
+
+def suspect(sides: Sides, trials: Trials) -> Suspicion:
+    """Choose what to look for.
+
+    Args:
+        sides: the runs that choose, at least one on each side, in the order of time.
+        trials: the runs that will be looked at.
+
+    """
+    earlier, later = (tuple(half) for half in zip(*map(_halved, sides), strict=True))
+    common = frozenset(_readings(earlier) & _readings(later))
+    halves = [
+        [[_reduced(run, common) for run in side] for side in half] for half in (earlier, later)
+    ]
+    found = {channel for half in halves for side in half for run in side for channel in run}
+    channels = [*sorted(found - {EVERYTHING}), EVERYTHING]  # of two that tell alike, the plainer
+    by_channel = {channel: _counted(halves, channel) for channel in channels}
+    return Suspicion(common, tuple(_most_telling(by_channel, order, trials) for order in ORDERS))
+
+
+def _halved(side: Sequence[Transcript]) -> tuple[Sequence[Transcript], Sequence[Transcript]]:
+    """Return the earlier and the later half of some runs; one alone is both."""
+    middle = len(side) // 2
+    return side[:middle] or side, side[middle:]
+
+
+def _readings(half: Sequence[Sequence[Transcript]]) -> set[Reading]:
+    return {reading for side in half for run in side for reading in run.items()}
+
+
+def _counted(halves: Sequence[Sequence[Sequence[Transcript]]], channel: str) -> Halves:
+    """Count the readings of a channel, half by half and side by side."""
+    earlier, later = (
+        tuple(Counter(run.get(channel, SILENT) for run in side) for side in half) for half in halves
+    )
+    return (earlier[0], earlier[1]), (later[0], later[1])
+
+
+def told_by(
+    suspicion: Suspicion,
+    seen: tuple[Sequence[tuple[bool, ...]], Sequence[tuple[bool, ...]]],
+    trials: Trials,
+) -> Bound:
+    """Return the largest lower bound on epsilon, and the channel that shows it.
+
+    Args:
+        suspicion: what was looked for, which other runs have chosen.
+        seen: for each run on each side which events came.
+        trials: as many runs on each side.
+
+    """
+    invariant(all(len(side) == trials.runs for side in seen), "as many runs as were planned")
+    found = Bound(0.0, "no channel tells")
+    for number, (likely, unlikely) in enumerate(ORDERS):
+        counts = (np.array([sum(run[number] for run in seen[side])]) for side in (likely, unlikely))
+        shown = bounds_shown(*counts, trials=trials.runs, delta=trials.delta, miss=trials.miss)
+        found = max(found, Bound(float(shown[0]), suspicion.events[number].channel))
+    return found
+
+
+def _reduced(transcript: Transcript, common: frozenset[Reading]) -> Transcript:
+    """Put one reading in place of all that are not common, and add that of everything."""
+    reduced = {
+        channel: reading if (channel, reading) in common else OTHER
+        for channel, reading in transcript.items()
+    }
+    return {**reduced, EVERYTHING: repr(sorted(reduced.items()))}
+
+
+def _most_telling(
+    by_channel: Mapping[str, Halves], order: tuple[int, int], trials: Trials
+) -> Event:
+    """Return the event, chosen by all runs, of the channel that half by half shows most."""
+    found = max(by_channel, key=lambda name: _shown_crosswise(by_channel[name], order, trials))
+    earlier, later = by_channel[found]
+    likely, unlikely = (earlier[side] + later[side] for side in order)
+    return Event(found, _best_readings(likely, unlikely, trials))
+
+
+def _shown_crosswise(halves: Halves, order: tuple[int, int], trials: Trials) -> tuple[float, float]:
+    """Return what a channel would show where each half tries what the other one proposes.
+
+    The second number is how far its sides differ, where nothing would show.
+    """
+    came, asked = np.zeros(2), np.zeros(2)
+    for proposing, trying in (halves, halves[::-1]):
+        readings = _best_readings(proposing[order[0]], proposing[order[1]], trials)
+        came += [sum(trying[side][reading] for reading in readings) for side in order]
+        asked += [trying[side].total() for side in order]
+    rates = (came + 0.5) / (asked + 1)
+    (shown,) = _expected([rates[:1], rates[1:]], trials)
+    return float(shown), float(rates[0] - rates[1])
+
+
+def _best_readings(likely: Counter[str], unlikely: Counter[str], trials: Trials) -> frozenset[str]:
+    """Return the readings of a channel that would show most in runs like these."""
+    readings = sorted(
+        likely.keys() | unlikely.keys(),
+        key=lambda reading: ((likely[reading] + 0.5) / (unlikely[reading] + 0.5), reading),
+        reverse=True,
+    )
+    rates = [
+        (np.cumsum([side[reading] for reading in readings]) + 0.5) / (side.total() + 1)
+        for side in (likely, unlikely)
+    ]
+    return frozenset(readings[: int(np.argmax(_expected(rates, trials))) + 1])
+
+
+def _expected(rates: Sequence[Floats], trials: Trials) -> Floats:
+    """Return what events of such rates on both sides would show, as often as is expected."""
+    counts = (
+        np.minimum(np.round(rate * trials.runs), trials.runs).astype(np.int64) for rate in rates
+    )
+    return bounds_shown(*counts, trials=trials.runs, delta=trials.delta, miss=trials.miss)

@@ -1,0 +1,1 @@
+"""``conclave audit``: the command, its table, and whole releases run over HTTP."""

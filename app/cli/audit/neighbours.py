@@ -1,0 +1,218 @@
+"""Neighbouring data sets for an audit over HTTP, made for what the settings would serve.
+
+The operator's rows are never opened.  What is kept of the settings is the promise, its
+calibration, the classes and what follows the answers; the rows are generated, one a
+chunk, as few as the mechanism needs to be near its threshold, of one number.  Every
+learner then votes its own row's label on every query, so that one record is one vote.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from app.errors import invariant
+from app.privacy.budget.composition import Mechanism
+from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+from app.release.terms.answer_terms import PAPER, calibrate_answers
+from app.release.terms.pipeline import release_budget
+from app.release.terms.public_choices import charges_by_mechanism
+from app.settings.reading import sqlite_address
+from app.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from app.privacy.budget.calibration import Calibration
+    from app.settings.release_sections import PrivacySettings
+
+Row: TypeAlias = tuple[float, int]
+"""The number, and the index of the label's class."""
+
+NOWHERE: Final = Path()
+ROWS_FILE: Final = "rows.csv"
+LEDGER_FILE: Final = "conclave.db"
+FEATURE: Final = "generated number"
+LABEL: Final = "generated label"
+ABOVE: Final = 0.9
+BELOW: Final = 0.2
+VOTES_OF_A_FLIP: Final = 4
+DEVIATIONS_OF_A_TAIL: Final = 1.5
+HALF: Final = 0.5
+FAILURE: Final = 0.02
+QUESTIONS_MAX: Final = 64
+HITS_BEYOND: Final = 3
+"""Hits more than the cutoff that are expected of the questions of a run, if they were given."""
+VOTES_MAX: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Two data sets that differ in one record, and how much is asked about them.
+
+    Attributes:
+        name: in words.
+        votes: k, chunks and learners.
+        rows: of each data set, as many on both.
+        questions: distinct vectors asked before the first restart.
+
+    """
+
+    name: str
+    votes: int
+    rows: tuple[tuple[Row, ...], tuple[Row, ...]]
+    questions: int
+
+    def __post_init__(self) -> None:
+        """Refuse data sets that are no neighbours."""
+        one, other = self.rows
+        differing = sum(first != second for first, second in zip(one, other, strict=True))
+        invariant(differing == 1, "neighbours differ in one record")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What the releases of an audit over HTTP promise, exactly."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+
+def audited_claim(settings: Settings) -> Claim:
+    """Return what is charged for everything that the audited releases may draw."""
+    charges = charges_by_mechanism(_release_settings(settings, votes=VOTES_OF_A_FLIP))
+    draws = {Mechanism.RELABEL, Mechanism.ANSWERS}
+    if "classifier" in (settings.answers.after, settings.answers.on_cutoff):
+        draws.add(Mechanism.CLASSIFIER)
+    kept = [charge for mechanism, charge in charges.items() if mechanism in draws]
+    return Claim(
+        epsilon=sum((charge.epsilon for charge in kept), start=Fraction(0)),
+        delta=sum((charge.delta for charge in kept), start=Fraction(0)),
+    )
+
+
+def neighbours(settings: Settings) -> tuple[Neighbours, ...]:
+    """Return the neighbours that tell most of what the settings would serve.
+
+    None for calibration ``paper``, whose chunks need more rows than can be run often.
+
+    Raises:
+        ConfigurationError: there are no parameters for the budget.
+
+    """
+    base = _release_settings(settings, votes=VOTES_OF_A_FLIP)
+    calibration = calibrate_answers(base, release_budget(base))
+    invariant(calibration is not None, "answers have a share")
+    if calibration is None or base.privacy.calibration == PAPER:
+        return ()
+    near, answered = (
+        min(VOTES_MAX, votes(calibration)) for votes in (_votes_near_threshold, _votes_answered)
+    )
+    cutoff = calibration.cutoff or 0
+    few, many = (
+        min(QUESTIONS_MAX, questions) for questions in (cutoff + 1, 2 * (cutoff + HITS_BEYOND))
+    )
+    scale = 1 / Fraction(base.privacy.sampling)
+    pairs = [
+        _one_vote_decides(VOTES_OF_A_FLIP, scale=scale, questions=few),
+        _one_vote_less(near, scale=scale, questions=many),
+    ]
+    if base.privacy.shares.relabel > 0:
+        pairs.append(_one_label_decides(answered, scale=scale, questions=few))
+    return tuple(pairs)
+
+
+def served_settings(settings: Settings, pair: Neighbours, folder: Path) -> Settings:
+    """Return the settings of one release: its rows are in ``folder``, as is its ledger."""
+    return _release_settings(settings, votes=pair.votes, folder=folder)
+
+
+def rows_text(rows: tuple[Row, ...], classes: tuple[str, ...]) -> str:
+    """Return rows as a CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow((FEATURE, LABEL))
+    writer.writerows((number, classes[label]) for number, label in rows)
+    return text.getvalue()
+
+
+def _release_settings(settings: Settings, *, votes: int, folder: Path = NOWHERE) -> Settings:
+    """Return settings with the promise and the answers of others, and generated rows."""
+    answers = {"ensemble": votes, "reply_padding_milliseconds": None}
+    return Settings.model_validate(
+        {
+            "release": {"name": "audited over HTTP"},
+            "data": {
+                "source": str(folder / ROWS_FILE),
+                "label": LABEL,
+                "classes": settings.data.classes,
+                "features": [{"name": FEATURE, "kind": "numeric", "bounds": [0, 1]}],
+                "dead_features": "allow",  # the worst rows may well be all alike
+            },
+            "hypotheses": {"class": "stumps", "grid": settings.hypotheses.grid},
+            "privacy": _without_statistics(settings.privacy),
+            "answers": settings.answers.model_copy(update=answers),
+            "ledger": {"url": sqlite_address(folder / LEDGER_FILE)},
+            "server": {"port": 0},
+        }
+    )
+
+
+def _without_statistics(privacy: PrivacySettings) -> PrivacySettings:
+    """Leave out the statistics, and what they may spend: they need public points."""
+    delta_share = privacy.delta_shares.answers
+    if delta_share is None and privacy.shares.statistics > 0:
+        delta_share = Decimal("0.9")
+    return privacy.model_copy(
+        update={
+            "shares": privacy.shares.model_copy(update={"statistics": Decimal(0)}),
+            "delta_shares": privacy.delta_shares.model_copy(
+                update={"answers": delta_share, "statistics": None}
+            ),
+        }
+    )
+
+
+def _votes_near_threshold(calibration: Calibration) -> int:
+    """Return k for which a query on which all agree is a hit by an even chance, or nearly.
+
+    Noisy votes have no hits: there all agree as far out as tells most of one vote.
+    """
+    if isinstance(calibration, NoisyVoteCalibration):
+        return 2 * max(1, round(DEVIATIONS_OF_A_TAIL * math.sqrt(calibration.variance)))
+    return 2 * (calibration.distance_at(HALF) + 1)
+
+
+def _votes_answered(calibration: Calibration) -> int:
+    """Return k for which a query on which all agree gets its label nearly always."""
+    if isinstance(calibration, NoisyVoteCalibration):
+        return calibration.lead_at(FAILURE)
+    return 2 * (calibration.distance_at(FAILURE) + 1)
+
+
+def _one_vote_decides(votes: int, *, scale: Fraction, questions: int) -> Neighbours:
+    """Halve the votes: the plurality is another where one record is."""
+    half = math.ceil(votes * scale / 2)
+    common = ((BELOW, 0),) * (half - 1) + ((ABOVE, 1),) * half
+    rows = ((BELOW, 0), *common), ((ABOVE, 1), *common)
+    return Neighbours("one vote decides the label", votes, rows, questions)
+
+
+def _one_vote_less(votes: int, *, scale: Fraction, questions: int) -> Neighbours:
+    """Let all agree, or all but one: near the threshold, or far out where votes are noisy."""
+    count = math.ceil(votes * scale)
+    common = ((ABOVE, 1),) * (count - 1)
+    rows = ((ABOVE, 1), *common), ((BELOW, 0), *common)
+    return Neighbours("one vote moves a hit's chance", votes, rows, questions)
+
+
+def _one_label_decides(votes: int, *, scale: Fraction, questions: int) -> Neighbours:
+    """Halve the labels of rows that are alike in all else, but for one: most relabel all."""
+    half = math.ceil(votes * scale / 2)
+    common = ((ABOVE, 0),) * half + ((ABOVE, 1),) * half
+    rows = ((ABOVE, 0), *common), ((ABOVE, 1), *common)
+    return Neighbours("one label decides the relabelling", votes, rows, questions)

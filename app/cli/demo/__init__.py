@@ -1,0 +1,1 @@
+"""``conclave demo``: the whole way on generated data, and its report."""

@@ -1,0 +1,134 @@
+"""``conclave demo``: the main job on public data, from opening to both phases.
+
+Two real releases on the embedded rows are served over HTTP and asked the same
+held-out queries: the demo itself, and one without relabelling whose relabel
+share goes to the answers.  Every figure comes from HTTP replies.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from app.cli.background_server import BackgroundServer
+    from app.cli.demo.report import Report
+    from app.settings.settings import Settings
+
+COMPARISON_SHARES = {"relabel": "0", "answers": "0.7", "classifier": "0.3"}
+COMPARISON_QUERIES = 1_000_000
+_NOTES_NOTHING: Final[dict[tuple[str, ...], object]] = {("ledger", "head_file"): False}
+"""A ledger that is deleted with its folder leaves no note where others keep theirs."""
+
+
+def register(application: typer.Typer) -> None:
+    """Add the command."""
+    application.command()(demo)
+
+
+def demo(
+    exit_: Annotated[bool, typer.Option("--exit", help="End after the stream.")] = False,
+    json: Annotated[
+        Path | None, typer.Option("--json", help="Write the report to this file.")
+    ] = None,
+) -> None:
+    """Open the embedded demo afresh, serve it, ask it, and show what came of it."""
+    import signal
+    import time
+
+    from app.cli.demo.report import show, write
+    from app.cli.logs import configure_logs
+    from app.cli.web_server import end_process
+
+    configure_logs(level=logging.WARNING)
+    # A wish to end is one however it comes: the server drains, the folder is removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    started = time.monotonic()
+    with _fresh_folder() as folder, _serving(_demo_settings(folder)) as server:
+        report = _play(server, folder, started)
+        show(report, server.address)
+        if json is not None:
+            write(report, json)
+        if not exit_:
+            server.wait_for_interrupt()
+    end_process(0)
+
+
+def _play(server: BackgroundServer, folder: Path, started: float) -> Report:
+    """Ask both releases the same queries, one after the other."""
+    import time
+
+    from app.cli.demo.report import ask_all, read_budget, report_of
+
+    replies = ask_all(server.address, "with relabelling")
+    budget = read_budget(server.address)
+    with _serving(_comparison_settings(folder)) as comparison:
+        without = ask_all(comparison.address, "without relabelling")
+    return report_of(replies, without, budget, seconds=time.monotonic() - started)
+
+
+def _demo_settings(folder: Path) -> Settings:
+    import os
+
+    from app.settings.reading import sqlite_address
+    from app.settings.settings import DEMO_LEDGER_NAME, demo_settings
+
+    environ = dict(os.environ)
+    settings = demo_settings(environ, folder=folder)
+    if settings.ledger_url != sqlite_address(folder / DEMO_LEDGER_NAME):
+        return settings
+    return demo_settings(environ, folder=folder, overrides=_NOTES_NOTHING)
+
+
+def _comparison_settings(folder: Path) -> Settings:
+    """Give the relabel share to the answers; nothing else cuts the run short."""
+    import os
+
+    from app.settings.reading import sqlite_address
+    from app.settings.settings import demo_settings
+
+    overrides: dict[tuple[str, ...], object] = {
+        ("privacy", "shares", name): Decimal(share) for name, share in COMPARISON_SHARES.items()
+    }
+    return demo_settings(
+        dict(os.environ),
+        overrides=overrides
+        | {
+            ("release", "name"): "demo-without-relabelling",
+            ("answers", "queries"): COMPARISON_QUERIES,
+            ("answers", "after"): "halt",
+            ("answers", "on_cutoff"): "halt",
+            ("ledger", "url"): sqlite_address(folder / "without-relabelling.db"),
+            ("server", "port"): 0,
+        }
+        | _NOTES_NOTHING,
+    )
+
+
+@contextmanager
+def _fresh_folder() -> Iterator[Path]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="conclave-demo-") as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def _serving(settings: Settings) -> Iterator[BackgroundServer]:
+    from app.cli.background_server import BackgroundServer
+    from app.cli.opening_progress import OpeningProgress
+
+    server = BackgroundServer(settings)
+    with OpeningProgress() as progress:
+        server.start(progress)
+    try:
+        yield server
+    finally:
+        server.stop()

@@ -1,0 +1,1 @@
+"""``conclave query``: rows of a CSV streamed to a server, answers written beside them."""

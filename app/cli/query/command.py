@@ -1,0 +1,174 @@
+"""``conclave query``: the rows of a CSV through a server, in the shape they came."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from collections import Counter
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from io import TextIOWrapper
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, TextIO
+
+import typer
+
+from app.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from app.cli.query.client import QueryClient, Reply
+    from app.cli.query.table_rows import Row, Table
+
+COLUMNS: Final = ("query_id", "label", "stable", "phase", "replayed")
+SCORE_COLUMNS: Final = ("score", "bin_lower", "bin_upper", "precision")
+ROWS_A_REQUEST: Final = 500
+STANDARD_INPUT: Final = "standard input"
+
+
+def register(application: typer.Typer) -> None:
+    """Add ``conclave query``."""
+    application.command("query")(query)
+
+
+def query(
+    url: Annotated[str, typer.Option("--url", help="Address of the server.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="CSV with a header line. Default: standard input.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Default: standard output.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", envvar="CONCLAVE_KEY", help="A key with the role query.")
+    ] = None,
+    precision: Annotated[
+        int | None,
+        typer.Option(
+            "--precision", min=2, max=1000, help="Bins of a score. Default: the server's."
+        ),
+    ] = None,
+) -> None:
+    """Ask a server about every row of a CSV.
+
+    Columns are found by their names in the header, others are passed through.
+    Out come the input columns, then query_id, label, stable, phase, replayed;
+    these are empty where the server refused the row.  From a server that answers
+    scores there follow score, bin_lower, bin_upper and precision.  Asking again is
+    safe: an answered row gets its recorded answer.
+    """
+    from app.cli.query.client import QueryClient
+
+    source = None if file == Path("-") else file
+    _refuse_to_overwrite(source, output)
+    with QueryClient(url, key) as client:
+        schema = client.schema()
+        if precision is not None and "precision" not in schema:
+            raise ConfigurationError("--precision", "is for scores, and this server has labels")
+        # A file is read twice, so that a bad cell is found before anything is charged.
+        count = None if source is None or not source.is_file() else _check(source, schema)
+        with _open_input(source) as table, _open_output(output) as out:
+            refusals = _ask_all(client, schema, table, out, count=count, precision=precision)
+    if refusals:
+        _tell(refusals)
+
+
+def _refuse_to_overwrite(source: Path | None, output: Path | None) -> None:
+    if source and output and output.exists() and output.samefile(source):
+        raise ConfigurationError("--output", f"{output} is the input; write to another file")
+
+
+def _check(source: Path, schema: dict[str, object]) -> int:
+    """Read a whole file without asking anything, and return its number of rows."""
+    from app.cli.query.table_rows import LineWriter
+
+    with _open_input(source) as table:
+        writer = LineWriter(schema, table.header, table.source)
+        return sum(1 for row in table.rows() if writer.line(row))
+
+
+def _ask_all(
+    client: QueryClient,
+    schema: dict[str, object],
+    table: Table,
+    out: TextIO,
+    *,
+    count: int | None,
+    precision: int | None,
+) -> Counter[str]:
+    """Copy ``table`` to ``out`` with its answers; return the refusals by their detail."""
+    from app.cli.query.table_rows import LineWriter
+
+    writer = LineWriter(schema, table.header, table.source, precision=precision)
+    columns = (*COLUMNS, *SCORE_COLUMNS) if "precision" in schema else COLUMNS
+    copy = csv.writer(out, lineterminator="\n")
+    copy.writerow([*table.header, *columns])
+    refusals: Counter[str] = Counter()
+    rows = table.rows()
+    with _progress(count) as advance:
+        while window := list(islice(rows, ROWS_A_REQUEST)):
+            replies = client.ask([writer.line(row) for row in window])
+            copy.writerows(map(partial(_row_out, columns), window, replies))
+            out.flush()
+            refusals.update(reply["detail"] for reply in replies if "detail" in reply)
+            advance(len(window))
+    return refusals
+
+
+def _row_out(columns: Sequence[str], row: Row, reply: Reply) -> list[str]:
+    from app.cli.query.client import is_answer
+
+    if not is_answer(reply):
+        return [*row.cells, *("" for _ in columns)]
+    known = reply.get("bin") or {}
+    flat = {**reply, "bin_lower": known.get("lower"), "bin_upper": known.get("upper")}
+    return [*row.cells, *(_cell(flat.get(name)) for name in columns)]
+
+
+def _cell(value: object) -> str:
+    """Write booleans as JSON does, and null as an empty cell."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
+
+
+def _tell(refusals: Counter[str]) -> None:
+    for detail, count in refusals.most_common():
+        typer.echo(f"conclave: {count} rows refused: {detail}", err=True)
+
+
+@contextmanager
+def _open_input(source: Path | None) -> Iterator[Table]:
+    """Open a CSV; a byte order mark at its beginning is no part of the header."""
+    from app.cli.query.table_rows import Table
+
+    if source is None:
+        file = TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
+        yield Table(file, STANDARD_INPUT)
+        file.detach()
+    else:
+        with source.open(encoding="utf-8-sig", newline="") as file:
+            yield Table(file, os.fspath(source))
+
+
+def _open_output(output: Path | None) -> AbstractContextManager[TextIO]:
+    if output is None:
+        return nullcontext(sys.stdout)
+    return output.open("w", encoding="utf-8", newline="")
+
+
+@contextmanager
+def _progress(count: int | None) -> Iterator[Callable[[int], None]]:
+    """Show rows done and the time left on a terminal; say nothing elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("rows", total=count)
+        yield lambda rows: progress.advance(task, rows)

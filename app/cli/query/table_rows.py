@@ -1,0 +1,134 @@
+"""From the rows of a client's CSV to the lines of ``POST /query/stream``."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+from app.errors import ConfigurationError
+from app.http.wire.csv_rows import number_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the input: its number, 1 for the first under the header, and its cells."""
+
+    number: int
+    cells: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A feature and the position of its column."""
+
+    name: str
+    is_numeric: bool
+    position: int
+
+
+class Table:
+    """The header and, once, the rows of an open CSV."""
+
+    def __init__(self, file: TextIO, source: str) -> None:
+        """Read the header; ``source`` names the file in errors."""
+        self.source = source
+        self._cells = self._read(csv.reader(file, strict=True))
+        header = next(self._cells, None)
+        if header is None:
+            raise ConfigurationError(source, "is empty; a header line is needed")
+        self.header = header
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows; empty lines are passed over.
+
+        Raises:
+            ConfigurationError: a row that is not as long as the header.
+
+        """
+        for number, cells in enumerate(filter(None, self._cells), start=1):
+            if len(cells) != len(self.header):
+                problem = f"row {number} has {len(cells)} cells, the header has {len(self.header)}"
+                raise ConfigurationError(self.source, problem)
+            yield Row(number, cells)
+
+    def _read(self, reader: Iterator[list[str]]) -> Iterator[list[str]]:
+        try:
+            yield from reader
+        except (csv.Error, UnicodeDecodeError):
+            raise ConfigurationError(self.source, "is not a CSV in UTF-8") from None
+
+
+class LineWriter:
+    """Writes a row as one query, its values in schema order."""
+
+    def __init__(
+        self,
+        schema: dict[str, object],
+        header: Sequence[str],
+        source: str,
+        *,
+        precision: int | None = None,
+    ) -> None:
+        """Find each feature's column by its name; other columns are passed by.
+
+        Args:
+            schema: the server's.
+            header: names of the columns.
+            source: names the file in errors.
+            precision: bins of a score to ask for; None leaves it to the server.
+
+        Raises:
+            ConfigurationError: a column that is missing, or there twice.
+
+        """
+        self._asked = {} if precision is None else {"precision": precision}
+        self._missing = frozenset((*_strings(schema["missing"]), ""))
+        self._columns = [
+            _column(feature, header, source) for feature in _tables(schema["features"])
+        ]
+
+    def line(self, row: Row) -> bytes:
+        """Return the row's query.
+
+        Raises:
+            ConfigurationError: names the column and the row of a cell that is no number.
+
+        """
+        features = [self._value(column, row) for column in self._columns]
+        return json.dumps({"features": features, **self._asked}).encode() + b"\n"
+
+    def _value(self, column: Column, row: Row) -> float | str | None:
+        cell = row.cells[column.position]
+        if cell in self._missing:
+            return None
+        if not column.is_numeric:
+            return cell
+        number = number_in(cell)
+        if number is None:
+            raise ConfigurationError(column.name, f"row {row.number}: a number is needed")
+        return number
+
+
+def _column(feature: dict[str, object], header: Sequence[str], source: str) -> Column:
+    name = str(feature["name"])
+    if header.count(name) != 1:
+        how = "no" if name not in header else "more than one"
+        raise ConfigurationError(
+            source, f"has {how} column named {name}, which the server asks for"
+        )
+    return Column(name, feature["kind"] == "numeric", header.index(name))
+
+
+def _strings(value: object) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, list) else []
+
+
+def _tables(value: object) -> list[dict[str, object]]:
+    tables = value if isinstance(value, list) else []
+    return [each for each in tables if isinstance(each, dict)]

@@ -1,1 +1,0 @@
-"""How ``conclave.toml`` and the environment become one ``Settings`` object."""

@@ -1,0 +1,97 @@
+"""Reading a public partition: tests in words, from the root down.
+
+A list is in preorder: a test, then all of its false side, then all of its true side;
+an empty text is a cell.  ``["age >= 40", "", "region = north", "", ""]`` has three.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.data.schema import NumericFeature
+from app.errors import ConfigurationError
+from app.learning.cells.cell_splits import CellSplits
+from app.learning.encoding.binary_tests import BinaryTest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.data.schema import Feature, Schema
+
+CELL = ""
+AT_LEAST = " >= "
+IS = " = "
+UNKNOWN_SHARE = 0.5
+IN_WORDS = 'must be "feature >= number" of a number, "feature = category", or "" for a cell'
+
+
+def read_splits(schema: Schema, written: Sequence[str], *, section: str) -> CellSplits:
+    """Return the partition that a list describes.
+
+    Args:
+        schema: the public schema.
+        written: tests in preorder.
+        section: ``hypotheses`` or ``classifier``, for refusals.
+
+    Raises:
+        ConfigurationError: names the entry that is no test, or where the list ends early
+            or late.
+
+    """
+    tests: list[BinaryTest] = []
+    branches: list[list[int]] = []
+    cell_count = 0
+    open_sides: list[tuple[int, int] | None] = [None]  # None is the root's place
+    for index, text in enumerate(written):
+        key = f"{section}.cells[{index}]"
+        if not open_sides:
+            raise ConfigurationError(key, "follows the last side of the last test")
+        place, node = open_sides.pop(), len(tests)
+        if text == CELL:
+            node, cell_count = ~cell_count, cell_count + 1
+        else:
+            tests.append(_test(schema, key, text))
+            branches.append([0, 0])
+            open_sides += [(node, 1), (node, 0)]
+        if place is not None:
+            branches[place[0]][place[1]] = node
+    if open_sides:
+        raise ConfigurationError(f"{section}.cells", "ends before every test has both of its sides")
+    return CellSplits(tuple(tests), tuple((low, high) for low, high in branches))
+
+
+def _test(schema: Schema, key: str, text: str) -> BinaryTest:
+    """Read one test; of names that start alike the one that the text goes on after counts."""
+    for index, feature in enumerate(schema.features):
+        sign = AT_LEAST if isinstance(feature, NumericFeature) else IS
+        name, found, value = text.partition(feature.name + sign)
+        if found and not name:
+            return _of_feature(schema, key, index, feature, value)
+    raise ConfigurationError(key, IN_WORDS)
+
+
+def _of_feature(schema: Schema, key: str, index: int, feature: Feature, value: str) -> BinaryTest:
+    if isinstance(feature, NumericFeature):
+        cut = _number(key, value)
+        if not feature.lower < cut <= feature.upper:
+            raise ConfigurationError(key, "must cut between the bounds of the feature")
+        return BinaryTest(
+            feature_index=index, cut=cut, category_code=None, public_frequency=UNKNOWN_SHARE
+        )
+    known = {name: code for code, name in enumerate(feature.categories)}
+    known |= dict.fromkeys(schema.missing, feature.missing_code)
+    if value not in known:
+        raise ConfigurationError(key, "names no category of the feature")
+    return BinaryTest(
+        feature_index=index,
+        cut=None,
+        category_code=known[value],
+        public_frequency=UNKNOWN_SHARE,
+    )
+
+
+def _number(key: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise ConfigurationError(key, IN_WORDS) from None

@@ -1,0 +1,299 @@
+"""What does not fit the schema in a source, for all columns at once.
+
+The rows are read as an opening reads them (:mod:`app.data.sources.sources`), but a cell or a row that
+does not fit is counted and not refused.  Every count is of private rows: a report is for the
+operator's terminal.  It names columns, public names and row numbers, and holds no value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.data.checks.dead_features import summary_of
+from app.data.checks.equal_points import EqualPoints
+from app.data.near_names import NEAR_IN, NearNames
+from app.data.schema import CategoricalFeature
+from app.data.sources.cells import Values, source_columns
+from app.data.sources.row_blocks import ColumnsMissingError
+from app.data.sources.sources import open_source
+from app.data.spelling import CellError
+from app.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from app.data.schema import Feature, Schema
+    from app.data.sources.cells import Cells, SourceColumn
+    from app.data.sources.row_blocks import Blocks
+
+
+class Misfit(StrEnum):
+    """The kinds of what does not fit."""
+
+    MISSING_COLUMN = "missing-column"
+    BAD_CELL = "bad-cell"
+    BLANKS = "blanks"
+    NEAR_NAME = "near-name"
+    DEAD_FEATURE = "dead-feature"
+    BAD_ROW = "bad-row"
+    BROKEN = "broken"
+    ROW_COUNT = "row-count"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that does not fit.
+
+    Attributes:
+        kind: what it is.
+        column: name of the column; None where it is of whole rows.
+        problem: a phrase without any private value.
+        row_count: how many rows it is about; None where it is about the column.
+        first_row: number of the first of them, from 1.
+        names: public names that it is about.
+
+    """
+
+    kind: Misfit
+    problem: str
+    column: str | None = None
+    row_count: int | None = None
+    first_row: int | None = None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """What a source has that does not fit.
+
+    Attributes:
+        row_count: rows that were read.
+        findings: none where all fits.
+        equal_share: share of the public points that equal a record; None where there are
+            no points, or a column of theirs is missing.
+
+    """
+
+    row_count: int
+    findings: tuple[Finding, ...]
+    equal_share: float | None
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Rows of one kind: how many, the first, and the public names that they are near."""
+
+    count: int = 0
+    first: int = 0
+    names: Counter[str] = field(default_factory=Counter)
+
+    def note(self, row_number: int, name: str | None = None) -> None:
+        """Count one row."""
+        self.first = self.first or row_number
+        self.count += 1
+        if name is not None:
+            self.names[name] += 1
+
+    def finding(self, kind: Misfit, problem: str, column: str | None = None) -> Finding:
+        """Return what is said of them."""
+        return Finding(
+            kind=kind,
+            problem=problem,
+            column=column,
+            row_count=self.count,
+            first_row=self.first,
+            names=tuple(sorted(self.names)),
+        )
+
+
+class _Column:
+    """What was found in one column."""
+
+    def __init__(self, source: SourceColumn, feature: Feature | None, schema: Schema) -> None:
+        """Start with nothing found; the label is no feature."""
+        self.source = source
+        self._summary = None if feature is None else summary_of(feature)
+        names = schema.classes if feature is None else tuple(schema.missing_tokens)
+        self._other_code = None
+        if isinstance(feature, CategoricalFeature):
+            names = (*feature.categories, *names)
+            self._other_code = feature.other_code
+        self._near = NearNames(names)
+        self._bad: dict[str, _Rows] = {}
+        self._blanks, self._near_rows = _Rows(), _Rows()
+
+    def add(self, cells: Cells, rows_before: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Count the cells of a block; return their encodings, and which of them fit."""
+        fits = np.ones(len(cells), dtype=bool)
+        try:
+            encoded = self.source.encode(cells)
+        except CellError:
+            encoded = self._one_by_one(cells, fits, rows_before)
+        if self._summary is not None:
+            self._summary.add(encoded[fits])
+        unknown = ~fits if self._other_code is None else ~fits | (encoded == self._other_code)
+        if unknown.any():
+            numbered = enumerate(zip(cells, unknown.tolist(), strict=True), rows_before + 1)
+            for row_number, (cell, is_unknown) in numbered:
+                if is_unknown and isinstance(cell, str):
+                    self._note_unknown(cell, row_number)
+        return encoded, fits
+
+    def _one_by_one(
+        self, cells: Cells, fits: NDArray[np.bool_], rows_before: int
+    ) -> NDArray[np.float64]:
+        """Encode what fits, and count the rest by what is wrong with it."""
+        for index, cell in enumerate(cells):
+            try:
+                self.source.check(cell)
+            except CellError as error:
+                fits[index] = False
+                self._bad.setdefault(str(error), _Rows()).note(rows_before + index + 1)
+        encoded = np.full(len(cells), np.nan)
+        if isinstance(cells, np.ndarray):
+            encoded[fits] = self.source.encode(cells[fits])
+        else:
+            good = [cell for cell, is_good in zip(cells, fits, strict=True) if is_good]
+            encoded[fits] = self.source.encode(Values(good))
+        return encoded
+
+    def _note_unknown(self, text: str, row_number: int) -> None:
+        """Count a text that is no public name."""
+        near = self._near.near(text)
+        if text != text.strip():
+            self._blanks.note(row_number, near)
+        elif near is not None:
+            self._near_rows.note(row_number, near)
+
+    def findings(self, row_count: int) -> Iterator[Finding]:
+        """Yield what does not fit, the worst first."""
+        name = self.source.name
+        if row_count and self._summary is not None and self._summary.dead is not None:
+            yield Finding(kind=Misfit.DEAD_FEATURE, problem=self._summary.dead, column=name)
+        for problem, rows in self._bad.items():
+            yield rows.finding(Misfit.BAD_CELL, f"a cell that {problem}", name)
+        if self._blanks.count:
+            yield self._blanks.finding(Misfit.BLANKS, "begins or ends with a blank", name)
+        if self._near_rows.count:
+            problem = f"differs from a public name only in {NEAR_IN}"
+            yield self._near_rows.finding(Misfit.NEAR_NAME, problem, name)
+
+
+class _Source:
+    """What was found in a whole source."""
+
+    def __init__(self, schema: Schema, points: NDArray[np.float64] | None) -> None:
+        """Start with nothing found in any column of the schema."""
+        self._schema = schema
+        self._equal = None if points is None else EqualPoints(points)
+        self._findings: list[Finding] = []
+        self._columns = [
+            _Column(column, feature, schema)
+            for column, feature in zip(
+                source_columns(schema), (*schema.features, None), strict=True
+            )
+        ]
+        self._bad_rows: dict[str, _Rows] = {}
+        self._row_count = 0
+
+    def read(self, source: str, query: str | None, progress: Callable[[int], None]) -> None:
+        """Read every row; of columns that are missing, the others'."""
+        columns = [column.source for column in self._columns]
+        try:
+            with open_source(source, query, columns, refuse_row=self._note_row) as blocks:
+                self._read_blocks(blocks, progress)
+        except ColumnsMissingError as missing:
+            self._drop(missing)
+            if self._columns:
+                self.read(source, query, progress)
+
+    def _drop(self, missing: ColumnsMissingError) -> None:
+        """Go on without columns that are not there once."""
+        for name, problem in missing.problems.items():
+            finding = Finding(kind=Misfit.MISSING_COLUMN, problem=problem, column=name)
+            self._findings.append(finding)
+        self._columns = [
+            column for column in self._columns if column.source.name not in missing.problems
+        ]
+
+    def _read_blocks(self, blocks: Blocks, progress: Callable[[int], None]) -> None:
+        try:
+            for block in blocks.stream:
+                self._row_count += block.rows_refused
+                self._add(block.columns)
+                self._row_count += block.count
+                progress(self._row_count)
+        except DataError as broken:
+            self._findings.append(Finding(kind=Misfit.BROKEN, problem=broken.problem))
+
+    def _add(self, cells: Sequence[Cells]) -> None:
+        """Count a block."""
+        read = [
+            column.add(each, self._row_count)
+            for column, each in zip(self._columns, cells, strict=True)
+        ]
+        if self._equal is not None and len(read) == len(self._schema.features) + 1:
+            fits = np.logical_and.reduce([column_fits for _, column_fits in read])
+            self._equal.add(np.stack([encoded for encoded, _ in read[:-1]], axis=1)[fits])
+
+    def _note_row(self, row_number: int, problem: str) -> None:
+        self._bad_rows.setdefault(problem, _Rows()).note(row_number)
+
+    def report(self, rows_expected: int | None) -> SourceReport:
+        """Return all of it."""
+        count = self._row_count
+        whole = [rows.finding(Misfit.BAD_ROW, text) for text, rows in self._bad_rows.items()]
+        if self._columns and not any(each.kind is Misfit.BROKEN for each in self._findings):
+            whole += _row_count_findings(count, rows_expected)
+        found = chain(self._findings, whole, *[column.findings(count) for column in self._columns])
+        is_compared = len(self._columns) == len(self._schema.features) + 1
+        share = self._equal.share if self._equal is not None and is_compared else None
+        return SourceReport(count, tuple(found), share)
+
+
+def _row_count_findings(count: int, expected: int | None) -> list[Finding]:
+    """Say where rows that were counted to the end are none, or not as many as expected."""
+    if not count:
+        problem = "has no row of data"
+    elif expected is not None and expected != count:
+        problem = f"has {count} rows, and data.rows says {expected}"
+    else:
+        return []
+    return [Finding(kind=Misfit.ROW_COUNT, problem=problem)]
+
+
+def check_source(
+    source: str,
+    schema: Schema,
+    *,
+    query: str | None = None,
+    rows_expected: int | None = None,
+    points: NDArray[np.float64] | None = None,
+    progress: Callable[[int], None],
+) -> SourceReport:
+    """Return what does not fit the schema, of every column of a source.
+
+    Args:
+        source: as :func:`app.data.sources.sources.read_rows` takes it.
+        schema: the public schema.
+        query: the row-wise ``SELECT`` of a database.
+        rows_expected: n as the configuration gives it.
+        points: encoded public points, shape (m, d), to be compared with the rows.
+        progress: called with the number of rows read so far.
+
+    Raises:
+        DataError: it cannot be opened.
+        ConfigurationError: the query is not row-wise.
+
+    """
+    found = _Source(schema, points)
+    found.read(source, query, progress)
+    return found.report(rows_expected)

@@ -1,0 +1,21 @@
+"""The public encoding of a schema, as classes and learners take it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.data.schema import NumericFeature
+from app.learning.encoding.public_columns import PublicColumn
+
+if TYPE_CHECKING:
+    from app.data.schema import Schema
+
+
+def public_columns(schema: Schema) -> tuple[PublicColumn, ...]:
+    """Return one column a feature: a number's bounds, or how many categories are listed."""
+    return tuple(
+        PublicColumn(bounds=(feature.lower, feature.upper))
+        if isinstance(feature, NumericFeature)
+        else PublicColumn(category_count=len(feature.categories))
+        for feature in schema.features
+    )

@@ -1,0 +1,152 @@
+"""Private rows from a database, by an SQLAlchemy URL and a row-wise query.
+
+Rows are streamed in blocks.  Nothing is written: the transaction is read-only
+where the database knows such, and always rolled back.  What a driver says of
+an error may hold a value or a password, so only the error's kind is passed on.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import create_engine
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from app.data.sources.cells import Values
+from app.data.sources.row_blocks import ROWS_PER_BLOCK, SOURCE, Block, Blocks, column_indices
+from app.data.sources.row_wise import QUERY, check_row_wise
+from app.data.spelling import ERRORS
+from app.errors import ConfigurationError, DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Connection, CursorResult, Engine
+
+    from app.data.sources.cells import SourceColumn
+
+SQLITE = "sqlite"
+_READ_ONLY = ("SET TRANSACTION READ ONLY",)
+READ_ONLY = {
+    # The second reads the file, which opening it does not.
+    SQLITE: ("PRAGMA query_only = ON", "PRAGMA schema_version"),
+    "mariadb": _READ_ONLY,
+    "mysql": _READ_ONLY,
+    "oracle": _READ_ONLY,
+    "postgresql": _READ_ONLY,
+}
+STREAMED = {"stream_results": True, "yield_per": ROWS_PER_BLOCK, "no_parameters": True}
+
+
+@contextmanager
+def open_database(
+    source: str, query: str | None, columns: Sequence[SourceColumn]
+) -> Iterator[Blocks]:
+    """Connect, and begin the query.
+
+    Args:
+        source: an SQLAlchemy URL, which may hold a password.
+        query: a row-wise ``SELECT``.
+        columns: the columns of the schema.
+
+    Raises:
+        DataError: there is no such database, or the query has not the columns.
+        ConfigurationError: there is no query, or it is not row-wise.
+
+    """
+    if query is None:
+        raise ConfigurationError(QUERY, "is required: data.source is a database")
+    check_row_wise(query)
+    engine = _engine(source)
+    try:
+        with _connected(engine) as connection, _begun(connection, query) as result:
+            indices = column_indices(list(result.keys()), columns, place="the query")
+            yield Blocks(_blocks(result, indices))
+    finally:
+        engine.dispose()
+
+
+def _engine(source: str) -> Engine:
+    """Find the driver of an address; nothing is connected yet."""
+    try:
+        url = make_url(source)
+        _check_file(url)
+        return create_engine(url, poolclass=NullPool, hide_parameters=True)
+    except NoSuchModuleError:
+        raise DataError(SOURCE, "names a kind of database that is not known") from None
+    except ImportError as error:
+        driver = error.name or "that the address names"
+        raise DataError(SOURCE, f"needs the driver {driver}; install it") from None
+    except (ArgumentError, TypeError, ValueError):
+        raise DataError(SOURCE, "is no SQLAlchemy URL such as sqlite:///records.db") from None
+
+
+def _check_file(url: URL) -> None:
+    """Refuse an SQLite file that is not there, which connecting would make."""
+    if url.get_backend_name() != SQLITE or (url.database or "").startswith("file:"):
+        return
+    if not url.database:
+        raise DataError(SOURCE, "names no file")
+    if not Path(url.database).is_file():
+        raise DataError(SOURCE, f"no such file: {url.database}")
+
+
+@contextmanager
+def _connected(engine: Engine) -> Iterator[Connection]:
+    """Connect for reading only, where the database knows such."""
+    try:
+        connection = engine.connect()
+        for statement in READ_ONLY.get(engine.dialect.name, ()):
+            connection.exec_driver_sql(statement)
+    except SQLAlchemyError as error:
+        problem = f"cannot be connected to ({_kind(error)}): check address, user and password"
+        raise DataError(SOURCE, problem) from None
+    with connection:
+        if engine.dialect.name == SQLITE:
+            # What is not UTF-8 is then refused by its row, as in a CSV.
+            driver = connection.connection.dbapi_connection
+            driver.text_factory = _text  # type: ignore[union-attr]  # the driver's own
+        yield connection
+
+
+@contextmanager
+def _begun(connection: Connection, query: str) -> Iterator[CursorResult[tuple[object, ...]]]:
+    """Run the query; its rows are still to come."""
+    try:
+        result = connection.exec_driver_sql(query, execution_options=STREAMED)
+    except SQLAlchemyError as error:
+        problem = f"is refused by the database ({_kind(error)}): run it there to see why"
+        raise ConfigurationError(QUERY, problem) from None
+    with result:
+        yield result
+
+
+def _blocks(result: CursorResult[tuple[object, ...]], indices: Sequence[int]) -> Iterator[Block]:
+    """Yield the rows as the database gives them."""
+    partitions = result.partitions(ROWS_PER_BLOCK)
+    count = 0
+    while True:
+        try:
+            rows = next(partitions, None)
+        except SQLAlchemyError as error:
+            problem = f"the database broke off ({_kind(error)})"
+            raise DataError(SOURCE, f"after row {count}: {problem}") from None
+        if rows is None:
+            return
+        values = list(zip(*rows, strict=True))
+        yield Block([Values(values[index]) for index in indices])
+        count += len(rows)
+
+
+def _text(body: bytes) -> str:
+    """Decode a text of SQLite."""
+    return body.decode(errors=ERRORS)
+
+
+def _kind(error: SQLAlchemyError) -> str:
+    """Name an error, without its text."""
+    return type(getattr(error, "orig", None) or error).__name__

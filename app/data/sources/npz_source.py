@@ -1,0 +1,147 @@
+"""Private rows from an ``.npz`` file: one array a column, by name.
+
+The arrays are read side by side, block by block, straight from the archive:
+nothing is ever unpickled, and no column is held as a whole.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+from numpy.lib import format as npy
+
+from app.data.sources.cells import Values
+from app.data.sources.row_blocks import SOURCE, Block, Blocks, cell_error, column_indices
+from app.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from app.data.sources.cells import Cells, SourceColumn
+
+MEMBER_SUFFIX = ".npy"
+ROWS_PER_READ = 65_536
+READABLE_KINDS = "bfiuSU"
+BROKEN_FILE_ERRORS = (EOFError, NotImplementedError, OSError, RuntimeError, ValueError, zlib.error)
+INVALID = "is not a valid .npz file"
+
+
+@dataclass(frozen=True)
+class _Array:
+    """One array of the archive, open for reading from its first value on."""
+
+    file: IO[bytes]
+    dtype: np.dtype[np.generic]
+    length: int
+
+
+@contextmanager
+def open_npz(source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
+    """Open an archive and the header of each array that is wanted.
+
+    Raises:
+        DataError: it cannot be opened, or the arrays are no columns of rows.
+
+    """
+    with ExitStack() as stack:
+        archive = stack.enter_context(_open(source))
+        members = [member.removesuffix(MEMBER_SUFFIX) for member in archive.namelist()]
+        places = column_indices(members, columns, place="the archive")
+        arrays = [
+            _array(stack, archive, archive.infolist()[place], column)
+            for place, column in zip(places, columns, strict=True)
+        ]
+        row_count = _common_length(arrays, columns)
+        yield Blocks(_blocks(arrays, columns, row_count), row_count)
+
+
+def _open(source: str) -> zipfile.ZipFile:
+    """Open the archive."""
+    try:
+        return zipfile.ZipFile(source)
+    except FileNotFoundError:
+        raise DataError(SOURCE, f"no such file: {source}") from None
+    except zipfile.BadZipFile:
+        raise DataError(SOURCE, f"{source} {INVALID}") from None
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or INVALID
+        raise DataError(SOURCE, f"{source} cannot be read: {problem}") from None
+
+
+def _array(
+    stack: ExitStack, archive: zipfile.ZipFile, member: zipfile.ZipInfo, column: SourceColumn
+) -> _Array:
+    """Open one array and check that it is a column of text, numbers or booleans."""
+    try:
+        file = stack.enter_context(archive.open(member))
+        version = npy.read_magic(file)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, dtype = read(file)
+    except (zipfile.BadZipFile, *BROKEN_FILE_ERRORS):
+        raise DataError(SOURCE, f'column "{column.name}" is not a valid array') from None
+    if len(shape) != 1:
+        raise DataError(SOURCE, f'column "{column.name}" is an array of {len(shape)} dimensions')
+    if dtype.kind not in READABLE_KINDS:
+        problem = "holds Python objects" if dtype.hasobject else f"holds {dtype.name}"
+        problem = f'column "{column.name}" {problem}; store text, numbers or booleans'
+        raise DataError(SOURCE, problem)
+    return _Array(file, dtype, shape[0])
+
+
+def _common_length(arrays: Sequence[_Array], columns: Sequence[SourceColumn]) -> int:
+    """Return how long every array is."""
+    length = arrays[0].length
+    for array, column in zip(arrays, columns, strict=True):
+        if array.length != length:
+            problem = f'column "{column.name}" has {array.length} rows'
+            raise DataError(SOURCE, f'{problem}, "{columns[0].name}" has {length}')
+    return length
+
+
+def _blocks(
+    arrays: Sequence[_Array], columns: Sequence[SourceColumn], row_count: int
+) -> Iterator[Block]:
+    """Yield the rows, reading all arrays at the same pace."""
+    for start in range(0, row_count, ROWS_PER_READ):
+        count = min(ROWS_PER_READ, row_count - start)
+        yield Block(
+            [
+                _next_cells(array, count, column, rows_before=start)
+                for array, column in zip(arrays, columns, strict=True)
+            ]
+        )
+
+
+def _next_cells(array: _Array, count: int, column: SourceColumn, *, rows_before: int) -> Cells:
+    """Return the next cells of one column; where its array breaks is named."""
+    try:
+        body = array.file.read(count * array.dtype.itemsize)
+        values = np.frombuffer(body, dtype=array.dtype, count=count)
+        return _cells(values, column)
+    except (zipfile.BadZipFile, *BROKEN_FILE_ERRORS):
+        problem = "the array breaks off here, or soon after"
+        raise cell_error(column.name, rows_before + 1, problem) from None
+
+
+def _cells(values: NDArray[np.generic], column: SourceColumn) -> Cells:
+    """Return values of one column: numbers as they are, of anything else each one once.
+
+    0.0 and -0.0, which are one here, are read alike.
+    """
+    kind = values.dtype.kind
+    if kind == "f" or (kind in "iu" and column.takes_numbers):
+        # What no float64 can hold becomes infinite, and is refused as that.
+        with np.errstate(over="ignore"):
+            numbers = values.astype(np.float64)
+        if column.takes_numbers:
+            return numbers
+        values = numbers
+    distinct, places = np.unique(values, return_inverse=True)
+    return Values(distinct.tolist(), places)

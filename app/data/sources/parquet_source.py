@@ -1,0 +1,164 @@
+"""Private rows from Parquet: a file, or a folder of parts in the order of their names.
+
+A column may hold text, numbers, decimals or booleans, nullable and
+dictionary-encoded or not; it is read batch by batch and never as a whole.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from app.data.sources.cells import Values
+from app.data.sources.parquet_parts import part_paths
+from app.data.sources.row_blocks import SOURCE, Block, Blocks, column_indices
+from app.data.spelling import ERRORS, MISSING_CELL
+from app.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+
+    from app.data.sources.cells import Cells, SourceColumn
+
+ROWS_PER_BATCH = 65_536
+PAGE_BUFFER_BYTES = 2**20
+INVALID = "is not valid Parquet"
+
+_TEXT_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+)
+_NUMBER_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_null,
+)
+# The library has no dictionary of these.
+_NARROW_DECIMALS: tuple[Callable[[pa.DataType], bool], ...] = (
+    pa.types.is_decimal32,
+    pa.types.is_decimal64,
+)
+_OTHER_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
+    pa.types.is_decimal,
+    pa.types.is_boolean,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_binary_view,
+    pa.types.is_fixed_size_binary,
+)
+
+
+@contextmanager
+def open_parquet(source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
+    """Open a Parquet file, or every part of a folder.
+
+    Raises:
+        DataError: it cannot be opened, or a part has not the columns.
+
+    """
+    path = Path(source)
+    parts = part_paths(path) if path.is_dir() else {"": path}
+    row_count = sum(_row_count(part, name, columns) for name, part in parts.items())
+    with closing(_blocks(parts, columns)) as stream:
+        yield Blocks(stream, row_count)
+
+
+def _row_count(path: Path, name: str, columns: Sequence[SourceColumn]) -> int:
+    """Check that a file has the columns, and return its number of rows."""
+    with _open(path, name) as file:
+        schema = file.schema_arrow
+        place = name or "the file"
+        for index in column_indices(schema.names, columns, place=place):
+            field = schema.field(index)
+            if not _is_readable(_plain_type(field.type)):
+                problem = f'column "{field.name}" in {place} holds neither text nor numbers'
+                raise DataError(SOURCE, f"{problem}, but {field.type}")
+        return int(file.metadata.num_rows)
+
+
+def _open(path: Path, name: str) -> parquet.ParquetFile:
+    """Open one file."""
+    try:
+        return parquet.ParquetFile(path, buffer_size=PAGE_BUFFER_BYTES, pre_buffer=False)
+    except FileNotFoundError:
+        raise DataError(SOURCE, f"no such file: {path}") from None
+    except pa.ArrowException:
+        raise DataError(SOURCE, f"{name or path} {INVALID}") from None
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or INVALID
+        raise DataError(SOURCE, f"{path} cannot be read: {problem}") from None
+
+
+def _blocks(
+    parts: Mapping[str, Path], columns: Sequence[SourceColumn]
+) -> Generator[Block, None, None]:
+    """Yield the rows part by part."""
+    wanted = [column.name for column in columns]
+    count = 0
+    for name, path in parts.items():
+        with _open(path, name) as file:
+            batches = file.iter_batches(ROWS_PER_BATCH, columns=wanted, use_threads=False)
+            while True:
+                batch = _next_batch(batches, name, rows_before=count)
+                if batch is None:
+                    break
+                cells = [_cells(batch.column(column.name), column) for column in columns]
+                if batch.num_rows:
+                    yield Block(cells, name)
+                count += batch.num_rows
+
+
+def _next_batch(
+    batches: Iterator[pa.RecordBatch], name: str, *, rows_before: int
+) -> pa.RecordBatch | None:
+    """Return the next batch, or None at the end; where the file breaks is named."""
+    try:
+        return next(batches, None)
+    except (pa.ArrowException, OSError, ValueError):
+        place = f"row {rows_before + 1}" + (f" in {name}" if name else "")
+        raise DataError(SOURCE, f"{place}: {INVALID} from here on") from None
+
+
+def _cells(array: pa.Array, column: SourceColumn) -> Cells:
+    """Return a batch of one column: numbers as they are, of anything else each value once."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    kind = array.type
+    if _is_one_of(_NUMBER_TYPES, kind) and (column.takes_numbers or pa.types.is_floating(kind)):
+        array = array.cast(pa.float64(), safe=False)
+    if column.takes_numbers and pa.types.is_float64(array.type):
+        return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
+    if _is_one_of(_TEXT_TYPES, kind):
+        # As bytes: what is not UTF-8 is then refused by its row, as in a CSV.
+        array = array.cast(pa.large_binary())
+    if _is_one_of(_NARROW_DECIMALS, kind):
+        array = array.cast(pa.decimal128(kind.precision, kind.scale))
+    coded = array.dictionary_encode()
+    distinct = coded.dictionary.to_pylist()
+    missing = None
+    if _is_one_of(_TEXT_TYPES, kind):
+        # An empty text is missing too, and texts alone are read together.
+        distinct, missing = [text.decode(errors=ERRORS) for text in distinct], MISSING_CELL
+    places = coded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
+    return Values([*distinct, missing] if coded.null_count else distinct, places)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values, dictionary-encoded or not."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _is_readable(kind: pa.DataType) -> bool:
+    """Tell whether values of a type have a text."""
+    return _is_one_of((*_TEXT_TYPES, *_NUMBER_TYPES, *_OTHER_TYPES), kind)
+
+
+def _is_one_of(tests: Sequence[Callable[[pa.DataType], bool]], kind: pa.DataType) -> bool:
+    """Tell whether some test holds of a type."""
+    return any(test(kind) for test in tests)

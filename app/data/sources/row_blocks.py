@@ -1,0 +1,194 @@
+"""What all sources of rows share: blocks of columns in, arrays of float64 out.
+
+A source yields blocks in its own order.  Every cell of a block is validated
+here, by the same rules whatever the source, so that the same rows give the
+same bytes; a refusal names the column and the row number (1 is the first row
+of data), and never a value.  No row is ever dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from app.data.near_names import NEAR_IN, NearNames
+from app.data.rows import PrivateRows
+from app.data.spelling import CellError
+from app.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from app.data.sources.cells import Cells, SourceColumn
+
+    RefuseRow: TypeAlias = Callable[[int, str], None]
+
+SOURCE = "data.source"
+ROWS_PER_BLOCK = 8192
+
+
+class ColumnsMissingError(DataError):
+    """Columns of the schema that are not in a source once, exactly.
+
+    Attributes:
+        problems: what is wrong with each, by its name.
+
+    """
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        """Name the first of them in the one line that is printed."""
+        name, problem = next(iter(problems.items()))
+        super().__init__(SOURCE, f'column "{name}" {problem}')
+        self.problems = dict(problems)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows, one after the other.
+
+    Attributes:
+        columns: the cells of each column of the schema, the label's last;
+            secret.
+        part: name of the part of the source that the rows are in; empty where
+            there is but one.
+        rows_refused: rows between the block before and this one that are no rows of columns,
+            and that whoever reads was told of.
+
+    """
+
+    columns: Sequence[Cells] = field(repr=False)
+    part: str = ""
+    rows_refused: int = 0
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self.columns[-1])
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """An open source.
+
+    Attributes:
+        stream: its blocks, none of them empty.
+        row_count: the number of rows, where it is known beforehand.
+
+    """
+
+    stream: Iterator[Block]
+    row_count: int | None = None
+
+
+def column_indices(
+    header: Sequence[str], columns: Sequence[SourceColumn], *, place: str
+) -> list[int]:
+    """Return where each column is among those of the source, which may have others.
+
+    Args:
+        header: the names of the source's columns, in order.
+        columns: the columns of the schema.
+        place: what the header is of, for the operator.
+
+    Raises:
+        ColumnsMissingError: a column is not there once, exactly.
+
+    """
+    problems = {
+        column.name: _column_problem(header, column.name, place=place)
+        for column in columns
+        if header.count(column.name) != 1
+    }
+    if problems:
+        raise ColumnsMissingError(problems)
+    return [header.index(column.name) for column in columns]
+
+
+def collect(
+    blocks: Blocks, columns: Sequence[SourceColumn], progress: Callable[[int], None]
+) -> PrivateRows:
+    """Encode every block into arrays that grow, or are as large as they will be.
+
+    Raises:
+        DataError: the first cell that does not fit, or no row at all.
+
+    """
+    capacity = blocks.row_count or ROWS_PER_BLOCK
+    values = np.empty((capacity, len(columns) - 1), dtype=np.float64)
+    labels = np.empty(capacity, dtype=np.int64)
+    count = 0
+    part, rows_before_part = "", 0
+    for block in blocks.stream:
+        if block.part != part:
+            part, rows_before_part = block.part, count
+        encoded = _encode(block, columns, count, rows_before_part=rows_before_part)
+        end = count + block.count
+        if end > len(labels):
+            capacity = max(end, len(labels) * 3 // 2)
+            values.resize((capacity, values.shape[1]), refcheck=False)
+            labels.resize(capacity, refcheck=False)
+        for index, column in enumerate(encoded[:-1]):
+            values[count:end, index] = column
+        labels[count:end] = encoded[-1]
+        count = end
+        progress(count)
+    if not count:
+        raise DataError(SOURCE, "has no row of data")
+    values.resize((count, values.shape[1]), refcheck=False)
+    labels.resize(count, refcheck=False)
+    return PrivateRows(values=values, labels=labels)
+
+
+def _column_problem(header: Sequence[str], name: str, *, place: str) -> str:
+    """Say how a column is not there once, and whether one of nearly its name is."""
+    if name in header:
+        return f"occurs more than once in {place}"
+    near = NearNames([name])
+    if any(near.near(other) for other in header):
+        return f"is missing in {place}, which has one that differs in {NEAR_IN}"
+    return f"is missing in {place}"
+
+
+def refuse_row(row_number: int, problem: str) -> None:
+    """Refuse a row that has not as many cells as there are columns.
+
+    Raises:
+        DataError: always.
+
+    """
+    raise DataError(SOURCE, f"row {row_number}: {problem}")
+
+
+def cell_error(name: str, row_number: int | str, problem: object) -> DataError:
+    """Return the refusal of one cell."""
+    return DataError(SOURCE, f'column "{name}", row {row_number}: {problem}')
+
+
+def _encode(
+    block: Block, columns: Sequence[SourceColumn], rows_before: int, *, rows_before_part: int
+) -> list[NDArray[np.float64]]:
+    """Encode a block column by column; on any failure, name its first cell."""
+    try:
+        return [column.encode(cells) for column, cells in zip(columns, block.columns, strict=True)]
+    except CellError:
+        _refuse(block, columns, rows_before, rows_before_part=rows_before_part)
+        raise
+
+
+def _refuse(
+    block: Block, columns: Sequence[SourceColumn], rows_before: int, *, rows_before_part: int
+) -> None:
+    """Raise for the first row that does not fit, and its first column."""
+    rows = zip(*block.columns, strict=True)
+    for row_number, row in enumerate(rows, start=rows_before + 1):
+        for column, cell in zip(columns, row, strict=True):
+            try:
+                column.check(cell)
+            except CellError as error:
+                within = f" (row {row_number - rows_before_part} of {block.part})"
+                place = f"{row_number}{within if block.part else ''}"
+                raise cell_error(column.name, place, error) from None

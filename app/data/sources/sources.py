@@ -1,0 +1,113 @@
+"""The private rows of any source, every cell validated.
+
+Read in blocks, so that memory stays near rows x features x 8 bytes.  Each kind
+of source is a file of its own; libraries that only one of them needs are
+imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.data.rows import PrivateRows
+from app.data.sources import csv_source
+from app.data.sources.cells import source_columns
+from app.data.sources.parquet_parts import is_parquet
+from app.data.sources.row_blocks import ROWS_PER_BLOCK, SOURCE, Blocks, collect, refuse_row
+from app.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from app.data.schema import Schema
+    from app.data.sources.cells import SourceColumn
+    from app.data.sources.row_blocks import RefuseRow
+
+NPZ_SUFFIX = ".npz"
+
+__all__ = ["ROWS_PER_BLOCK", "PrivateRows", "read_rows"]
+
+
+def read_rows(
+    source: str | Path,
+    schema: Schema,
+    *,
+    query: str | None = None,
+    rows_expected: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> PrivateRows:
+    """Read every row of a source, and encode it by public rules.
+
+    Columns may come in any order; others than the schema's are ignored.
+
+    Args:
+        source: path of a ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz`` file
+            or of a folder of Parquet parts, or an SQLAlchemy URL.
+        schema: the public schema.
+        query: the row-wise ``SELECT`` of a database.
+        rows_expected: n as the configuration gives it, which must agree.
+        progress: called with the number of rows read so far.
+
+    Raises:
+        DataError: what does not fit, by column and row number.
+        ConfigurationError: the query is not row-wise.
+
+    """
+    columns = source_columns(schema)
+    try:
+        with open_source(str(source), query, columns) as blocks:
+            rows = collect(blocks, columns, progress or _ignore)
+    except MemoryError:
+        raise DataError(SOURCE, "does not fit into memory") from None
+    if rows_expected is not None and rows.count != rows_expected:
+        raise DataError("data.rows", f"says {rows_expected}, but the source has {rows.count} rows")
+    return rows
+
+
+def open_source(
+    source: str,
+    query: str | None,
+    columns: Sequence[SourceColumn],
+    *,
+    refuse_row: RefuseRow = refuse_row,
+) -> AbstractContextManager[Blocks]:
+    """Open a source by what its name says it is.
+
+    Args:
+        source: as :func:`read_rows` takes it.
+        query: the row-wise ``SELECT`` of a database.
+        columns: the columns that are read.
+        refuse_row: told of a row of a CSV that is too long or too short, by its number;
+            where it returns, the row is left out.
+
+    Raises:
+        DataError: it cannot be opened, or has not the columns.
+        ConfigurationError: the query is not row-wise.
+
+    """
+    # Imported only where asked for: some of these libraries take longer than a small file.
+    if "://" in source:
+        from app.data.sources.database_source import open_database  # noqa: PLC0415 -- as above
+
+        return open_database(source, query, columns)
+    if source.lower().endswith(csv_source.SUFFIXES):
+        return csv_source.open_csv(source, columns, refuse_row)
+    if source.lower().endswith(NPZ_SUFFIX):
+        from app.data.sources.npz_source import open_npz  # noqa: PLC0415 -- as above
+
+        return open_npz(source, columns)
+    if is_parquet(Path(source)):
+        from app.data.sources.parquet_source import open_parquet  # noqa: PLC0415 -- as above
+
+        return open_parquet(source, columns)
+    raise DataError(
+        SOURCE,
+        "is neither a .csv, .csv.gz, .parquet or .npz file, nor a folder of Parquet parts, "
+        "nor an SQLAlchemy URL",
+    )
+
+
+def _ignore(_count: int) -> None:
+    """Report progress to no one."""

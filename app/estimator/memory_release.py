@@ -1,0 +1,267 @@
+"""A release that lives in one object: the mechanisms that serve, without a ledger.
+
+What a ledger does for a server, this object does for as long as it lives: shares are
+charged before a row is read for them, an answer is recorded before it is given, a vector
+that was asked before gets its recorded answer, and nothing is drawn twice.  Nothing is
+written, so nothing survives it; and since it *is* the record, it must not be copied.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from app.answering.types import Answer
+from app.data.vectors import encode, replay_key
+from app.errors import BudgetExhaustedError, ContainedError, IntegrityError, InvariantError
+from app.privacy.budget.composition import Mechanism
+from app.privacy.voting import universal
+from app.privacy.voting.tallies import private_tallies
+from app.privacy.voting.universal import Phase
+from app.release.classifier.switch import classifier_parameters, draw_published
+from app.release.drawing import draw_ensemble
+from app.release.opening import CHARGED_AT_OPENING, SECRET_BYTES
+from app.release.progress import no_progress
+from app.release.terms.answer_terms import answering_parameters
+from app.release.terms.draw_parameters import check_classifier_draw, ensemble_parameters
+from app.release.terms.hopelessness import refuse_hopeless
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+    from app.data.rows import PrivateRows
+    from app.data.vectors import Vector
+    from app.learning.ensemble import Ensemble
+    from app.noise.source import NoiseSource
+    from app.privacy.budget.composition import Charge
+    from app.privacy.voting.universal import Parameters
+    from app.release.classifier.published import PublishedClassifier
+    from app.release.terms.configuration import Configuration
+    from app.release.terms.draw_parameters import EnsembleParameters
+
+BATCH_QUERIES: Final = 1024
+EXHAUSTED: Final = (
+    "the budget of answers is spent, and nothing follows them: vectors that were answered get "
+    "their answers again, and new ones none"
+)
+FAILED: Final = "the release has stopped after an internal failure, and answers nothing new"
+COPIED: Final = (
+    "a release in memory cannot be copied or pickled: each copy would spend its budget again"
+)
+FORKED: Final = (
+    "this process is a fork of the one that holds the release: both would spend its budget; "
+    "ask in the process that opened it"
+)
+
+
+class MemoryRelease:
+    """One release on rows in memory."""
+
+    def __init__(
+        self, configuration: Configuration, *, rows: PrivateRows, noise: NoiseSource
+    ) -> None:
+        """Charge, then draw and fit everything that an opening draws and fits.
+
+        Args:
+            configuration: the public side; ``halt`` and ``classifier`` may follow.
+            rows: the private rows.
+            noise: where every draw comes from.
+
+        Raises:
+            ConfigurationError: a draw is impossible or the release hopeless, which public
+                numbers show; no row was read for it.
+
+        """
+        parameters = ensemble_parameters(configuration, row_count=rows.count, progress=no_progress)
+        self._is_hopeless = refuse_hopeless(configuration, parameters, row_count=rows.count)
+        check_classifier_draw(configuration, row_count=rows.count)
+        self._process = os.getpid()
+        self._lock = Lock()
+        self._configuration, self._noise = configuration, noise
+        self._private_rows: PrivateRows | None = rows
+        self._private_ensemble: Ensemble | None = None
+        self._classifier: PublishedClassifier | None = None
+        self._charged = [
+            charge for name, charge in configuration.charges.items() if name in CHARGED_AT_OPENING
+        ]
+        self._recorded: dict[bytes, Answer] = {}
+        self._asked: list[Vector] = []
+        self._size = 0
+        if parameters is None:
+            mechanism = answering_parameters(configuration.settings, None, None, ensemble_size=0)
+            self._mechanism: Parameters = mechanism
+        else:
+            self._mechanism = self._draw(parameters, rows)
+        self._state = universal.initial_state(self._mechanism, noise)
+        self._forget()
+
+    def _draw(self, parameters: EnsembleParameters, rows: PrivateRows) -> Parameters:
+        """Draw and fit the ensemble under charges that are noted; return its mechanism."""
+        drawn = draw_ensemble(
+            self._configuration,
+            parameters,
+            rows=rows,
+            secret=self._noise.secret(SECRET_BYTES),
+            noise=self._noise,
+            progress=no_progress,
+        )
+        self._private_ensemble, self._size = drawn.parts.private_ensemble, drawn.size
+        return drawn.parts.mechanism
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether it was opened though it is hopeless."""
+        return self._is_hopeless
+
+    @property
+    def phase(self) -> Phase:
+        """What answers the next new vector."""
+        return universal.phase(self._mechanism, self._state)
+
+    def answer(self, vectors: Sequence[Vector]) -> list[Answer | BudgetExhaustedError]:
+        """Answer vectors in their order; a refusal stands in the place of its vector.
+
+        Args:
+            vectors: in schema order, as :func:`app.data.vectors.parse_features` gives them.
+
+        Raises:
+            ContainedError: the release has stopped; its text is fixed.
+            IntegrityError: asked in a fork of the process that opened it.
+
+        """
+        if os.getpid() != self._process:
+            raise IntegrityError(FORKED)
+        answers: list[Answer | BudgetExhaustedError] = []
+        with self._lock:
+            for start in range(0, len(vectors), BATCH_QUERIES):
+                try:
+                    answers += self._answer_batch(vectors[start : start + BATCH_QUERIES])
+                except Exception:  # noqa: BLE001 -- containment: it may depend on rows
+                    self._state = replace(self._state, halted=True)
+                    raise ContainedError(FAILED) from None
+        return answers
+
+    def budget(self) -> dict[str, object]:
+        """Return what ``GET /budget`` shows of a release, but for its name and its ledger."""
+        state, mechanism = self._state, self._mechanism
+        charges = self._configuration.charges.values()
+        limit, cutoff = mechanism.answer_limit, mechanism.cutoff
+        return {
+            "phase": self.phase.value,
+            "epsilon": float(self._configuration.epsilon),
+            "delta": float(self._configuration.delta),
+            "charged": _shares(self._charged),
+            "reserved": _shares([each for each in charges if each not in self._charged]),
+            "queries": {
+                "answered": state.answered_count,
+                "limit": limit,
+                "left": max(0, limit - state.answered_count),
+            },
+            "unstable": {
+                "count": state.unstable_count,
+                "cutoff": cutoff,
+                "left": None if cutoff is None else max(0, cutoff - state.unstable_count),
+            },
+            "ensemble": {"size": self._size},
+            "hopeless": self.is_hopeless,
+        }
+
+    def _answer_batch(self, vectors: Sequence[Vector]) -> list[Answer | BudgetExhaustedError]:
+        digests = [replay_key(vector) for vector in vectors]
+        known = self._recorded
+        new = {
+            digest: vector
+            for digest, vector in zip(digests, vectors, strict=True)
+            if digest not in known
+        }
+        private_values = {}
+        if new and self._private_ensemble is not None and self.phase is Phase.ENSEMBLE:
+            values = encode(self._configuration.schema, list(new.values()))
+            tallies = private_tallies(self._private_ensemble, values, [None] * len(new))
+            private_values = dict(zip(new, tallies, strict=True))
+        answers: list[Answer | BudgetExhaustedError] = []
+        for digest, vector in zip(digests, vectors, strict=True):
+            recorded = known.get(digest)
+            if recorded is not None:
+                answers.append(_again(recorded))
+            elif self.phase is Phase.ENSEMBLE:
+                self._state, outcome = universal.step(
+                    self._mechanism, self._state, private_values[digest], self._noise
+                )
+                answers.append(self._record(digest, vector, outcome.label, stable=outcome.stable))
+            elif self.phase is Phase.CLASSIFIER:
+                answers.append(self._classified(vector))
+            else:
+                answers.append(BudgetExhaustedError(EXHAUSTED))
+        return answers
+
+    def _record(self, digest: bytes, vector: Vector, label: int | None, *, stable: bool) -> Answer:
+        """Record an answer before it is given; it is given again to its vector from now on."""
+        classes = self._configuration.schema.classes
+        recorded = Answer(
+            query_id=self._state.answered_count,
+            label=None if label is None else classes[label],
+            stable=stable,
+            phase=Phase.ENSEMBLE.value,
+            replayed=False,
+        )
+        self._recorded[digest] = recorded
+        self._asked.append(vector)
+        self._forget()
+        return recorded
+
+    def _classified(self, vector: Vector) -> Answer:
+        if self._classifier is None:
+            self._classifier = self._draw_classifier()
+            self._forget()
+        label = self._classifier.predict(vector)
+        return Answer(None, label, stable=True, phase=Phase.CLASSIFIER.value, replayed=False)
+
+    def _draw_classifier(self) -> PublishedClassifier:
+        """Charge the classifier's share, then draw it on the queries asked so far."""
+        rows, configuration = self._private_rows, self._configuration
+        if rows is None:
+            raise InvariantError(FAILED)
+        charge = configuration.charges[Mechanism.CLASSIFIER]
+        if charge not in self._charged:
+            self._charged.append(charge)
+        points = encode(configuration.schema, self._asked)
+        parameters = classifier_parameters(configuration, points, row_count=rows.count)
+        return draw_published(configuration, parameters, rows, self._noise)
+
+    def _forget(self) -> None:
+        """Let go of private state that nothing will read again."""
+        phase = self.phase
+        if phase is not Phase.ENSEMBLE:
+            self._private_ensemble = None
+            self._state = replace(self._state, private_threshold_noise=None)
+        if phase is Phase.HALTED or self._classifier is not None:
+            self._private_rows = None
+
+    def __getstate__(self) -> NoReturn:
+        """Refuse every copy, which would answer afresh on a budget that is spent."""
+        raise TypeError(COPIED)
+
+
+def _again(recorded: Answer) -> Answer:
+    return Answer(
+        query_id=recorded.query_id,
+        label=recorded.label,
+        stable=recorded.stable,
+        phase=recorded.phase,
+        replayed=True,
+    )
+
+
+def _shares(charges: Sequence[Charge]) -> list[dict[str, object]]:
+    return [
+        {
+            "mechanism": charge.mechanism.value,
+            "epsilon": float(charge.epsilon),
+            "delta": float(charge.delta),
+        }
+        for charge in charges
+    ]

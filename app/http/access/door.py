@@ -1,0 +1,164 @@
+"""Who may use a route: keys, roles, and what a browser must not be tricked into."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from app.errors import ForbiddenError, UnauthorizedError
+from app.http.access.keys import Role
+from app.http.access.listening import is_loopback
+from app.http.refusals import CrossSiteError, MisdirectedRequestError
+
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+    from starlette.types import Scope
+
+    from app.answering.types import Asker
+    from app.http.access.keys import Found, Keys
+
+SEND_A_KEY: Final = (
+    "send a key of this server as `Authorization: Bearer KEY`, or as the password of Basic"
+)
+CROSS_SITE: Final = (
+    "a browser sent this for a page of another site, which may not spend this server's "
+    "budget; call it from a program, or with a Bearer key"
+)
+MISDIRECTED: Final = (
+    "this server has no keys and answers to loopback names only; use http://127.0.0.1 or "
+    "http://localhost with its port"
+)
+
+
+CALLER: Final = "conclave.caller"
+"""Where a request's scope has its caller, if the server has keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever sent a request with a key: a stream may go on while the keys change.
+
+    Attributes:
+        keys: where it is looked up again.
+        found: the key when the request came.
+        needed: the role of the route.
+
+    """
+
+    keys: Keys
+    found: Found
+    needed: Role
+
+    def asker(self) -> Asker:
+        """Return by whom queries are counted, with the limits of now.
+
+        Raises:
+            UnauthorizedError: the key opens nothing any more.
+            ForbiddenError: it has another role now.
+
+        """
+        return _allowed(self.keys.known(self.found.digest), self.needed).asker
+
+
+def caller_of(scope: Scope) -> Caller | None:
+    """Return who sent a request; None on a server without keys."""
+    caller: Caller | None = scope.get(CALLER)
+    return caller
+
+
+def asker_of(scope: Scope) -> Asker | None:
+    """Return by whom the queries of a request are counted; None on a server without keys."""
+    caller = caller_of(scope)
+    return None if caller is None else caller.found.asker
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The door of every route that has a role.
+
+    Attributes:
+        keys: the known keys; None grants every role to everyone who can connect.
+        loopback_only: whether the server listens on loopback without keys.  Its
+            ``Host`` must then be a loopback name, so that no web page reaches it
+            through a name of its own (DNS rebinding).
+
+    """
+
+    keys: Keys | None
+    loopback_only: bool = False
+
+    def check(self, headers: Headers, needed: Role, *, writes: bool) -> Caller | None:
+        """Let a request in, or raise; ``writes`` says that it can spend budget.
+
+        Returns:
+            Who sent it; None where the server has no keys.
+
+        Raises:
+            UnauthorizedError: no key, or an unknown one.
+            ForbiddenError: a key of another role.
+            CrossSiteError: a browser's request for another site.
+            MisdirectedRequestError: a ``Host`` that is not a loopback name.
+
+        """
+        scheme, credentials = _authorization(headers)
+        if self.loopback_only and not _is_loopback_host(headers.get("host", "")):
+            raise MisdirectedRequestError(MISDIRECTED)
+        # A browser adds a Basic password on its own, but never a Bearer key.
+        if writes and (self.keys is None or scheme == "basic"):
+            _refuse_cross_site(headers)
+        if self.keys is None:
+            return None
+        presented = _presented_key(scheme, credentials)
+        found = None if presented is None else self.keys.find(presented)
+        return Caller(self.keys, _allowed(found, needed), needed)
+
+
+def _allowed(found: Found | None, needed: Role) -> Found:
+    if found is None:
+        raise UnauthorizedError(SEND_A_KEY)
+    role = found.key.role
+    if not role.allows(needed):
+        text = f"this route needs the role {needed}, and the key has {role}; send another key"
+        raise ForbiddenError(text)
+    return found
+
+
+def _authorization(headers: Headers) -> tuple[str, str]:
+    scheme, _, credentials = headers.get("authorization", "").partition(" ")
+    return scheme.lower(), credentials.strip()
+
+
+def _presented_key(scheme: str, credentials: str) -> str | None:
+    if scheme == "bearer":
+        return credentials
+    return _basic_password(credentials) if scheme == "basic" else None
+
+
+def _basic_password(credentials: str) -> str | None:
+    try:
+        text = base64.b64decode(credentials, validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return None
+    return text.partition(":")[2]
+
+
+@lru_cache(maxsize=64)
+def _is_loopback_host(host: str) -> bool:
+    """Return whether a ``Host`` header, name and port, is a loopback name."""
+    try:
+        return is_loopback(urlsplit("//" + host).hostname or "")
+    except ValueError:
+        return is_loopback("")
+
+
+def _refuse_cross_site(headers: Headers) -> None:
+    """Compare ``Origin``, which browsers send with every POST, with ``Host``."""
+    origin = headers.get("origin")
+    if origin is None:
+        return
+    if origin.partition("://")[2].lower() != headers.get("host", "").lower():
+        raise CrossSiteError(CROSS_SITE)

@@ -1,0 +1,43 @@
+"""``RateLimit-Policy`` and ``RateLimit``: what a key's limits are, and what is left of them.
+
+The structured fields of the IETF's draft "RateLimit header fields for HTTP".  A limit is
+of a release's whole life, so that a policy has no window and a quota never fills up
+again.  One unit is one fresh answer, or one unstable one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.errors import ConclaveError
+
+if TYPE_CHECKING:
+    from app.answering.current_service import ServiceSlot
+    from app.http.access.door import Caller
+
+Headers = list[tuple[bytes, bytes]]
+
+
+def rate_limit_headers(slot: ServiceSlot, caller: Caller | None) -> Headers:
+    """Return the two headers for a key that has a limit; none for any other caller.
+
+    While no release is open there is nothing to tell of what is left.
+    """
+    if caller is None:
+        return []
+    asker = caller.found.asker
+    if asker.answer_limit is None and asker.unstable_limit is None:
+        return []
+    limits = (("answers", asker.answer_limit), ("unstable", asker.unstable_limit))
+    policies = [f'"{name}";q={limit}' for name, limit in limits if limit is not None]
+    headers = [(b"ratelimit-policy", ", ".join(policies).encode())]
+    try:
+        count = slot.service.key_count(asker.name)
+    except ConclaveError:
+        return headers
+    left = [
+        f'"{name}";r={max(0, limit - used)}'
+        for (name, limit), used in zip(limits, count, strict=True)
+        if limit is not None
+    ]
+    return [*headers, (b"ratelimit", ", ".join(left).encode())]

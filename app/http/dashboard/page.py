@@ -1,0 +1,54 @@
+"""The dashboard's replies, made once: its files, and a policy that lets nothing else load."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FOLDER: Final = "/dashboard/"
+MEDIA_TYPES: Final[Mapping[str, str]] = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+}
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+HEADERS: Final[Mapping[str, str]] = {
+    # Asked again at every visit: a new version of the server comes with its own page.
+    "cache-control": "no-cache",
+    "content-security-policy": POLICY,
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+
+
+def page_responses() -> dict[str, Response]:
+    """Return the reply to each path of the page; none holds a number, and each is sent often."""
+    files = resources.files("app.http.dashboard").joinpath("static")
+    return {
+        _path(file.name): _response(file.name, file.read_text("utf-8"))
+        for file in sorted(files.iterdir(), key=lambda each: each.name)
+        if _suffix(file.name) in MEDIA_TYPES
+    }
+
+
+def _path(name: str) -> str:
+    return "/" if name == "index.html" else FOLDER + name
+
+
+def _response(name: str, text: str) -> Response:
+    return Response(text, media_type=MEDIA_TYPES[_suffix(name)], headers=HEADERS)
+
+
+def _suffix(name: str) -> str:
+    return name[name.rfind(".") :]

@@ -1,0 +1,199 @@
+"""The process edge of a route: access before, and every error a problem after."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from app.answering.steps import Observer, observe_nothing
+from app.errors import IntegrityError, UnavailableError
+from app.http.access.door import CALLER, caller_of
+from app.http.access.rate_limits import rate_limit_headers
+from app.http.open_streams import OpenStreams
+from app.http.problems import problem_response, slug_of
+from app.http.watching.identity import Identity, identity_of, is_named, known_identity
+from app.http.watching.observability import Watching
+from app.http.watching.request_meter import RequestMeter, count_reply
+from app.http.wire.fast import NamedRequest
+from app.http.wire.json_reply import JsonReply
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from app.answering.current_service import ServiceSlot
+    from app.answering.workload import Buckets
+    from app.http.access.door import Access
+    from app.http.access.keys import Role
+    from app.http.limits import Limits
+
+GIVEN_UP: Final = (
+    "the server is shutting down and gave this request up; sending the same features again is safe"
+)
+log = structlog.get_logger("conclave.api")
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """What every handler may use.
+
+    Attributes:
+        slot: where the service is, once it is open.
+        limits: the maxima of the HTTP layer.
+        observe: called on both sides of VALIDATE.
+        refusals: requests and lines that were refused, by slug.
+        meter: requests under way and streams that are open.
+        streams: how many streams each key has open.
+        watching: how closely requests are watched.
+
+    """
+
+    slot: ServiceSlot
+    limits: Limits
+    observe: Observer = observe_nothing
+    refusals: Counter[str] = field(default_factory=Counter)
+    meter: RequestMeter = field(default_factory=RequestMeter)
+    watching: Watching = field(default_factory=Watching)
+    streams: OpenStreams = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Count streams against the limits."""
+        object.__setattr__(self, "streams", OpenStreams(self.limits))
+
+
+Handler = Callable[[Api, Request], Awaitable["ASGIApp"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One route's ASGI application.
+
+    Attributes:
+        api: passed to the handler.
+        access: the door.
+        path: the route's, as logs name it: what a client puts into one is not logged.
+        role: what a key needs; None for a route that is open to all.
+        handler: makes the reply, whole or streaming, or raises.
+        method: the route's.
+        times: counts of the times of its replies, by status.
+
+    """
+
+    api: Api
+    access: Access
+    path: str
+    role: Role | None
+    handler: Handler
+    method: str = ""
+    times: dict[int, Buckets] = field(default_factory=dict)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; nothing escapes, so that no server logs a traceback."""
+        request = NamedRequest(scope, receive, send)
+        try:
+            reply = await self._watched_reply(request)
+            identity = known_identity(scope)
+            await reply(scope, receive, send if identity is None else identity.telling(send))
+        except (ClientDisconnect, OSError):
+            # A client that hangs up changes nothing: what was decided stays recorded.
+            return
+        except asyncio.CancelledError:
+            # The server gave up on draining this request; it would log a traceback.
+            log.warning("reply_cancelled", path=self.path)
+        except Exception as error:  # noqa: BLE001 -- the edge; its text may be private
+            log.error(  # noqa: TRY400 -- a traceback may be private too
+                "reply_aborted", path=self.path, error=type(error).__name__
+            )
+
+    async def _watched_reply(self, request: Request) -> ASGIApp:
+        """Make the reply, and whatever else an operator asked for: a span, a line."""
+        watching = self.api.watching
+        if watching.tracing is None and not watching.log_requests:
+            if is_named(request.headers):
+                identity_of(request.scope, request.headers, watching.ids)
+            return await self._measured_reply(request)
+        identity = identity_of(request.scope, request.headers, watching.ids)
+        tracing = watching.tracing
+        name = f"{self.method} {self.path}"
+        span = None if tracing is None else tracing.begin_request(name, identity)
+        reply = await self._measured_reply(request)
+        status = _status_of(reply)
+        if span is not None and tracing is not None:
+            told = {"http.request.method": self.method, "http.route": self.path}
+            told["conclave.request_id"] = identity.request_id
+            failed = status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            tracing.end(span, {**told, "http.response.status_code": status}, failed=failed)
+        if watching.log_requests:
+            log.info("request_answered", route=name, status=status, **identity.fields)
+        return reply
+
+    async def _measured_reply(self, request: Request) -> ASGIApp:
+        """Make the reply; count its time in the coarse bucket of its route and status."""
+        meter = self.api.meter
+        meter.in_flight += 1
+        started = time.monotonic() if meter.with_times else 0.0
+        try:
+            reply = await self._reply(request)
+        finally:
+            meter.in_flight -= 1
+        if meter.with_times:
+            count_reply(self.times, _status_of(reply), time.monotonic() - started)
+        return reply
+
+    async def _reply(self, request: Request) -> ASGIApp:
+        reply = await self._reply_or_problem(request)
+        caller = caller_of(request.scope)
+        if caller is not None and isinstance(reply, Response | JsonReply):
+            reply.raw_headers.extend(rate_limit_headers(self.api.slot, caller))
+        return reply
+
+    async def _reply_or_problem(self, request: Request) -> ASGIApp:
+        try:
+            if self.role is not None:
+                writes = request.method == "POST"
+                caller = self.access.check(request.headers, self.role, writes=writes)
+                request.scope[CALLER] = caller
+            return await self.handler(self.api, request)
+        except (ClientDisconnect, OSError):
+            raise
+        except asyncio.CancelledError:
+            # The server gave up on draining this request, whose reply has not begun.
+            identity = identity_of(request.scope, request.headers, self.api.watching.ids)
+            log.warning("reply_cancelled", path=self.path, **identity.fields)
+            return problem_response(UnavailableError(GIVEN_UP), path=request.url.path)
+        except Exception as error:  # noqa: BLE001 -- the edge: an unknown error has fixed text
+            identity = identity_of(request.scope, request.headers, self.api.watching.ids)
+            if self.role is not None:  # probes ask on and on while a release opens
+                note_refusal(self.api, self.path, error, identity)
+            return problem_response(error, path=request.url.path)
+
+
+def _status_of(reply: ASGIApp) -> int:
+    """Return the status of a reply; a stream begins with no other than 200."""
+    # An enumeration is hashed by its name, which takes longer than all that is counted.
+    return int(getattr(reply, "status_code", HTTPStatus.OK))
+
+
+def note_refusal(
+    api: Api, path: str, error: Exception, identity: Identity, *, count: int = 1
+) -> None:
+    """Count and log equal refusals by class only; an integrity error ends the service."""
+    if isinstance(error, IntegrityError):
+        api.slot.stop(error)
+    api.refusals[slug_of(error)] += count
+    log.info(
+        "request_refused",
+        path=path,
+        problem=slug_of(error),
+        error=type(error).__name__,
+        count=count,
+        **identity.fields,
+    )

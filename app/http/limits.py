@@ -1,0 +1,93 @@
+"""Every maximum of the HTTP layer, with its unit in its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.settings.settings import Settings
+
+MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much one client may ask of the server at once.
+
+    Attributes:
+        body_bytes_max: of a request body that is read whole.
+        batch_rows_max: of one request of the V2 protocol or MLflow's.
+        line_bytes_max: of one line of a stream; a longer one is refused in its place.
+        stream_lines_max: of a stream that are submitted together.
+        stream_unread_bytes_max: of a stream's lines that wait to be submitted.
+        stream_unsent_bytes_max: of a stream's replies that wait for the client to
+            read.  A client that sends everything before it reads is served up to
+            here, about 350,000 answers; beyond, it must read while it sends.
+        ledger_entries_max: of one page of ``GET /ledger``.
+        header_bytes_max: of the request line and headers.
+        header_seconds_max: until the headers of a request, or of a new connection, are whole.
+        body_seconds_max: from there until the body is whole, streams aside.
+        keep_alive_seconds_max: of a connection without a request after a reply.
+        stream_idle_seconds_max: of a stream without a line, however many bytes of one came.
+        stalled_seconds_max: of a client that neither reads its reply nor sends.
+        connections_max: of all clients.
+        connections_per_client_max: of one address.
+        streams_max: open streams of queries and of events, of all clients.
+        streams_per_key_max: the same of one key.
+        event_interval_seconds: least time between two events of one event stream.
+        outlook_interval_seconds: least time between two outlooks of one event stream.
+        outlook_seconds_max: longest time between them, while nothing changes.
+        keep_alive_seconds: longest silence of an event stream.
+        drain_quiet_seconds: silence after which nothing more is expected of a connection or of
+            a stream, once the server is to end.
+        drain_stream_seconds_max: in which a stream is still read then.
+        drain_head_seconds_max: until the headers of a request that had begun are whole then.
+        linger_seconds_max: in which a client that is still sending may read its last reply.
+
+    """
+
+    body_bytes_max: int = MEBIBYTE
+    batch_rows_max: int = 65_536
+    line_bytes_max: int = MEBIBYTE
+    stream_lines_max: int = 1024
+    stream_unread_bytes_max: int = 4 * MEBIBYTE
+    stream_unsent_bytes_max: int = 32 * MEBIBYTE
+    ledger_entries_max: int = 1000
+    header_bytes_max: int = 32_768
+    header_seconds_max: float = 10.0
+    body_seconds_max: float = 60.0
+    keep_alive_seconds_max: int = 5
+    stream_idle_seconds_max: float = 600.0
+    stalled_seconds_max: float = 60.0
+    connections_max: int = 4096
+    connections_per_client_max: int = 2048
+    streams_max: int = 256
+    streams_per_key_max: int = 64
+    event_interval_seconds: float = 0.1
+    outlook_interval_seconds: float = 1.0
+    outlook_seconds_max: float = 5.0
+    keep_alive_seconds: float = 15.0
+    drain_quiet_seconds: float = 0.25
+    drain_stream_seconds_max: float = 1.0
+    drain_head_seconds_max: float = 4.0
+    linger_seconds_max: float = 1.0
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return the limits that an operator's configuration sets."""
+    server = settings.server
+    return Limits(
+        body_bytes_max=server.request_bytes_max,
+        line_bytes_max=server.stream_line_bytes_max,
+        header_bytes_max=server.header_bytes_max,
+        header_seconds_max=server.header_seconds_max,
+        body_seconds_max=server.body_seconds_max,
+        keep_alive_seconds_max=server.keep_alive_seconds_max,
+        stream_idle_seconds_max=server.stream_idle_seconds_max,
+        stalled_seconds_max=server.stalled_seconds_max,
+        connections_max=server.connections_max,
+        connections_per_client_max=server.connections_per_client_max,
+        streams_max=server.streams_max,
+        streams_per_key_max=server.streams_per_key_max,
+    )

@@ -1,0 +1,201 @@
+"""Errors as RFC 9457 problems: the one table from errors to statuses.
+
+Nothing else in the project mentions an error's status code.  What a problem
+says is fixed text or names a public thing; an exception that is not Conclave's
+own says nothing but that it happened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from starlette.responses import Response
+
+from app.answering.current_service import STOPPED
+from app.errors import (
+    BudgetExhaustedError,
+    ForbiddenError,
+    IdempotencyConflictError,
+    IntegrityError,
+    InvalidFeaturesError,
+    InvalidHypothesisError,
+    KeyLimitError,
+    LedgerUnavailableError,
+    MalformedBodyError,
+    NoStatisticsError,
+    NotPublishedError,
+    OpeningError,
+    RequestError,
+    StatisticsNotOpenError,
+    SwitchingError,
+    TooLargeError,
+    UnauthorizedError,
+    UnavailableError,
+    UnsupportedMediaTypeError,
+)
+from app.http.refusals import (
+    CrossSiteError,
+    HeadersTooLargeError,
+    InvalidParameterError,
+    MalformedRequestError,
+    MethodNotAllowedError,
+    MisdirectedRequestError,
+    NotAcceptableError,
+    NotFoundError,
+    RequestTimeoutError,
+    TooManyConnectionsError,
+    TooManyStreamsError,
+)
+from app.http.wire.bodies import JSON
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.exceptions import HTTPException
+
+MEDIA_TYPE: Final = "application/problem+json"
+V2_PATH: Final = "/v2"
+TYPE_PREFIX: Final = "urn:conclave:problem:"
+DETAIL_CHARACTERS_MAX: Final = 500
+INTERNAL_SLUG: Final = "internal-error"
+INTERNAL_DETAIL: Final = (
+    "the server failed on this request and cannot say whether it was answered; sending "
+    "the same features again is safe, and its operator finds the failure in the log"
+)
+NO_SUCH_PATH: Final = "there is no such path; GET /openapi.json lists the routes"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What all errors of one class have in common on the outside."""
+
+    status: HTTPStatus
+    title: str
+
+
+KINDS: Final[Mapping[type[Exception], Kind]] = {
+    MalformedBodyError: Kind(HTTPStatus.BAD_REQUEST, "Malformed body"),
+    MalformedRequestError: Kind(HTTPStatus.BAD_REQUEST, "Malformed request"),
+    InvalidParameterError: Kind(HTTPStatus.BAD_REQUEST, "Invalid parameter"),
+    UnauthorizedError: Kind(HTTPStatus.UNAUTHORIZED, "No valid key"),
+    ForbiddenError: Kind(HTTPStatus.FORBIDDEN, "Role does not allow this"),
+    CrossSiteError: Kind(HTTPStatus.FORBIDDEN, "Request from another site"),
+    NotFoundError: Kind(HTTPStatus.NOT_FOUND, "Not found"),
+    NotPublishedError: Kind(HTTPStatus.NOT_FOUND, "No classifier yet"),
+    NoStatisticsError: Kind(HTTPStatus.NOT_FOUND, "No statistics"),
+    MethodNotAllowedError: Kind(HTTPStatus.METHOD_NOT_ALLOWED, "Method not allowed"),
+    NotAcceptableError: Kind(HTTPStatus.NOT_ACCEPTABLE, "Not acceptable"),
+    RequestTimeoutError: Kind(HTTPStatus.REQUEST_TIMEOUT, "Request timed out"),
+    IdempotencyConflictError: Kind(HTTPStatus.CONFLICT, "Idempotency key used before"),
+    StatisticsNotOpenError: Kind(HTTPStatus.CONFLICT, "Statistics not open"),
+    BudgetExhaustedError: Kind(HTTPStatus.GONE, "Privacy budget exhausted"),
+    KeyLimitError: Kind(HTTPStatus.TOO_MANY_REQUESTS, "Limit of this key reached"),
+    TooLargeError: Kind(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Too large"),
+    UnsupportedMediaTypeError: Kind(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Unsupported media type"),
+    MisdirectedRequestError: Kind(HTTPStatus.MISDIRECTED_REQUEST, "Not a name of this server"),
+    InvalidFeaturesError: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid features"),
+    InvalidHypothesisError: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid hypothesis"),
+    HeadersTooLargeError: Kind(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "Headers too large"),
+    TooManyConnectionsError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections"),
+    TooManyStreamsError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Too many streams"),
+    LedgerUnavailableError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Ledger unavailable"),
+    SwitchingError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Switching to the classifier"),
+    OpeningError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Release is opening"),
+    RequestError: Kind(HTTPStatus.BAD_REQUEST, "Bad request"),
+    UnavailableError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Unavailable"),
+    IntegrityError: Kind(HTTPStatus.INTERNAL_SERVER_ERROR, "Release stopped"),
+    Exception: Kind(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error"),
+}
+CHALLENGES: Final = (
+    (b"www-authenticate", b'Bearer realm="conclave"'),
+    (b"www-authenticate", b'Basic realm="conclave", charset="UTF-8"'),
+)
+
+
+def kind_of(error: Exception) -> Kind:
+    """Return the row of the table for ``error``: its own class, or the nearest base."""
+    return next(KINDS[each] for each in type(error).__mro__ if each in KINDS)
+
+
+def slug_of(error: Exception) -> str:
+    """Return the last part of the problem's ``type``."""
+    if isinstance(error, (RequestError, UnavailableError, IntegrityError)):
+        return error.slug
+    return INTERNAL_SLUG
+
+
+def problem_of(error: Exception) -> dict[str, object]:
+    """Return the members of the problem that ``error`` is to a client."""
+    kind = kind_of(error)
+    problem: dict[str, object] = {
+        "type": TYPE_PREFIX + slug_of(error),
+        "title": kind.title,
+        "status": int(kind.status),
+        "detail": _public_text(_detail_of(error)),
+    }
+    if isinstance(error, InvalidFeaturesError):
+        problem["feature"] = _public_text(error.feature)
+    return problem
+
+
+def problem_body(error: Exception) -> bytes:
+    """Return the problem as JSON."""
+    return msgspec.json.encode(problem_of(error))
+
+
+def is_below_v2(path: str) -> bool:
+    """Return whether refusals of this path have the form of the Open Inference Protocol."""
+    return path == V2_PATH or path.startswith(V2_PATH + "/")
+
+
+def v2_error_of(error: Exception) -> dict[str, object]:
+    """Return the error as the Open Inference Protocol has it: one member, for people."""
+    return {"error": _public_text(_detail_of(error))}
+
+
+def refusal_body(error: Exception, path: str) -> tuple[bytes, str]:
+    """Return the body of a refusal in the form of its path, and its media type."""
+    if is_below_v2(path):
+        return msgspec.json.encode(v2_error_of(error)), JSON
+    return problem_body(error), MEDIA_TYPE
+
+
+def problem_response(error: Exception, *, path: str = "") -> Response:
+    """Return the refusal as a whole reply, with the headers that its status asks for.
+
+    Args:
+        error: what went wrong.
+        path: of the request; below ``/v2`` a refusal has the form of that protocol.
+
+    """
+    body, media_type = refusal_body(error, path)
+    response = Response(body, kind_of(error).status, media_type=media_type)
+    if isinstance(error, UnauthorizedError):
+        response.raw_headers.extend(CHALLENGES)
+    if isinstance(error, MethodNotAllowedError):
+        response.headers["allow"] = error.allow
+    if isinstance(error, UnavailableError):
+        response.headers["retry-after"] = str(error.retry_after_seconds)
+    return response
+
+
+def from_router(error: HTTPException) -> RequestError:
+    """Translate the router's own refusals: no such path, no such method there."""
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        allow = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
+        return MethodNotAllowedError(f"this path takes {allow}", allow=allow)
+    return NotFoundError(NO_SUCH_PATH)
+
+
+def _detail_of(error: Exception) -> str:
+    if isinstance(error, (RequestError, UnavailableError)):
+        return error.detail
+    return STOPPED if isinstance(error, IntegrityError) else INTERNAL_DETAIL
+
+
+def _public_text(text: str) -> str:
+    """Cut what a client sent, and escape what UTF-8 cannot carry."""
+    return text[:DETAIL_CHARACTERS_MAX].encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,144 @@
+"""``POST /invocations`` and ``GET /ping``: MLflow's scoring protocol."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from starlette.responses import Response
+
+from app.answering.steps import Edge, Step
+from app.errors import MalformedBodyError
+from app.http import reads
+from app.http.access.door import asker_of
+from app.http.protocols.batches import answer_rows, as_queries, validated
+from app.http.query.query_body import idempotency_key, refuse_repeated_members
+from app.http.wire.bodies import CSV, JSON, check_media_type, media_type, read_body
+from app.http.wire.csv_rows import read_csv
+from app.http.wire.json_reply import JsonReply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.requests import Request
+
+    from app.data.validate import Schema, Vector
+    from app.http.endpoint import Api
+
+MEDIA_TYPES: Final = frozenset({JSON, CSV})
+SHAPE: Final = (
+    "send one JSON object with one of dataframe_split, dataframe_records, instances and inputs, "
+    "or a CSV with a header as text/csv; GET /schema lists the features"
+)
+SPLIT_SHAPE: Final = (
+    'dataframe_split is {"columns": [...], "data": [[...], ...]}: each column once, each row of '
+    "the columns' length"
+)
+COLUMNS_SHAPE: Final = "inputs by name are lists of one length, or one value each"
+REPEATED_FORM: Final = "send exactly one of dataframe_split, dataframe_records, instances, inputs"
+
+
+class SplitFrame(msgspec.Struct, forbid_unknown_fields=True):
+    """A data frame as pandas splits it; its index means nothing here."""
+
+    data: list[list[Any]]
+    columns: list[str] | None = None
+    index: list[Any] | None = None
+
+
+class InvocationBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The four forms of MLflow's JSON input, and what its clients send beside them."""
+
+    dataframe_split: SplitFrame | None = None
+    dataframe_records: list[dict[str, Any]] | None = None
+    instances: list[Any] | None = None
+    inputs: list[Any] | dict[str, Any] | None = None
+    params: dict[str, Any] | None = None
+    signature_name: str | None = None
+
+
+_BODY: Final = msgspec.json.Decoder(InvocationBody)
+
+
+async def ping(api: Api, request: Request) -> Response:
+    """Say that the release is open, as ``/readyz`` does."""
+    return await reads.ready(api, request)
+
+
+async def invoke(api: Api, request: Request) -> JsonReply:
+    """Validate every row, wait until their answers are committed, and give their labels."""
+    service = api.slot.service
+    check_media_type(request.headers, MEDIA_TYPES)
+    key = idempotency_key(request.headers)
+    body = await read_body(request, bytes_max=api.limits.body_bytes_max)
+    api.observe(Step.VALIDATE, Edge.BEFORE)
+    is_csv = media_type(request.headers) == CSV
+    parse = _parse_csv if is_csv else _parse_json
+    vectors = await parse(service.schema, body, api.limits.batch_rows_max)
+    queries = as_queries(vectors, key, asker_of(request.scope))
+    api.observe(Step.VALIDATE, Edge.AFTER)
+    answers = await answer_rows(service, queries)
+    predictions = [None if answer is None else answer.label for answer in answers]
+    return JsonReply(msgspec.json.encode({"predictions": predictions}))
+
+
+async def _parse_csv(schema: Schema, body: bytes, rows_max: int) -> list[Vector]:
+    return await validated(schema, read_csv(schema, body), rows_max=rows_max)
+
+
+async def _parse_json(schema: Schema, body: bytes, rows_max: int) -> list[Vector]:
+    try:
+        decoded = _BODY.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        # NaN and 1e999 are no JSON, but a client that sends them is told the feature.
+        await validated(schema, _rows(schema, _decode_loosely(body)), rows_max=rows_max)
+        raise MalformedBodyError(SHAPE) from None
+    vectors = await validated(schema, _rows(schema, decoded), rows_max=rows_max)
+    refuse_repeated_members(body)
+    return vectors
+
+
+def _decode_loosely(body: bytes) -> InvocationBody:
+    """Return a body whose JSON only the standard library takes."""
+    try:
+        return msgspec.convert(json.loads(body.decode("utf-8")), InvocationBody)
+    except (ValueError, RecursionError):  # msgspec's own errors are values' too
+        raise MalformedBodyError(f"the body is not JSON of the right shape; {SHAPE}") from None
+
+
+def _rows(schema: Schema, body: InvocationBody) -> Sequence[object]:
+    """Return the rows of whichever form was sent, each still to be validated."""
+    forms = (body.dataframe_split, body.dataframe_records, body.instances, body.inputs)
+    if sum(form is not None for form in forms) != 1:
+        raise MalformedBodyError(REPEATED_FORM)
+    if body.dataframe_split is not None:
+        return _split_rows(body.dataframe_split)
+    if body.dataframe_records is not None:
+        return body.dataframe_records
+    if isinstance(body.inputs, dict):
+        return _column_rows(body.inputs)
+    rows = body.instances if body.inputs is None else body.inputs
+    if len(schema.feature_names) > 1:
+        return rows or []
+    # One value a row needs no list around it.
+    return [row if isinstance(row, list | dict) else [row] for row in rows or []]
+
+
+def _split_rows(frame: SplitFrame) -> Sequence[object]:
+    columns = frame.columns
+    if columns is None:
+        return frame.data
+    if len(set(columns)) < len(columns) or any(len(row) != len(columns) for row in frame.data):
+        raise MalformedBodyError(SPLIT_SHAPE)
+    return [dict(zip(columns, row, strict=True)) for row in frame.data]
+
+
+def _column_rows(columns: dict[str, Any]) -> Sequence[object]:
+    """Return a row for each place in the columns; values that are no lists are one row."""
+    if not any(isinstance(values, list) for values in columns.values()):
+        return [columns]
+    lengths = {len(each) if isinstance(each, list) else -1 for each in columns.values()}
+    if len(lengths) > 1:
+        raise MalformedBodyError(COLUMNS_SHAPE)
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -1,0 +1,178 @@
+"""From the bytes of an inference request to validated rows: nothing is charged before."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from app.errors import MalformedBodyError
+from app.http.protocols.batches import validated
+from app.http.protocols.v2_tensors import InputTensor, read_rows
+from app.http.query.query_body import refuse_repeated_members
+from app.http.refusals import InvalidParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from starlette.datastructures import Headers
+
+    from app.data.validate import Schema, Vector
+
+HEADER_LENGTH: Final = "inference-header-content-length"
+DIGITS_MAX: Final = 18
+SHAPE: Final = (
+    'send an inference request of the Open Inference Protocol, {"inputs": [{"name": ..., '
+    '"shape": [...], "datatype": ..., "data": [...]}]}; GET /v2/models/NAME lists the inputs'
+)
+HEADER_LENGTH_SHAPE: Final = (
+    "Inference-Header-Content-Length is the number of bytes of the JSON in front of the binary "
+    "data, sent once and at most the length of the body"
+)
+NOT_SUPPORTED: Final = "shared memory and classification are not supported; send and take tensors"
+# How often each name may occur in a request, by what it is a member of.
+INPUT_MEMBERS: Final = (b'"shape"', b'"datatype"', b'"data"')
+
+
+class OutputParameters(msgspec.Struct):
+    """What may be said of one requested output; other members are passed over."""
+
+    binary_data: bool | None = None
+    classification: int | None = None
+    shared_memory_region: str | None = None
+
+
+class RequestedOutput(msgspec.Struct):
+    """One output that the client asks for."""
+
+    name: str
+    parameters: OutputParameters | None = None
+
+
+class RequestParameters(msgspec.Struct):
+    """What may be said of the request; other members are passed over."""
+
+    binary_data_output: bool | None = None
+
+
+class InferenceBody(msgspec.Struct):
+    """The JSON of an inference request; clients add members of their own."""
+
+    inputs: list[InputTensor]
+    id: str | None = None
+    outputs: list[RequestedOutput] | None = None
+    parameters: RequestParameters | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """A validated inference request.
+
+    Attributes:
+        vectors: one a row.
+        id: the client's, to be given back; None without one.
+        outputs: names of the outputs that are asked for, in order, each with
+            whether it goes into the binary part.
+
+    """
+
+    vectors: list[Vector]
+    id: str | None
+    outputs: list[tuple[str, bool]]
+
+
+_BODY: Final = msgspec.json.Decoder(InferenceBody)
+
+
+def header_length(headers: Headers, body: bytes) -> int:
+    """Return how many bytes of the body are JSON: all of them where no header says.
+
+    Raises:
+        InvalidParameterError: the header is no such number.
+
+    """
+    sent = headers.getlist(HEADER_LENGTH)
+    if not sent:
+        return len(body)
+    text = sent[0].strip(" \t")
+    is_number = len(sent) == 1 and text.isascii() and text.isdecimal() and len(text) <= DIGITS_MAX
+    if not is_number or int(text) > len(body):
+        raise InvalidParameterError(HEADER_LENGTH_SHAPE)
+    return int(text)
+
+
+async def parse_inference(
+    schema: Schema, body: bytes, json_length: int, *, rows_max: int, offered: Collection[str]
+) -> Inference:
+    """Return what an inference request asks.
+
+    Args:
+        schema: the public schema.
+        body: as it was posted, not compressed.
+        json_length: bytes of it that are JSON; tensors follow.
+        rows_max: of the request.
+        offered: the model's outputs, in order.
+
+    Raises:
+        MalformedBodyError: not a request of the protocol.
+        InvalidFeaturesError: inputs or values that do not fit the schema.
+        InvalidParameterError: outputs that the model does not have.
+        TooLargeError: more than ``rows_max`` rows.
+
+    """
+    document, binary = body[:json_length], body[json_length:]
+    try:
+        decoded = _BODY.decode(document)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        # NaN and 1e999 are no JSON, but a client that sends them is told the feature.
+        loose = _decode_loosely(document)
+        await validated(schema, read_rows(schema, loose.inputs, binary), rows_max=rows_max)
+        raise MalformedBodyError(SHAPE) from None
+    outputs = _requested(decoded, offered)
+    rows = read_rows(schema, decoded.inputs, binary)
+    _refuse_repeats(document, decoded)
+    return Inference(await validated(schema, rows, rows_max=rows_max), decoded.id, outputs)
+
+
+def _decode_loosely(document: bytes) -> InferenceBody:
+    """Return a request whose JSON only the standard library takes."""
+    try:
+        return msgspec.convert(json.loads(document.decode("utf-8")), InferenceBody)
+    except (ValueError, RecursionError):  # msgspec's own errors are values' too
+        raise MalformedBodyError(f"the body is not JSON of the right shape; {SHAPE}") from None
+
+
+def _requested(body: InferenceBody, offered: Collection[str]) -> list[tuple[str, bool]]:
+    """Return the outputs to give, each with whether it is binary."""
+    is_binary = body.parameters is not None and bool(body.parameters.binary_data_output)
+    if not body.outputs:
+        return [(name, is_binary) for name in offered]
+    requested: dict[str, bool] = {}
+    for output in body.outputs:
+        if output.name not in offered or output.name in requested:
+            raise InvalidParameterError(
+                f"outputs are {', '.join(offered)}, each named once, not {output.name[:100]}"
+            )
+        requested[output.name] = is_binary
+        said = output.parameters
+        if said is None:
+            continue
+        if said.classification or said.shared_memory_region is not None:
+            raise InvalidParameterError(NOT_SUPPORTED)
+        if said.binary_data is not None:
+            requested[output.name] = said.binary_data
+    return list(requested.items())
+
+
+def _refuse_repeats(document: bytes, body: InferenceBody) -> None:
+    """Refuse a member that is named twice; the whole is only searched where one may be."""
+    inputs_count = len(body.inputs)
+    named_count = inputs_count + len(body.outputs or ())
+    if (
+        any(document.count(member) > inputs_count for member in INPUT_MEMBERS)
+        or document.count(b'"name"') > named_count
+        or document.count(b'"inputs"') > 1
+    ):
+        refuse_repeated_members(document)

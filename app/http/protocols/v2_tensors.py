@@ -1,0 +1,239 @@
+"""Tensors of the Open Inference Protocol, in JSON and in the binary extension."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from app.errors import InvalidFeaturesError, MalformedBodyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from app.data.validate import Schema
+
+FEATURES: Final = "features"
+FP64: Final = "FP64"
+BYTES: Final = "BYTES"
+BOOL: Final = "BOOL"
+INT64: Final = "INT64"
+# Letters of the struct module, which reads little-endian as the extension has it.
+FLOAT_LETTERS: Final = {"FP16": "e", "FP32": "f", FP64: "d"}
+WHOLE_LETTERS: Final = {
+    "INT8": "b",
+    "INT16": "h",
+    "INT32": "i",
+    INT64: "q",
+    "UINT8": "B",
+    "UINT16": "H",
+    "UINT32": "I",
+    "UINT64": "Q",
+}
+LETTERS: Final = FLOAT_LETTERS | WHOLE_LETTERS
+LENGTH: Final = struct.Struct("<I")
+
+
+class InputParameters(msgspec.Struct):
+    """What may be said of one input; other members are passed over."""
+
+    binary_data_size: int | None = None
+    shared_memory_region: str | None = None
+
+
+class InputTensor(msgspec.Struct):
+    """One input as it was posted; its values are here or in the binary part."""
+
+    name: str
+    shape: list[int]
+    datatype: str
+    data: list[object] | None = None
+    parameters: InputParameters | None = None
+
+    @property
+    def binary_size(self) -> int | None:
+        """Bytes of it in the binary part; None where its values are in the JSON."""
+        return None if self.parameters is None else self.parameters.binary_data_size
+
+
+class DeclaredInput(NamedTuple):
+    """An input of the model: its name, its datatype and the values of a row in it."""
+
+    name: str
+    datatype: str
+    width: int
+
+
+def declared_inputs(schema: Schema) -> list[DeclaredInput]:
+    """Return the model's inputs: one for all features, or one each where some are categorical."""
+    if all(schema.numeric_flags):
+        return [DeclaredInput(FEATURES, FP64, len(schema.feature_names))]
+    return [
+        DeclaredInput(name, FP64 if is_numeric else BYTES, 1)
+        for name, is_numeric in zip(schema.feature_names, schema.numeric_flags, strict=True)
+    ]
+
+
+def read_rows(
+    schema: Schema, tensors: Sequence[InputTensor], binary: bytes
+) -> list[Sequence[object]]:
+    """Return the rows of a request, values in schema order, each still to be validated.
+
+    Args:
+        schema: the public schema.
+        tensors: the inputs, in the order of the request.
+        binary: what follows the JSON.
+
+    Raises:
+        InvalidFeaturesError: an input that is unknown or absent, or of another datatype.
+        MalformedBodyError: a shape, a number of values or a size that does not fit.
+
+    """
+    declared = {each.name: each for each in declared_inputs(schema)}
+    columns = _columns(declared, tensors, binary)
+    for name in declared:
+        if name not in columns:
+            raise InvalidFeaturesError(feature=name, problem="is an input that is absent")
+    if len(declared) == 1:
+        (only,) = declared.values()
+        values = columns[only.name]
+        return [values[at : at + only.width] for at in range(0, len(values), only.width)]
+    if len({len(values) for values in columns.values()}) > 1:
+        raise MalformedBodyError("the inputs have different numbers of rows")
+    return list(zip(*(columns[name] for name in declared), strict=True))
+
+
+def pack(datatype: str, values: Sequence[str | bool | int | float]) -> bytes:
+    """Return an output's values as the binary extension has them."""
+    if datatype == BYTES:
+        texts = [str(value).encode() for value in values]
+        return b"".join(part for text in texts for part in (LENGTH.pack(len(text)), text))
+    if datatype == BOOL:
+        return bytes(map(bool, values))
+    return struct.pack(f"<{len(values)}{LETTERS[datatype]}", *values)
+
+
+def _columns(
+    declared: dict[str, DeclaredInput], tensors: Sequence[InputTensor], binary: bytes
+) -> dict[str, Sequence[object]]:
+    """Return the values of each input by its name, the binary part cut in request order."""
+    columns: dict[str, Sequence[object]] = {}
+    start = 0
+    for tensor in tensors:
+        if tensor.name not in declared:
+            raise InvalidFeaturesError(
+                feature=tensor.name[:100], problem="is not an input of this model"
+            )
+        if tensor.name in columns:
+            raise MalformedBodyError(f"the input {tensor.name} is given twice")
+        size = tensor.binary_size
+        if size is not None and not 0 <= size <= len(binary) - start:
+            raise MalformedBodyError("binary_data_size is more than the body holds")
+        piece = None if size is None else binary[start : start + size]
+        columns[tensor.name] = _values(declared[tensor.name], tensor, piece)
+        start += size or 0
+    if start != len(binary):
+        raise MalformedBodyError("the body goes on after the last input's binary data")
+    return columns
+
+
+def _values(declared: DeclaredInput, tensor: InputTensor, binary: bytes | None) -> Sequence[object]:
+    """Return the values of one input, row after row."""
+    _check_datatype(declared, tensor.datatype)
+    count = _count(declared, tensor)
+    if (binary is None) == (tensor.data is None):
+        raise MalformedBodyError(
+            f"the input {tensor.name} needs its values once, in data or as binary_data_size bytes"
+        )
+    if binary is not None:
+        return _unpack(tensor, binary, count)
+    values = _flat(tensor)
+    if len(values) != count:
+        raise MalformedBodyError(
+            f"the input {tensor.name} has {len(values)} values, and its shape says {count}"
+        )
+    if tensor.datatype in WHOLE_LETTERS:
+        _check_whole(tensor, values)
+    return values
+
+
+def _check_datatype(declared: DeclaredInput, datatype: str) -> None:
+    fitting = LETTERS if declared.datatype == FP64 else (BYTES,)
+    if datatype not in fitting:
+        takes = "an FP or INT datatype" if declared.datatype == FP64 else BYTES
+        raise InvalidFeaturesError(
+            feature=declared.name, problem=f"takes {takes}, not {datatype[:20]}"
+        )
+
+
+def _count(declared: DeclaredInput, tensor: InputTensor) -> int:
+    """Return the number of values that a shape says; [N] stands for [N, 1]."""
+    shape, width = tensor.shape, declared.width
+    fits = shape[1:] == [width] or len(shape) == 1 == width
+    if not fits or shape[0] < 0:
+        also = " or [N]" if width == 1 else ""
+        raise MalformedBodyError(
+            f"the input {tensor.name} takes a shape [N, {width}]{also}, not {str(shape)[:100]}"
+        )
+    return shape[0] * width
+
+
+def _flat(tensor: InputTensor) -> list[object]:
+    """Return the values in the JSON, which may be nested as the shape is."""
+    data = tensor.data or []
+    if len(tensor.shape) == 1 or not data or not isinstance(data[0], list):
+        return data
+    flat: list[object] = []
+    for row in data:
+        if not isinstance(row, list) or len(row) != tensor.shape[1]:
+            raise MalformedBodyError(f"the data of {tensor.name} are not nested as its shape says")
+        flat += row
+    return flat
+
+
+def _check_whole(tensor: InputTensor, values: Sequence[object]) -> None:
+    """Refuse a number that the declared datatype cannot hold; other values are refused later."""
+    letter = WHOLE_LETTERS[tensor.datatype]
+    try:
+        for value in values:
+            if isinstance(value, (int, float)):
+                struct.pack(letter, value)
+    except struct.error:
+        raise InvalidFeaturesError(
+            feature=tensor.name, problem=f"holds a number that {tensor.datatype} cannot hold"
+        ) from None
+
+
+def _unpack(tensor: InputTensor, binary: bytes, count: int) -> Sequence[object]:
+    """Return the values of a binary tensor."""
+    if tensor.datatype == BYTES:
+        values = list(_strings(tensor, binary))
+        fits = len(values) == count
+    else:
+        layout = struct.Struct(f"<{LETTERS[tensor.datatype]}")
+        fits = layout.size * count == len(binary)
+        values = [value for (value,) in layout.iter_unpack(binary)] if fits else []
+    if not fits:
+        raise MalformedBodyError(
+            f"the input {tensor.name} has {len(binary)} binary bytes, which is not what its "
+            f"shape and {tensor.datatype} say"
+        )
+    return values
+
+
+def _strings(tensor: InputTensor, binary: bytes) -> Iterator[str]:
+    """Yield the elements of a binary BYTES tensor: a length in four bytes, then UTF-8."""
+    start = 0
+    while start < len(binary):
+        if len(binary) - start < LENGTH.size:
+            raise MalformedBodyError(f"the binary data of {tensor.name} end within a length")
+        (length,) = LENGTH.unpack_from(binary, start)
+        start += LENGTH.size
+        if length > len(binary) - start:
+            raise MalformedBodyError(f"the binary data of {tensor.name} end within an element")
+        try:
+            yield binary[start : start + length].decode("utf-8")
+        except UnicodeDecodeError:
+            raise InvalidFeaturesError(feature=tensor.name, problem="must be UTF-8 text") from None
+        start += length

@@ -1,0 +1,238 @@
+"""From the bytes of a query to a validated one: bad input is refused here, uncharged."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+
+import msgspec
+
+from app.answering.types import PlainQueries, Query
+from app.data.validate import (
+    BIN_COUNT_MAX,
+    BIN_COUNT_MIN,
+    TOGETHER_MIN,
+    Schema,
+    Vector,
+    parse_features,
+    parse_numbers,
+)
+from app.errors import MalformedBodyError
+from app.http.refusals import InvalidParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.datastructures import Headers
+
+    from app.answering.types import Asker
+
+SHAPE: Final = (
+    'send one JSON object {"features": [...]} with the values in schema order, or '
+    '{"features": {...}} with each value by its feature\'s name; GET /schema lists them'
+)
+REPEATED: Final = "the body names a member twice, so its meaning is unclear; name each once"
+PRECISION_SHAPE: Final = (
+    f"precision is the number of bins of a score, a whole number from {BIN_COUNT_MIN} to "
+    f"{BIN_COUNT_MAX}; leave it out for the one that GET /schema tells"
+)
+NO_SCORES: Final = (
+    "precision is for a release that answers scores, and this one answers labels; leave it out"
+)
+KEY_SHAPE: Final = (
+    "an idempotency key is 1 to 255 visible ASCII characters, plain or as one quoted string, "
+    "and is sent once"
+)
+KEY_PATTERN: Final = re.compile(r"[\x21-\x7e]{1,255}")
+QUOTED_KEY_PATTERN: Final = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"')
+QUOTED_PAIR_PATTERN: Final = re.compile(r"\\(.)")
+
+
+class QueryBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of ``POST /query``; the values are checked against the schema."""
+
+    features: list[Any] | dict[str, Any]
+    precision: Any = None
+
+
+class QueryLine(QueryBody):
+    """A line of ``POST /query/stream``, which has no header of its own for a key."""
+
+    idempotency_key: str | None = None
+
+
+class NumbersLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A line as most are where every feature is a number: all of them, and nothing else."""
+
+    features: tuple[float, ...]
+
+
+BodyT = TypeVar("BodyT", bound=QueryBody)
+
+_BODY: Final = msgspec.json.Decoder(QueryBody)
+_LINE: Final = msgspec.json.Decoder(QueryLine)
+_NUMBERS: Final = msgspec.json.Decoder(NumbersLine)
+
+
+def parse_body(
+    schema: Schema,
+    body: bytes,
+    key: str | None,
+    *,
+    with_scores: bool,
+    asker: Asker | None = None,
+) -> Query:
+    """Return the query that a body of ``POST /query`` posts.
+
+    Args:
+        schema: the public schema.
+        body: as it was posted.
+        key: the idempotency key of the header, if there is one.
+        with_scores: whether the release answers scores, so that a precision means something.
+        asker: by whom it is counted; None on a server without keys.
+
+    Raises:
+        MalformedBodyError: not one JSON object of the right shape.
+        InvalidFeaturesError: a vector that does not fit the schema.
+        InvalidParameterError: a precision that is none, or has no meaning here.
+
+    """
+    decoded, vector = _parse(_BODY, schema, body)
+    precision = _checked_precision(decoded.precision, with_scores=with_scores)
+    return Query(vector, key, precision, asker)
+
+
+def parse_line(
+    schema: Schema, line: bytes, *, with_scores: bool, asker: Asker | None = None
+) -> Query:
+    """Return the query of one line of a stream; raises as :func:`parse_body` does.
+
+    Raises:
+        InvalidParameterError: an ``idempotency_key`` that no header could carry too.
+
+    """
+    decoded, vector = _parse(_LINE, schema, line)
+    key = decoded.idempotency_key
+    precision = _checked_precision(decoded.precision, with_scores=with_scores)
+    return Query(vector, None if key is None else _checked_key(key), precision, asker)
+
+
+def parse_lines_of_numbers(
+    schema: Schema, lines: Sequence[bytes], *, asker: Asker | None = None
+) -> PlainQueries | None:
+    """Return the queries of lines that are numbers in schema order, in half the time.
+
+    Args:
+        schema: the public schema.
+        lines: of a stream, one or more.
+        asker: by whom they are counted.
+
+    Returns:
+        What :func:`parse_line` returns for each; None where a line may be anything else,
+        which that function then finds out line by line.
+
+    """
+    if len(lines) < TOGETHER_MIN:
+        return None
+    together = b"".join(lines)
+    # An escape may hide a member's name, and so a second member of that name.
+    if b"\\" in together or together.count(b'"features"') != len(lines):
+        return None
+    try:
+        rows = [line.features for line in map(_NUMBERS.decode, lines)]
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    keys = parse_numbers(schema, rows)
+    return None if keys is None else PlainQueries(keys, asker)
+
+
+def idempotency_key(headers: Headers) -> str | None:
+    """Return the ``Idempotency-Key``; a quoted string stands for what it quotes.
+
+    Raises:
+        InvalidParameterError: empty, too long, not visible ASCII, or sent twice.
+
+    """
+    sent = headers.getlist("idempotency-key")
+    if not sent:
+        return None
+    if len(sent) > 1:
+        raise InvalidParameterError(KEY_SHAPE)
+    return _checked_key(sent[0].strip(" \t"))
+
+
+def _checked_precision(given: object, *, with_scores: bool) -> int | None:
+    """Return the number of bins that is asked for; None leaves it to the release."""
+    if given is None:
+        return None
+    if not with_scores:
+        raise InvalidParameterError(NO_SCORES)
+    if type(given) is int and BIN_COUNT_MIN <= given <= BIN_COUNT_MAX:  # a boolean is none
+        return given
+    raise InvalidParameterError(PRECISION_SHAPE)
+
+
+def _checked_key(text: str) -> str:
+    quoted = QUOTED_KEY_PATTERN.fullmatch(text)
+    if quoted:
+        return QUOTED_PAIR_PATTERN.sub(r"\1", quoted[1])
+    if text.startswith('"') or not KEY_PATTERN.fullmatch(text):
+        raise InvalidParameterError(KEY_SHAPE)
+    return text
+
+
+def _parse(
+    decoder: msgspec.json.Decoder[BodyT], schema: Schema, body: bytes
+) -> tuple[BodyT, Vector]:
+    try:
+        decoded = decoder.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        _refuse(schema, body)
+    vector = parse_features(schema, decoded.features)
+    # The decoder keeps the last of two members with one name; a client that
+    # sends both is mistaken about one of them.
+    many = decoded.precision is not None or body.count(b'"precision"') > 1
+    if many or isinstance(decoded.features, dict) or body.count(b'"features"') > 1:
+        refuse_repeated_members(body)
+    return decoded, vector
+
+
+def _refuse(schema: Schema, body: bytes) -> NoReturn:
+    """Tell a number that no float64 holds, which names its feature, from a broken body."""
+    try:
+        loose = json.loads(body.decode("utf-8"), parse_int=float)
+    except (ValueError, RecursionError):
+        raise MalformedBodyError(f"the body is not JSON; {SHAPE}") from None
+    features = loose.get("features") if isinstance(loose, dict) else None
+    if _has_non_finite_number(features):
+        parse_features(schema, features)
+    raise MalformedBodyError(SHAPE)
+
+
+def _has_non_finite_number(features: object) -> bool:
+    """Look for NaN, Infinity and 1e999, which the standard library's parser lets through."""
+    values: Sequence[object] = ()
+    if isinstance(features, dict):
+        values = tuple(features.values())
+    elif isinstance(features, list):
+        values = features
+    return any(isinstance(value, float) and not math.isfinite(value) for value in values)
+
+
+def refuse_repeated_members(body: bytes) -> None:
+    """Refuse JSON with an object that names a member twice.
+
+    Raises:
+        MalformedBodyError: one does.
+
+    """
+    json.loads(body, object_pairs_hook=_distinct)
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise MalformedBodyError(REPEATED)
+    return members

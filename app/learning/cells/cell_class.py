@@ -1,0 +1,144 @@
+"""Every labelling of a public partition's cells, with exact exponential weights.
+
+The errors of a labelling add over its cells, so the weights of all ``L**C`` labellings
+are a product, and each cell's label is drawn by itself, from its own counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.learning.encoding.encoded_rows import parts
+from app.learning.lists.scaled_sums import UNIT_ROUNDOFF, choice_roundoffs, log_sum_exp
+from app.learning.trees.tree_terms import leaf_terms
+from app.noise.choice import draw_index, truncation_variation
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from app.learning.cells.cell_splits import CellSplits
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.lists.hypothesis_list import Encoded
+    from app.noise.source import NoiseSource
+
+
+@dataclass(frozen=True, slots=True)
+class CellLabels:
+    """A label for every cell.
+
+    Attributes:
+        labels: class indices, one a cell.
+
+    """
+
+    labels: tuple[int, ...]
+
+    def predict(self, encoded: Encoded) -> NDArray[np.int64]:
+        """Return the class index of every row, from cells of shape ``(n, 1)``."""
+        labels: NDArray[np.int64] = np.array(self.labels, dtype=np.int64)
+        return labels[encoded[:, 0].astype(np.intp, copy=False)]
+
+    def to_dict(self) -> dict[str, list[int]]:
+        """Return the labels as a list, for private state."""
+        return {"cell_labels": list(self.labels)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CellClass:
+    """All labellings of public cells.
+
+    Attributes:
+        splits: the public partition.
+        class_count: number of labels, L.
+
+    """
+
+    splits: CellSplits
+    class_count: int
+
+    @property
+    def size(self) -> int:
+        """Return ``L**C``."""
+        size: int = self.class_count**self.splits.cell_count
+        return size
+
+    @property
+    def dimension(self) -> int:
+        """Bound the VC dimension by the logarithm to base 2 of the size: C for two labels."""
+        return self.size.bit_length() - 1
+
+    @property
+    def truncation_variation(self) -> Fraction:
+        """Total variation of a whole draw: it adds over the cells."""
+        return self.splits.cell_count * truncation_variation(self.class_count)
+
+    def encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Return the cell of every row, shape ``(n, 1)``."""
+        return self.splits.places(values)[:, np.newaxis]
+
+    def log_weight_error(self, row_count: int, epsilon: float) -> float:
+        """Bound eta for one draw, whatever the rows and epsilon.
+
+        Numbers of errors are exact, so a cell's log weights lose only what
+        :func:`app.learning.lists.scaled_sums.choice_roundoffs` counts; a labelling's
+        probability is the product of C.  Doubled, as for trees.
+        """
+        del row_count, epsilon
+        return 2 * UNIT_ROUNDOFF * self.splits.cell_count * choice_roundoffs(0.0)
+
+    def log_normaliser(
+        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+    ) -> float:
+        """Return the log of the sum of all weights.  Secret."""
+        errors = leaf_terms(self._counts(encoded, labels)).errors
+        return float(log_sum_exp(errors * (-epsilon / 2)).sum())
+
+    def draw(
+        self,
+        encoded: EncodedRows,
+        labels: NDArray[np.int64],
+        epsilon: float,
+        noise: NoiseSource,
+    ) -> CellLabels:
+        """Draw a labelling with probability proportional to ``exp(-epsilon errors / 2)``.
+
+        Args:
+            encoded: cells of private rows, shape ``(n, 1)``.
+            labels: private class indices, shape ``(n,)``.
+            epsilon: parameter of the weights.
+            noise: where the draws come from.
+
+        Returns:
+            The labelling, a private value until it is published.
+
+        """
+        counts = self._counts(encoded, labels)
+        drawn = [
+            draw_index(leaf_terms(counts[:, cell]).relative_logs(epsilon / 2), noise)
+            for cell in range(self.splits.cell_count)
+        ]
+        return CellLabels(tuple(drawn))
+
+    def best(self, encoded: EncodedRows, labels: NDArray[np.int64]) -> CellLabels:
+        """Return each cell's commonest label, of those that tie the first."""
+        return CellLabels(tuple(self._counts(encoded, labels).argmax(axis=0).tolist()))
+
+    def restricted_to(self, public_points: Encoded) -> CellClass:
+        """Return the class itself: its cells are public whatever points there are."""
+        del public_points
+        return self
+
+    def _counts(self, encoded: EncodedRows, labels: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Count the rows of each label in each cell, shape ``(L, C)``, whole numbers."""
+        shape = (self.class_count, self.splits.cell_count)
+        counts = np.zeros(shape[0] * shape[1], dtype=np.int64)
+        for rows in parts(len(encoded)):
+            cells = encoded[rows][:, 0].astype(np.int64)
+            flat = labels[rows] * shape[1] + cells
+            counts += np.bincount(flat, minlength=len(counts))
+        return counts.reshape(shape).astype(np.float64)

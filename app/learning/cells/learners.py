@@ -1,0 +1,90 @@
+"""Least errors over the labellings of public cells, chunk by chunk; ties are broken in turn.
+
+A learner votes the commonest label among its own rows in the query's cell.  Where labels
+tie, and so in every cell where it has no row, the first of them counts from the label
+``i mod L`` on, round and round, i being the number of its chunk, which is public and says
+nothing of its rows.  Votes that rest on no row then cancel, but for a square root of the
+rows in the cell, and the lead in a cell is about the number of chunks with rows there:
+with one row a chunk and one label a cell, as relabelled rows have, the rows of the cell.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.learning.cells.cell_ensemble import CellEnsemble
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from app.learning.cells.cell_class import CellClass
+    from app.learning.encoding.encoded_rows import EncodedRows
+
+# Chunks whose rows are counted at once.
+CHUNKS_PER_BLOCK = 1 << 14
+
+
+def fit_cells(
+    *,
+    encoded: EncodedRows,
+    labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    hypothesis_class: CellClass,
+    progress: Callable[[int, int], None] | None = None,
+) -> CellEnsemble:
+    """Fit one learner per chunk.
+
+    Args:
+        encoded: cells of permuted rows, shape ``(n, 1)``.
+        labels: relabelled class indices in the same order, shape ``(n,)``.
+        offsets: where each chunk starts, shape ``(k + 1,)``.
+        hypothesis_class: the public cells and the number of labels.
+        progress: told the chunks done and their number.
+
+    Returns:
+        k votes in every cell.  Private state.
+
+    """
+    splits, class_count = hypothesis_class.splits, hypothesis_class.class_count
+    chunk_count = len(offsets) - 1
+    counts = np.tile(_turns(chunk_count, class_count), (splits.cell_count, 1))
+    for first in range(0, chunk_count, CHUNKS_PER_BLOCK):
+        last = min(first + CHUNKS_PER_BLOCK, chunk_count)
+        rows = slice(int(offsets[first]), int(offsets[last]))
+        chunks = first + np.repeat(np.arange(last - first), np.diff(offsets[first : last + 1]))
+        cells = encoded[rows][:, 0].astype(np.int64)
+        _cast(counts, chunks, cells, labels[rows], class_count)
+        if progress is not None:
+            progress(last, chunk_count)
+    return CellEnsemble(splits, counts)
+
+
+def _turns(chunk_count: int, class_count: int) -> NDArray[np.int64]:
+    """Return how many chunks have each label as their turn, shape ``(L,)``."""
+    turns: NDArray[np.int64] = np.bincount(
+        np.arange(chunk_count) % class_count, minlength=class_count
+    )
+    return turns
+
+
+def _cast(
+    counts: NDArray[np.int64],
+    chunks: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    class_count: int,
+) -> None:
+    """Move the vote of each chunk in each cell where it has rows from its turn to their label."""
+    cell_count = len(counts)
+    pairs, place = np.unique(chunks * cell_count + cells, return_inverse=True)
+    turns, seen = pairs // cell_count % class_count, pairs % cell_count
+    # Labels counted from the chunk's turn on, so that the first of the commonest wins.
+    steps = (labels - turns[place]) % class_count
+    tally = np.bincount(place * class_count + steps, minlength=len(pairs) * class_count)
+    winners = (tally.reshape(-1, class_count).argmax(axis=1) + turns) % class_count
+    np.subtract.at(counts, (seen, turns), 1)
+    np.add.at(counts, (seen, winners), 1)

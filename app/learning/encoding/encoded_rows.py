@@ -1,0 +1,108 @@
+"""Encoded private rows, whole or encoded part by part as they are asked for.
+
+Bits of tests, or other codes, may take more memory than the rows themselves.  What
+counts rows needs each part only once, and forgets it before the next one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from app.learning.lists.hypothesis_list import Encoded
+
+# Some ten megabytes of bits, and enough rows that the interpreter's share vanishes.
+ROWS_PER_PART: Final = 1 << 16
+
+
+class EncodedRows(Protocol):
+    """n encoded rows: an array of them, or :class:`RowsByPart`."""
+
+    def __len__(self) -> int:
+        """Return the number of rows, n."""
+        ...
+
+    def __getitem__(self, rows: slice, /) -> Encoded:
+        """Return the rows of a slice, encoded."""
+        ...
+
+
+class RowsByPart:
+    """Rows that are encoded anew whenever some of them are asked for.
+
+    Args:
+        encode: of a class; a row's code is a function of its own values.
+        values: encoded by the public schema, shape ``(N, d)``; secret.
+        positions: which of them these are, in order, shape ``(n,)``; None for all.
+
+    """
+
+    def __init__(
+        self,
+        encode: Callable[[NDArray[np.float64]], Encoded],
+        values: NDArray[np.float64],
+        positions: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Keep references; nothing is copied."""
+        self._encode = encode
+        self._values = values
+        self._positions = positions
+
+    def __len__(self) -> int:
+        """Return the number of rows, n."""
+        return len(self._values if self._positions is None else self._positions)
+
+    def __getitem__(self, rows: slice, /) -> Encoded:
+        """Return the rows of a slice, encoded."""
+        if self._positions is None:
+            return self._encode(self._values[rows])
+        return self._encode(self._values[self._positions[rows]])
+
+
+class RowsInTurn:
+    """Rows that are asked for in order, a chunk at a time, and encoded some chunks at a time.
+
+    Args:
+        rows: all of them.
+
+    """
+
+    def __init__(self, rows: EncodedRows) -> None:
+        """Hold no part yet."""
+        self._rows = rows
+        self._held = rows[:0]
+        self._start = 0
+
+    def __len__(self) -> int:
+        """Return the number of rows, n."""
+        return len(self._rows)
+
+    def __getitem__(self, rows: slice, /) -> Encoded:
+        """Return the rows of a slice; what follows it is encoded along."""
+        start, stop, _ = rows.indices(len(self))
+        if not self._start <= start <= stop <= self._start + len(self._held):
+            self._held = self._rows[start : max(stop, start + ROWS_PER_PART)]
+            self._start = start
+        return self._held[start - self._start : stop - self._start]
+
+
+def parts(row_count: int) -> Iterator[slice]:
+    """Yield slices that cover so many rows in order; one empty slice where there is none."""
+    for start in range(0, max(row_count, 1), ROWS_PER_PART):
+        yield slice(start, min(start + ROWS_PER_PART, row_count))
+
+
+def predicted(
+    predict: Callable[[Encoded], NDArray[np.int64]], encoded: EncodedRows
+) -> NDArray[np.int64]:
+    """Return the labels that a hypothesis gives the rows, part by part, shape ``(n,)``."""
+    labels = np.empty(len(encoded), dtype=np.int64)
+    for rows in parts(len(encoded)):
+        labels[rows] = predict(encoded[rows])
+    return labels

@@ -1,0 +1,178 @@
+"""Fitting scikit-learn classifiers, each on rows of its own.
+
+The public encoding of :mod:`app.learning.encoding.public_columns` is all the
+preprocessing there is outside a chunk.  Labels are mapped by value; a learner that
+fails votes class 0 in silence, and a machine that fails ends the fit.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.errors import invariant
+from app.learning.containment import fitted_or_none
+from app.learning.encoding.public_columns import PackedColumns
+from app.learning.estimators.estimators import model_bytes, read_model_bytes
+from app.learning.learner_rules import FALLBACK_LABEL
+from app.learning.learner_seeds import chunk_seed, random_state, seed_shared_generator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.encoding.public_columns import PublicColumn
+    from app.learning.estimators.estimator_choice import Classifier
+    from app.learning.estimators.estimators import Model
+    from app.learning.estimators.learner_processes import LearnerProcesses
+
+# What the ledger takes as one private piece, less room for what is stored beside the
+# models.  Each chunk has its part, so that no chunk's rows decide whether all fit.
+ENSEMBLE_BYTES_MAX = 850_000_000
+_SEED_PARAMETER = "random_state"
+
+
+def fit_estimators(
+    make: Callable[[], Classifier],
+    *,
+    columns: Sequence[PublicColumn],
+    values: EncodedRows,
+    labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    secret: bytes,
+    progress: Callable[[int, int], None] | None = None,
+    processes: LearnerProcesses | None = None,
+) -> list[Model]:
+    """Fit one estimator per chunk.
+
+    Args:
+        make: from :func:`~app.learning.estimators.estimator_choice.estimator_factory`.
+        columns: the public encoding.
+        values: permuted encoded rows, whole or part by part, shape ``(n, d)``.
+        labels: class indices in the same order, shape ``(n,)``.
+        offsets: where each chunk starts, shape ``(k + 1,)``.
+        secret: the release's secret, from which chunk seeds derive.
+        progress: told the chunks done and their number.
+        processes: where to fit, side by side; None, here, one after the other.
+
+    Returns:
+        One a chunk: fitted, or the label that it always votes.
+
+    Raises:
+        LearnerProcessError: a fit ended two processes.
+        MachineError: the machine failed in a fit, and not the learner.
+
+    """
+    chunk_count = len(offsets) - 1
+    encoder = PackedColumns(columns)
+
+    def fits() -> Iterator[Callable[[], Model]]:
+        """Cut and encode the chunks as they are asked for."""
+        for index in range(chunk_count):
+            rows = slice(int(offsets[index]), int(offsets[index + 1]))
+            encoded = encoder.encode(values[rows].astype(np.float64, copy=False))
+            fit = partial(_fitted, make, encoded, labels[rows], chunk_seed(secret, index))
+            part = ENSEMBLE_BYTES_MAX // chunk_count
+            yield partial(_fit_chunk, fit, labels[rows], bytes_max=part)
+
+    models: list[Model] = []
+    for model in _here(fits()) if processes is None else _there(fits(), processes):
+        models.append(model)
+        if progress is not None:
+            progress(len(models), chunk_count)
+    return models
+
+
+def _here(fits: Iterable[Callable[[], Model]]) -> Iterator[Model]:
+    """Fit in this process."""
+    return (fit() for fit in fits)
+
+
+def _there(fits: Iterable[Callable[[], Model]], processes: LearnerProcesses) -> Iterator[Model]:
+    """Fit in others, from which a model comes back as it would from storage, in silence."""
+    for stored in processes.run(partial(_stored, fit) for fit in fits):
+        if isinstance(stored, int):
+            yield stored
+        else:
+            model = fitted_or_none(partial(read_model_bytes, stored))
+            yield FALLBACK_LABEL if model is None else model
+
+
+def _stored(
+    fit: Callable[[], Model],
+) -> bytes | int:  # pragma: no cover -- runs in processes of learners
+    """Fit, and return the model's bytes, or the label that it always votes."""
+    model = fit()
+    return model if isinstance(model, int) else model_bytes(model)
+
+
+def fit_student(
+    make: Callable[[], Classifier],
+    rows: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    *,
+    seed: bytes,
+    class_count: int,
+) -> Classifier:
+    """Fit one estimator on public rows, and return it as it comes back from storage.
+
+    Args:
+        make: from :func:`~app.learning.estimators.estimator_choice.estimator_factory`.
+        rows: encoded columns, shape ``(m, c)``.
+        labels: class indices, two of them or more, shape ``(m,)``.
+        seed: for what the estimator draws.
+        class_count: number of labels, L.
+
+    Raises:
+        Exception: whatever the estimator raises; InvariantError where it predicts
+            something else than class indices, or is too large to be stored.
+
+    """
+    body = model_bytes(_fitted(make, rows, labels, seed))
+    invariant(len(body) <= ENSEMBLE_BYTES_MAX, "a student fits into the ledger")
+    model = read_model_bytes(body)
+    predicted = np.asarray(model.predict(rows), dtype=np.float64)
+    known = predicted.shape == (len(rows),) and np.isin(predicted, np.arange(class_count)).all()
+    invariant(bool(known), "a student predicts classes")
+    return model
+
+
+def _fit_chunk(
+    fit: Callable[[], Classifier], labels: NDArray[np.int64], *, bytes_max: int
+) -> Model:
+    """Fit one chunk; a single label, no row, a failure and a model too large give a constant."""
+    present = np.unique(labels)
+    if len(present) <= 1:
+        return int(present[0]) if len(present) else FALLBACK_LABEL
+    model = fitted_or_none(partial(_storable, fit, bytes_max=bytes_max))
+    return FALLBACK_LABEL if model is None else model
+
+
+def _storable(fit: Callable[[], Classifier], *, bytes_max: int) -> Classifier:
+    """Fit, and refuse what cannot be stored."""
+    model = fit()
+    invariant(len(model_bytes(model)) <= bytes_max, "a model fits into its part of the ensemble")
+    return model
+
+
+def _fitted(
+    make: Callable[[], Classifier],
+    rows: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    seed: bytes,
+) -> Classifier:
+    """Seed and fit a fresh estimator."""
+    model = make()
+    unseeded = {
+        name: random_state(seed)
+        for name, value in model.get_params(deep=True).items()
+        if name.rpartition("__")[2] == _SEED_PARAMETER and value is None
+    }
+    model.set_params(**unseeded)
+    seed_shared_generator(seed)
+    model.fit(rows, labels)
+    return model

@@ -1,0 +1,282 @@
+"""k fitted scikit-learn classifiers, and what they vote.
+
+A model that fails in predicting votes class 0 in silence; that the machine fails is no
+vote.  Estimators whose fitted forms can be laid out together vote together
+(:mod:`app.learning.estimators.packing`); the others predict one after the other, in as many
+processes side by side as there are for them.
+"""
+
+from __future__ import annotations
+
+import pickle  # noqa: TID251 -- an estimator has no plainer form; its digest is checked before
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from app.errors import LedgerCorruptError, invariant
+from app.learning.containment import fitted_or_none, silence
+from app.learning.encoding.public_columns import PackedColumns
+from app.learning.estimators.estimator_choice import Classifier
+from app.learning.estimators.learner_processes import kept
+from app.learning.learner_rules import FALLBACK_LABEL
+from app.learning.learner_seeds import seed_shared_generator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.public_columns import PublicColumn
+    from app.learning.estimators.learner_processes import LearnerProcesses
+    from app.learning.estimators.packing import PackedVotes, Packing
+
+ScalarT = TypeVar("ScalarT", np.int64, np.float64)
+
+_SECOND_CLASS = 1
+# Public: every model predicts from the same start, whatever the one before it drew.
+_PREDICTION_SEED = b"conclave prediction"
+
+# A fitted estimator, or the label of a constant one.
+Model: TypeAlias = Classifier | int
+
+
+class EstimatorEnsemble:
+    """An :class:`~app.learning.ensemble.Ensemble` of scikit-learn classifiers.
+
+    Args:
+        columns: the public encoding.
+        models: one a chunk: fitted, or the label that it always votes.
+        class_count: number of labels, L.
+        fallback: the vote of a model that fails on a query.
+        packing: how the models vote together; None, one after the other.
+        processes: where the models are asked, each process a part of them; None, here.
+
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[PublicColumn],
+        models: Sequence[Model],
+        *,
+        class_count: int,
+        fallback: int = FALLBACK_LABEL,
+        packing: Packing | None = None,
+        processes: LearnerProcesses | None = None,
+    ) -> None:
+        """Keep the models in the order of their chunks."""
+        self._columns = tuple(columns)
+        self._encoder = PackedColumns(columns)
+        self._models = tuple(models)
+        self._class_count = class_count
+        self._fallback = fallback
+        self._packing = packing
+        self._packed: PackedVotes | None = None
+        if packing is not None:
+            self._packed = packing(
+                self._models,
+                column_count=self._encoder.width,
+                class_count=class_count,
+                fallback=fallback,
+            )
+        self._processes = processes
+        if processes is not None:
+            processes.keep(_parts(self._models, processes.count))
+
+    @property
+    def size(self) -> int:
+        """Number of votes, k."""
+        return len(self._models)
+
+    @property
+    def class_count(self) -> int:
+        """Number of labels, L."""
+        return self._class_count
+
+    def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return ``private_vote_count`` of encoded queries ``(B, d)``, shape ``(B, L)``."""
+        rows = self._encoder.encode(values)
+        if self._packed is not None:
+            return self._packed.vote_counts(rows)
+        count = partial(_counted, rows=rows, class_count=self._class_count, fallback=self._fallback)
+        if self._processes is None:
+            return count(self._models)
+        calls = [partial(_of_kept, count)] * self._processes.count
+        counts: NDArray[np.int64] = np.stack(list(self._processes.run(calls))).sum(axis=0)
+        return counts
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether every vote has a score too: estimators are asked for probabilities."""
+        return self._class_count == len(("no", "yes"))
+
+    def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``private_scores`` of encoded queries ``(B, d)``, shape ``(B, k)``.
+
+        The last bits of what an estimator computes may depend on the batch, as its votes
+        may; the batch is made of queries, and a row still moves one model's scores only.
+        """
+        rows = self._encoder.encode(values)
+        score = partial(_scored, rows=rows)
+        if self._processes is None:
+            return score(self._models)
+        calls = [partial(_of_kept, score)] * self._processes.count
+        return np.concatenate(list(self._processes.run(calls)), axis=1)
+
+    def side_by_side(self, processes: LearnerProcesses) -> Self:
+        """Return the same ensemble, asked in processes that keep it, a part each.
+
+        Args:
+            processes: this ensemble's own; they end with it.
+
+        """
+        return type(self)(
+            self._columns,
+            self._models,
+            class_count=self._class_count,
+            fallback=self._fallback,
+            packing=self._packing,
+            processes=processes,
+        )
+
+    def repeated(self, times: int) -> Self:
+        """Return an ensemble with every model so many times, asked in this process."""
+        return type(self)(
+            self._columns,
+            self._models * times,
+            class_count=self._class_count,
+            fallback=self._fallback,
+            packing=self._packing,
+        )
+
+    def to_bytes(self) -> bytes:
+        """Return the fitted models as private state, each on its own."""
+        stored = tuple(
+            model if isinstance(model, int) else model_bytes(model) for model in self._models
+        )
+        return pickle.dumps((self._class_count, stored), protocol=5)
+
+    @classmethod
+    def from_bytes(
+        cls,
+        columns: Sequence[PublicColumn],
+        body: bytes,
+        *,
+        fallback: int = FALLBACK_LABEL,
+        packing: Packing | None = None,
+    ) -> Self:
+        """Rebuild the ensemble; the caller has checked the body's digest.
+
+        Raises:
+            LedgerCorruptError: the body is not what :meth:`to_bytes` returns.
+
+        """
+        stored = pickle.loads(body)  # noqa: S301 -- its digest in the chained ledger was checked
+        if not (isinstance(stored, tuple) and len(stored) == len(("class_count", "models"))):
+            raise LedgerCorruptError("stored estimators are not what was written")
+        class_count, pieces = stored
+        with silence():
+            models = [
+                piece if isinstance(piece, int) else read_model_bytes(piece) for piece in pieces
+            ]
+        return cls(columns, models, class_count=class_count, fallback=fallback, packing=packing)
+
+
+def model_bytes(model: Classifier) -> bytes:
+    """Return a fitted estimator as private state."""
+    return pickle.dumps(model, protocol=5)
+
+
+def read_model_bytes(body: bytes) -> Classifier:
+    """Read back what :func:`model_bytes` wrote, in this process or under a checked digest."""
+    model: Classifier = pickle.loads(body)  # noqa: S301 -- as above
+    return model
+
+
+def _parts(models: Sequence[Model], count: int) -> list[tuple[Model, ...]]:
+    """Cut models into parts of about the same number, in their order."""
+    places = [len(models) * index // count for index in range(count + 1)]
+    return [tuple(models[start:end]) for start, end in pairwise(places)]
+
+
+def _of_kept(
+    ask: Callable[[Sequence[Model]], NDArray[ScalarT]],
+) -> NDArray[ScalarT]:  # pragma: no cover -- runs in processes of learners
+    """Ask the models that this process keeps."""
+    return ask(cast("Sequence[Model]", kept()))
+
+
+def _counted(
+    models: Sequence[Model], *, rows: NDArray[np.float64], class_count: int, fallback: int
+) -> NDArray[np.int64]:
+    """Return the models' votes on encoded columns, counted, shape ``(B, L)``."""
+    counts = np.zeros((len(rows), class_count), dtype=np.int64)
+    positions = np.arange(len(rows))
+    for model in models:
+        counts[positions, _votes(model, rows, class_count, fallback)] += 1
+    return counts
+
+
+def _scored(models: Sequence[Model], *, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the models' scores on encoded columns, shape ``(B, k)``."""
+    return np.stack([_scores(model, rows) for model in models], axis=1)
+
+
+def _votes(
+    model: Model, rows: NDArray[np.float64], class_count: int, fallback: int
+) -> NDArray[np.int64]:
+    """Return one model's votes, shape ``(B,)``; a failure moves its own query only."""
+    if isinstance(model, int):
+        return np.full(len(rows), model, dtype=np.int64)
+    seed_shared_generator(_PREDICTION_SEED)
+    together = fitted_or_none(partial(_predicted, model, rows, class_count, fallback))
+    if together is not None:
+        return together
+    alone = [
+        fitted_or_none(partial(_predicted, model, rows[index : index + 1], class_count, fallback))
+        for index in range(len(rows))
+    ]
+    return np.array([fallback if vote is None else int(vote[0]) for vote in alone])
+
+
+def _predicted(
+    model: Classifier, rows: NDArray[np.float64], class_count: int, fallback: int
+) -> NDArray[np.int64]:
+    """Predict, and put the fallback where the label is none of the classes."""
+    predicted = np.asarray(model.predict(rows), dtype=np.float64)
+    invariant(predicted.shape == (len(rows),), "a classifier gives one label a row")
+    known = np.isin(predicted, np.arange(class_count))
+    return np.where(known, predicted, fallback).astype(np.int64)
+
+
+def _scores(model: Model, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return one model's scores, shape ``(B,)``; a failure moves its own query only."""
+    if isinstance(model, int):
+        return np.full(len(rows), float(model == _SECOND_CLASS))
+    seed_shared_generator(_PREDICTION_SEED)
+    together = fitted_or_none(partial(_probabilities, model, rows))
+    if together is not None:
+        return together
+    alone = [
+        fitted_or_none(partial(_probabilities, model, rows[index : index + 1]))
+        for index in range(len(rows))
+    ]
+    return np.array([0.0 if score is None else float(score[0]) for score in alone])
+
+
+def _probabilities(model: Classifier, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what a classifier gives the second class, by its value; 0 where it knows none.
+
+    One without probabilities scores 1 where it predicts the second class, and 0 elsewhere.
+    """
+    predict_proba = getattr(model, "predict_proba", None)
+    if predict_proba is None:
+        chosen: NDArray[np.float64] = np.equal(model.predict(rows), _SECOND_CLASS) * 1.0
+        return chosen
+    given = np.asarray(predict_proba(rows), dtype=np.float64)
+    known = np.asarray(getattr(model, "classes_", ()))
+    invariant(given.shape == (len(rows), len(known)), "a classifier gives a row of its classes")
+    column = np.flatnonzero(known == _SECOND_CLASS)
+    probabilities: NDArray[np.float64] = given[:, column].sum(axis=1)
+    return probabilities

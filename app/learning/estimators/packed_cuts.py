@@ -1,0 +1,120 @@
+"""All decision trees of an ensemble, each with cuts of its own, as flat arrays.
+
+Every node of every tree is complete, padded below a leaf by nodes that say the leaf's
+label on both sides, up to a depth that the configuration fixes.  The comparisons are
+those of scikit-learn: a column in single precision, at most a cut in double.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.learning.trees.leaves import WORD_QUERIES, LeafSelection, selection_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+
+class PackedCuts:
+    """k complete trees of one depth over encoded columns.
+
+    Args:
+        columns: which column each node asks, in heap order, shape ``(k, 2**depth - 1)``.
+        cuts: a node is false where its column is at most this, the same shape.
+        leaves: labels from left to right, shape ``(k, 2**depth)``.
+        class_count: number of labels, L.
+        column_count: columns of a query, c.
+
+    """
+
+    def __init__(
+        self,
+        columns: NDArray[np.integer],
+        cuts: NDArray[np.float64],
+        leaves: NDArray[np.integer],
+        *,
+        class_count: int,
+        column_count: int,
+    ) -> None:
+        """Lay nodes out one array a node, and once more sorted by column and cut."""
+        order = selection_order(leaves.shape[1].bit_length() - 1)
+        self._selection = LeafSelection(leaves, class_count=class_count)
+        self._columns = np.ascontiguousarray(columns[:, order].T, dtype=np.intp)
+        self._cuts = np.ascontiguousarray(single_precision(cuts)[:, order].T)
+        flat, cut = self._columns.ravel(), self._cuts.ravel()
+        in_order = np.lexsort((cut, flat))
+        self._places = np.argsort(in_order).reshape(self._columns.shape)
+        self._starts = np.searchsorted(flat[in_order], np.arange(column_count))
+        self._sorted_cuts = np.split(cut[in_order], self._starts[1:])
+
+    @property
+    def size(self) -> int:
+        """Number of votes, k."""
+        count: int = self._selection.tree_count
+        return count
+
+    def vote_counts(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Evaluate every tree on every query.
+
+        Args:
+            rows: encoded columns, shape ``(B, c)``.
+
+        Returns:
+            ``private_vote_count``, shape ``(B, L)``; every row sums to k.
+
+        """
+        values = rows.astype(np.float32)
+        words = self._words(values) if len(rows) > 1 else []
+
+        def outcomes(queries: slice, trees: slice) -> NDArray[np.signedinteger]:
+            if len(rows) == 1:
+                return self._of_one(values[0], trees)
+            block = words[queries.start // WORD_QUERIES]
+            taken: NDArray[np.signedinteger] = block.take(self._places[:, trees])
+            return taken
+
+        return self._selection.vote_counts(len(rows), outcomes)
+
+    def _of_one(self, values: NDArray[np.float32], trees: slice) -> NDArray[np.int8]:
+        """Return 1 where a node of some trees is true for a query, shape ``(nodes, trees)``."""
+        above: NDArray[np.bool_] = values.take(self._columns[:, trees]) > self._cuts[:, trees]
+        return above.view(np.int8)
+
+    def _words(self, values: NDArray[np.float32]) -> list[NDArray[np.int64]]:
+        """Return every node's outcomes, 64 queries a word, by column and cut, shape ``(M,)`` each.
+
+        A query is true at the first nodes of its column, as many as have cuts below its
+        value: its bit is added at the start of the column and taken off where it ends.
+        """
+        places = [np.searchsorted(cuts, value) for cuts, value in self._columns_of(values)]
+        ends = self._starts[:, np.newaxis] + np.array(places).reshape(len(self._starts), -1)
+        bits = np.int64(1) << np.arange(WORD_QUERIES)
+        words = []
+        for start in range(0, len(values), WORD_QUERIES):
+            block = ends[:, start : start + WORD_QUERIES]
+            changes = np.zeros(self._places.size + 1, dtype=np.int64)
+            shared = bits[: block.shape[1]]
+            np.add.at(changes, self._starts, shared.sum())
+            np.subtract.at(changes, block.ravel(), np.tile(shared, len(block)))
+            words.append(changes.cumsum()[:-1])
+        return words
+
+    def _columns_of(
+        self, values: NDArray[np.float32]
+    ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """Pair the cuts of each column with the queries' values there."""
+        return zip(self._sorted_cuts, np.ascontiguousarray(values.T), strict=True)
+
+
+def single_precision(cuts: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the largest single-precision number that is at most each cut.
+
+    A number in single precision is at most a cut exactly where it is at most that.
+    """
+    with np.errstate(over="ignore"):
+        nearest = cuts.astype(np.float32)
+    return np.where(nearest > cuts, np.nextafter(nearest, np.float32(-np.inf)), nearest)

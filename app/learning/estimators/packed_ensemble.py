@@ -1,0 +1,167 @@
+"""An ensemble of estimators that were fitted together: numbers, and no estimators."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
+
+import numpy as np
+
+from app.errors import InvariantError, LedgerCorruptError, invariant
+from app.learning.encoding.public_columns import PackedColumns
+from app.learning.estimators.batched_cart import CompleteTrees
+from app.learning.estimators.packed_cuts import PackedCuts
+from app.learning.estimators.packing import linear_votes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.public_columns import PublicColumn
+    from app.learning.estimators.packing import PackedVotes
+
+MAGIC: Final = b"CPE1"
+# Kind, labels, depth, models and numbers of each.
+_HEADER: Final = struct.Struct("<4sBHBII")
+_NUMBER: Final = np.dtype("<f8")
+_LINEAR: Final = 0
+_TREES: Final = 1
+_DEPTH_MAX: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class LinearForm:
+    """A score for each class; the largest votes, the first of equal ones.
+
+    Attributes:
+        weights: shape ``(k, L, c)``.
+        intercepts: shape ``(k, L)``; minus infinity where a model does not know a class.
+
+    """
+
+    weights: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+
+
+Form: TypeAlias = LinearForm | CompleteTrees
+
+
+class PackedEnsemble:
+    """An :class:`~app.learning.ensemble.Ensemble` of such models.
+
+    Args:
+        columns: the public encoding.
+        form: the fitted models.
+        class_count: number of labels, L.
+
+    """
+
+    is_scored = False
+
+    def __init__(self, columns: Sequence[PublicColumn], form: Form, *, class_count: int) -> None:
+        """Lay the models out for repeated evaluation."""
+        self.columns = tuple(columns)
+        self.form = form
+        self.class_count = class_count
+        self._encoder = PackedColumns(columns)
+        self._packed = _votes(form, class_count=class_count, column_count=self._encoder.width)
+
+    @property
+    def size(self) -> int:
+        """Number of votes, k."""
+        return len(self.form.weights if isinstance(self.form, LinearForm) else self.form.leaves)
+
+    def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return ``private_vote_count`` of encoded queries ``(B, d)``, shape ``(B, L)``."""
+        return self._packed.vote_counts(self._encoder.encode(values))
+
+    def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Refuse: where scores are asked for, estimators are fitted one by one."""
+        del values
+        raise InvariantError("these estimators were fitted for votes only")
+
+    def repeated(self, times: int) -> Self:
+        """Return an ensemble with every model so many times."""
+        form = joined([self.form] * times)
+        return type(self)(self.columns, form, class_count=self.class_count)
+
+    def to_bytes(self) -> bytes:
+        """Return a header and the numbers of every model, little-endian."""
+        kind, depth, numbers = _numbers(self.form)
+        header = _HEADER.pack(MAGIC, kind, self.class_count, depth, *numbers.shape)
+        return header + numbers.astype(_NUMBER).tobytes()
+
+    @classmethod
+    def from_bytes(cls, columns: Sequence[PublicColumn], body: bytes) -> Self:
+        """Rebuild the ensemble from :meth:`to_bytes` and the same public encoding.
+
+        Raises:
+            LedgerCorruptError: the body is no such ensemble over these columns.
+
+        """
+        if len(body) < _HEADER.size or not body.startswith(MAGIC):
+            raise LedgerCorruptError("stored models do not start as stored models do")
+        _, kind, class_count, depth, size, width = _HEADER.unpack_from(body)
+        if len(body) != _HEADER.size + size * width * _NUMBER.itemsize:
+            raise LedgerCorruptError("stored models have another length than they say")
+        numbers = np.frombuffer(body, dtype=_NUMBER, offset=_HEADER.size).reshape(size, width)
+        column_count = PackedColumns(columns).width
+        if kind == _LINEAR and width == class_count * (column_count + 1):
+            scores = numbers.reshape(size, class_count, -1)
+            form: Form = LinearForm(scores[:, :, :-1], scores[:, :, -1])
+        elif kind == _TREES and depth <= _DEPTH_MAX and width == 3 * (1 << depth) - 2:
+            form = _trees(numbers, depth, class_count=class_count, column_count=column_count)
+        else:
+            raise LedgerCorruptError("stored models are over other columns")
+        return cls(columns, form, class_count=class_count)
+
+
+def joined(forms: Sequence[Form]) -> Form:
+    """Put the models of blocks of chunks one after the other; all are of one kind."""
+    linear = [form for form in forms if isinstance(form, LinearForm)]
+    trees = [form for form in forms if isinstance(form, CompleteTrees)]
+    invariant(not (linear and trees), "the models of an ensemble are of one kind")
+    if linear:
+        return LinearForm(
+            np.concatenate([form.weights for form in linear]),
+            np.concatenate([form.intercepts for form in linear]),
+        )
+    return CompleteTrees(
+        np.concatenate([form.columns for form in trees]),
+        np.concatenate([form.cuts for form in trees]),
+        np.concatenate([form.leaves for form in trees]),
+    )
+
+
+def _votes(form: Form, *, class_count: int, column_count: int) -> PackedVotes:
+    if isinstance(form, LinearForm):
+        return linear_votes(form.weights, form.intercepts, class_count=class_count)
+    return PackedCuts(
+        form.columns, form.cuts, form.leaves, class_count=class_count, column_count=column_count
+    )
+
+
+def _numbers(form: Form) -> tuple[int, int, NDArray[np.float64]]:
+    """Return the kind, the depth of trees, and the numbers of every model, shape ``(k, w)``."""
+    if isinstance(form, LinearForm):
+        scores = np.append(form.weights, form.intercepts[:, :, np.newaxis], axis=2)
+        return _LINEAR, 0, scores.reshape(len(scores), scores.shape[1] * scores.shape[2])
+    depth = form.leaves.shape[1].bit_length() - 1
+    return _TREES, depth, np.concatenate([form.columns, form.cuts, form.leaves], axis=1)
+
+
+def _trees(
+    numbers: NDArray[np.float64], depth: int, *, class_count: int, column_count: int
+) -> CompleteTrees:
+    """Read complete trees, whose columns and labels exist."""
+    node_count = (1 << depth) - 1
+    columns, cuts, leaves = np.split(numbers, [node_count, 2 * node_count], axis=1)
+    known = (
+        np.isin(columns, np.arange(column_count)).all()
+        and np.isin(leaves, np.arange(class_count)).all()
+    )
+    if not known:
+        raise LedgerCorruptError("stored trees ask for columns or labels that do not exist")
+    return CompleteTrees(columns.astype(np.int64), cuts, leaves.astype(np.int64))

@@ -1,0 +1,186 @@
+"""All linear models of an ensemble in one product, whose rounding decides no vote.
+
+A product of matrices rounds as its kernel likes: by the size of the batch, the place
+in it, the number of threads and the processor.  A vote must not.  It is therefore
+defined without the product: every score is summed column by column, each operation
+rounded to double, and the largest one votes.  The product only finds votes that no
+order of summation can change, which is all of them but scores within a few units of
+rounding; those few are summed again in order.
+
+Two scores that are equal in exact arithmetic may round either way, in scikit-learn
+too.  Here they count as equal: each class is lowered a little more than the one before
+it, by more than rounding makes of an equality, so that the first of them is voted, as
+scikit-learn does where it meets an equality.  An equality then lies where the product
+decides it, and the time of a batch does not tell of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from app.errors import invariant
+from app.learning.vote_counting import count_votes, padded_size
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BINARY = 2
+# Scores held at once, eight bytes each: they stay in a processor's second cache.
+SCORES_PER_BLOCK = 1 << 17
+# From here on, leaving out columns that are zero in the whole batch pays.
+SPARSE_BATCH = 64
+_UNIT_ROUNDOFF = 2.0**-53
+# Below every score of a class that the model knows.
+_ABSENT = -8.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What the blocks of a batch use one after the other.
+
+    Attributes:
+        scores: of queries by models.
+        certain: whether a score is above zero however it is rounded; models that are
+            none, up to a multiple of eight, are False.
+        possible: whether it may be, likewise.
+
+    """
+
+    scores: NDArray[np.float64]
+    certain: NDArray[np.bool_]
+    possible: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, query_count: int, size: int) -> Self:
+        """Make room for a block."""
+        flags = np.zeros((2, query_count, padded_size(size)), dtype=np.bool_)
+        return cls(np.empty((query_count, size)), flags[0], flags[1])
+
+
+class PackedLinear:
+    """k linear models over the same columns, each with one vote.
+
+    Args:
+        weights: shape ``(k, S, c)``; ``S`` is 1 for two classes, where a score above
+            zero votes the second, and otherwise the number of classes, where the
+            largest score votes, the first of equal ones.
+        intercepts: shape ``(k, S)``; minus infinity where a model does not know a class.
+        class_count: number of labels, L.
+
+    """
+
+    def __init__(
+        self,
+        weights: NDArray[np.float64],
+        intercepts: NDArray[np.float64],
+        *,
+        class_count: int,
+    ) -> None:
+        """Scale every model by a power of two, and lower each class below the one before."""
+        size, score_count, column_count = weights.shape
+        invariant(score_count == (1 if class_count == BINARY else class_count), "scores of classes")
+        self.size = size
+        self.class_count = class_count
+        known = np.isfinite(intercepts)
+        norms = np.abs(weights).sum(axis=2) + np.where(known, np.abs(intercepts), 0.0)
+        _, exponents = np.frexp(norms.max(axis=1, initial=0.0))
+        scaled = np.ldexp(weights, -exponents[:, np.newaxis, np.newaxis])
+        offsets = np.ldexp(np.where(known, intercepts, 0.0), -exponents[:, np.newaxis])
+        # A scaled model's numbers sum to at most one, and a sum of c + 1 products in any
+        # order, fused or not, is off by at most (c + 2) roundings of that; twice is ample.
+        self._error = 2.0 * (column_count + 2) * _UNIT_ROUNDOFF
+        self._step = 4.0 * self._error
+        places = np.arange(1, 2) if class_count == BINARY else np.arange(class_count)
+        lowered = np.where(known, offsets - self._step * places, _ABSENT)
+        together = np.concatenate([scaled, lowered[:, :, np.newaxis]], axis=2)
+        # One matrix a score: columns of queries, the intercept last, by models.
+        self._weights = np.ascontiguousarray(together.transpose(1, 2, 0))
+
+    def vote_counts(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Evaluate every model on every query.
+
+        Args:
+            rows: encoded columns, each in [0, 1], shape ``(B, c)``.
+
+        Returns:
+            ``private_vote_count``, shape ``(B, L)``; every row sums to k.
+
+        """
+        queries = np.empty((len(rows), rows.shape[1] + 1))
+        queries[:, :-1], queries[:, -1] = rows, 1.0
+        if len(rows) == 1 and self.class_count == BINARY:
+            return self._count_alone(queries)
+        weights = self._weights
+        if len(rows) >= SPARSE_BATCH:
+            used = queries.any(axis=0)
+            queries, weights = queries[:, used], weights[:, used]
+        step = min(len(rows), max(1, SCORES_PER_BLOCK // max(self.size, 1)))
+        count = self._count_binary if self.class_count == BINARY else self._count_classes
+        room = _Room.of(step, self.size)
+        counts = np.empty((len(rows), self.class_count), dtype=np.int64)
+        for start in range(0, len(rows), max(1, step)):
+            block = queries[start : start + step]
+            counts[start : start + step] = count(block, weights, room)
+        return counts
+
+    def _count_alone(self, query: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Count the votes of one query ``(1, c + 1)`` on two classes, shape ``(1, 2)``."""
+        weights = self._weights[0]
+        scores = (query @ weights)[0]
+        certain = scores > self._error
+        possible = scores > -self._error
+        second = np.count_nonzero(certain)
+        if second != np.count_nonzero(possible):  # what is certain is possible
+            (model,) = np.nonzero(certain != possible)
+            second += np.count_nonzero(_in_order(query, weights[:, model].T) > 0.0)
+        return np.array([[self.size - second, second]], dtype=np.int64)
+
+    def _count_binary(
+        self, queries: NDArray[np.float64], weights: NDArray[np.float64], room: _Room
+    ) -> NDArray[np.int64]:
+        """Count the votes of one block on two classes, shape ``(B, 2)``."""
+        scores = np.matmul(queries, weights[0], out=room.scores[: len(queries)])
+        certain, possible = room.certain[: len(queries)], room.possible[: len(queries)]
+        np.greater(scores, self._error, out=certain[:, : self.size])
+        np.greater(scores, -self._error, out=possible[:, : self.size])
+        votes = count_votes(certain)
+        if votes.sum() != np.count_nonzero(possible):  # what is certain is possible
+            query, model = np.nonzero(certain != possible)
+            certain[query, model] = _in_order(queries[query], weights[0][:, model].T) > 0.0
+            votes = count_votes(certain)
+        counts = np.empty((len(queries), BINARY), dtype=np.int64)
+        counts[:, 1] = votes
+        np.subtract(self.size, counts[:, 1], out=counts[:, 0])
+        return counts
+
+    def _count_classes(
+        self, queries: NDArray[np.float64], weights: NDArray[np.float64], room: _Room
+    ) -> NDArray[np.int64]:
+        """Count the votes of one block on any number of classes, shape ``(B, L)``."""
+        best = np.matmul(queries, weights[0], out=room.scores[: len(queries)])
+        second = np.full_like(best, -np.inf)
+        labels = np.zeros(best.shape, dtype=np.intp)
+        for label in range(1, self.class_count):
+            scores = queries @ weights[label]
+            second = np.maximum(second, np.minimum(best, scores))
+            labels[scores > best] = label
+            best = np.maximum(best, scores)
+        query, model = np.nonzero(best - second <= BINARY * self._error)
+        if len(query):
+            exact = [_in_order(queries[query], part[:, model].T) for part in weights]
+            labels[query, model] = np.argmax(exact, axis=0)
+        return np.stack(
+            [(labels == label).sum(axis=1) for label in range(self.class_count)], axis=1
+        )
+
+
+def _in_order(queries: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum the products of each row of both, column by column; shape ``(P,)``."""
+    products = queries * weights
+    total = np.zeros(len(products))
+    for column in range(products.shape[1]):
+        total = total + products[:, column]
+    return total

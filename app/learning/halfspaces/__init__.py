@@ -1,0 +1,1 @@
+"""Halfspaces over public points or a lattice, enumerated exactly."""

@@ -1,0 +1,1 @@
+"""Linear scores over public terms: what noisy gradient descent fits."""

@@ -1,0 +1,92 @@
+"""A linear classifier over public terms, in integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.errors import invariant
+from app.learning.linear.integer_residuals import score_count
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.learning.linear.terms import Terms
+
+# Sums of weights stay far below 64 bits, and below what a double tells apart.
+SCORE_BOUND: Final = 1 << 52
+# Scores whose magnitude is small are still told apart this finely.
+FINENESS: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LinearScores:
+    """Scores that are an intercept and the weights of the terms that hold.
+
+    With two classes there is one score, and the second class is predicted iff it is
+    above zero; with more there is one a class, and the largest is, of equal ones the first.
+
+    Attributes:
+        terms: the public terms.
+        weights: integers, one tuple a term, one weight a score.
+        intercepts: integers, one a score.
+        unit: what a score of 1.0 is written as, on the scale of the descent.
+        class_count: number of labels, L.
+
+    """
+
+    terms: Terms
+    weights: tuple[tuple[int, ...], ...]
+    intercepts: tuple[int, ...]
+    unit: int
+    class_count: int
+
+    def __post_init__(self) -> None:
+        """Refuse what is no list of scores, or sums beyond the exact integers."""
+        width = score_count(self.class_count)
+        invariant(len(self.weights) == len(self.terms), "every term has weights")
+        rows = (self.intercepts, *self.weights)
+        invariant(all(len(row) == width for row in rows), "there is a weight for each score")
+        largest = max(sum(map(abs, column)) for column in zip(*rows, strict=True))
+        invariant(largest < SCORE_BOUND, "scores are exact")
+
+    @classmethod
+    def rounded(
+        cls,
+        terms: Terms,
+        weights: NDArray[np.float64],
+        intercepts: NDArray[np.float64],
+        *,
+        class_count: int,
+    ) -> LinearScores:
+        """Return scores on the finest grid on which their sums are exact.
+
+        Args:
+            terms: the public terms.
+            weights: real weights, shape ``(t, s)``.
+            intercepts: shape ``(s,)``.
+            class_count: number of labels.
+
+        """
+        largest = float((np.abs(weights).sum(axis=0) + np.abs(intercepts)).max())
+        unit = FINENESS
+        while unit > 1 and largest * unit >= SCORE_BOUND / 2:
+            unit //= 2
+        limit = SCORE_BOUND / 2 / (len(terms) + 1)
+        scaled = np.clip(np.rint(np.vstack([weights, intercepts[None]]) * unit), -limit, limit)
+        rows = [tuple(int(each) for each in row) for row in scaled]
+        return cls(terms, tuple(rows[:-1]), rows[-1], unit, class_count)
+
+    def scores(self, encoded: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Return the scores of encoded rows, shape ``(n, s)``."""
+        weights = np.array(self.weights, dtype=np.int64).reshape(len(self.terms), -1)
+        return encoded.astype(np.int64) @ weights + np.array(self.intercepts, dtype=np.int64)
+
+    def predict(self, encoded: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Return the class index of every encoded row, shape ``(n,)``."""
+        scores = self.scores(encoded)
+        if scores.shape[1] == 1:
+            return (scores[:, 0] > 0).astype(np.int64)
+        return np.asarray(scores.argmax(axis=1), dtype=np.int64)

@@ -1,0 +1,169 @@
+"""A public map that makes public terms uncorrelated, and alike in size.
+
+Only public points enter, or public shares where there are none: private rows are
+mapped by it afterwards.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.errors import ConfigurationError
+from app.learning.linear.integers import NORM_MAX, IntegerFeatures, are_exact
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.binary_tests import BinaryTest
+
+# The slope of a logistic at zero is a quarter.
+CURVATURE_PARTS: Final = 4
+RIDGE_MIN: Final = 1e-9
+RIDGE_ROUNDS: Final = 40
+# Directions of less variance, relative to the largest, are rounding.
+SMALLEST: Final = 1e-6
+# How much finer than the coordinates the map is written, where its sums allow.
+GRID: Final = 1 << 6
+TOO_MANY: Final = "are too many tests for a linear learner's exact sums: list fewer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PublicMap:
+    """A public linear map of terms, and how what it gives varies among people.
+
+    Attributes:
+        matrix: shape ``(t, q)``.
+        offset: shape ``(q,)``; means over people are about zero with it.
+        covariance: of what the map gives, shape ``(q, q)``.
+
+    """
+
+    matrix: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+
+    @classmethod
+    def of_points(
+        cls, public_bits: NDArray[np.uint8], matrix: NDArray[np.float64] | None = None
+    ) -> PublicMap:
+        """Return a map, or the terms as they are, with its moments on public points.
+
+        Args:
+            public_bits: terms on the points, shape ``(m, t)``, m positive.
+            matrix: shape ``(t, q)``.
+
+        """
+        points = public_bits.astype(np.float64)
+        if matrix is None:
+            matrix = np.eye(points.shape[1])
+        given = points @ matrix
+        centred = given - given.mean(axis=0)
+        return cls(
+            matrix=matrix,
+            offset=-given.mean(axis=0),
+            covariance=centred.T @ centred / len(points),
+        )
+
+    @classmethod
+    def of_shares(cls, tests: Sequence[BinaryTest]) -> PublicMap:
+        """Return the tests, with moments by public shares as if features were independent."""
+        mean = np.array([test.public_frequency for test in tests], dtype=np.float64)
+        both = np.outer(mean, mean)
+        for row, one in enumerate(tests):
+            for column, other in enumerate(tests):
+                if one.feature_index == other.feature_index:
+                    nested = one.cut is not None and other.cut is not None
+                    alike = nested or row == column
+                    both[row, column] = min(mean[row], mean[column]) if alike else 0.0
+        return cls(matrix=np.eye(len(tests)), offset=-mean, covariance=both - np.outer(mean, mean))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shrinkage:
+    """How directions that noise would drown are kept small; public.
+
+    Attributes:
+        noise: deviation that the whole budget, spent on one step, would leave in a mean
+            gradient of rows of length one.
+        ridge: how many times what noise allows is added to a direction's curvature.
+        length: rows are cut to, times half the usual length of public points.
+
+    """
+
+    noise: float
+    ridge: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whitening:
+    """A public map of terms, and what is known of its coordinates.
+
+    Attributes:
+        features: the map, in integers.
+        variances: of the coordinates among people, shape ``(p,)``; of the last, which all
+            share, its square.
+
+    """
+
+    features: IntegerFeatures
+    variances: NDArray[np.float64]
+
+
+def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
+    """Return the map under which people are uncorrelated, and directions nearly alike in size.
+
+    A direction of variance v, whose curvature in a logistic loss is ``v / 4``, is scaled
+    by ``1 / sqrt(v / 4 + ridge)``: what noise would drown stays small.  The last
+    coordinate is the same for all rows.
+
+    Args:
+        public_map: of the terms.
+        shrinkage: of small directions.
+
+    Raises:
+        ConfigurationError: the tests are so many that sums would not be exact.
+
+    """
+    variances, directions = np.linalg.eigh(public_map.covariance)
+    kept = variances > max(SMALLEST * variances.max(initial=0.0), 0.0)
+    directions, variances = directions[:, kept], np.append(variances[kept], 1.0)
+    curvatures = variances / CURVATURE_PARTS
+    lengths = 1 / np.sqrt(curvatures + _ridge(curvatures, shrinkage))
+    directions = directions * lengths[:-1]
+    norm = shrinkage.length * math.sqrt(float((curvatures * lengths**2).sum()))
+    matrix = public_map.matrix @ directions
+    matrix = np.hstack([matrix, np.zeros((len(matrix), 1))])
+    offset = np.append(public_map.offset @ directions, lengths[-1])
+    return Whitening(_integers(matrix, offset, norm=norm), variances * lengths**2)
+
+
+def _ridge(curvatures: NDArray[np.float64], shrinkage: Shrinkage) -> float:
+    """Solve for the ridge that noise asks for: it grows with the directions that are left."""
+    ridge = RIDGE_MIN
+    for _ in range(RIDGE_ROUNDS):
+        left = float((curvatures / (curvatures + ridge)).sum())
+        ridge = max(shrinkage.ridge * shrinkage.noise**2 * left, RIDGE_MIN)
+    return ridge
+
+
+def _integers(
+    matrix: NDArray[np.float64], offset: NDArray[np.float64], *, norm: float
+) -> IntegerFeatures:
+    """Write a real map on the finest grid on which its sums are exact."""
+    unit, grid = 1 << math.floor(math.log2(NORM_MAX / norm)), GRID
+    while unit >= 1:
+        whole, shift = np.rint(matrix * unit * grid), np.rint(offset * unit * grid)
+        if are_exact(whole, shift):
+            bound = math.floor(norm * unit)
+            return IntegerFeatures(
+                matrix=whole, offset=shift, grid=grid, unit=unit, norm_bound=bound
+            )
+        unit, grid = (unit, grid // 2) if grid > 1 else (unit // 2, grid)
+    raise ConfigurationError("classifier", TOO_MANY)

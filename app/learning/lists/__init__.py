@@ -1,0 +1,1 @@
+"""Classes that are listed whole: thresholds, stumps, intervals, boxes, finite lists."""

@@ -1,0 +1,203 @@
+"""Boxes: label 1 where one number, or two, lie in half-open intervals; else 0.
+
+A number is read as its rank among the public cuts of its feature: how many of
+them it is at or above.  A missing number is at or above none, so it lies
+where the numbers below every cut lie.  A side of a box is a range of ranks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.learning.lists.hypothesis_list import Description, Encoded
+
+CLASS_COUNT = 2
+# Boxes whose corners are looked up at once.
+BOXES_PER_BLOCK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axis:
+    """A numeric feature with public cuts.
+
+    Attributes:
+        feature_index: which feature, in schema order.
+        cuts: strictly increasing, shape ``(r,)``.
+        shares: public share of people at or above each cut, shape ``(r,)``.
+
+    """
+
+    feature_index: int
+    cuts: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+    def ranks(self, column: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Return how many cuts each value is at or above; 0 where it is missing."""
+        ranks = np.searchsorted(self.cuts, column, side="right")
+        return np.where(np.isnan(column), 0, ranks).astype(np.int32)
+
+    def bound(self, rank: int) -> float | None:
+        """Return the cut at which a side begins or ends; None where it has no end."""
+        return float(self.cuts[rank - 1]) if 0 < rank <= len(self.cuts) else None
+
+
+class Side(NamedTuple):
+    """``lower <= x < upper`` of a feature; a None leaves that end open."""
+
+    feature: int
+    lower: float | None
+    upper: float | None
+
+
+class Boxes:
+    """A :class:`~app.learning.lists.hypothesis_list.HypothesisList` of boxes; two labels.
+
+    Args:
+        axes: the features with cuts; one more axis without cuts, which holds
+            every row at rank 0, has the index ``len(axes)``.
+        sides: int32, shape ``(N, 2, 3)``, two sides a box: an axis, the first
+            rank inside, and the first rank above it that is outside.
+
+    """
+
+    def __init__(self, axes: Sequence[Axis], sides: NDArray[np.int32]) -> None:
+        """Keep the public arrays."""
+        self.axes = tuple(axes)
+        self.sides = sides
+
+    @property
+    def class_count(self) -> int:
+        """Two labels."""
+        return CLASS_COUNT
+
+    def __len__(self) -> int:
+        """Return the number of boxes."""
+        return len(self.sides)
+
+    @cached_property
+    def public_frequencies(self) -> NDArray[np.float64]:
+        """Share of people in each box, as if its sides were independent, shape ``(N,)``."""
+        tables = [np.array([1.0, *axis.shares, 0.0]) for axis in self.axes]
+        tables.append(np.array([1.0, 0.0]))
+        starts = np.cumsum([0, *map(len, tables)])[:-1]
+        table = np.concatenate(tables)
+        first = starts[self.sides[:, :, 0]]
+        inside = table[first + self.sides[:, :, 1]] - table[first + self.sides[:, :, 2]]
+        frequencies: NDArray[np.float64] = np.clip(inside, 0.0, 1.0).prod(axis=1)
+        return frequencies
+
+    def encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Return each row's rank on every axis and 0 on the one without cuts."""
+        ranks = [axis.ranks(values[:, axis.feature_index]) for axis in self.axes]
+        return np.stack([*ranks, np.zeros(len(values), dtype=np.int32)], axis=1)
+
+    def predict(self, encoded: Encoded) -> NDArray[np.uint8]:
+        """Return 1 where a row lies in a box, shape ``(N, n)``."""
+        ranks = np.ascontiguousarray(encoded.astype(np.int32, copy=False).T)
+        inside = self._within(ranks, 0) & self._within(ranks, 1)
+        return inside.view(np.uint8)
+
+    def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the errors of every box from sums over rectangles of ranks, shape ``(N,)``.
+
+        A box errs on the rows of label 1, less those inside it, plus the rows
+        of label 0 inside it.
+        """
+        ranks = encoded.astype(np.int64, copy=False)
+        excess = np.concatenate([self._excess(pair, ranks, labels) for pair in self._pairs])
+        errors = np.empty(len(self), dtype=np.int64)
+        for start in range(0, len(self), BOXES_PER_BLOCK):
+            block = slice(start, start + BOXES_PER_BLOCK)
+            near, low, left, far = (excess[corner[block]] for corner in self._corners)
+            errors[block] = near - low - left + far
+        return errors + np.count_nonzero(labels)
+
+    def take(self, indices: NDArray[np.int64]) -> Self:
+        """Return the boxes at ``indices``, in that order."""
+        return type(self)(self.axes, self.sides[indices])
+
+    def describe(self, index: int) -> Description:
+        """Return the sides of a box: a feature, and from which cut up to below which."""
+        sides = [
+            {"feature": side.feature, "lower": side.lower, "upper": side.upper}
+            for side in self.bounded_sides(index)
+        ]
+        return {"kind": "box", "label": self.everywhere(index), "sides": sides}
+
+    def bounded_sides(self, index: int) -> list[Side]:
+        """Return the sides that are on a feature."""
+        return [
+            self._side(axis, lower, upper)
+            for axis, lower, upper in self.sides[index].tolist()
+            if axis < len(self.axes)
+        ]
+
+    def everywhere(self, index: int) -> int:
+        """Return the label of a row that every bounded side holds; 0 where a side is empty."""
+        return int(bool((self.sides[index, :, 1] < self.sides[index, :, 2]).all()))
+
+    def _side(self, axis_index: int, lower: int, upper: int) -> Side:
+        """Return a side in the words of its feature."""
+        axis = self.axes[axis_index]
+        return Side(axis.feature_index, axis.bound(lower), axis.bound(upper))
+
+    def _within(self, ranks: NDArray[np.int32], side: int) -> NDArray[np.bool_]:
+        """Return whether each row is in one side of every box; one comparison finds both ends."""
+        axis, lower, upper = self.sides[:, side].T
+        offset = (ranks[axis] - lower[:, np.newaxis]).view(np.uint32)
+        within: NDArray[np.bool_] = offset < (upper - lower).astype(np.uint32)[:, np.newaxis]
+        return within
+
+    @cached_property
+    def _widths(self) -> NDArray[np.int64]:
+        """Number of ranks of every axis, the one without cuts included."""
+        return np.array([*(len(axis.cuts) + 1 for axis in self.axes), 1], dtype=np.int64)
+
+    @cached_property
+    def _pairs(self) -> list[tuple[int, int]]:
+        """Pairs of axes that some box has sides on."""
+        pairs = np.unique(self.sides[:, :, 0], axis=0)
+        return [(first, second) for first, second in pairs.tolist()]
+
+    @cached_property
+    def _corners(self) -> NDArray[np.int32]:
+        """Where the four corners of every box are in the tables of all pairs, ``(4, N)``."""
+        axes = self.sides[:, :, 0].astype(np.int64)
+        starts = np.zeros((len(self._widths),) * 2, dtype=np.int64)
+        position = 0
+        for first, second in self._pairs:
+            starts[first, second] = position
+            position += int((self._widths[first] + 1) * (self._widths[second] + 1))
+        start = starts[axes[:, 0], axes[:, 1]]
+        stride = self._widths[axes[:, 1]] + 1
+        _, lower, upper = self.sides.astype(np.int64).transpose(2, 0, 1)
+        return np.stack(
+            [
+                start + first * stride + second
+                for first in (upper[:, 0], lower[:, 0])
+                for second in (upper[:, 1], lower[:, 1])
+            ]
+        ).astype(np.int32)
+
+    def _excess(
+        self, pair: tuple[int, int], ranks: NDArray[np.int64], labels: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return rows of label 0 less those of label 1 below every pair of ranks, flat."""
+        first, second = pair
+        shape = (int(self._widths[first]), int(self._widths[second]))
+        cells = ranks[:, first] * shape[1] + ranks[:, second]
+        sizes = shape[0] * shape[1]
+        counts = np.bincount(cells[labels == 0], minlength=sizes)
+        counts -= np.bincount(cells[labels != 0], minlength=sizes)
+        table = np.zeros((shape[0] + 1, shape[1] + 1), dtype=np.int64)
+        table[1:, 1:] = counts.reshape(shape).cumsum(axis=0).cumsum(axis=1)
+        return table.ravel()

@@ -1,0 +1,177 @@
+"""An ensemble over a listed class: every vote is a few places in the public list.
+
+Which places is private; the list is not stored.  A query costs the same
+whatever the places are: either the whole list is evaluated, or every place is,
+repeats included, by which of the two is shorter.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from app.errors import InvariantError, LedgerCorruptError, invariant
+from app.learning.trees.leaf_scores import vote_means
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.learning.lists.hypothesis_list import Encoded, HypothesisList
+
+_MAGIC = b"CEL1"
+# Scores of both sides follow the places.
+_MAGIC_SCORED = b"CEL2"
+_HEADER = struct.Struct("<4sHHII")
+_CELL = np.dtype("<u4")
+_SCORE = np.dtype("<f8")
+_SIDES = 2
+# Labels of models held at once, one or two bytes each.
+LABELS_PER_BLOCK = 1 << 22
+
+
+class EnumeratedEnsemble:
+    """An :class:`~app.learning.ensemble.Ensemble` of hypotheses of a list.
+
+    Args:
+        hypotheses: the public list, N of them.
+        places: int, shape ``(k, g)``: for each vote its g hypotheses, whose
+            plurality it is.  ``N + c`` stands for the constant of class c.
+        private_side_scores: by the class that each of them predicts, in [0, 1], shape
+            ``(k, g, 2)``; None where only votes are asked for.
+
+    """
+
+    def __init__(
+        self,
+        hypotheses: HypothesisList,
+        places: NDArray[np.integer],
+        *,
+        private_side_scores: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Take the hypotheses out of the list, unless the list is the shorter one."""
+        self._side_scores = private_side_scores
+        invariant(
+            private_side_scores is None or private_side_scores.shape == (*places.shape, _SIDES),
+            "every hypothesis of a vote has a score on either side",
+        )
+        self._class_count = hypotheses.class_count
+        bound = len(hypotheses) + self._class_count
+        invariant(bool(np.all((places >= 0) & (places < bound))), "a place lies in the list")
+        self._places = np.ascontiguousarray(places, dtype=_CELL)
+        self._list_size = len(hypotheses)
+        self._list = hypotheses
+        flat = self._places.ravel().astype(np.int64)
+        if self._list_size <= len(flat):
+            self._evaluated, self._rows = hypotheses, flat
+        else:
+            self._evaluated = hypotheses.take(np.minimum(flat, self._list_size - 1))
+            constant = flat - self._list_size + len(flat)
+            self._rows = np.where(flat < self._list_size, np.arange(len(flat)), constant)
+
+    @property
+    def size(self) -> int:
+        """Number of votes, k."""
+        return len(self._places)
+
+    @property
+    def class_count(self) -> int:
+        """Number of labels, L."""
+        return self._class_count
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether every vote has a score too."""
+        return self._side_scores is not None
+
+    def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``private_scores`` of encoded queries ``(B, d)``, shape ``(B, k)``.
+
+        A vote's score is the mean over its hypotheses.
+        """
+        if self._side_scores is None:
+            raise InvariantError("these hypotheses were chosen for votes only")
+        encoded = self._list.encode(values)
+        scores = np.empty((len(values), self.size))
+        step = max(1, LABELS_PER_BLOCK // (len(self._evaluated) + len(self._rows)))
+        sides = self._side_scores.reshape(-1, _SIDES)
+        for start in range(0, len(values), step):
+            block = slice(start, start + step)
+            each = np.take_along_axis(sides, self._labels(encoded[block]).astype(np.intp), axis=1)
+            scores[block] = vote_means(each.reshape(*self._places.shape, -1))
+        return scores
+
+    def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return ``private_vote_count`` of encoded queries ``(B, d)``, shape ``(B, L)``."""
+        encoded = self._list.encode(values)
+        counts = np.empty((len(values), self._class_count), dtype=np.int64)
+        step = max(1, LABELS_PER_BLOCK // (len(self._evaluated) + len(self._rows)))
+        for start in range(0, len(values), step):
+            block = slice(start, start + step)
+            votes = self._votes(encoded[block])
+            for label in range(self._class_count):
+                counts[block, label] = np.count_nonzero(votes == label, axis=0)
+        return counts
+
+    def repeated(self, times: int) -> Self:
+        """Return an ensemble with every vote so many times."""
+        scores = self._side_scores
+        return type(self)(
+            self._list,
+            np.tile(self._places, (times, 1)),
+            private_side_scores=None if scores is None else np.tile(scores, (times, 1, 1)),
+        )
+
+    def to_bytes(self) -> bytes:
+        """Return a header, the places and the scores, if there are any; little-endian."""
+        scores = b"" if self._side_scores is None else self._side_scores.astype(_SCORE).tobytes()
+        magic = _MAGIC_SCORED if self.is_scored else _MAGIC
+        header = _HEADER.pack(
+            magic, self._class_count, self._places.shape[1], self.size, self._list_size
+        )
+        return header + self._places.tobytes() + scores
+
+    @classmethod
+    def from_bytes(cls, hypotheses: HypothesisList, body: bytes) -> Self:
+        """Rebuild the ensemble from :meth:`to_bytes` and the same public list.
+
+        Raises:
+            LedgerCorruptError: the body is no ensemble over this list.
+
+        """
+        if len(body) < _HEADER.size or not body.startswith((_MAGIC, _MAGIC_SCORED)):
+            raise LedgerCorruptError("stored places do not start as stored places do")
+        magic, class_count, width, size, list_size = _HEADER.unpack_from(body)
+        if (class_count, list_size) != (hypotheses.class_count, len(hypotheses)):
+            raise LedgerCorruptError("stored places are those of another list")
+        scores_at = _HEADER.size + size * width * _CELL.itemsize
+        score_count = size * width * _SIDES if magic == _MAGIC_SCORED else 0
+        if len(body) != scores_at + score_count * _SCORE.itemsize or width == 0:
+            raise LedgerCorruptError("stored places have another length than they say")
+        places = np.frombuffer(body[_HEADER.size : scores_at], dtype=_CELL).reshape(size, width)
+        scores = np.frombuffer(body, dtype=_SCORE, offset=scores_at).astype(np.float64)
+        if places.size and int(places.max()) >= list_size + class_count:
+            raise LedgerCorruptError("stored places lie outside the list")
+        side_scores = scores.reshape(size, width, _SIDES) if score_count else None
+        return cls(hypotheses, places, private_side_scores=side_scores)
+
+    def _labels(self, encoded: Encoded) -> NDArray[np.integer]:
+        """Return each place's label on each query, shape ``(k * g, B)``."""
+        listed = self._evaluated.predict(encoded)
+        constants = np.repeat(
+            np.arange(self._class_count, dtype=listed.dtype)[:, np.newaxis], len(encoded), axis=1
+        )
+        labels: NDArray[np.integer] = np.concatenate([listed, constants])[self._rows]
+        return labels
+
+    def _votes(self, encoded: Encoded) -> NDArray[np.integer]:
+        """Return each vote's label on each query, ties to the smallest, shape ``(k, B)``."""
+        labels = self._labels(encoded)
+        vote_width = self._places.shape[1]
+        if vote_width == 1:
+            return labels
+        grouped = labels.reshape(-1, vote_width, len(encoded))
+        counts = [np.count_nonzero(grouped == label, axis=1) for label in range(self._class_count)]
+        most: NDArray[np.intp] = np.stack(counts).argmax(axis=0)
+        return most

@@ -1,0 +1,162 @@
+"""Fitting the built-in rules over a listed class, chunk by chunk."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.learning.containment import fitted_or_none
+from app.learning.learner_rules import (
+    DEFAULT_RULE,
+    FALLBACK_LABEL,
+    check_rule,
+    label_without_learning,
+)
+from app.learning.learner_seeds import chunk_seed, generator
+from app.learning.lists.enumerated_class import EnumeratedHypothesis
+from app.learning.lists.enumerated_ensemble import EnumeratedEnsemble
+from app.learning.trees import canonical, halving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.lists.enumerated_class import EnumeratedClass
+    from app.learning.lists.hypothesis_list import Encoded, HypothesisList
+
+
+def fit_enumerated(
+    rule: str,
+    *,
+    encoded: EncodedRows,
+    labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    hypothesis_class: EnumeratedClass,
+    secret: bytes,
+    scored: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> EnumeratedEnsemble:
+    """Fit one learner per chunk.
+
+    A chunk with one label votes it; an empty chunk, and any failure, votes
+    class 0.
+
+    Args:
+        rule: ``canonical`` or ``halving``.
+        encoded: permuted rows as the class reads them, n of them.
+        labels: relabelled class indices in the same order, shape ``(n,)``.
+        offsets: where each chunk starts, shape ``(k + 1,)``.
+        hypothesis_class: the public class that every learner searches.
+        secret: the release's secret, from which chunk seeds derive.
+        scored: whether votes get scores, from the rows of their own chunk; a constant
+            scores its label.
+        progress: told the chunks done and their number.
+
+    Returns:
+        k votes.  Private state.
+
+    """
+    chooser = _Chooser(rule, hypothesis_class.hypotheses)
+    chunk_count = len(offsets) - 1
+    places = np.empty((chunk_count, chooser.vote_width), dtype=np.int64)
+    scores = np.zeros((chunk_count, chooser.vote_width, 2)) if scored else None
+    for index in range(chunk_count):
+        rows = slice(int(offsets[index]), int(offsets[index + 1]))
+        chunk = encoded[rows]
+        places[index] = _fit_or_constant(chooser, chunk, labels[rows], chunk_seed(secret, index))
+        if scores is not None:
+            scores[index] = side_scores(
+                hypothesis_class.hypotheses, places[index], chunk, labels[rows]
+            )
+        if progress is not None:
+            progress(index + 1, chunk_count)
+    return EnumeratedEnsemble(hypothesis_class.hypotheses, places, private_side_scores=scores)
+
+
+def side_scores(
+    hypotheses: HypothesisList,
+    places: NDArray[np.int64],
+    encoded: Encoded,
+    labels: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return the share of class 1 among a chunk's rows on each side of its hypotheses.
+
+    Args:
+        hypotheses: the public list, N of them, of two classes.
+        places: shape ``(g,)``, all in the list or all the same constant.
+        encoded: the chunk's rows.
+        labels: of the rows, shape ``(m,)``.
+
+    Returns:
+        Shape ``(g, 2)``, by the class that a hypothesis predicts; a side without a
+        row, and both of a constant, have the class's own 0 or 1.
+
+    """
+    scores = np.tile([0.0, 1.0], (len(places), 1))
+    if places[0] >= len(hypotheses):
+        return scores
+    predicted = hypotheses.take(places).predict(encoded)
+    for side in (0, 1):
+        rows = np.count_nonzero(predicted == side, axis=1)
+        ones = np.count_nonzero((predicted == side) & (labels == 1), axis=1)
+        scores[:, side] = np.where(rows > 0, ones / np.maximum(rows, 1), side)
+    return scores
+
+
+def fit_hypothesis(
+    hypothesis_class: EnumeratedClass, encoded: Encoded, labels: NDArray[np.int64]
+) -> EnumeratedHypothesis:
+    """Return the hypothesis of least errors, as the canonical rule breaks ties.
+
+    Args:
+        hypothesis_class: the public class that is searched.
+        encoded: rows as the class reads them, m of them.
+        labels: class indices, shape ``(m,)``.
+
+    """
+    listed = hypothesis_class.hypotheses
+    place = _Chooser(DEFAULT_RULE, listed).choose(encoded, labels, b"")
+    return EnumeratedHypothesis(listed.take(place), int(place[0]))
+
+
+def _fit_or_constant(
+    chooser: _Chooser, encoded: Encoded, labels: NDArray[np.int64], seed: bytes
+) -> NDArray[np.int64] | int:
+    """Choose for one chunk; a single label, no row and a failure give a constant."""
+    label = label_without_learning(labels)
+    if label is not None:
+        return chooser.constant(label)
+    chosen = fitted_or_none(partial(chooser.choose, encoded, labels, seed))
+    return chooser.constant(FALLBACK_LABEL) if chosen is None else chosen
+
+
+class _Chooser:
+    """Either rule over a public list."""
+
+    def __init__(self, rule: str, hypotheses: HypothesisList) -> None:
+        check_rule(rule)
+        self._is_canonical = rule == "canonical"
+        self._order = (
+            canonical.order_by_spread(hypotheses.public_frequencies) if self._is_canonical else None
+        )
+        self._hypotheses = hypotheses if self._order is None else hypotheses.take(self._order)
+
+    @property
+    def vote_width(self) -> int:
+        """Hypotheses whose plurality is one vote."""
+        return 1 if self._order is not None else halving.TREES_PER_VOTE
+
+    def constant(self, label: int) -> int:
+        """Return the place that stands for a constant."""
+        return len(self._hypotheses) + label
+
+    def choose(self, encoded: Encoded, labels: NDArray[np.int64], seed: bytes) -> NDArray[np.int64]:
+        """Choose by the errors of every hypothesis."""
+        errors = self._hypotheses.error_counts(encoded, labels)
+        if self._order is not None:
+            return self._order[[int(errors.argmin())]]
+        return halving.choose_hypotheses(errors, generator(seed))

@@ -1,0 +1,161 @@
+"""Thresholds on one numeric feature, and the two constants; two labels only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.errors import ConfigurationError
+from app.learning.encoding.binary_tests import distinct_cuts, evaluate
+from app.learning.encoding.encoded_rows import parts
+from app.learning.lists.box_families import box_dimension
+from app.learning.lists.scaled_sums import FUNCTION_ROUNDOFFS, UNIT_ROUNDOFF, log_sum_exp
+from app.learning.trees.regions import Region
+from app.learning.trees.tree import Tree
+from app.noise.choice import draw_index, truncation_variation
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.lists.hypothesis_list import Encoded
+    from app.noise.source import NoiseSource
+
+CLASS_COUNT = 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ThresholdClass:
+    """``x_j >= cut`` says class 1, else class 0; and the constants 0 and 1.
+
+    Attributes:
+        tests: the public cuts, numeric tests only; may be empty, which leaves
+            the constants.
+
+    """
+
+    tests: tuple[BinaryTest, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a categorical test."""
+        if any(test.cut is None for test in self.tests):
+            raise ConfigurationError("hypotheses.class", "thresholds take numeric tests only")
+
+    @property
+    def depth(self) -> int:
+        """Every hypothesis is a tree of depth 1, or of depth 0 without tests."""
+        return 1 if self.tests else 0
+
+    @property
+    def class_count(self) -> int:
+        """Two labels."""
+        return CLASS_COUNT
+
+    @property
+    def size(self) -> int:
+        """One hypothesis a cut, and two constants."""
+        return len(self.tests) + CLASS_COUNT
+
+    @property
+    def hypotheses(self) -> tuple[Tree, ...]:
+        """The whole class: the cuts in test order, then class 0, then class 1."""
+        cuts = [Tree(test_indices=(index,), leaf_labels=(0, 1)) for index in range(len(self.tests))]
+        constants = [
+            Tree(test_indices=(0,) * self.depth, leaf_labels=(label,) * 2**self.depth)
+            for label in range(CLASS_COUNT)
+        ]
+        return (*cuts, *constants)
+
+    @property
+    def dimension(self) -> int:
+        """VC dimension on one feature; an upper bound of it on several."""
+        features = {test.feature_index for test in self.tests}
+        return box_dimension("thresholds", len(features), size=self.size)
+
+    def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Return the outcomes of :attr:`tests`, shape ``(n, t)``."""
+        return evaluate(self.tests, values)
+
+    def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the errors of every hypothesis, in the order of :attr:`hypotheses`.
+
+        Args:
+            encoded: outcomes of :attr:`tests`, shape ``(n, t)``.
+            labels: 0 or 1, shape ``(n,)``.
+
+        Returns:
+            Shape ``(t + 2,)``.
+
+        """
+        bits = encoded.astype(np.uint8, copy=False)
+        region = Region.packed(bits, labels, CLASS_COUNT)
+        negative_count, positive_count = region.counts
+        above = region.single_counts()
+        errors = above[0] + (positive_count - above[1])
+        return np.append(errors, [positive_count, negative_count]).astype(np.int64)
+
+    @property
+    def truncation_variation(self) -> Fraction:
+        """One draw among all hypotheses."""
+        return truncation_variation(self.size)
+
+    def log_weight_error(self, row_count: int, epsilon: float) -> float:
+        """Bound eta for one draw.
+
+        The number of errors is exact and ``epsilon / 2`` is too.  With
+        ``u = 2**-53`` and ``B = epsilon row_count / 2``, the product and the
+        subtraction of the largest round by at most ``u B`` each and exp by
+        8 u; the sum is doubled for the second-order terms.
+        """
+        largest = 0.5 * epsilon * row_count
+        return 2 * UNIT_ROUNDOFF * (2 * largest + FUNCTION_ROUNDOFFS)
+
+    def log_normaliser(
+        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+    ) -> float:
+        """Return the log of the sum of all weights.  Secret."""
+        return float(log_sum_exp(self._log_weights(encoded, labels, epsilon)))
+
+    def draw(
+        self,
+        encoded: EncodedRows,
+        labels: NDArray[np.int64],
+        epsilon: float,
+        noise: NoiseSource,
+    ) -> Tree:
+        """Draw a hypothesis with probability proportional to ``exp(-epsilon errors / 2)``.
+
+        Args:
+            encoded: outcomes of :attr:`tests` on private rows, shape ``(n, t)``.
+            labels: private class indices 0 or 1, shape ``(n,)``.
+            epsilon: parameter of the weights.
+            noise: where the draw comes from.
+
+        """
+        return self.hypotheses[draw_index(self._log_weights(encoded, labels, epsilon), noise)]
+
+    def restricted_to(self, public_points: Encoded) -> ThresholdClass:
+        """Return one cut for every dichotomy of the public points that is no constant.
+
+        The complement of a threshold is no threshold, so that only cuts with
+        the same outcomes label the points alike.
+        """
+        if not len(public_points):
+            return self
+        bits = public_points.astype(np.uint8, copy=False)
+        kept = distinct_cuts(bits, complements=False)
+        parting = [index for index in kept if bits[:, index].min() != bits[:, index].max()]
+        return ThresholdClass(tests=tuple(self.tests[index] for index in parting))
+
+    def _log_weights(
+        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+    ) -> NDArray[np.float64]:
+        errors = np.zeros(self.size)
+        for rows in parts(len(labels)):
+            errors += self.error_counts(encoded[rows], labels[rows])
+        return np.multiply(errors, -0.5 * epsilon)

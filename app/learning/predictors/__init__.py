@@ -1,0 +1,1 @@
+"""Hypotheses that a user wrote in Python."""

@@ -1,0 +1,169 @@
+"""A student: one learner on queries and the labels that they were answered with.
+
+What it learns from is public, so nothing here is private: a failure is told,
+and its place is taken by the label that most queries have.  Where the machine fails there
+is no student yet: what memory there is depends on the ensemble, which is private.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+import numpy as np
+
+from app.learning.cells.cell_class import CellClass, CellLabels
+from app.learning.containment import raise_if_machine_failed, silence
+from app.learning.encoding.public_columns import encode_columns
+from app.learning.estimators.estimator_choice import estimator_factory
+from app.learning.estimators.estimator_fitting import fit_student as fit_estimator
+from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.fit import check_learner, searched_by_trees
+from app.learning.learner_rules import FALLBACK_LABEL
+from app.learning.lists.enumerated_class import EnumeratedClass, EnumeratedHypothesis
+from app.learning.lists.learners import fit_hypothesis
+from app.learning.trees.learners import fit_tree
+from app.learning.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.public_columns import PublicColumn
+    from app.learning.fit import Learner
+
+SECTION = "student"
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantStudent:
+    """One label for every query.
+
+    Attributes:
+        label: the label.
+        failure: class of the error that the learner ended with; None where the
+            queries have one label or none.
+
+    """
+
+    label: int
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatorStudent:
+    """A fitted scikit-learn classifier.
+
+    Attributes:
+        ensemble: of this one classifier.
+        fallback: the label of a query on which it fails.
+
+    """
+
+    ensemble: EstimatorEnsemble
+    fallback: int
+
+    def predict(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the class index of encoded queries ``(B, d)``, shape ``(B,)``."""
+        predicted: NDArray[np.int64] = self.ensemble.vote_counts(values).argmax(axis=1)
+        return predicted
+
+    def to_bytes(self) -> bytes:
+        """Return the fitted classifier."""
+        return self.ensemble.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, columns: Sequence[PublicColumn], body: bytes, *, fallback: int) -> Self:
+        """Rebuild a student from :meth:`to_bytes`; the caller has checked the body's digest.
+
+        Raises:
+            LedgerCorruptError: the body is not what :meth:`to_bytes` returns.
+
+        """
+        # Imported only here: scikit-learn doubles the time to start.
+        return cls(EstimatorEnsemble.from_bytes(columns, body, fallback=fallback), fallback)
+
+
+Student: TypeAlias = Tree | CellLabels | EnumeratedHypothesis | EstimatorStudent | ConstantStudent
+
+
+def check_student(learner: Learner) -> None:
+    """Refuse a student's learner that could not be fitted whatever the queries.
+
+    Raises:
+        ConfigurationError: names ``hypotheses``, ``student.estimator`` or ``student.params``.
+
+    """
+    check_learner(learner, section=SECTION)
+
+
+def fit_student(
+    learner: Learner, values: NDArray[np.float64], labels: NDArray[np.int64], *, seed: bytes
+) -> Student:
+    """Fit the student, the same one each time.
+
+    Args:
+        learner: the public choice; its rule is the canonical one.
+        values: encoded queries, shape ``(m, d)``; m may be 0.
+        labels: the class indices that were released for them, shape ``(m,)``.
+        seed: for what an estimator draws, public.
+
+    Raises:
+        MachineError: the machine failed, and not the learner.
+
+    """
+    counts = np.bincount(labels, minlength=learner.hypothesis_class.class_count)
+    most_frequent = int(counts.argmax()) if len(labels) else FALLBACK_LABEL
+    if np.count_nonzero(counts) <= 1:
+        return ConstantStudent(most_frequent)
+    try:
+        with silence():
+            return _fit(learner, values, labels, seed=seed, fallback=most_frequent)
+    except Exception as error:  # noqa: BLE001 -- whatever a learner raises, the release goes on
+        failed, failure = [error], type(error).__name__
+    raise_if_machine_failed(failed)
+    return ConstantStudent(most_frequent, failure=failure)
+
+
+def _fit(
+    learner: Learner,
+    values: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    *,
+    seed: bytes,
+    fallback: int,
+) -> Student:
+    """Fit on queries of two labels or more."""
+    searched = learner.hypothesis_class
+    if learner.estimator is not None:
+        return _fit_estimator(learner, values, labels, seed=seed, fallback=fallback)
+    encoded = searched.encode(values)
+    if isinstance(searched, EnumeratedClass):
+        return fit_hypothesis(searched, encoded, labels)
+    if isinstance(searched, CellClass):
+        return searched.best(encoded, labels)
+    return fit_tree(searched_by_trees(searched), encoded.astype(np.uint8, copy=False), labels)
+
+
+def _fit_estimator(
+    learner: Learner,
+    values: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    *,
+    seed: bytes,
+    fallback: int,
+) -> EstimatorStudent:
+    """Fit an estimator on the columns that an ensemble's would see."""
+    class_count = learner.hypothesis_class.class_count
+    model = fit_estimator(
+        estimator_factory(learner.estimator or "", learner.params, section=SECTION),
+        encode_columns(learner.columns, values),
+        labels,
+        seed=seed,
+        class_count=class_count,
+    )
+    ensemble = EstimatorEnsemble(
+        learner.columns, [model], class_count=class_count, fallback=fallback
+    )
+    return EstimatorStudent(ensemble, fallback)

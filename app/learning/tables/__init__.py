@@ -1,0 +1,1 @@
+"""What a statistics table is made of: dichotomies, cells and grids."""

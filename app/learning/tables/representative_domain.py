@@ -1,0 +1,248 @@
+"""Cells of finitely many hypotheses on the public feature space, and their cover.
+
+Two vectors are in one cell iff every hypothesis labels them alike.  The cells are
+found on a public grid that meets each of them, never on the cells that private rows
+occupy; a row's cell is then a function of that row alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.errors import ConfigurationError, invariant
+from app.learning.lists.hypothesis_list import PREDICTIONS_PER_BLOCK, distinct_on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from app.learning.lists.hypothesis_list import Encoded, HypothesisList
+
+BINARY = 2
+GRID_POINT_COUNT_MAX = 1 << 20
+# Labels of all hypotheses on all cells, one byte each.
+LABEL_COUNT_MAX = 1 << 28
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RepresentativeDomain:
+    """All cells of some two-label hypotheses on the public feature space; public.
+
+    Attributes:
+        hypotheses: H~, N of them.
+        labels: of every hypothesis on every cell, uint8, shape ``(N, C)``; columns differ.
+        cell_of_point: the cell of each point of the grid, int64, shape ``(G,)``.
+
+    """
+
+    hypotheses: HypothesisList
+    labels: NDArray[np.uint8]
+    cell_of_point: NDArray[np.int64]
+
+    @property
+    def cell_count(self) -> int:
+        """Number of cells, C."""
+        return int(self.labels.shape[1])
+
+    def private_count_at(self, private_places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the rows in every cell by their places on the grid, shape ``(C,)``.  Secret."""
+        cells = self.cell_of_point[private_places]
+        return np.bincount(cells, minlength=self.cell_count).astype(np.int64)
+
+    def private_cell_count(self, encoded: Encoded) -> NDArray[np.int64]:
+        """Count the rows in every cell, shape ``(C,)``.  Secret.
+
+        A row that no point of the grid stands for would be counted in the first cell:
+        whether there is one is never told, and it moves one count as others do.
+
+        Args:
+            encoded: private rows as the hypotheses read them, shape ``(n, ...)``.
+
+        """
+        cells = {column: index for index, column in enumerate(_columns(self.labels))}
+        counts = np.zeros(self.cell_count, dtype=np.int64)
+        for block in _blocks(len(encoded), len(self.hypotheses)):
+            for column in _columns(self.hypotheses.predict(encoded[block])):
+                counts[cells.get(column, 0)] += 1
+        return counts
+
+
+class Projection:
+    """From any hypothesis of the class to the one of H~ that agrees on the public points.
+
+    Args:
+        hypotheses: H~, one hypothesis for every dichotomy of the points.
+        public_points: as the hypotheses read them, shape ``(m, ...)``.
+
+    """
+
+    def __init__(self, hypotheses: HypothesisList, public_points: Encoded) -> None:
+        """Remember the labels of every hypothesis on the points."""
+        self._words = _words(_packed_rows(hypotheses, public_points))
+        self._point_count = len(public_points)
+        self._indices = {row.tobytes(): index for index, row in enumerate(self._words)}
+        invariant(len(self._indices) == len(hypotheses), "no two hypotheses agree on all points")
+
+    def index_of(self, labels: NDArray[np.uint8]) -> int:
+        """Return the index in H~ of the hypothesis with these labels on the points.
+
+        Raises:
+            InvariantError: no hypothesis labels the points so.
+
+        """
+        index, apart = self.nearest(labels)
+        invariant(apart == 0, "a hypothesis of the class has these labels")
+        return index
+
+    def nearest(self, labels: NDArray[np.uint8]) -> tuple[int, int]:
+        """Return the hypothesis of H~ with the nearest labels, and the points it labels otherwise.
+
+        Of several that are as near, the first.
+        """
+        packed = self._packed(labels)
+        index = self._indices.get(packed.tobytes())
+        if index is not None:
+            return index, 0
+        apart = np.bitwise_count(self._words ^ packed).sum(axis=1, dtype=np.int64)
+        nearest = int(apart.argmin())
+        return nearest, int(apart[nearest])
+
+    def search_word_count(self, labels: NDArray[np.uint8]) -> int:
+        """Return how many words of labels :meth:`nearest` compares; 0 where one agrees."""
+        known = self._packed(labels).tobytes() in self._indices
+        return 0 if known else int(self._words.size)
+
+    def _packed(self, labels: NDArray[np.uint8]) -> NDArray[np.uint64]:
+        invariant(labels.shape == (self._point_count,), "there is a label for each point")
+        packed: NDArray[np.uint64] = _words(np.packbits(labels)[np.newaxis])[0]
+        return packed
+
+
+def cover(hypotheses: HypothesisList, public_points: Encoded) -> HypothesisList:
+    """Return H~: one hypothesis for every dichotomy of the public points."""
+    return hypotheses.take(distinct_on(hypotheses, public_points))
+
+
+def representative_axes(
+    references: Mapping[int, Iterable[float]], feature_count: int
+) -> list[NDArray[np.float64]]:
+    """Return values of each feature that stand for all of them.
+
+    A hypothesis that compares a feature with cuts (``x >= cut``) and codes of
+    categories (``x == code``) labels every value like one of these: a missing value,
+    which is at or above no cut and equal to no code, as is a number below all cuts and
+    a category that nothing names; each cut, for the numbers up to the next; each code.
+
+    Args:
+        references: by feature index, every cut or code that a hypothesis names.
+        feature_count: features of the schema, d.
+
+    """
+    return [
+        np.array([math.nan, *sorted(set(references.get(feature, ())))], dtype=np.float64)
+        for feature in range(feature_count)
+    ]
+
+
+def product_domain(
+    hypotheses: HypothesisList, axes: Sequence[NDArray[np.float64]]
+) -> RepresentativeDomain:
+    """Return the cells of hypotheses that look at each feature through its axis.
+
+    Args:
+        hypotheses: H~, with two labels; they label any vector like one of the grid.
+        axes: for each feature, values that stand for all of its values.
+
+    Raises:
+        ConfigurationError: the grid or the table is too large, which sizes tell that
+            the schema and the public points fix.
+
+    """
+    invariant(hypotheses.class_count == BINARY, "a query is a hypothesis with two labels")
+    shape = [len(axis) for axis in axes]
+    refuse_grid(math.prod(shape))
+    seen: dict[bytes, int] = {}
+    kept: list[NDArray[np.uint8]] = []
+    cell_of_point = np.empty(math.prod(shape), dtype=np.int64)
+    for block in _blocks(math.prod(shape), len(hypotheses)):
+        places = np.unravel_index(np.arange(block.start, block.stop), shape)
+        values = np.stack([axis[place] for axis, place in zip(axes, places, strict=True)], axis=1)
+        labels = hypotheses.predict(hypotheses.encode(values)).astype(np.uint8)
+        for place, column in enumerate(_columns(labels)):
+            cell = seen.setdefault(column, len(seen))
+            cell_of_point[block.start + place] = cell
+            if cell == len(kept):
+                kept.append(labels[:, place].copy())
+        refuse_cells(len(seen), len(hypotheses))
+    table = np.stack(kept, axis=1)
+    for array in (table, cell_of_point):
+        array.flags.writeable = False
+    return RepresentativeDomain(hypotheses, table, cell_of_point)
+
+
+def refuse_grid(point_count: int) -> None:
+    """Refuse a grid of too many points.
+
+    Raises:
+        ConfigurationError: says the size and what to change.
+
+    """
+    if point_count > GRID_POINT_COUNT_MAX:
+        problem = (
+            f"the grid of the tests has {point_count} points, and at most "
+            f"{GRID_POINT_COUNT_MAX} can be listed: use fewer features or fewer tests"
+        )
+        raise ConfigurationError("statistics.tests", problem)
+
+
+def refuse_cells(cell_count: int, query_count: int) -> None:
+    """Refuse a table of too many cells and hypotheses.
+
+    Raises:
+        ConfigurationError: says the size and what to change.
+
+    """
+    if cell_count * query_count > LABEL_COUNT_MAX:
+        problem = (
+            f"{query_count} hypotheses on {cell_count} cells or more are too large a table: "
+            "use fewer features, tests or public points"
+        )
+        raise ConfigurationError("statistics.tests", problem)
+
+
+def _packed_rows(hypotheses: HypothesisList, encoded: Encoded) -> NDArray[np.uint8]:
+    """Return the labels of every hypothesis on the points, eight to a byte.
+
+    Points that all tests read alike are labelled once.
+    """
+    distinct, place = np.unique(encoded, axis=0, return_inverse=True)
+    place = place.reshape(len(encoded))
+    rows = []
+    for block in _blocks(len(hypotheses), len(encoded)):
+        part = hypotheses.take(np.arange(block.start, block.stop))
+        rows.append(np.packbits(part.predict(distinct)[:, place], axis=1))
+    return np.concatenate(rows)
+
+
+def _words(packed_rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return bytes of labels as words, filled up with zeros."""
+    missing = -packed_rows.shape[1] % np.dtype(np.uint64).itemsize
+    whole = np.pad(packed_rows, ((0, 0), (0, missing))) if missing else packed_rows
+    return np.ascontiguousarray(whole).view(np.uint64)
+
+
+def _columns(labels: NDArray[np.unsignedinteger]) -> list[bytes]:
+    """Return each column of labels as a key."""
+    return [row.tobytes() for row in np.packbits(labels.T.astype(np.uint8), axis=1)]
+
+
+def _blocks(row_count: int, hypothesis_count: int) -> Iterator[slice]:
+    """Yield rows whose predictions by all hypotheses can be held at once."""
+    step = max(1, PREDICTIONS_PER_BLOCK // max(1, hypothesis_count))
+    for start in range(0, row_count, step):
+        yield slice(start, min(start + step, row_count))

@@ -1,0 +1,211 @@
+"""Fitting the built-in rules, chunk by chunk, into packed trees."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from app.learning.containment import fitted_or_none
+from app.learning.learner_rules import (
+    DEFAULT_RULE,
+    FALLBACK_LABEL,
+    check_rule,
+    label_without_learning,
+)
+from app.learning.learner_seeds import chunk_seed, generator
+from app.learning.lists.thresholds import ThresholdClass
+from app.learning.trees import canonical, halving
+from app.learning.trees.leaf_scores import leaf_scores
+from app.learning.trees.packed import PackedTrees
+from app.learning.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.trees.tree_class import TreeClass
+
+
+class ChunkFit(Protocol):
+    """Fits one chunk: bits ``(m, t)``, labels ``(m,)``, seed; to trees ``(g, nodes)``."""
+
+    def __call__(
+        self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes
+    ) -> NDArray[np.int64]:
+        """Return g trees, each its test indices in heap order, then its leaf labels."""
+        ...
+
+
+def fit_trees(
+    rule: str,
+    *,
+    bits: EncodedRows,
+    labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    hypothesis_class: TreeClass | ThresholdClass,
+    secret: bytes,
+    scored: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> PackedTrees:
+    """Fit one learner per chunk.
+
+    A chunk with one label votes it; an empty chunk, and any failure, votes
+    class 0.
+
+    Args:
+        rule: ``canonical`` or ``halving``.
+        bits: outcomes of the class's tests on permuted rows, shape ``(n, t)``.
+        labels: relabelled class indices in the same order, shape ``(n,)``.
+        offsets: where each chunk starts, shape ``(k + 1,)``.
+        hypothesis_class: the public class that every learner searches.
+        secret: the release's secret, from which chunk seeds derive.
+        scored: whether leaves get scores, from the rows of their own chunk; a
+            failure scores 0.
+        progress: told the chunks done and their number.
+
+    Returns:
+        k votes.  Private state.
+
+    Raises:
+        ConfigurationError: an unknown rule.
+
+    """
+    fit_chunk = _chunk_fit(rule, hypothesis_class)
+    depth, chunk_count = hypothesis_class.depth, len(offsets) - 1
+    trees_per_vote = halving.TREES_PER_VOTE if rule == "halving" else 1
+    trees = np.empty((chunk_count, trees_per_vote, (2 << depth) - 1), dtype=np.int64)
+    scores = np.zeros((chunk_count, trees_per_vote, 1 << depth)) if scored else None
+    for index in range(chunk_count):
+        rows = slice(int(offsets[index]), int(offsets[index + 1]))
+        chunk = bits[rows].astype(np.uint8, copy=False)
+        trees[index], fitted = _fit_or_constant(
+            fit_chunk, chunk, labels[rows], chunk_seed(secret, index), depth
+        )
+        if scores is not None and fitted:
+            scores[index] = leaf_scores(trees[index], chunk, labels[rows], depth=depth)
+        if progress is not None:
+            progress(index + 1, chunk_count)
+    return PackedTrees(
+        trees.reshape(-1, trees.shape[2]),
+        depth=depth,
+        class_count=hypothesis_class.class_count,
+        trees_per_vote=trees_per_vote,
+        private_leaf_scores=None if scores is None else scores.reshape(-1, 1 << depth),
+    )
+
+
+def fit_tree(
+    hypothesis_class: TreeClass | ThresholdClass,
+    bits: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+) -> Tree:
+    """Return the tree of least errors, as the canonical rule breaks ties.
+
+    Args:
+        hypothesis_class: the public class that is searched.
+        bits: outcomes of the class's tests, shape ``(m, t)``.
+        labels: class indices, shape ``(m,)``.
+
+    """
+    cells = _chunk_fit(DEFAULT_RULE, hypothesis_class)(bits, labels, b"")[0].tolist()
+    node_count = len(cells) // 2
+    return Tree(test_indices=tuple(cells[:node_count]), leaf_labels=tuple(cells[node_count:]))
+
+
+def _fit_or_constant(
+    fit_chunk: ChunkFit,
+    bits: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+    seed: bytes,
+    depth: int,
+) -> tuple[NDArray[np.int64], bool]:
+    """Fit one chunk; a single label, no row and a failure, the one False, give constant trees."""
+    label = label_without_learning(labels)
+    if label is not None:
+        return _constant(label, depth), True
+    trees = fitted_or_none(partial(fit_chunk, bits, labels, seed))
+    return (_constant(FALLBACK_LABEL, depth), False) if trees is None else (trees, True)
+
+
+def _constant(label: int, depth: int) -> NDArray[np.int64]:
+    """Return one tree with ``label`` in every leaf, shape ``(1, nodes)``."""
+    tree = np.full((1, (2 << depth) - 1), label, dtype=np.int64)
+    tree[0, : (1 << depth) - 1] = 0
+    return tree
+
+
+def _chunk_fit(rule: str, hypothesis_class: TreeClass | ThresholdClass) -> ChunkFit:
+    """Return the function that fits one chunk."""
+    check_rule(rule)
+    if isinstance(hypothesis_class, ThresholdClass):
+        return _Enumerated(rule, hypothesis_class)
+    if rule == "canonical":
+        return _CanonicalTrees(hypothesis_class)
+    return _HalvingTrees(hypothesis_class)
+
+
+class _CanonicalTrees:
+    """Exact ERM over trees, in canonical order."""
+
+    def __init__(self, hypothesis_class: TreeClass) -> None:
+        self._class = hypothesis_class
+        self._order = canonical.canonical_order(hypothesis_class.tests)
+
+    def __call__(
+        self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes
+    ) -> NDArray[np.int64]:
+        """Search in canonical order, then name the tests by their own index."""
+        del seed
+        depth = self._class.depth
+        trees = canonical.fit_tree(
+            bits[:, self._order], labels, depth=depth, class_count=self._class.class_count
+        )
+        node_count = (1 << depth) - 1
+        trees[:, :node_count] = self._order[trees[:, :node_count]]
+        return trees
+
+
+class _HalvingTrees:
+    """Random trees without error."""
+
+    def __init__(self, hypothesis_class: TreeClass) -> None:
+        self._class = hypothesis_class
+
+    def __call__(
+        self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes
+    ) -> NDArray[np.int64]:
+        """Draw from the chunk's own generator."""
+        return halving.fit_trees(
+            bits,
+            labels,
+            depth=self._class.depth,
+            class_count=self._class.class_count,
+            generator=generator(seed),
+        )
+
+
+class _Enumerated:
+    """Either rule over a class that is small enough to list."""
+
+    def __init__(self, rule: str, hypothesis_class: ThresholdClass) -> None:
+        self._rule = rule
+        self._class = hypothesis_class
+        self._trees = np.array(
+            [tree.test_indices + tree.leaf_labels for tree in hypothesis_class.hypotheses],
+            dtype=np.int64,
+        )
+        cuts = canonical.canonical_order(hypothesis_class.tests)
+        self._order = np.append(cuts, np.arange(len(cuts), len(self._trees)))
+
+    def __call__(
+        self, bits: NDArray[np.uint8], labels: NDArray[np.int64], seed: bytes
+    ) -> NDArray[np.int64]:
+        """Choose by the errors of every hypothesis; the constants come last."""
+        errors = self._class.error_counts(bits, labels)
+        if self._rule == "canonical":
+            return self._trees[[canonical.choose_hypothesis(errors, self._order)]]
+        return self._trees[halving.choose_hypotheses(errors, generator(seed))]

@@ -1,0 +1,230 @@
+"""Decision trees as a list, and one for every dichotomy that trees make of some points."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from app.errors import ConfigurationError
+from app.learning.encoding.binary_tests import BinaryTest, PackedTests, distinct_cuts
+from app.learning.encoding.public_columns import EXTRA_CODES
+from app.learning.lists.hypothesis_list import count_errors, distinct_on
+from app.learning.trees.regions import Region
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.public_columns import PublicColumn
+    from app.learning.lists.hypothesis_list import Description, Encoded
+
+BYTE_LABELS = 1 << 8
+# Outcomes of tests held at once while dichotomies are enumerated, one byte each.
+OUTCOMES_MAX = 1 << 30
+
+
+class TreeList:
+    """A :class:`~app.learning.lists.hypothesis_list.HypothesisList` of complete trees of one depth.
+
+    Args:
+        tests: what the trees ask.
+        cells: int, shape ``(N, 2**(depth + 1) - 1)``: test indices in heap
+            order, then leaf labels.
+        depth: levels of tests.
+        class_count: number of labels.
+
+    """
+
+    def __init__(
+        self,
+        tests: Sequence[BinaryTest],
+        cells: NDArray[np.int64],
+        *,
+        depth: int,
+        class_count: int,
+    ) -> None:
+        """Keep the arrays, and the tests laid out for evaluation."""
+        self.tests = tuple(tests)
+        self.cells = cells
+        self.depth = depth
+        self.class_count = class_count
+        self._packed = PackedTests(self.tests)
+
+    def __len__(self) -> int:
+        """Return the number of trees."""
+        return len(self.cells)
+
+    @property
+    def public_frequencies(self) -> NDArray[np.float64]:
+        """Unknown: one half each."""
+        return np.full(len(self), 0.5)
+
+    def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Return the outcomes of the tests, shape ``(n, t)``."""
+        return self._packed.evaluate(values)
+
+    def predict(self, encoded: Encoded) -> NDArray[np.unsignedinteger]:
+        """Walk every row down every tree, shape ``(N, n)``."""
+        outcomes = encoded.astype(np.uint8, copy=False).T
+        trees, rows = np.arange(len(self))[:, np.newaxis], np.arange(len(encoded))
+        nodes = np.zeros((len(self), len(encoded)), dtype=np.int64)
+        for _ in range(self.depth):
+            nodes = 2 * nodes + 1 + outcomes[self.cells[trees, nodes], rows]
+        label_type = np.uint8 if self.class_count <= BYTE_LABELS else np.uint16
+        labels: NDArray[np.unsignedinteger] = self.cells[trees, nodes].astype(label_type)
+        return labels
+
+    def error_counts(self, encoded: Encoded, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the errors of every tree; of stumps from the counts of each test's sides."""
+        if self.depth != 1:
+            return count_errors(self, encoded, labels)
+        region = Region.packed(encoded.astype(np.uint8, copy=False), labels, self.class_count)
+        above = region.single_counts()
+        below = region.counts[:, np.newaxis] - above
+        test, false_label, true_label = self.cells.T
+        right: NDArray[np.int64] = below[false_label, test] + above[true_label, test]
+        return len(labels) - right
+
+    def take(self, indices: NDArray[np.int64]) -> Self:
+        """Return the trees at ``indices``, in that order."""
+        cells = self.cells[indices]
+        return type(self)(self.tests, cells, depth=self.depth, class_count=self.class_count)
+
+    def describe(self, index: int) -> Description:
+        """Return a tree's tests in heap order and its leaf labels."""
+        node_count = (1 << self.depth) - 1
+        cells = self.cells[index].tolist()
+        return {
+            "kind": "tree",
+            "tests": [_describe(self.tests[test]) for test in cells[:node_count]],
+            "leaf_labels": cells[node_count:],
+        }
+
+
+def tree_dichotomies(
+    values: NDArray[np.float64],
+    features: Mapping[int, PublicColumn],
+    *,
+    depth: int,
+    class_count: int,
+) -> TreeList:
+    """Return one tree for every dichotomy of points by trees with any cuts.
+
+    Any cut is one at a value of a point, as far as the points can tell.  A
+    test that does not part the points adds no dichotomy: a tree that asks
+    another one there, with the same subtree on both sides, labels them alike.
+
+    Args:
+        values: encoded points, shape ``(m, d)``.
+        features: the features that may be asked, by index.
+        depth: levels of tests.
+        class_count: number of labels.
+
+    """
+    tests = _parting_tests(values, features)
+    levels = depth if tests else 0
+    cells = _all_cells(len(tests), depth=levels, class_count=class_count)
+    trees = TreeList(tests, cells, depth=levels, class_count=class_count)
+    if levels <= 1:
+        return trees.take(_distinct_stumps(trees))
+    return trees.take(distinct_on(trees, trees.encode(values)))
+
+
+def tree_count_bound(
+    row_count: int, features: Mapping[int, PublicColumn], *, depth: int, class_count: int
+) -> int:
+    """Bound the trees that are listed for any rows of a number, before dichotomies are told apart.
+
+    Args:
+        row_count: number of points.
+        features: the features that may be asked, by index.
+        depth: levels of tests.
+        class_count: number of labels.
+
+    Raises:
+        ConfigurationError: more outcomes of tests than are held at once.
+
+    """
+    test_count = _test_count_bound(row_count, features)
+    _refuse_outcomes(row_count, test_count)
+    node_count = (1 << depth) - 1
+    return int(test_count**node_count * class_count ** (node_count + 1))
+
+
+def _test_count_bound(row_count: int, features: Mapping[int, PublicColumn]) -> int:
+    """Bound the tests that part some rows; one more keeps the constants."""
+    counts = (
+        row_count - 1 if column.bounds is not None else (column.category_count or 0) + EXTRA_CODES
+        for column in features.values()
+    )
+    return max(1, sum(counts))
+
+
+def _refuse_outcomes(row_count: int, test_count: int) -> None:
+    """Refuse more outcomes of tests than are held at once."""
+    if row_count * test_count > OUTCOMES_MAX:
+        problem = (
+            f"trees over the cuts of {row_count} rows ask up to {test_count} tests, which is "
+            "too many to list; use thresholds or a public grid"
+        )
+        raise ConfigurationError("hypotheses", problem)
+
+
+def _parting_tests(
+    values: NDArray[np.float64], features: Mapping[int, PublicColumn]
+) -> list[BinaryTest]:
+    """Return one test for every way in which a single test parts the points in two."""
+    tests = [
+        test
+        for index, column in features.items()
+        for test in _tests_of(index, column, values[:, index])
+    ]
+    bits = PackedTests(tests).evaluate(values)
+    parting = np.flatnonzero(bits.min(axis=0, initial=1) != bits.max(axis=0, initial=0))
+    kept = distinct_cuts(np.ascontiguousarray(bits[:, parting]), complements=True)
+    return [tests[parting[index]] for index in kept]
+
+
+def _tests_of(
+    index: int, column: PublicColumn, values: NDArray[np.float64]
+) -> Iterator[BinaryTest]:
+    """Yield the tests of one feature that can part the points."""
+    found = np.unique(values[~np.isnan(values)]).tolist()
+    for value in found:
+        is_number = column.bounds is not None
+        yield BinaryTest(
+            feature_index=index,
+            cut=value if is_number else None,
+            category_code=None if is_number else int(value),
+            public_frequency=0.5,
+        )
+
+
+def _all_cells(test_count: int, *, depth: int, class_count: int) -> NDArray[np.int64]:
+    """Return every choice of a test a node and a label a leaf, shape ``(N, nodes)``."""
+    node_count = (1 << depth) - 1
+    shape = (test_count,) * node_count + (class_count,) * (node_count + 1)
+    return np.indices(shape).reshape(len(shape), -1).T.astype(np.int64)
+
+
+def _distinct_stumps(trees: TreeList) -> NDArray[np.int64]:
+    """Return the stumps that differ: two labels a test, and each constant once.
+
+    Tests part the points and do so each in a way of its own, so that no two of
+    these agree on all points.
+    """
+    if trees.depth == 0:
+        return np.arange(len(trees))
+    test, false_label, true_label = trees.cells.T
+    return np.flatnonzero((false_label != true_label) | (test == 0))
+
+
+def _describe(test: BinaryTest) -> dict[str, object]:
+    """Return a test in plain values."""
+    return {
+        "feature": test.feature_index,
+        "at_least": test.cut,
+        "category_code": test.category_code,
+    }

@@ -1,0 +1,195 @@
+"""All trees of an ensemble over shared tests, as flat arrays.
+
+Every inner node reads the outcome of its test on up to 64 queries at once, and
+:mod:`app.learning.trees.leaves` does the rest.  Every tree does the same work on
+every query, so neither votes nor models show in the time of a reply.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from app.errors import InvariantError, LedgerCorruptError, invariant
+from app.learning.trees.leaf_scores import PLACES_MAX, reached_leaves, vote_means
+from app.learning.trees.leaves import BYTE_QUERIES, WORD_QUERIES, LeafSelection, selection_order
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MAGIC = b"CPT1"
+# Leaves with scores follow the cells.
+_MAGIC_SCORED = b"CPT2"
+_HEADER = struct.Struct("<4sBHHI")
+_CELL = np.dtype("<u2")
+_SCORE = np.dtype("<f8")
+# Which tests a tree uses is private: more of them must be refused before it is fitted.
+PACKED_TESTS_MAX = 1 << 16
+
+
+class PackedTrees:
+    """k votes, each the plurality of ``trees_per_vote`` complete trees of one depth.
+
+    Args:
+        trees: shape ``(k * trees_per_vote, 2**(depth + 1) - 1)``: test indices
+            in heap order, then leaf labels; the trees of a vote are adjacent.
+        depth: levels of tests.
+        class_count: number of labels.
+        trees_per_vote: trees whose plurality is one vote.
+        private_leaf_scores: of every leaf of every tree, in [0, 1], shape
+            ``(k * trees_per_vote, 2**depth)``; None where only votes are asked for.
+
+    """
+
+    def __init__(
+        self,
+        trees: NDArray[np.integer],
+        *,
+        depth: int,
+        class_count: int,
+        trees_per_vote: int = 1,
+        private_leaf_scores: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Lay the nodes out one array a node, and the leaves as masks of label bits."""
+        node_count = (1 << depth) - 1
+        invariant(trees.shape[1] == 2 * node_count + 1, "a packed tree has its nodes and leaves")
+        scored = private_leaf_scores is None or private_leaf_scores.shape == (
+            len(trees),
+            node_count + 1,
+        )
+        invariant(scored, "every leaf has its score")
+        self._leaf_scores = private_leaf_scores
+        self.depth = depth
+        self.class_count = class_count
+        self.trees_per_vote = trees_per_vote
+        self._cells = np.ascontiguousarray(trees, dtype=_CELL)
+        invariant(bool(np.array_equal(self._cells, trees)), "packed numbers fit in 16 bits")
+        self._selection = LeafSelection(
+            self._cells[:, node_count:], class_count=class_count, trees_per_vote=trees_per_vote
+        )
+        nodes = self._cells[:, selection_order(depth)].T
+        self._nodes = np.ascontiguousarray(nodes, dtype=np.intp)
+
+    @property
+    def size(self) -> int:
+        """Number of votes, k."""
+        return len(self._cells) // self.trees_per_vote
+
+    @property
+    def test_index_bound(self) -> int:
+        """One more than the largest test index; 0 without tests."""
+        return int(self._nodes.max(initial=-1)) + 1
+
+    def vote_counts(self, bits: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Evaluate every tree on every query.
+
+        Args:
+            bits: outcomes of the tests, shape ``(B, t)``.
+
+        Returns:
+            ``private_vote_count``, shape ``(B, L)``; every row sums to k.
+
+        """
+        words = [_query_words(bits[start : start + WORD_QUERIES]) for start in _blocks(bits)]
+
+        def outcomes(queries: slice, trees: slice) -> NDArray[np.signedinteger]:
+            block = words[queries.start // WORD_QUERIES]
+            taken: NDArray[np.signedinteger] = block.take(self._nodes[:, trees])
+            return taken
+
+        return self._selection.vote_counts(len(bits), outcomes)
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the leaves have scores."""
+        return self._leaf_scores is not None
+
+    def scores(self, bits: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """Return each vote's score on each query: the mean over its trees.
+
+        Args:
+            bits: outcomes of the tests, shape ``(B, t)``.
+
+        Returns:
+            Shape ``(B, k)``, in [0, 1].
+
+        """
+        if self._leaf_scores is None:
+            raise InvariantError("these trees were fitted for votes only")
+        scores = np.empty((len(bits), self.size))
+        step = max(1, PLACES_MAX // len(self._cells))
+        nodes = self._cells[:, : (1 << self.depth) - 1]
+        for start in range(0, len(bits), step):
+            block = slice(start, start + step)
+            leaves = reached_leaves(nodes, bits[block], depth=self.depth)
+            trees = np.take_along_axis(self._leaf_scores, leaves, axis=1)
+            scores[block] = vote_means(trees.reshape(self.size, self.trees_per_vote, -1))
+        return scores
+
+    def repeated(self, times: int) -> Self:
+        """Return these votes so many times over."""
+        scores = self._leaf_scores
+        return type(self)(
+            np.tile(self._cells, (times, 1)),
+            depth=self.depth,
+            class_count=self.class_count,
+            trees_per_vote=self.trees_per_vote,
+            private_leaf_scores=None if scores is None else np.tile(scores, (times, 1)),
+        )
+
+    def to_bytes(self) -> bytes:
+        """Return a header, the cells and the scores, if there are any; little-endian."""
+        scores = b"" if self._leaf_scores is None else self._leaf_scores.astype(_SCORE).tobytes()
+        magic = _MAGIC_SCORED if self.is_scored else _MAGIC
+        header = _HEADER.pack(
+            magic, self.depth, self.class_count, self.trees_per_vote, len(self._cells)
+        )
+        return header + self._cells.tobytes() + scores
+
+    @classmethod
+    def from_bytes(cls, body: bytes) -> Self:
+        """Rebuild the trees from :meth:`to_bytes`.
+
+        Raises:
+            LedgerCorruptError: the body is not what :meth:`to_bytes` returns.
+
+        """
+        if len(body) < _HEADER.size or not body.startswith((_MAGIC, _MAGIC_SCORED)):
+            raise LedgerCorruptError("stored trees do not start as stored trees do")
+        magic, depth, class_count, trees_per_vote, tree_count = _HEADER.unpack_from(body)
+        shape, leaves = (tree_count, (2 << depth) - 1), (tree_count, 1 << depth)
+        scores_at = _HEADER.size + shape[0] * shape[1] * _CELL.itemsize
+        score_count = leaves[0] * leaves[1] if magic == _MAGIC_SCORED else 0
+        if len(body) != scores_at + score_count * _SCORE.itemsize:
+            raise LedgerCorruptError("stored trees have another length than they say")
+        cells = np.frombuffer(body[_HEADER.size : scores_at], dtype=_CELL).reshape(shape)
+        scores = np.frombuffer(body, dtype=_SCORE, offset=scores_at).astype(np.float64)
+        return cls(
+            cells,
+            depth=depth,
+            class_count=class_count,
+            trees_per_vote=trees_per_vote,
+            private_leaf_scores=scores.reshape(leaves) if score_count else None,
+        )
+
+
+def _query_words(bits: NDArray[np.uint8]) -> NDArray[np.signedinteger]:
+    """Return each test's outcomes on at most 64 queries, shape ``(t,)``, as selection asks."""
+    if len(bits) == 1:
+        mask: NDArray[np.int8] = np.negative(bits[0].view(np.int8))
+        return mask
+    packed: NDArray[np.uint8] = np.packbits(bits.T, axis=1, bitorder="little")
+    if len(bits) <= BYTE_QUERIES:
+        octets: NDArray[np.int8] = packed[:, 0].view(np.int8)
+        return octets
+    padded = np.zeros((len(packed), WORD_QUERIES // BYTE_QUERIES), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    words: NDArray[np.int64] = padded.view(np.int64)[:, 0]
+    return words
+
+
+def _blocks(bits: NDArray[np.uint8]) -> range:
+    """Return where blocks of queries start."""
+    return range(0, len(bits), WORD_QUERIES)

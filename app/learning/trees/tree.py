@@ -1,0 +1,95 @@
+"""Complete decision trees over binary tests, as plain integers.
+
+Heap layout: the root is node 0, the children of node ``i`` are ``2 i + 1``
+where its test is false and ``2 i + 2`` where it is true; leaves follow the
+inner nodes from left to right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from app.errors import LedgerCorruptError, invariant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from app.learning.lists.hypothesis_list import Encoded
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tree:
+    """A complete binary tree of tests with a class index in every leaf.
+
+    Attributes:
+        test_indices: test of each inner node in heap order, length ``2**depth - 1``.
+        leaf_labels: class index of each leaf, left to right, length ``2**depth``.
+
+    """
+
+    test_indices: tuple[int, ...]
+    leaf_labels: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a shape that is no complete tree, and negative indices."""
+        leaf_count = len(self.leaf_labels)
+        invariant(leaf_count >= 1, "a tree has a leaf")
+        invariant(leaf_count & (leaf_count - 1) == 0, "a complete tree has 2**depth leaves")
+        invariant(len(self.test_indices) == leaf_count - 1, "a tree has a test an inner node")
+        invariant(min(self.test_indices + self.leaf_labels) >= 0, "tree indices start at zero")
+
+    @property
+    def depth(self) -> int:
+        """Number of tests between the root and a leaf."""
+        return len(self.leaf_labels).bit_length() - 1
+
+    def predict(self, encoded: Encoded) -> NDArray[np.int64]:
+        """Return the class index of every row.
+
+        Args:
+            encoded: bits, one column a test, shape ``(n, t)``.
+
+        Returns:
+            Shape ``(n,)``.
+
+        """
+        bits = encoded.astype(np.uint8, copy=False)
+        tests = np.array(self.test_indices, dtype=np.intp)
+        rows = np.arange(len(bits))
+        nodes = np.zeros(len(bits), dtype=np.intp)
+        for _ in range(self.depth):
+            nodes = 2 * nodes + 1 + bits[rows, tests[nodes]]
+        return np.array(self.leaf_labels, dtype=np.int64)[nodes - len(self.test_indices)]
+
+    def to_dict(self) -> dict[str, list[int]]:
+        """Return the tree as lists of integers, for private state and publication."""
+        return {"test_indices": list(self.test_indices), "leaf_labels": list(self.leaf_labels)}
+
+    @classmethod
+    def from_dict(cls, body: Mapping[str, object]) -> Self:
+        """Rebuild a tree from :meth:`to_dict`.
+
+        Raises:
+            LedgerCorruptError: the body is not what :meth:`to_dict` returns.
+
+        """
+        if set(body) != {"test_indices", "leaf_labels"}:
+            message = "a stored tree has other fields than a tree"
+            raise LedgerCorruptError(message)
+        return cls(
+            test_indices=_integers(body["test_indices"]),
+            leaf_labels=_integers(body["leaf_labels"]),
+        )
+
+
+def _integers(raw: object) -> tuple[int, ...]:
+    """Return a stored list of integers, or refuse it."""
+    if isinstance(raw, list | tuple) and all(type(item) is int for item in raw):
+        return tuple(raw)
+    message = "a stored tree holds something else than integers"
+    raise LedgerCorruptError(message)

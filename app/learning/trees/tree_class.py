@@ -1,0 +1,172 @@
+"""All complete decision trees of a fixed depth over a public list of tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import log10
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.errors import ConfigurationError
+from app.learning.encoding.binary_tests import distinct_cuts, evaluate
+from app.learning.trees.same_regions import excluded_literals
+from app.learning.trees.tree_size import DEPTH_MAX, MEMORY_BYTES_MAX, WEIGHT_COUNT_MAX, TreeSize
+from app.learning.trees.weights import TreeWeights, draw_log_error
+from app.noise.choice import truncation_variation
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.lists.hypothesis_list import Encoded
+    from app.learning.trees.tree import Tree
+    from app.noise.source import NoiseSource
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TreeClass:
+    """Depth-D trees over ``t`` tests with any label in any leaf.
+
+    Its ``t**(2**D - 1) * L**(2**D)`` parametrised trees are a public multiset:
+    two that predict alike both count, whatever the rows.
+
+    Attributes:
+        tests: the public tests; may be empty where the depth is 0.
+        depth: levels of tests, 0 or more.
+        class_count: number of labels, L.
+
+    """
+
+    tests: tuple[BinaryTest, ...]
+    depth: int
+    class_count: int
+
+    def __post_init__(self) -> None:
+        """Refuse a class whose exact weights are out of reach, with its size."""
+        if self.depth > 0 and not self.tests:
+            raise ConfigurationError("hypotheses", "trees need at least one test")
+        if not 0 <= self.depth <= DEPTH_MAX or not self._size.is_within_reach():
+            raise ConfigurationError("hypotheses.depth", self._too_large())
+
+    @property
+    def size(self) -> int:
+        """Number of parametrised trees."""
+        return self._size.tree_count
+
+    @property
+    def truncation_variation(self) -> Fraction:
+        """Total variation of a whole draw: it adds over the tree's nodes and leaves."""
+        leaf_count = 1 << self.depth
+        nodes = (leaf_count - 1) * truncation_variation(len(self.tests))
+        return nodes + leaf_count * truncation_variation(self.class_count)
+
+    @property
+    def dimension(self) -> int:
+        """Bound the VC dimension by the logarithm to base 2 of the number of trees.
+
+        Stumps are counted as functions: per test every pair of two different
+        labels, and the constants.
+        """
+        if self.depth == 1:
+            pairs = len(self.tests) * self.class_count * (self.class_count - 1)
+            return (pairs + self.class_count).bit_length() - 1
+        return self.size.bit_length() - 1
+
+    def refuse_rows(self, row_count: int) -> None:
+        """Refuse so many rows that counting them takes longer than minutes, by public numbers.
+
+        Raises:
+            ConfigurationError: names ``hypotheses.depth``.
+
+        """
+        shares = [test.public_frequency for test in self.tests]
+        spread = sum(min(share, 1.0 - share) for share in shares)
+        weight_count = self._size.row_weight_count(row_count, spread)
+        if weight_count > WEIGHT_COUNT_MAX:
+            problem = (
+                f"counting {row_count} rows for trees of depth {self.depth} over "
+                f"{len(self.tests)} tests takes about {weight_count:.0e} steps, and at most "
+                f"{WEIGHT_COUNT_MAX:.0e} are taken: lower the depth or list fewer tests"
+            )
+            raise ConfigurationError("hypotheses.depth", problem)
+
+    def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Return the outcomes of :attr:`tests`, shape ``(n, t)``."""
+        return evaluate(self.tests, values)
+
+    def log_weight_error(self, row_count: int, epsilon: float) -> float:
+        """Bound eta for one draw, whatever the rows and epsilon.
+
+        See :func:`app.learning.trees.weights.draw_log_error`.
+        """
+        del row_count, epsilon
+        return draw_log_error(self._size)
+
+    def log_normaliser(
+        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+    ) -> float:
+        """Return the log of the sum of the weights of all trees.  Secret."""
+        return self.weights(encoded, labels, epsilon).log_normaliser()
+
+    def draw(
+        self,
+        encoded: EncodedRows,
+        labels: NDArray[np.int64],
+        epsilon: float,
+        noise: NoiseSource,
+    ) -> Tree:
+        """Draw a tree with probability proportional to ``exp(-epsilon errors / 2)``.
+
+        Args:
+            encoded: outcomes of :attr:`tests` on private rows, shape ``(n, t)``.
+            labels: private class indices, shape ``(n,)``.
+            epsilon: parameter of the weights.
+            noise: where the draws come from.
+
+        Returns:
+            The drawn tree, a private value until it is published.
+
+        """
+        return self.weights(encoded, labels, epsilon).draw(noise)
+
+    def weights(
+        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+    ) -> TreeWeights:
+        """Return the weights of all trees by region.  Secret."""
+        return TreeWeights.of(
+            encoded,
+            labels,
+            depth=self.depth,
+            class_count=self.class_count,
+            epsilon=epsilon,
+            excluded=excluded_literals(self.tests),
+        )
+
+    def restricted_to(self, public_points: Encoded) -> TreeClass:
+        """Return all trees over one test for every distinct cut of the public points.
+
+        Tests with complementary outcomes cut alike: a tree over one is a tree
+        over the other with the branches exchanged.
+        """
+        kept = distinct_cuts(public_points.astype(np.uint8, copy=False), complements=True)
+        return replace(self, tests=tuple(self.tests[index] for index in kept))
+
+    @property
+    def _size(self) -> TreeSize:
+        return TreeSize(test_count=len(self.tests), depth=self.depth, class_count=self.class_count)
+
+    def _too_large(self) -> str:
+        """Say how large the class is, from public numbers only."""
+        node_count = (1 << max(self.depth, 0)) - 1
+        digits = node_count * log10(max(len(self.tests), 1))
+        digits += (node_count + 1) * log10(self.class_count)
+        return (
+            f"trees of depth {self.depth} over {len(self.tests)} tests number about "
+            f"10^{digits:.0f}; exact weights take at most {WEIGHT_COUNT_MAX:.0e} terms, "
+            f"{MEMORY_BYTES_MAX:.0e} bytes, a depth of {DEPTH_MAX} and sums in the range of "
+            "doubles: lower the depth or list fewer tests"
+        )

@@ -1,0 +1,179 @@
+"""The law of the exponential mechanism over all trees of a depth, and a draw from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from app.errors import invariant
+from app.learning.lists.scaled_sums import UNIT_ROUNDOFF, choice_roundoffs, total_roundoffs
+from app.learning.trees.region_statistics import MergedRows, RegionStatistics
+from app.learning.trees.region_tables import PAIR_DEPTH, region_tables, table_terms
+from app.learning.trees.tree import Tree
+from app.learning.trees.tree_terms import gain_roundoffs, leaf_terms, pair_terms, single_terms
+from app.noise.choice import draw_index
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.lists.scaled_sums import ScaledSums
+    from app.learning.trees.tree_size import TreeSize
+    from app.noise.source import NoiseSource
+
+# Tests and their outcomes, from the root down: the region of a node.
+Path = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeWeights:
+    """Weights ``exp(-decay errors)`` of all trees, summed by region.  Secret.
+
+    Attributes:
+        rows: the private rows, each test turned so that few satisfy it: counts
+            cost less, and the law is the same.
+        turned: the tests that were, as 0 or 1, shape ``(t,)``.
+        depth: levels of tests.
+        decay: epsilon / 2.
+        tables: sums by region; see :func:`app.learning.trees.region_tables.region_tables`.
+
+    """
+
+    rows: MergedRows
+    turned: NDArray[np.uint8]
+    depth: int
+    decay: float
+    tables: tuple[ScaledSums, ...]
+
+    @classmethod
+    def of(
+        cls,
+        bits: EncodedRows,
+        labels: NDArray[np.int64],
+        *,
+        depth: int,
+        class_count: int,
+        epsilon: float,
+        excluded: NDArray[np.bool_] | None = None,
+    ) -> Self:
+        """Weigh all trees.
+
+        Args:
+            bits: outcomes of the tests, shape ``(n, t)``.
+            labels: class indices, shape ``(n,)``.
+            depth: levels of tests.
+            class_count: number of labels.
+            epsilon: parameter of the weights.
+            excluded: literals that exclude each other, by what the tests ask:
+                :func:`app.learning.trees.same_regions.excluded_literals`; None
+                where nothing is known of the tests.
+
+        """
+        merged = MergedRows.of(bits, labels, class_count)
+        turned = (2 * merged.single_counts().sum(axis=0) > len(bits)).astype(np.uint8)
+        rows = merged.turned(turned)
+        if depth <= PAIR_DEPTH:
+            return cls(rows, turned, depth, epsilon / 2, ())
+        if excluded is not None:
+            own = np.arange(len(excluded)) ^ np.repeat(turned, 2)
+            excluded = excluded[np.ix_(own, own)]
+            invariant(not rows.satisfies_any(excluded), "no row satisfies what tests exclude")
+        tables = region_tables(rows, depth, epsilon / 2, excluded)
+        return cls(rows, turned, depth, epsilon / 2, tables)
+
+    def log_normaliser(self) -> float:
+        """Return the log of the sum of the weights of all trees."""
+        total = self._terms(()).total(self.decay, 0)
+        return log(float(total.factors)) - self.decay * float(total.errors)
+
+    def log_weights(self, path: Path) -> NDArray[np.float64]:
+        """Return the log weight, but for a constant, of each choice at a node or a leaf.
+
+        Args:
+            path: what leads there.
+
+        Returns:
+            One number a test where ``path`` is shorter than the depth, and
+            one a label where it is as long.
+
+        """
+        return self._terms(path).relative_logs(self.decay)
+
+    def draw(self, noise: NoiseSource) -> Tree:
+        """Draw a tree: the root from its marginal, then each side alone."""
+        level: list[Path] = [()]
+        tests: list[int] = []
+        for _ in range(self.depth):
+            drawn = [draw_index(self.log_weights(path), noise) for path in level]
+            level = [
+                (*path, (test, outcome))
+                for path, test in zip(level, drawn, strict=True)
+                for outcome in (0, 1)
+            ]
+            tests += drawn
+        leaves = [draw_index(self.log_weights(path), noise) for path in level]
+        return Tree(test_indices=tuple(tests), leaf_labels=tuple(leaves))
+
+    def _terms(self, path: Path) -> ScaledSums:
+        """Return the sum over all trees that make each choice at a node or a leaf."""
+        literals = [(test, int(self.turned[test]) ^ outcome) for test, outcome in path]
+        levels_left = self.depth - len(path)
+        if levels_left > PAIR_DEPTH:
+            region = np.array([[2 * test + outcome for test, outcome in literals]], dtype=np.int64)
+            return table_terms(self.tables[len(path)], region, self.rows.test_count)[0]
+        rows = self.rows
+        for test, outcome in literals:
+            rows = rows.restricted(test, outcome)
+        return _lowest_terms(rows, levels_left, self.decay)
+
+
+def draw_log_error(size: TreeSize) -> float:
+    """Bound eta for one whole draw of a tree, in the double arithmetic of this package.
+
+    Numbers of errors are exact, so relative errors of sums depend on neither
+    rows nor epsilon.  In roundoffs, ``u = 2**-53``:
+
+    * ``r_0 = T(L)``: :func:`app.learning.lists.scaled_sums.total_roundoffs` of a
+      leaf's labels.
+    * ``r_1 = G + T(L**2)``: a side of a node with two levels left, from gains
+      of ``G`` roundoffs, :func:`app.learning.trees.tree_terms.gain_roundoffs`.
+    * ``r_d = 2 r_(d-1) + 1 + T(t)``: products of two sides, and their sum.
+    * A choice at a node with d levels left uses products, ``2 r_(d-1) + 1``
+      (of leaves where d is 1), and one at a leaf weights without error; both
+      lose :func:`app.learning.lists.scaled_sums.choice_roundoffs` more.
+    * A drawn tree has ``2**(D - d)`` such nodes and ``2**D`` leaves; its
+      probability is the product of theirs, so the errors add.
+
+    The sum is doubled, which covers the second-order terms, what is lost to
+    underflow and the rounding of the bound itself.
+
+    Returns:
+        eta, in nats.
+
+    """
+    choice = choice_roundoffs(size.log_factor_max)
+    sums = [
+        total_roundoffs(size.class_count),
+        gain_roundoffs(size.test_count) + total_roundoffs(size.class_count**2),
+    ]
+    while len(sums) < size.depth:
+        sums.append(2 * sums[-1] + 1 + total_roundoffs(size.test_count))
+    total = (1 << size.depth) * choice
+    for levels in range(1, size.depth + 1):
+        total += (1 << (size.depth - levels)) * (2 * sums[levels - 1] + 1 + choice)
+    return 2 * UNIT_ROUNDOFF * total
+
+
+def _lowest_terms(rows: MergedRows, levels_left: int, decay: float) -> ScaledSums:
+    """Return the terms of a node with two levels left, of one with one, or of a leaf."""
+    if levels_left == 0:
+        return leaf_terms(rows.label_counts())
+    if levels_left < PAIR_DEPTH:
+        return single_terms(rows.single_counts(), rows.label_counts(), decay)
+    statistics = RegionStatistics.of(
+        rows.statistics()[np.newaxis], test_count=rows.test_count, class_count=rows.class_count
+    )
+    return pair_terms(statistics, decay)[0]

@@ -1,0 +1,1 @@
+"""Copies of a ledger: ``conclave ledger copy``, row by row, resumed where it stopped."""

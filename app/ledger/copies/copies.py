@@ -1,0 +1,375 @@
+"""Copies of a ledger that cannot forget what it charged: backup, restoring, retiring.
+
+A copy is older than its ledger from the next answer on.  So every copy that is made
+here ends with ``ReleaseClosed``: wherever it is put, and whoever serves it, it casts no
+vote and draws nothing.  It goes on only by ``restore``, and only where the ledger that
+it was made of is retired, by a code that the retirement alone tells, or where the
+operator gives the newest head that anybody noted and it is the copy's own.
+
+A copy is a file in SQLite, whichever kind of database its ledger is in, and is restored
+into either kind.  Nothing here overwrites anything.  A file is built beside its place,
+verified, and linked there whole; a database in PostgreSQL is filled in one transaction.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import sqlite3
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.errors import (
+    ConfigurationError,
+    LedgerCorruptError,
+    LedgerUnavailableError,
+    VerificationError,
+    invariant,
+)
+from app.ledger.copies.copy_target import Held, fill, filling, look_at
+from app.ledger.database.database import SqliteDatabase, is_shared, ledger_database
+from app.ledger.database.database_errors import database_errors
+from app.ledger.database.open_database import open_database, read_revision, reading, refusal_reason
+from app.ledger.database.sqlite import URL_KEY, companions, copy_into, database_path
+from app.ledger.database.statements import (
+    read_database_secret,
+    read_entry_hash,
+    read_release_numbers,
+)
+from app.ledger.database.tables import REVISION
+from app.ledger.entries.chain import Head
+from app.ledger.entries.digests import Digests, transfer_digest
+from app.ledger.entries.entry_kinds import ReleaseClosed, ReleaseReopened
+from app.ledger.entries.fold import BACKUP, MOVED, NEWEST, RETIRED
+from app.ledger.ledger import RELEASE_SECRET, Ledger
+from app.ledger.releases import read_closing
+from app.ledger.verification import verify, verify_on
+from app.noise.system import SystemNoise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+    from app.ledger.database.database import LedgerDatabase
+    from app.ledger.entries.fold import LedgerState
+    from app.noise.source import NoiseSource
+
+CODE_BYTES: Final = 32
+"""Length of the code that a retirement tells."""
+
+NOTHING_TO_COPY: Final = "the ledger has no release yet; there is nothing to copy"
+NOT_COPIED: Final = "the ledger could not be copied"
+WRONG_CODE: Final = "the code is not the one that the retirement of this copy's ledger told"
+NO_CODE: Final = (
+    "the copy is not one of a ledger that was retired to be moved; retire the ledger with "
+    "`conclave ledger retire --move`, and back it up after that"
+)
+OTHER_HEAD: Final = (
+    "the copy ends at entry {sequence} with hash {hash}, not at the expected head; what was "
+    "charged since is not in it, so it stays closed: leave --expect-head out"
+)
+CLOSED_FOR_GOOD: Final = (
+    "the copy is one of a retired ledger, which no head reopens; leave --expect-head out"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A copy that was made or restored.
+
+    Attributes:
+        head: of the release in it, before the entry that closed it; the first one's,
+            where it holds several.
+        reopened: whether a release in it goes on.
+
+    """
+
+    head: Head
+    reopened: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """A ledger that was retired.
+
+    Attributes:
+        head: the closing entry's.
+        code: what reopens a copy of it, told this once; None where nothing does.
+
+    """
+
+    head: Head
+    code: str | None
+
+
+def back_up(url: str, copy: Path) -> Copied:
+    """Copy a ledger as it is at one moment, closed; it may be served meanwhile.
+
+    Args:
+        url: the ledger's address.
+        copy: a file that is not there; only its owner may read it.
+
+    Raises:
+        ConfigurationError: there is no ledger, or the copy's place is taken.
+        VerificationError: the ledger has no release, or does not verify.
+        LedgerUnavailableError: a database refused.
+
+    """
+    source = ledger_database(url)
+    with reading(source) as connection, _place(copy, "--output") as building:
+        if source.is_shared:
+            _copy_rows(source, connection, building)
+        else:
+            _copy(connection, building)
+        return _closed(building)
+
+
+def restore(
+    copy: Path, url: str, *, expect_head: str | None = None, code: str | None = None
+) -> Copied:
+    """Put a copy where a ledger is to be, closed unless it may go on.
+
+    Args:
+        copy: a file that ``back_up`` made, or a plain copy of a ledger's file.
+        url: address of the ledger, where nothing is.
+        expect_head: hash of the newest head that anybody noted of the lost ledger.
+        code: what the retirement of the copy's ledger told.
+
+    Raises:
+        ConfigurationError: there is no such copy, or the ledger's place is taken.
+        VerificationError: the copy does not verify, or may not go on as was asked;
+            nothing is put there.
+        LedgerUnavailableError: a database refused.
+
+    """
+    if is_shared(url):
+        return _restore_rows(copy, url, expect_head, code)
+    target = database_path(url)
+    for companion in companions(target):
+        if companion.exists():
+            problem = "is left of a ledger that was there, and would spoil another; move it away"
+            raise ConfigurationError(URL_KEY, f"{companion} {problem}")
+    with reading(SqliteDatabase(copy)) as connection, _place(target, URL_KEY) as building:
+        _copy(connection, building)
+        copied = _closed(building)
+        return Copied(copied.head, _reopened(building, expect_head, code))
+
+
+def retire(ledger: Ledger, *, moves: bool, noise: NoiseSource) -> Retired:
+    """Close a ledger's release for good; a copy made after that may go on where it moves.
+
+    Args:
+        ledger: opened to be written.
+        moves: whether a code is to reopen a copy.
+        noise: where the code is drawn from.
+
+    Raises:
+        VerificationError: there is no release, or it is closed already.
+        LedgerUnavailableError: the ledger took no entry; try again.
+
+    """
+    state = ledger.read_state()
+    if state.release is None:
+        raise VerificationError("the ledger has no release yet; there is nothing to retire")
+    if state.closed is not None:
+        raise VerificationError(
+            f"the ledger is closed already, by entry {state.head.sequence} ({state.closed.reason})"
+        )
+    code = noise.secret(CODE_BYTES).hex() if moves else None
+    transfer = None if code is None else _transfer(ledger, code)
+    with ledger.transaction() as transaction:
+        head = transaction.append(ReleaseClosed(reason=RETIRED, transfer=transfer))
+    return Retired(head, code)
+
+
+def may_move(ledger: Ledger, code: str) -> bool:
+    """Return whether a code is the one that the retirement of a ledger told."""
+    closed = ledger.read_state().closed
+    bound = None if closed is None else closed.transfer
+    return bound is not None and hmac.compare_digest(_transfer(ledger, code), bound)
+
+
+def _transfer(ledger: Ledger, code: str) -> str:
+    """Return the digest of a code, keyed with the release's secret."""
+    secret = ledger.private(RELEASE_SECRET)
+    if secret is None:
+        raise VerificationError("the private state is missing the release's secret")
+    return transfer_digest(secret, code)
+
+
+def _restore_rows(copy: Path, url: str, expect_head: str | None, code: str | None) -> Copied:
+    """Restore a copy as a file of its own, and bring what that holds into another database."""
+    database = ledger_database(url)
+    if look_at(url).held is Held.LEDGER:
+        raise ConfigurationError(URL_KEY, f"{database.place} holds a ledger already")
+    with tempfile.TemporaryDirectory(prefix="conclave-restore-") as folder:
+        restored = f"sqlite:///{Path(folder) / 'restored.db'}"
+        copied = restore(copy, restored, expect_head=expect_head, code=code)
+        open_database(url, create=True, noise=SystemNoise()).close()
+        with reading(ledger_database(restored)) as connection:
+            _bring_over(connection, url)
+    return copied
+
+
+def _copy_rows(source: LedgerDatabase, connection: Connection, building: Path) -> None:
+    """Bring what another kind of database holds at one moment into an empty file."""
+    revision = read_revision(source, connection)
+    if revision != REVISION:
+        raise ConfigurationError(
+            URL_KEY, f"{source.place} has tables of revision {revision}; `prepare` it first"
+        )
+    url = f"sqlite:///{building}"
+    open_database(url, create=True, noise=SystemNoise()).close()
+    _bring_over(connection, url)
+
+
+def _bring_over(source: Connection, url: str) -> None:
+    """Fill a prepared database in one transaction, and verify what came before it is kept."""
+    try:
+        secret = read_database_secret(source)
+        if secret is None:
+            raise LedgerCorruptError("the database of the ledger has lost its secret")
+        with filling(url) as target:
+            fill(source, target, secret)
+            for number in read_release_numbers(target):
+                verify_on(target, number, digests=Digests(secret))
+            target.commit()
+    except SQLAlchemyError as error:
+        raise LedgerUnavailableError(f"{NOT_COPIED}: {refusal_reason(error)}") from None
+
+
+def _copy(connection: Connection, building: Path) -> None:
+    try:
+        copy_into(connection, building)
+    except sqlite3.Error:
+        raise LedgerUnavailableError(f"{NOT_COPIED}; try again") from None
+
+
+def _closed(building: Path) -> Copied:
+    """Close every release in a copy, and verify each; return the first's head before that.
+
+    A retired one is closed as a copy too: what is opened beside it later cannot be seen.
+    """
+    heads = []
+    with _releases(building) as ledgers:
+        for ledger in ledgers:
+            state = ledger.read_state()
+            if _is_copy(ledger):
+                heads.append(_head_before(ledger, state))
+            else:
+                heads.append(state.head)
+                with ledger.transaction() as transaction:
+                    transaction.append(ReleaseClosed(reason=BACKUP))
+            verify(ledger)
+    if not heads:
+        raise VerificationError(NOTHING_TO_COPY)
+    return Copied(heads[0])
+
+
+def _reopened(building: Path, expect_head: str | None, code: str | None) -> bool:
+    """Reopen the release that a head or a code names; return whether there was one to reopen."""
+    if expect_head is None and code is None:
+        return False
+    refusals = []
+    with _releases(building) as ledgers:
+        for ledger in ledgers:
+            refusal = _refusal(ledger, expect_head, code)
+            if refusal is None:
+                event = ReleaseReopened(reason=NEWEST if code is None else MOVED)
+                with ledger.transaction() as transaction:
+                    transaction.append(event)
+                verify(ledger)
+                return True
+            refusals.append(refusal)
+    raise VerificationError(refusals[0])
+
+
+def _refusal(ledger: Ledger, expect_head: str | None, code: str | None) -> str | None:
+    """Return why a closed release may not go on, None where it may."""
+    state = ledger.read_state()
+    closed = state.closed
+    if code is not None:
+        if closed is None or closed.transfer is None:
+            return NO_CODE
+        return None if may_move(ledger, code) else WRONG_CODE
+    if closed is None or closed.reason != BACKUP:
+        return CLOSED_FOR_GOOD
+    before = _head_before(ledger, state)
+    if before.hash == (expect_head or "").strip().lower():
+        return None
+    return OTHER_HEAD.format(sequence=before.sequence, hash=before.hash)
+
+
+def _is_copy(ledger: Ledger) -> bool:
+    """Return whether a release ends with the entry that closes a copy."""
+    with ledger.snapshot() as connection, database_errors():
+        closed = read_closing(connection, ledger.release_number)
+    return closed is not None and closed.reason == BACKUP
+
+
+def _head_before(ledger: Ledger, state: LedgerState) -> Head:
+    """Return the head that a closed release had before the entry that closed it."""
+    sequence = state.head.sequence - 1
+    with ledger.snapshot() as connection, database_errors():
+        found = read_entry_hash(connection, ledger.release_number, sequence)
+    return Head(sequence, found or "")
+
+
+@contextmanager
+def _releases(path: Path) -> Iterator[list[Ledger]]:
+    """Open a copy to be written, and yield a ledger for each release in it."""
+    database = open_database(f"sqlite:///{path}", create=True, noise=SystemNoise())
+    try:
+        with database_errors(), database.readers.connect() as connection:
+            numbers = read_release_numbers(connection)
+        yield [Ledger(database, number) for number in numbers]
+    finally:
+        database.close()
+
+
+@contextmanager
+def _place(path: Path, key: str) -> Iterator[Path]:
+    """Yield a file to build in, and link it to its place where the block ends well."""
+    if path.exists():
+        raise ConfigurationError(key, f"{path} is there already, and is not overwritten")
+    if not path.parent.is_dir():
+        raise ConfigurationError(key, f"there is no folder {path.parent}")
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    except OSError as error:
+        raise ConfigurationError(key, f"{path.parent}: {error.strerror}") from None
+    os.close(descriptor)
+    building = Path(name)
+    try:
+        yield building
+        _settle(building, path, key)
+    finally:
+        for each in (building, *companions(building)):
+            each.unlink(missing_ok=True)
+
+
+def _settle(building: Path, path: Path, key: str) -> None:
+    """Make a file durable in its place, where nothing has come to be meanwhile."""
+    log = companions(building)[0]
+    invariant(not log.exists() or log.stat().st_size == 0, "a copy is whole in its own file")
+    _sync(building)
+    try:
+        os.link(building, path)
+    except OSError as error:
+        reason = "is there already" if isinstance(error, FileExistsError) else error.strerror
+        raise ConfigurationError(key, f"{path}: {reason}") from None
+    _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,171 @@
+"""The kinds of database that can hold a ledger."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from app.errors import ConfigurationError
+from app.ledger.database import postgresql, sqlite
+from app.ledger.database.drawing_turn import turn_to_draw
+from app.ledger.database.writing import KeptWriting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from sqlalchemy import Engine
+
+    from app.ledger.database.writing import Writing
+
+
+class LedgerDatabase(Protocol):
+    """A database at an address, whether a ledger is in it yet or not."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, as an operator is told; no password is in it."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several servers may have it open."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the database exists, as far as can be told without reading it."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it certainly holds nothing."""
+
+    def create(self) -> None:
+        """Make the database ready to hold tables, where that is for us to do.
+
+        Raises:
+            OSError: it cannot be made.
+
+        """
+
+    def writing_engine(self) -> Engine:
+        """Return the engine of the one writer: each transaction takes the write lock at once."""
+
+    def writing(self, engine: Engine) -> Writing:
+        """Return what begins and ends the transactions of the one writer, on that engine."""
+
+    def reading_engine(self) -> Engine:
+        """Return the engine of the readers, which see one moment and cannot write."""
+
+    def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
+        """Be the one server that draws what a release publishes once.
+
+        Yields what tells whether the turn is still this process's.
+
+        Raises:
+            LedgerUnavailableError: the database cannot be reached, or another's turn lasts.
+
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteDatabase:
+    """A ledger's file.
+
+    Attributes:
+        path: of the database; the files beside it have names that begin with its own.
+
+    """
+
+    path: Path
+
+    @property
+    def place(self) -> str:
+        """The path."""
+        return str(self.path)
+
+    @property
+    def is_shared(self) -> bool:
+        """One server has it open at a time."""
+        return False
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the file exists."""
+        return self.path.is_file()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the file is missing or has no byte yet."""
+        return not self.path.exists() or self.path.stat().st_size == 0
+
+    def create(self) -> None:
+        """Create the file where it is missing, for its owner alone.
+
+        Raises:
+            OSError: it cannot be created or closed to others.
+
+        """
+        sqlite.create_owner_only(self.path)
+
+    def writing_engine(self) -> Engine:
+        """Return the engine of the one writer."""
+        return sqlite.writing_engine(self.path)
+
+    def writing(self, engine: Engine) -> Writing:
+        """Keep one connection: nobody else ends it."""
+        return KeptWriting(engine, sqlite.BEGIN_WRITING)
+
+    def reading_engine(self) -> Engine:
+        """Return the engine of the readers."""
+        return sqlite.reading_engine(self.path)
+
+    def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
+        """Be the one process that draws what a release publishes once."""
+        return turn_to_draw(self.path, release_number)
+
+
+def ledger_database(url: str) -> LedgerDatabase:
+    """Return the database that a ledger's address names.
+
+    Raises:
+        ConfigurationError: the address is malformed, or names a database of another
+            kind, or one that does not outlive the process.
+
+    """
+    if is_shared(url):
+        return postgresql.postgresql_database(url)
+    return SqliteDatabase(sqlite.database_path(url))
+
+
+def turn_to_open(url: str, release_name: str) -> AbstractContextManager[None]:
+    """Be the one server that opens a release; others wait, and load what this one drew.
+
+    Raises:
+        ConfigurationError: the database cannot be reached.
+
+    """
+    return postgresql.turn_to_open(url, release_name) if is_shared(url) else nullcontext()
+
+
+def grant_serving(url: str, role: str) -> None:
+    """Let a role read and add rows of a ledger, and change or drop nothing.
+
+    Raises:
+        ConfigurationError: the database has no roles, or refuses.
+
+    """
+    if not is_shared(url):
+        raise ConfigurationError("--grant", "a ledger in a file has no roles; leave it out")
+    postgresql.grant_serving(url, role)
+
+
+def is_shared(url: str) -> bool:
+    """Return whether several servers may have the ledger at an address open at once."""
+    try:
+        return make_url(url).drivername == postgresql.DRIVER
+    except ArgumentError:
+        return False

@@ -1,0 +1,67 @@
+"""A lock on a file that a crash cannot leave behind.
+
+The lock is the kernel's (``flock``), on a file of its own which stays there and holds
+nothing.  The kernel lets go of it with the process, however that ends.  A database's own
+file is never opened for this: closing any descriptor of it would drop the locks by which
+SQLite orders its transactions.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from app.ledger.database.sqlite import OWNER_ONLY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_held: Final[set[int]] = set()
+"""Descriptors of this process's locks, which no forked child may keep open."""
+
+
+class FileLock:
+    """A lock that is held until it is released or the process ends."""
+
+    def __init__(self, descriptor: int | None) -> None:
+        """Take over an open descriptor that holds the lock; None where none is needed."""
+        self._descriptor = descriptor
+        if descriptor is not None:
+            _held.add(descriptor)
+
+    def release(self) -> None:
+        """Let another in; once released, this does nothing."""
+        if self._descriptor is not None and self._descriptor in _held:
+            _held.discard(self._descriptor)
+            os.close(self._descriptor)
+        self._descriptor = None
+
+
+def lock_file(path: Path) -> FileLock:
+    """Lock a file, which is made where it is missing, or refuse at once.
+
+    Raises:
+        BlockingIOError: somebody else has the lock.
+        OSError: it cannot be opened or locked.
+
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, OWNER_ONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return FileLock(descriptor)
+
+
+def _close_in_child() -> None:
+    """Keep no lock open in a forked child, which could outlive the process."""
+    while _held:
+        with suppress(OSError):
+            os.close(_held.pop())
+
+
+os.register_at_fork(after_in_child=_close_in_child)

@@ -1,0 +1,331 @@
+"""PostgreSQL: everything about the ledger that SQLite does otherwise.
+
+Several servers may have one ledger open.  What orders them is one advisory lock of the
+database, which every transaction that writes takes before it reads anything, and which
+PostgreSQL lets go of with the transaction or with the connection, however either ends.
+Nobody else writes meanwhile, so that each statement of such a transaction sees the
+same committed rows, those of the transaction before it included.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import Connection, Engine, NullPool, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from app.errors import ConfigurationError, LedgerUnavailableError
+from app.ledger.database.database_errors import database_errors
+from app.ledger.database.driver import give_back
+from app.ledger.database.sqlite import READERS_MAX, URL_KEY
+from app.ledger.database.tables import key_counts, metadata
+from app.ledger.database.writing import PooledWriting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from app.ledger.database.writing import Writing
+
+DRIVER: Final = "postgresql+psycopg"
+DIALECT: Final = "postgresql"
+
+WRITING_LOCK: Final = 0x436F6E63_6C617665  # "Conclave"
+"""The advisory lock of whoever writes, in the ledger's database."""
+
+OPENING_LOCK: Final = 0x6F70656E  # "open"
+"""The first half of the advisory lock of whoever opens a release, while others wait."""
+
+DRAWING_LOCK: Final = 0x64726177  # "draw"
+"""The first half of the advisory lock of whoever draws what is published once."""
+
+LOCK_SECONDS_MAX: Final = 20
+"""How long a transaction waits for another server's before it is refused."""
+
+IDLE_SECONDS_MAX: Final = 10
+"""How long a server may hold the lock and ask for nothing.
+
+One that is paused, or whose machine is gone, is then cut off by PostgreSQL and its
+transaction undone, before those that wait for it give up.
+"""
+
+LONG_IDLE_SECONDS_MAX: Final = 3600
+"""The same of a command that holds the lock while it reads another database whole."""
+
+TURN_ASKED_SECONDS: Final = 2.0
+"""How often the connection of a turn is asked, so that PostgreSQL does not end it as idle."""
+
+IDLE_SESSIONS_END: Final = (14,)
+"""The first version of PostgreSQL that ends a session for being idle."""
+
+ANOTHER_DRAWS: Final = "another server draws what is published; try again"
+CONNECT_SECONDS_MAX: Final = 5
+TURN_SECONDS: Final = 0.2
+"""How often a server that waits for its turn to open a release asks for it."""
+
+# In every transaction, since a pooler may give each to another connection: a commit is
+# answered once it is on disk, whatever the database's own default says.
+_BEGIN: Final = (
+    "SELECT set_config('synchronous_commit', 'on', true), "
+    f"set_config('lock_timeout', '{LOCK_SECONDS_MAX}s', true), "
+    f"set_config('idle_in_transaction_session_timeout', '{IDLE_SECONDS_MAX}s', true), "
+    f"pg_advisory_xact_lock({WRITING_LOCK})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresqlDatabase:
+    """A ledger's database on a PostgreSQL server.
+
+    Attributes:
+        url: its whole address; shown to nobody.
+
+    """
+
+    url: URL
+
+    @property
+    def place(self) -> str:
+        """The host and the name of the database, without user and password."""
+        host = self.url.host or self.url.query.get("host") or "localhost"
+        return f"{self.url.database or 'postgres'} at {host}"
+
+    @property
+    def is_shared(self) -> bool:
+        """Several servers may have it open."""
+        return True
+
+    @property
+    def is_there(self) -> bool:
+        """Whoever runs the server has made the database."""
+        return True
+
+    @property
+    def is_empty(self) -> bool:
+        """What is in it is known once it is read."""
+        return False
+
+    def create(self) -> None:
+        """Do nothing: whoever runs the server creates its databases."""
+
+    def writing_engine(self) -> Engine:
+        """Return the engine of the one writer: each transaction takes the lock at once."""
+        engine = self._engine(pool_size=1, isolation_level="READ COMMITTED")
+
+        @event.listens_for(engine, "begin")
+        def _begin(connection: Connection) -> None:
+            connection.exec_driver_sql(_BEGIN)
+
+        return engine
+
+    def writing(self, engine: Engine) -> Writing:
+        """Take a connection for each transaction: a server, or what lies between, may end one."""
+        return PooledWriting(engine)
+
+    def reading_engine(self) -> Engine:
+        """Return the engine of the readers, which see one moment and cannot write."""
+        engine = self._engine(pool_size=READERS_MAX, isolation_level="REPEATABLE READ")
+
+        @event.listens_for(engine, "begin")
+        def _begin(connection: Connection) -> None:
+            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+
+        return engine
+
+    def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
+        """Be the one server that draws what a release publishes once."""
+        return turn_to_draw(self.url, release_number)
+
+    def _engine(self, *, pool_size: int, isolation_level: str) -> Engine:
+        return create_engine(
+            self.url,
+            isolation_level=isolation_level,
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=CONNECT_SECONDS_MAX,
+            # A connection that was cut, as by a restart of the database, is replaced unnoticed.
+            pool_pre_ping=True,
+            hide_parameters=True,
+            connect_args={"connect_timeout": CONNECT_SECONDS_MAX},
+        )
+
+
+def postgresql_database(url: str) -> PostgresqlDatabase:
+    """Return the database that an address names.
+
+    Raises:
+        ConfigurationError: the address is malformed.
+
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise ConfigurationError(
+            URL_KEY, "is no address like postgresql+psycopg://HOST/DATABASE"
+        ) from None
+    return PostgresqlDatabase(parsed)
+
+
+def allow_long_waits(connection: Connection) -> None:
+    """Let a transaction keep the lock while it works elsewhere; nothing in SQLite forbids that.
+
+    Args:
+        connection: inside a transaction.
+
+    Raises:
+        DBAPIError: the database refuses.
+
+    """
+    if connection.dialect.name == DIALECT:
+        limit = f"'idle_in_transaction_session_timeout', '{LONG_IDLE_SECONDS_MAX}s'"
+        connection.exec_driver_sql(f"SELECT set_config({limit}, true)")
+
+
+@contextmanager
+def turn_to_open(url: str, release_name: str) -> Iterator[None]:
+    """Wait until no other server is opening the release, and be the one that does.
+
+    PostgreSQL gives the turn to another where this process or its connection ends.
+    Two that opened at once would do no harm, only the same work twice: what is drawn
+    is the release's by the first transaction that says so.
+
+    Args:
+        url: of the ledger.
+        release_name: of the release.
+
+    Raises:
+        ConfigurationError: the database cannot be reached.
+
+    """
+    engine = _engine_of_turns(postgresql_database(url).url)
+    second_half = zlib.crc32(release_name.encode()) - 2**31
+    turn = f"SELECT pg_try_advisory_lock({OPENING_LOCK}, {second_half})"
+    with _connected(engine, place=postgresql_database(url).place) as connection:
+        while connection.exec_driver_sql(turn).scalar() is not True:
+            time.sleep(TURN_SECONDS)
+        yield
+
+
+def grant_serving(url: str, role: str) -> None:
+    """Let a role serve the ledger: it reads and adds rows, and what counts may grow.
+
+    Raises:
+        ConfigurationError: there is no such role, or the tables are another's.
+
+    """
+    engine = postgresql_database(url).writing_engine()
+    names = ", ".join(metadata.tables)
+    try:
+        with engine.begin() as connection:
+            quoted = connection.dialect.identifier_preparer.quote_identifier(role)
+            connection.exec_driver_sql(f"GRANT SELECT, INSERT ON {names} TO {quoted}")
+            connection.exec_driver_sql(f"GRANT UPDATE ON {key_counts.name} TO {quoted}")
+            connection.exec_driver_sql(f"GRANT SELECT ON alembic_version TO {quoted}")
+    except DBAPIError as error:
+        raise ConfigurationError("--grant", str(error.orig).splitlines()[0]) from None
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def turn_to_draw(url: URL, release_number: int) -> Iterator[Callable[[], bool]]:
+    """Wait until no other server draws what a release publishes once, and be the one that does.
+
+    Two that drew at once would publish what was drawn first, and how long a draw takes
+    may depend on what comes out: one draw is what the proofs are of.  Where this process
+    or its connection ends, or the process is paused, PostgreSQL gives the turn to another.
+
+    Args:
+        url: of the ledger.
+        release_number: of the release.
+
+    Yields:
+        What tells whether the turn is still this process's.
+
+    Raises:
+        LedgerUnavailableError: the database cannot be reached, or another server's turn lasts.
+
+    """
+    with database_errors():
+        connection = _engine_of_turns(url).connect()
+    try:
+        with database_errors():
+            if (connection.dialect.server_version_info or ()) >= IDLE_SESSIONS_END:
+                limit = f"SET idle_session_timeout = '{IDLE_SECONDS_MAX}s'"
+                connection.exec_driver_sql(limit)
+            _wait_for_turn(connection, release_number)
+        turn = _Turn(connection)
+        with turn.kept_awake():
+            yield turn.is_held
+    finally:
+        give_back(connection)
+
+
+class _Turn:
+    """A turn on a connection of its own, which is asked now and then, or is taken away."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._asking = Lock()
+        self._is_lost = False
+
+    def is_held(self) -> bool:
+        """Ask whether the connection is still there; one that was gone once has lost the turn."""
+        with self._asking:
+            try:
+                if not self._is_lost:
+                    self._connection.exec_driver_sql("SELECT 1")
+            except SQLAlchemyError:
+                self._is_lost = True
+            return not self._is_lost
+
+    @contextmanager
+    def kept_awake(self) -> Iterator[None]:
+        """Ask again and again from a thread, which a pause of the process stops as well."""
+        ended = Event()
+
+        def ask_on() -> None:
+            while not ended.wait(TURN_ASKED_SECONDS):
+                self.is_held()
+
+        asking = Thread(target=ask_on, name="conclave-turn", daemon=True)
+        asking.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            asking.join()
+
+
+def _wait_for_turn(connection: Connection, release_number: int) -> None:
+    turn = f"SELECT pg_try_advisory_lock({DRAWING_LOCK}, {release_number})"
+    until = time.monotonic() + LOCK_SECONDS_MAX
+    while connection.exec_driver_sql(turn).scalar() is not True:
+        if time.monotonic() > until:
+            raise LedgerUnavailableError(ANOTHER_DRAWS)
+        time.sleep(TURN_SECONDS)
+
+
+def _engine_of_turns(url: URL) -> Engine:
+    """Return an engine of connections that keep a lock beyond a transaction."""
+    return create_engine(
+        url,
+        poolclass=NullPool,
+        isolation_level="AUTOCOMMIT",
+        hide_parameters=True,
+        connect_args={"connect_timeout": CONNECT_SECONDS_MAX},
+    )
+
+
+def _connected(engine: Engine, *, place: str) -> Connection:
+    try:
+        return engine.connect()
+    except DBAPIError as error:
+        reason = str(error.orig).splitlines()[0]
+        raise ConfigurationError(URL_KEY, f"cannot open {place}: {reason}") from None

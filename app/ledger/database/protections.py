@@ -1,0 +1,58 @@
+"""What the database itself must refuse, and hold, whichever kind it is."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from app.ledger.database import postgresql, postgresql_protections, sqlite, sqlite_protections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+
+def structural_fault(connection: Connection) -> str | None:
+    """Return what the database finds wrong with its own file, or None.
+
+    PostgreSQL checks its pages itself as they are read, where it has checksums.
+    """
+    return None if _is_postgresql(connection) else sqlite.structural_fault(connection)
+
+
+def protection_fault(connection: Connection) -> str | None:
+    """Return what is wrong with the triggers, or with an index, or None.
+
+    A trigger that is missing, one that was altered, and one that is not ours.
+    """
+    if _is_postgresql(connection):
+        return postgresql_protections.protection_fault(connection)
+    return sqlite_protections.protection_fault(connection)
+
+
+def type_fault(connection: Connection) -> str | None:
+    """Return which column holds a value that no entry, answer or piece was written with."""
+    if _is_postgresql(connection):
+        return postgresql_protections.type_fault(connection)
+    return sqlite_protections.type_fault(connection)
+
+
+@contextmanager
+def unprotected(connection: Connection, table: str) -> Iterator[None]:
+    """Let the rows of a table be changed in a block, inside a transaction of the tables' owner.
+
+    For a database that is no ledger yet.  The triggers are back before the transaction can
+    end, and ``protection_fault`` tells whether they are what they were.
+
+    Raises:
+        SQLAlchemyError: the database refuses, as where another role owns the table.
+
+    """
+    chosen = postgresql_protections if _is_postgresql(connection) else sqlite_protections
+    with chosen.unprotected(connection, table):
+        yield
+
+
+def _is_postgresql(connection: Connection) -> bool:
+    return connection.dialect.name == postgresql.DIALECT

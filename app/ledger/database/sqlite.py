@@ -1,0 +1,234 @@
+"""SQLite: everything about the ledger that another database would do otherwise.
+
+WAL with ``synchronous=FULL``: a commit returns after its bytes are on disk.
+The driver opens no transaction of its own, so that ``BEGIN IMMEDIATE`` takes
+the write lock before the first read, and a commit without a transaction is an
+error instead of nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import QueuePool
+
+from app.errors import ConfigurationError, InvariantError
+from app.ledger.database.driver import fetch_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Version: TypeAlias = tuple[object, object]
+"""A connection of the driver, and SQLite's number for what others committed."""
+
+URL_KEY: Final = "ledger.url"
+BUSY_TIMEOUT_SECONDS: Final = 3.0
+"""How long a transaction waits for another's lock before it is refused."""
+
+READERS_MAX: Final = 8
+"""Connections that read at once; a further one waits."""
+
+WRITER_OPTIONS: Final = ("cache_size=-65536", "wal_autocheckpoint=4000")
+"""64 MB of pages, filled as they are needed, and a log of 16 MB before it is brought in.
+
+Answers come in the order of their digests, so to speak in none: each dirties a page of
+their index.  With SQLite's own 2 MB and 4 MB a page was read for every answer after some
+50,000, and written twice; at 64 an entry a commit took a quarter longer.
+"""
+
+BEGIN_WRITING: Final = "BEGIN IMMEDIATE"
+"""Takes the write lock before the first read."""
+
+OWNER_ONLY: Final = 0o600
+_TURNED_AWAY_SECONDS: Final = 0.005
+_DRIVERS: Final = ("sqlite", "sqlite+pysqlite")
+
+
+def database_path(url: str) -> Path:
+    """Return the file that a ledger's address names.
+
+    Raises:
+        ConfigurationError: the address is malformed, names another kind of
+            database, or none that outlives the process.
+
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise ConfigurationError(URL_KEY, "is no address like sqlite:///conclave.db") from None
+    if parsed.drivername not in _DRIVERS:
+        raise ConfigurationError(
+            URL_KEY,
+            f"a ledger is kept in sqlite:/// or postgresql+psycopg://, not in {parsed.drivername}",
+        )
+    if parsed.query or parsed.host:
+        raise ConfigurationError(URL_KEY, "a sqlite:/// address has a path and nothing else")
+    if parsed.database in (None, "", ":memory:"):
+        raise ConfigurationError(
+            URL_KEY, "a ledger in memory would forget what it charged; name a file"
+        )
+    return Path(str(parsed.database))
+
+
+def create_owner_only(path: Path) -> None:
+    """Create the file where it is missing, and close it to everyone but its owner.
+
+    SQLite gives the files beside it (``-wal``, ``-shm``) the same mode.
+
+    Raises:
+        OSError: it cannot be created or closed to others.
+
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
+    try:
+        os.fchmod(descriptor, OWNER_ONLY)
+    finally:
+        os.close(descriptor)
+    for suffix in ("-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            Path(f"{path}{suffix}").chmod(OWNER_ONLY)
+
+
+def writing_engine(path: Path) -> Engine:
+    """Return the engine of the one writer: each transaction takes the write lock at once."""
+
+    def connect() -> sqlite3.Connection:
+        uri = f"{path.absolute().as_uri()}?mode=rw"
+        connection = _connect(uri, "synchronous=FULL", *WRITER_OPTIONS)
+        with ExitStack() as stack:
+            stack.callback(connection.close)
+            _keep_a_write_ahead_log(connection)
+            stack.pop_all()
+        return connection
+
+    return _engine(connect, begin=BEGIN_WRITING, pool_size=1)
+
+
+def reading_engine(path: Path) -> Engine:
+    """Return the engine of the readers, which cannot write."""
+
+    def connect() -> sqlite3.Connection:
+        return _connect(_reading_uri(path.absolute()), "query_only=ON")
+
+    return _engine(connect, begin="BEGIN", pool_size=READERS_MAX)
+
+
+def structural_fault(connection: Connection) -> str | None:
+    """Return what SQLite finds wrong with its own file, or None."""
+    found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+    return None if found == "ok" else str(found)
+
+
+def version_of(connection: Connection) -> Version:
+    """Return what changes with every commit of another connection, and with the connection.
+
+    Args:
+        connection: inside a transaction, for which it then holds.
+
+    """
+    ((number,),) = fetch_all(connection, "PRAGMA data_version")
+    return connection.connection.dbapi_connection, number
+
+
+def _reading_uri(path: Path) -> str:
+    """Return the address to read a file by.
+
+    Where the file may be written it is opened so, and every statement that
+    writes is refused: only such a connection tidies up the files beside it.
+    """
+    uri = path.as_uri()
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return f"{uri}?mode=rw"
+    if os.access(path.parent, os.W_OK) or Path(f"{path}-wal").exists():
+        return f"{uri}?mode=ro"
+    # A file with a write-ahead log needs files beside it even to be read,
+    # unless it is promised that nobody writes; on read-only media nobody does.
+    return f"{uri}?mode=ro&immutable=1"
+
+
+def _connect(
+    uri: str, *options: str, factory: type[sqlite3.Connection] = sqlite3.Connection
+) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        uri,
+        uri=True,
+        factory=factory,
+        timeout=BUSY_TIMEOUT_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    # What is no text any more shows in what it is compared with, instead of in the driver.
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    with ExitStack() as stack:
+        stack.callback(connection.close)
+        for option in ("foreign_keys=ON", "recursive_triggers=ON", *options):
+            connection.execute(f"PRAGMA {option}")
+        stack.pop_all()
+    return connection
+
+
+def _keep_a_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Turn the file to WAL, once for all who open it.
+
+    Where several turn a new file at once, SQLite refuses all but one without
+    waiting for it, whatever the time-out: two that waited would wait for each other.
+    """
+    deadline = time.monotonic() + BUSY_TIMEOUT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_TURNED_AWAY_SECONDS)
+        else:
+            return
+
+
+def _engine(connect: Callable[[], sqlite3.Connection], *, begin: str, pool_size: int) -> Engine:
+    engine = create_engine(
+        "sqlite+pysqlite://",
+        creator=connect,
+        poolclass=QueuePool,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=BUSY_TIMEOUT_SECONDS,
+        hide_parameters=True,
+    )
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    @event.listens_for(engine, "commit")
+    def _commit(connection: Connection) -> None:
+        connection.exec_driver_sql("COMMIT")
+
+    return engine
+
+
+def copy_into(source: Connection, path: Path) -> None:
+    """Copy a database as it is at one moment into an empty file, while others may write.
+
+    Raises:
+        sqlite3.Error: it cannot be read, or the file takes no more.
+
+    """
+    driver = source.connection.driver_connection
+    if not isinstance(driver, sqlite3.Connection):
+        raise InvariantError("a ledger in SQLite is read by its own driver")
+    with closing(sqlite3.connect(path)) as target:
+        driver.backup(target)
+
+
+def companions(path: Path) -> list[Path]:
+    """Return the files that SQLite keeps beside a database, whether they are there or not."""
+    return [Path(f"{path}{suffix}") for suffix in ("-wal", "-shm", "-journal")]

@@ -1,0 +1,332 @@
+"""What is read from the tables, a page at a time, on a connection of the caller.
+
+Rows are only ever added, so that pages read one after another fit together.  All but the
+database's secret belong to one release, which the caller names by its number.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from sqlalchemy import bindparam, func, select, text
+
+from app.ledger.database.tables import (
+    answers,
+    checkpoints,
+    database_secret,
+    entries,
+    idempotency_keys,
+    private_state,
+)
+from app.ledger.entries.chain import GENESIS, Entry, Head
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sqlalchemy import Connection
+
+PAGE_ROWS: Final = 5000
+"""Rows of one read."""
+
+
+class RecordedAnswer(NamedTuple):
+    """One fresh answer, as it is kept for replay.
+
+    Attributes:
+        query_id: its number, counted from 1 without gaps.
+        vector_digest: keyed digest of the vector, 32 bytes.
+        vector: canonical bytes of the vector as posted.
+        label: class index; None for an abstention.
+        stable: whether the answer was stable.
+        precision: bins of the score that was asked for; None for a label.
+        bin_index: of the score's bin; None where unstable, or beside a label.
+        bin_shifted: whether its histogram is the shifted one; None beside a label.
+        units: of the cutoff, that the answer used; None beside a label.
+
+    """
+
+    query_id: int
+    vector_digest: bytes
+    vector: bytes
+    label: int | None
+    stable: bool
+    precision: int | None = None
+    bin_index: int | None = None
+    bin_shifted: bool | None = None
+    units: int | None = None
+
+
+class KnownAnswer(NamedTuple):
+    """What a recorded answer said, found by the digest of its vector; as ``RecordedAnswer``."""
+
+    vector_digest: bytes
+    query_id: int
+    label: int | None
+    stable: bool
+    precision: int | None
+    bin_index: int | None
+    bin_shifted: bool | None
+
+
+class AnswerRow(NamedTuple):
+    """A row of the answers table: the answer and the entry that it belongs to."""
+
+    sequence: int
+    answer: RecordedAnswer
+
+
+class KeyRow(NamedTuple):
+    """An idempotency key and the vector that it was first used for, by their digests.
+
+    The mark binds the two; None in a row of before there were marks.
+    """
+
+    key_digest: bytes
+    vector_digest: bytes
+    mark: bytes | None
+
+
+class PrivateRow(NamedTuple):
+    """A piece of private state with the digest that was written beside it."""
+
+    name: str
+    digest: str
+    body: bytes
+
+
+class CheckpointRow(NamedTuple):
+    """A checkpoint as it is stored: its text and the mark that authenticates it."""
+
+    sequence: int
+    body: str
+    mark: str
+
+
+_HEAD = (
+    select(entries.c.sequence, entries.c.hash)
+    .where(entries.c.release_number == bindparam("release"))
+    .order_by(entries.c.sequence.desc())
+    .limit(1)
+)
+# The primary key is the table itself in SQLite, which would search in it for each row that
+# the index of numbers gave it, and chooses that index unless it is told.
+_ENTRIES = {
+    dialect: text(
+        f"SELECT sequence, kind, version, body, hash FROM {source} "  # noqa: S608 -- as written here
+        "WHERE release_number = :release AND sequence > :after ORDER BY sequence LIMIT :count"
+    )
+    for dialect, source in {
+        "sqlite": "entries INDEXED BY sqlite_autoindex_entries_1",
+        "postgresql": "entries",
+    }.items()
+}
+_ENTRY_HASH = select(entries.c.hash).where(
+    entries.c.release_number == bindparam("release"), entries.c.sequence == bindparam("at")
+)
+_ANSWERS = (
+    select(
+        answers.c.sequence,
+        answers.c.query_id,
+        answers.c.vector_digest,
+        answers.c.vector,
+        answers.c.label,
+        answers.c.stable,
+        answers.c.precision,
+        answers.c.bin_index,
+        answers.c.bin_shifted,
+        answers.c.units,
+    )
+    .where(
+        answers.c.release_number == bindparam("release"), answers.c.query_id > bindparam("after")
+    )
+    .order_by(answers.c.query_id)
+    .limit(bindparam("count"))
+)
+_ANSWER_COUNT = (
+    select(func.count())
+    .select_from(answers)
+    .where(
+        answers.c.release_number == bindparam("release"), answers.c.query_id > bindparam("after")
+    )
+)
+_LAST_ANSWER = select(func.max(answers.c.query_id)).where(
+    answers.c.release_number == bindparam("release")
+)
+_CHECKPOINTS = (
+    select(checkpoints.c.sequence, checkpoints.c.body, checkpoints.c.mark)
+    .where(
+        checkpoints.c.release_number == bindparam("release"),
+        checkpoints.c.sequence > bindparam("after"),
+    )
+    .order_by(checkpoints.c.sequence)
+    .limit(bindparam("count"))
+)
+_NEWEST_CHECKPOINT = (
+    select(checkpoints.c.sequence, checkpoints.c.body, checkpoints.c.mark)
+    .where(checkpoints.c.release_number == bindparam("release"))
+    .order_by(checkpoints.c.sequence.desc())
+    .limit(1)
+)
+_KEYS = (
+    select(idempotency_keys.c.key_digest, idempotency_keys.c.vector_digest, idempotency_keys.c.mark)
+    .where(
+        idempotency_keys.c.release_number == bindparam("release"),
+        idempotency_keys.c.key_digest > bindparam("after"),
+    )
+    .order_by(idempotency_keys.c.key_digest)
+    .limit(bindparam("count"))
+)
+_PRIVATE_NAMES = (
+    select(private_state.c.name)
+    .where(private_state.c.release_number == bindparam("release"))
+    .order_by(private_state.c.name)
+)
+_PRIVATE = select(private_state.c.name, private_state.c.digest, private_state.c.body).where(
+    private_state.c.release_number == bindparam("release"),
+    private_state.c.name == bindparam("name"),
+)
+_RELEASES = select(entries.c.release_number).distinct().order_by(entries.c.release_number)
+_SECRET = select(database_secret.c.secret)
+
+
+def read_release_numbers(connection: Connection) -> list[int]:
+    """Return the number of every release in the database, in order."""
+    return list(connection.execute(_RELEASES).scalars())
+
+
+def read_head(connection: Connection, release_number: int) -> Head:
+    """Return number and hash of the newest entry."""
+    row = connection.execute(_HEAD, {"release": release_number}).first()
+    return GENESIS if row is None else Head(row.sequence, row.hash)
+
+
+def read_entry_hash(connection: Connection, release_number: int, sequence: int) -> str | None:
+    """Return the hash of an entry, or None where there is no such entry."""
+    if sequence == GENESIS.sequence:
+        return GENESIS.hash
+    found: str | None = connection.execute(
+        _ENTRY_HASH, {"release": release_number, "at": sequence}
+    ).scalar()
+    return found
+
+
+def read_entries(
+    connection: Connection, release_number: int, after: Head, count: int
+) -> list[Entry]:
+    """Return up to ``count`` entries that follow the one at ``after``."""
+    found: list[Entry] = []
+    previous_hash = after.hash
+    at = {"release": release_number, "after": after.sequence, "count": count}
+    rows = connection.execute(_ENTRIES[connection.dialect.name], at)
+    for sequence, kind, version, body, hash_ in rows:
+        found.append(Entry(sequence, kind, version, body, previous_hash, hash_))
+        previous_hash = hash_
+    return found
+
+
+def each_entry(connection: Connection, release_number: int, after: Head) -> Iterator[Entry]:
+    """Yield every entry that follows the one at ``after``, in order."""
+    while page := read_entries(connection, release_number, after, PAGE_ROWS):
+        yield from page
+        after = page[-1].head
+
+
+def read_answers(connection: Connection, release_number: int, after: int) -> list[AnswerRow]:
+    """Return a page of the answers that follow number ``after``."""
+    at = {"release": release_number, "after": after, "count": PAGE_ROWS}
+    rows = connection.execute(_ANSWERS, at)
+    return [AnswerRow(row[0], checked_answer(RecordedAnswer._make(row[1:]))) for row in rows]
+
+
+def read_answer_count(connection: Connection, release_number: int, after: int) -> tuple[int, int]:
+    """Return how many answers follow number ``after``, and the last answer's number, or 0."""
+    at = {"release": release_number, "after": after}
+    count = connection.execute(_ANSWER_COUNT, at).scalar_one()
+    last = connection.execute(_LAST_ANSWER, {"release": release_number}).scalar()
+    return count, last or 0
+
+
+def read_checkpoints(
+    connection: Connection, release_number: int, after: int
+) -> list[CheckpointRow]:
+    """Return a page of the checkpoints that follow the one at entry ``after``, ordered."""
+    at = {"release": release_number, "after": after, "count": PAGE_ROWS}
+    rows = connection.execute(_CHECKPOINTS, at)
+    return [_checkpoint(*row) for row in rows]
+
+
+def read_newest_checkpoint(connection: Connection, release_number: int) -> CheckpointRow | None:
+    """Return the checkpoint at the highest entry, or None where there is none."""
+    row = connection.execute(_NEWEST_CHECKPOINT, {"release": release_number}).first()
+    return None if row is None else _checkpoint(*row)
+
+
+def read_keys(connection: Connection, release_number: int, after: bytes) -> list[KeyRow]:
+    """Return a page of the idempotency keys, ordered, that follow ``after``."""
+    at = {"release": release_number, "after": after, "count": PAGE_ROWS}
+    return [checked_key(row) for row in connection.execute(_KEYS, at)]
+
+
+def read_private_names(connection: Connection, release_number: int) -> list[str]:
+    """Return the name of every piece of private state, ordered."""
+    rows = connection.execute(_PRIVATE_NAMES, {"release": release_number})
+    return [row[0] for row in rows]
+
+
+def read_private(connection: Connection, release_number: int, name: str) -> PrivateRow | None:
+    """Return a piece of private state as it is stored, or None."""
+    row = connection.execute(_PRIVATE, {"release": release_number, "name": name}).first()
+    return None if row is None else PrivateRow(row.name, row.digest, checked_bytes(row.body))
+
+
+def read_database_secret(connection: Connection) -> bytes | None:
+    """Return the database's secret, or None where it has none."""
+    row = connection.execute(_SECRET).first()
+    return None if row is None else checked_bytes(row.secret)
+
+
+def checked_answer(answer: RecordedAnswer) -> RecordedAnswer:
+    """Return an answer as read; SQLite keeps any type in any column.
+
+    Raises:
+        TypeError: a value that no answer was written with.
+
+    """
+    checked_bytes(answer.vector_digest)
+    checked_bytes(answer.vector)
+    if answer.label is not None and not isinstance(answer.label, int):
+        raise TypeError("a label is a class index")
+    numbers = (answer.precision, answer.bin_index, answer.units)
+    if not all(number is None or isinstance(number, int) for number in numbers):
+        raise TypeError("a precision, a bin and its units are whole numbers")
+    return answer
+
+
+def _checkpoint(sequence: int, body: object, mark: object) -> CheckpointRow:
+    if not isinstance(body, str) or not isinstance(mark, str):
+        raise TypeError("a checkpoint is made of text")
+    return CheckpointRow(sequence, body, mark)
+
+
+def checked_key(row: Iterable[object]) -> KeyRow:
+    """Return a key as read.
+
+    Raises:
+        TypeError: a value that no key was kept with.
+
+    """
+    key_digest, vector_digest, mark = row
+    bound = None if mark is None else checked_bytes(mark)
+    return KeyRow(checked_bytes(key_digest), checked_bytes(vector_digest), bound)
+
+
+def checked_bytes(value: object) -> bytes:
+    """Return bytes as read.
+
+    Raises:
+        TypeError: it is anything else.
+
+    """
+    if not isinstance(value, bytes):
+        raise TypeError("a digest, a vector or a body is made of bytes")
+    return value

@@ -1,0 +1,153 @@
+"""Keyed digests: what stands for a private or a client's value outside.
+
+Two secrets are in use.  The database's, shared by every release in it, keys
+what clients and rows are recognised by; the release's keys its private state.
+Each use has its own tag, so that no digest can stand in for another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import TYPE_CHECKING, Final
+
+from app.ledger.database.tables import FIRST_RELEASE
+from app.ledger.entries.entry_kinds import PUBLIC_DIGEST_CHARS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from app.ledger.database.statements import KeyRow
+
+SECRET_BYTES: Final = 32
+"""Length of the database's and of a release's secret."""
+
+_VECTOR: Final = b"conclave-vector-1\0"
+_SCORED_VECTOR: Final = b"conclave-scored-vector-1\0"
+_IDEMPOTENCY: Final = b"conclave-idempotency-key-1\0"
+_KEPT_KEY: Final = b"conclave-kept-key-1\0"
+_KEY_COUNT: Final = b"conclave-key-count-1\0"
+_FINGERPRINT: Final = b"conclave-fingerprint-key-1\0"
+_CHECKPOINT: Final = b"conclave-checkpoint-1\0"
+_PRIVATE_STATE: Final = b"conclave-private-state-1\0"
+_CODE: Final = "transfer-code"  # the name that its digest is of; no piece is stored
+_PRECISION_BYTES: Final = 2
+
+# Of RFC 2104, for SHA-256; a secret is shorter than a block.
+_BLOCK_BYTES: Final = 64
+_INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
+
+
+class Digests:
+    """The keyed digests of one database."""
+
+    __slots__ = ("_outer", "_secret", "_vectors")
+
+    def __init__(self, database_secret: bytes) -> None:
+        """Key every digest with the database's secret."""
+        self._secret = database_secret
+        # An HMAC's two hashes as they stand after the key, and after the tag of vectors:
+        # a copy of each takes a third of what the key takes anew, for every query.
+        key = database_secret.ljust(_BLOCK_BYTES, b"\0")
+        self._vectors = hashlib.sha256(key.translate(_INNER) + _VECTOR)
+        self._outer = hashlib.sha256(key.translate(_OUTER))
+
+    def of_vector(self, vector: bytes) -> bytes:
+        """Return the digest (32 bytes) of a vector's canonical bytes."""
+        inner, outer = self._vectors.copy(), self._outer.copy()
+        inner.update(vector)
+        outer.update(inner.digest())
+        return outer.digest()
+
+    def of_vectors(self, vectors: Sequence[bytes]) -> list[bytes]:
+        """Return what :meth:`of_vector` does of each of many."""
+        copy_inner, copy_outer = self._vectors.copy, self._outer.copy
+        digests = []
+        for vector in vectors:
+            inner = copy_inner()
+            inner.update(vector)
+            outer = copy_outer()
+            outer.update(inner.digest())
+            digests.append(outer.digest())
+        return digests
+
+    def of_question(self, vector: bytes, precision: int | None) -> bytes:
+        """Return the digest (32 bytes) of a vector that is asked for a label, or for a score.
+
+        Args:
+            vector: its canonical bytes.
+            precision: bins of the score, up to 1000; None asks for a label.
+
+        """
+        if precision is None:
+            return self.of_vector(vector)
+        asked = precision.to_bytes(_PRECISION_BYTES, "big") + vector
+        return hmac.digest(self._secret, _SCORED_VECTOR + asked, "sha256")
+
+    def of_key(self, idempotency_key: str) -> bytes:
+        """Return the digest (32 bytes) of an idempotency key."""
+        return hmac.digest(self._secret, _IDEMPOTENCY + idempotency_key.encode(), "sha256")
+
+    def of_kept_key(self, key_digest: bytes, vector_digest: bytes, *, release_number: int) -> bytes:
+        """Return the mark (32 bytes) of a key that is kept for a vector, both by their digests."""
+        kept = release_number.to_bytes(2, "big") + key_digest + vector_digest
+        return hmac.digest(self._secret, _KEPT_KEY + kept, "sha256")
+
+    def marks(self, row: KeyRow, release_number: int) -> bool:
+        """Return whether a key has the mark of what is kept with it, or none of before."""
+        if row.mark is None:
+            return True
+        computed = self.of_kept_key(
+            row.key_digest, row.vector_digest, release_number=release_number
+        )
+        return hmac.compare_digest(computed, row.mark)
+
+    def of_key_count(
+        self, name: str, answered: int, unstable: int, *, release_number: int
+    ) -> bytes:
+        """Return the mark (32 bytes) of what a key of that name was given."""
+        counted = f"{release_number} {answered} {unstable} {name}".encode()
+        return hmac.digest(self._secret, _KEY_COUNT + counted, "sha256")
+
+    def fingerprint_key(self, release_number: int = FIRST_RELEASE) -> bytes:
+        """Return the key (32 bytes) of the fingerprint of a release's private rows.
+
+        Each release has one of its own: fingerprints are in public entries, and
+        whether two releases have the same rows is private.
+        """
+        later = b"" if release_number == FIRST_RELEASE else release_number.to_bytes(2, "big")
+        return hmac.digest(self._secret, _FINGERPRINT + later, "sha256")
+
+    def of_checkpoint(self, body: str) -> str:
+        """Return the mark (64 hexadecimal characters) of a checkpoint's text."""
+        return hmac.digest(self._secret, _CHECKPOINT + body.encode(), "sha256").hex()
+
+
+def transfer_digest(release_secret: bytes, code: str) -> str:
+    """Return the keyed digest by which a retirement knows the code that reopens a copy of it.
+
+    Args:
+        release_secret: of the release that was retired.
+        code: hexadecimal characters, in either case.
+
+    """
+    return private_digest(release_secret, name=_CODE, body=code.strip().lower().encode())
+
+
+def public_digest(vector_digest: bytes) -> str:
+    """Return the part of a vector's digest that entries show."""
+    return vector_digest.hex()[:PUBLIC_DIGEST_CHARS]
+
+
+def public_digests(vector_digests: Iterable[bytes]) -> list[str]:
+    """Return the same of many."""
+    return [digest.hex()[:PUBLIC_DIGEST_CHARS] for digest in vector_digests]
+
+
+def private_digest(release_secret: bytes, *, name: str, body: bytes) -> str:
+    """Return the digest (64 hexadecimal characters) that binds a piece of private state."""
+    keyed = hmac.new(release_secret, _PRIVATE_STATE, "sha256")
+    keyed.update(name.encode() + b"\0")
+    keyed.update(body)
+    return keyed.hexdigest()

@@ -1,0 +1,399 @@
+"""The fold: what a ledger says, computed from its entries and nothing else.
+
+Balances are never stored.  ``fold`` is pure, takes one entry at a time and
+refuses any that does not follow from those before it, both when it is about
+to be written and whenever it is read.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from app.errors import LedgerCorruptError
+from app.ledger.entries.chain import GENESIS, Entry, Head, computed_hash, read_event
+from app.ledger.entries.entry_kinds import (
+    AnswersReleased,
+    ClassifierPublished,
+    EnsembleFitted,
+    LedgerEvent,
+    ReleaseClosed,
+    ReleaseHalted,
+    ReleaseMoved,
+    ReleaseOpened,
+    ReleaseReopened,
+    ScoresReleased,
+    ShareCharged,
+    ShareReserved,
+    StatisticsReleased,
+    StudentPublished,
+    ThresholdRefreshed,
+    threshold_noise_name,
+)
+from app.ledger.entries.legality import IllegalError, allow, cost, exact
+from app.ledger.score_rules import OUTPUT, SCORE, illegal_scores
+
+
+class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the entries so far establish.
+
+    Attributes:
+        head: number and hash of the newest entry.
+        release: the first entry's event; None for an empty ledger.
+        charged: shares spent, in order.
+        reserved: shares set aside and not spent yet, in order.
+        answered: fresh answers given, which is also the newest query id.
+        unstable: how many of them were unstable; with scores, the units of the
+            cutoff that they used, and so wherever unstable answers are counted.
+        ended_epoch: unstable answers before those of the newest entry; None
+            where it has none.
+        refreshed_at: unstable answers at which the threshold's noise was last
+            drawn anew; None where it never was.
+        ensemble: the fitted ensemble, once it stands.
+        classifier: the published classifier, once there is one; a student is one.
+        halted: the event that ended the release early, if one did.
+        closed: the event that closed the ledger, while it is closed.
+        statistics: the released table of expected labels, once there is one.
+        private_digests: keyed digest of every piece of private state that is still
+            read: of the threshold's noise the first and the newest.
+        written_at: number and hash of the entries of ``release``, ``classifier`` and
+            ``statistics``, by these names.
+
+    """
+
+    head: Head = GENESIS
+    release: ReleaseOpened | None = None
+    charged: tuple[ShareCharged, ...] = ()
+    reserved: tuple[ShareReserved, ...] = ()
+    answered: int = 0
+    unstable: int = 0
+    ended_epoch: int | None = None
+    refreshed_at: int | None = None
+    ensemble: EnsembleFitted | None = None
+    classifier: ClassifierPublished | StudentPublished | None = None
+    halted: ReleaseHalted | None = None
+    closed: ReleaseClosed | None = None
+    statistics: StatisticsReleased | None = None
+    private_digests: dict[str, str] = {}
+    written_at: dict[str, Head] = {}
+
+    @property
+    def has_last_answer(self) -> bool:
+        """Whether the ensemble gives no further answer, as far as entries tell."""
+        if self.release is None or self.charge_of("answers") is None:
+            return False
+        limit, cutoff = self.release.queries, self.release.cutoff
+        return (
+            self.halted is not None
+            or (limit is not None and self.answered >= limit)
+            or (cutoff is not None and self.unstable >= cutoff)
+        )
+
+    @property
+    def is_between_answers(self) -> bool:
+        """Whether a first answer is given and the last one is not."""
+        return self.answered > 0 and not self.has_last_answer
+
+    @property
+    def may_open_statistics(self) -> bool:
+        """Whether a table may open here: before the first answer, or after the last."""
+        return self.statistics is None and not self.is_between_answers
+
+    @property
+    def classifier_waits(self) -> bool:
+        """Whether the classifier uses delta and may not be drawn here, where no table may open."""
+        uses_delta = self.release is not None and LEARNER in self.release.parameters
+        return uses_delta and self.is_between_answers
+
+    def charge_of(self, mechanism: str) -> ShareCharged | None:
+        """Return the share that ``mechanism`` has spent, or None."""
+        return next((share for share in self.charged if share.mechanism == mechanism), None)
+
+    def reserve_of(self, mechanism: str) -> ShareReserved | None:
+        """Return the share still set aside for ``mechanism``, or None."""
+        return next((share for share in self.reserved if share.mechanism == mechanism), None)
+
+
+EMPTY: Final = LedgerState()
+DOCUMENTS: Final = ("release", "classifier", "statistics")
+"""Fields of the state that hold long events."""
+
+STATISTICS: Final = "statistics"
+CLASSIFIER: Final = "classifier"
+LEARNER: Final = "classifier.learner"
+"""Bound where the classifier's learner is not pure: its delta then adds as a table's does."""
+
+BACKUP: Final = "backup"
+RETIRED: Final = "retired"
+NEWEST: Final = "newest"
+MOVED: Final = "moved"
+BETWEEN_ANSWERS: Final = "after the ensemble's first answer and before its last"
+
+
+def fold(state: LedgerState, entry: Entry) -> LedgerState:
+    """Return the state after one more entry.
+
+    Args:
+        state: what the entries before establish.
+        entry: the next one.
+
+    Raises:
+        LedgerCorruptError: the entry does not follow: its number, its hash,
+            its kind, its body, or what it says.
+
+    """
+    number, found = state.head.sequence + 1, entry.sequence
+    if found != number:
+        message = f"entry {number} is missing: entry {found} is where it should be"
+        raise LedgerCorruptError(message)
+    if entry.previous_hash != state.head.hash or entry.hash != computed_hash(entry):
+        raise LedgerCorruptError(
+            f"entry {number} does not have the hash that its contents and the entry before it give"
+        )
+    return followed_by(state, entry)
+
+
+def followed_by(state: LedgerState, entry: Entry) -> LedgerState:
+    """Return the state after an entry of the next number and the right hash.
+
+    Args:
+        state: what the entries before establish.
+        entry: the next one, as ``next_entry`` has just made it.
+
+    Raises:
+        LedgerCorruptError: the entry does not follow: its kind, its body, or what it says.
+
+    """
+    event = read_event(entry)
+    try:
+        following = _apply(state, event)
+    except IllegalError as illegal:
+        message = f"entry {entry.sequence} ({entry.kind}) {illegal}"
+        raise LedgerCorruptError(message) from None
+    ended_epoch = state.unstable if following.unstable > state.unstable else None
+    head, written_at = entry.head, state.written_at
+    if not isinstance(event, AnswersReleased | ScoresReleased):
+        written = {
+            name: head for name in DOCUMENTS if getattr(following, name) is not getattr(state, name)
+        }
+        written_at = {**written_at, **written} if written else written_at
+    return replace(following, head=head, ended_epoch=ended_epoch, written_at=written_at)
+
+
+def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: C901, PLR0911 -- one line a kind
+    if isinstance(event, ReleaseOpened):
+        return _open(state, event)
+    if state.release is None:
+        raise IllegalError("stands where ReleaseOpened should")
+    if isinstance(event, ReleaseReopened):
+        return _reopen(state, event)
+    allow(state.closed is None or _marks_copy(state.closed, event), "comes after ReleaseClosed")
+    if isinstance(event, AnswersReleased | ScoresReleased):
+        return _answer(state, state.release, event)
+    match event:
+        case ShareReserved():
+            return _reserve(state, state.release, event)
+        case ShareCharged():
+            return _charge(state, state.release, event)
+        case EnsembleFitted():
+            return _fit(state, event)
+        case ThresholdRefreshed():
+            return _refresh(state, event)
+        case ClassifierPublished():
+            return _publish(state, event)
+        case StudentPublished():
+            return _publish_student(state, state.release, event)
+        case StatisticsReleased():
+            return _release_statistics(state, event)
+        case ReleaseHalted() | ReleaseClosed() | ReleaseMoved():
+            return _end(state, event)
+
+
+def _end(state: LedgerState, event: ReleaseHalted | ReleaseClosed | ReleaseMoved) -> LedgerState:
+    if isinstance(event, ReleaseMoved):
+        return replace(state, closed=retirement(event))
+    if isinstance(event, ReleaseHalted):
+        allow(state.halted is None, "halts a release that had halted")
+        return replace(state, halted=event)
+    if state.closed is not None:
+        return state  # a copy of what is retired is as retired
+    may_transfer = event.transfer is None or event.reason == RETIRED
+    allow(may_transfer, "lets a code reopen what was not retired")
+    return replace(state, closed=event)
+
+
+def retirement(event: ReleaseMoved) -> ReleaseClosed:
+    """Return what a move comes to in the ledger that is left: a retirement with a code."""
+    return ReleaseClosed(reason=RETIRED, transfer=event.transfer)
+
+
+def _marks_copy(closed: ReleaseClosed, event: LedgerEvent) -> bool:
+    """Return whether a copy of a retired ledger says that it is one."""
+    return closed.reason == RETIRED and event == ReleaseClosed(reason=BACKUP)
+
+
+def _reopen(state: LedgerState, event: ReleaseReopened) -> LedgerState:
+    closed = state.closed
+    if closed is None:
+        raise IllegalError("reopens a release that is not closed")
+    may_go_on = closed.reason == BACKUP if event.reason == NEWEST else closed.transfer is not None
+    allow(may_go_on, "reopens a release that was closed for good")
+    return replace(state, closed=None)
+
+
+def _open(state: LedgerState, event: ReleaseOpened) -> LedgerState:
+    allow(state.release is None, "opens a release a second time")
+    exact(event.epsilon)
+    exact(event.delta)
+    return _bind(replace(state, release=event), event.private_digests)
+
+
+def _reserve(state: LedgerState, release: ReleaseOpened, event: ShareReserved) -> LedgerState:
+    known = state.reserve_of(event.mechanism) or state.charge_of(event.mechanism)
+    allow(known is None, f"sets a share aside a second time, for {event.mechanism}")
+    following = replace(state, reserved=(*state.reserved, event))
+    _check_budget(following, release)
+    return following
+
+
+def _charge(state: LedgerState, release: ReleaseOpened, event: ShareCharged) -> LedgerState:
+    allow(
+        state.charge_of(event.mechanism) is None,
+        f"charges a share a second time, that of {event.mechanism}",
+    )
+    allow(
+        event.mechanism != STATISTICS or state.may_open_statistics,
+        f"charges {STATISTICS} {BETWEEN_ANSWERS}",
+    )
+    allow(
+        event.mechanism != CLASSIFIER or not state.classifier_waits,
+        f"charges a {CLASSIFIER} that uses delta {BETWEEN_ANSWERS}",
+    )
+    reserve = state.reserve_of(event.mechanism)
+    allow(
+        reserve is None or cost(reserve) == cost(event),
+        f"charges {event.mechanism} another share than was set aside for it",
+    )
+    following = replace(
+        state,
+        charged=(*state.charged, event),
+        reserved=tuple(share for share in state.reserved if share is not reserve),
+    )
+    _check_budget(following, release)
+    return following
+
+
+def _fit(state: LedgerState, event: EnsembleFitted) -> LedgerState:
+    allow(state.ensemble is None, "fits an ensemble a second time")
+    allow(state.charge_of("answers") is not None, "comes before the charge of answers")
+    return _bind(replace(state, ensemble=event), event.private_digests)
+
+
+def _answer(
+    state: LedgerState, release: ReleaseOpened, event: AnswersReleased | ScoresReleased
+) -> LedgerState:
+    count = len(event.stable)
+    answered = state.answered + count
+    hits = sum(event.units) if isinstance(event, ScoresReleased) else event.stable.count(False)
+    unstable = state.unstable + hits
+    allow(state.ensemble is not None, "comes before EnsembleFitted")
+    allow(state.halted is None, "comes after ReleaseHalted")
+    allow(
+        state.refreshed_at in (None, state.unstable),
+        "comes after an unstable answer that drew no noise for the threshold",
+    )
+    allow(
+        isinstance(event, ScoresReleased) == (release.parameters.get(OUTPUT) == SCORE),
+        "answers otherwise than the release was opened to",
+    )
+    allow(
+        event.first_query_id == state.answered + 1,
+        f"begins with answer {event.first_query_id} where answer {state.answered + 1} is next",
+    )
+    allow(
+        len(event.digests) == len(event.labels) == count,
+        "does not give every answer a digest, a label and a stable flag",
+    )
+    allow(
+        None not in event.labels
+        or all(
+            label is not None or not stable
+            for label, stable in zip(event.labels, event.stable, strict=True)
+        ),
+        "has a stable answer without a label",
+    )
+    allow(release.queries is None or answered <= release.queries, "exceeds the limit of answers")
+    if isinstance(event, ScoresReleased):
+        allow(not (problem := illegal_scores(event, state.unstable, release.cutoff)), problem)
+    if release.cutoff is not None:
+        allow(state.unstable < release.cutoff, "comes after the cutoff")
+        allow(
+            unstable < release.cutoff or (unstable == release.cutoff and not event.stable[-1]),
+            "goes on past the unstable answer at which the ensemble stops",
+        )
+    return replace(state, answered=answered, unstable=unstable)
+
+
+def _refresh(state: LedgerState, event: ThresholdRefreshed) -> LedgerState:
+    allow(
+        threshold_noise_name(0) in state.private_digests,
+        "refreshes a threshold that has no noise",
+    )
+    allow(
+        state.ended_epoch == (state.refreshed_at or 0),
+        "does not follow the unstable answers that end an epoch",
+    )
+    allow(
+        list(event.private_digests) == [threshold_noise_name(state.unstable)],
+        f"does not bind the noise after unstable answer {state.unstable}",
+    )
+    # Of the noise of an epoch that has ended nothing is read again.
+    ended = None if state.refreshed_at is None else threshold_noise_name(state.refreshed_at)
+    kept = {name: digest for name, digest in state.private_digests.items() if name != ended}
+    following = replace(state, refreshed_at=state.unstable, private_digests=kept)
+    return _bind(following, event.private_digests)
+
+
+def _publish(state: LedgerState, event: ClassifierPublished) -> LedgerState:
+    allow(state.classifier is None, "publishes a classifier a second time")
+    allow(state.charge_of(CLASSIFIER) is not None, "comes before the classifier's charge")
+    allow(not state.classifier_waits, f"publishes a {CLASSIFIER} that uses delta {BETWEEN_ANSWERS}")
+    return _bind(replace(state, classifier=event), event.private_digests)
+
+
+def _publish_student(
+    state: LedgerState, release: ReleaseOpened, event: StudentPublished
+) -> LedgerState:
+    allow(state.classifier is None, "publishes a classifier a second time")
+    allow(state.ensemble is not None, "comes before EnsembleFitted")
+    allow(
+        state.answered == release.queries or state.unstable == release.cutoff,
+        "comes before the ensemble's last answer",
+    )
+    return _bind(replace(state, classifier=event), event.private_digests)
+
+
+def _release_statistics(state: LedgerState, event: StatisticsReleased) -> LedgerState:
+    allow(state.statistics is None, f"releases {STATISTICS} a second time")
+    allow(state.charge_of(STATISTICS) is not None, f"comes before the charge of {STATISTICS}")
+    allow(state.may_open_statistics, f"releases {STATISTICS} {BETWEEN_ANSWERS}")
+    return _bind(replace(state, statistics=event), event.private_digests)
+
+
+def _bind(state: LedgerState, private_digests: dict[str, str]) -> LedgerState:
+    allow(
+        state.private_digests.keys().isdisjoint(private_digests),
+        "binds a piece of private state a second time",
+    )
+    return replace(state, private_digests={**state.private_digests, **private_digests})
+
+
+def _check_budget(state: LedgerState, release: ReleaseOpened) -> None:
+    costs = [*map(cost, state.charged), *map(cost, state.reserved)]
+    allow(
+        sum(epsilon for epsilon, _ in costs) <= exact(release.epsilon)
+        and sum(delta for _, delta in costs) <= exact(release.delta),
+        "takes the shares above the budget of the release",
+    )

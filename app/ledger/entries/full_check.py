@@ -1,0 +1,86 @@
+"""Folding the entries a second time, from the first, beside the state that serves.
+
+A start goes from the newest checkpoint, and so trusts the entries before it to be those
+that were checked when they were written.  This goes back to entry one: numbers, hashes and
+counters of every entry are checked again, and what it keeps is which answers used the
+cutoff up.  ``verify`` checks the tables beside the entries as well, and this does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.errors import LedgerCorruptError
+from app.ledger.database.database_errors import database_errors
+from app.ledger.database.statements import read_entries
+from app.ledger.entries.chain import read_event
+from app.ledger.entries.entry_kinds import AnswersReleased, ScoresReleased
+from app.ledger.entries.fold import EMPTY, LedgerState, fold
+
+if TYPE_CHECKING:
+    from app.ledger.entries.chain import Entry
+    from app.ledger.ledger import Ledger
+
+PAGE_ENTRIES = 256
+
+
+class Hit(NamedTuple):
+    """An answer that used the cutoff, by its number, and how many units of it."""
+
+    query_id: int
+    units: int
+
+
+@dataclass(slots=True)
+class Refold:
+    """How far the entries are folded, and the answers that were hits up to there.
+
+    Attributes:
+        state: what the entries so far establish; empty before the first page.
+        hits: in order.
+
+    """
+
+    state: LedgerState = EMPTY
+    hits: list[Hit] = field(default_factory=list)
+
+    def read_page(self, ledger: Ledger) -> bool:
+        """Fold the next entries; return whether there may be more.
+
+        Raises:
+            LedgerCorruptError: an entry does not follow from those before it.
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with ledger.snapshot() as connection, database_errors():
+            page = read_entries(connection, ledger.release_number, self.state.head, PAGE_ENTRIES)
+        for entry in page:
+            self.state = fold(self.state, entry)
+            self.hits += _hits(entry)
+        return len(page) == PAGE_ENTRIES
+
+    def compare(self, served: LedgerState) -> None:
+        """Check that what serves is what the entries say, where both are at the same one.
+
+        Raises:
+            LedgerCorruptError: it is not.
+
+        """
+        known = self.state
+        if known.head.sequence != served.head.sequence:
+            return
+        counted = (known.head.hash, known.answered, known.unstable)
+        if counted != (served.head.hash, served.answered, served.unstable):
+            raise LedgerCorruptError("the entries from the first do not give the state that serves")
+
+
+def _hits(entry: Entry) -> list[Hit]:
+    event = read_event(entry)
+    if isinstance(event, ScoresReleased):
+        units = event.units
+    elif isinstance(event, AnswersReleased):
+        units = [int(not stable) for stable in event.stable]
+    else:
+        return []
+    return [Hit(event.first_query_id + place, used) for place, used in enumerate(units) if used]

@@ -1,0 +1,82 @@
+"""Folding on: what a database holds beyond a state that is known, and a check of its answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.errors import LedgerCorruptError
+from app.ledger.database.statements import each_entry, read_answer_count, read_answers, read_head
+from app.ledger.entries.fold import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+    from app.ledger.entries.fold import LedgerState
+
+
+def folded_on(connection: Connection, release_number: int, known: LedgerState) -> LedgerState:
+    """Return the state after every entry that follows what is known already.
+
+    Args:
+        connection: of one moment of the database.
+        release_number: of the release.
+        known: the state at an entry of its, or an empty one.
+
+    Raises:
+        LedgerCorruptError: an entry does not follow from those before it.
+
+    """
+    head = read_head(connection, release_number)
+    if head.sequence < known.head.sequence:
+        raise LedgerCorruptError(
+            f"the ledger ends at entry {head.sequence} and had entry {known.head.sequence} before"
+        )
+    if head == known.head:
+        return known
+    state = known
+    for entry in each_entry(connection, release_number, known.head):
+        state = fold(state, entry)
+    if state.head != head:
+        raise LedgerCorruptError(f"entry {head.sequence} was exchanged for another")
+    return state
+
+
+def check_answers(
+    connection: Connection, release_number: int, known: LedgerState, state: LedgerState
+) -> None:
+    """Check that every answer of the entries since is in its table, and none beyond the last.
+
+    A vector whose answer is lost would be answered afresh.  Of the answers before,
+    whose numbers triggers keep without gaps, only the last one is looked for.
+
+    Args:
+        connection: as above.
+        release_number: of the release.
+        known: the state that the entries since were folded on.
+        state: what they gave.
+
+    Raises:
+        LedgerCorruptError: names the first answer that is missing, or one too many.
+
+    """
+    count, last = read_answer_count(connection, release_number, known.answered)
+    if (count, last) == (state.answered - known.answered, state.answered):
+        return
+    wanted = min(known.answered, last) + 1
+    for answer_id in _answer_ids(connection, release_number, wanted - 1):
+        if answer_id != wanted or wanted > state.answered:
+            break
+        wanted += 1
+    if wanted <= state.answered:
+        raise LedgerCorruptError(f"answer {wanted} is missing from the answers table")
+    raise LedgerCorruptError(
+        f"answer {wanted} is in the answers table, and the chain ends with answer {state.answered}"
+    )
+
+
+def _answer_ids(connection: Connection, release_number: int, after: int) -> Iterator[int]:
+    while page := read_answers(connection, release_number, after):
+        yield from (row.answer.query_id for row in page)
+        after = page[-1].answer.query_id

@@ -1,0 +1,246 @@
+"""The head file: what a ledger has come to, noted outside its database.
+
+A database that was restored whole from an older copy looks sound to itself, and
+has forgotten charges and answers.  This file, replaced after commits, tells: a
+ledger that ends before the entry that is noted here, or has another one in its
+place, is not the newest that there was.  It is bound to releases by their random
+ids, so that one file serves every release of one database, and no other.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import msgspec
+
+from app.errors import ConfigurationError, HeadFileError
+from app.ledger.database.database import is_shared
+from app.ledger.database.drawing_turn import DRAW_SUFFIX
+from app.ledger.database.sqlite import URL_KEY, database_path
+from app.ledger.server_lock import LOCK_SUFFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from app.ledger.entries.fold import LedgerState
+
+HEAD_SUFFIX: Final = ".head"
+OFF: Final = False
+"""The setting that keeps no head file."""
+
+NOWHERE: Final = "is no path of a file: it has a zero byte, or links that lead nowhere"
+FILE_BYTES_MAX: Final = 2**20
+LOCK_TRIES_MAX: Final = 300
+LOCK_WAIT_SECONDS: Final = 0.01
+_TAKEN_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", LOCK_SUFFIX)
+
+_Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+_Identifier = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+_Sequence = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class NotedHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is noted of one release.
+
+    Attributes:
+        release_id: the random name of the release, hexadecimal.
+        name: the operator's name for it.
+        sequence: number of the newest entry.
+        hash: its hash.
+        answered: fresh answers given up to that entry.
+
+    """
+
+    release_id: _Identifier
+    name: str
+    sequence: _Sequence
+    hash: _Hash
+    answered: _Count
+
+
+class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    format: Literal["conclave-head-file"]
+    version: Literal[1]
+    releases: list[NotedHead]
+
+
+def noted_head(state: LedgerState) -> NotedHead | None:
+    """Return what is to be noted of a ledger, or None before its release is open."""
+    if state.release is None:
+        return None
+    return NotedHead(
+        release_id=state.release.release_id,
+        name=state.release.name,
+        sequence=state.head.sequence,
+        hash=state.head.hash,
+        answered=state.answered,
+    )
+
+
+def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | None:
+    """Return the head file of a ledger.
+
+    Args:
+        url: the ledger's address.
+        setting: ``ledger.head_file``: a path; None for the file beside the database,
+            and none where that is no file; False for none.
+
+    Raises:
+        HeadFileError: the path is one that the ledger needs for itself, or leads nowhere.
+        ConfigurationError: the address is malformed, or leads nowhere.
+
+    """
+    if setting is False:
+        return None
+    if is_shared(url):
+        return None if setting is None else HeadFile(_resolved(setting, HeadFileError(NOWHERE)))
+    database = _resolved(database_path(url), ConfigurationError(URL_KEY, NOWHERE))
+    if setting is None:
+        return HeadFile(database.with_name(database.name + HEAD_SUFFIX))
+    path = _resolved(setting, HeadFileError(NOWHERE))
+    taken = {database.with_name(database.name + suffix) for suffix in _TAKEN_SUFFIXES}
+    turns = str(database.with_name(database.name + DRAW_SUFFIX))
+    if path in taken or str(path).startswith(turns):
+        raise HeadFileError(f"{path} is a file of the ledger itself; name another")
+    return HeadFile(path)
+
+
+class HeadFile:
+    """One head file; reads and notes are whole, whoever else writes meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        """Keep the path, which need not exist; its folder must."""
+        self.path: Final = path
+
+    def read(self) -> dict[str, NotedHead]:
+        """Return what is noted of each release, by its id; nothing where there is no file.
+
+        Raises:
+            HeadFileError: there is no such folder, or the file cannot be read or is
+                no head file.
+
+        """
+        try:
+            with self.path.open("rb") as file:
+                body = file.read(FILE_BYTES_MAX + 1)
+        except FileNotFoundError:
+            if not self.path.parent.is_dir():
+                raise HeadFileError(
+                    f"there is no folder {self.path.parent}; mount or create it"
+                ) from None
+            return {}
+        except OSError as error:
+            raise HeadFileError(f"{self.path} cannot be read: {_reason(error)}") from None
+        return self._decoded(body)
+
+    def note(self, head: NotedHead) -> NotedHead:
+        """Note the head of one release, durably, and leave what is noted of others.
+
+        A head that is newer already, noted by another process, stays.
+
+        Returns:
+            What the file notes of the release now.
+
+        Raises:
+            HeadFileError: what is there is no head file, or notes another history of
+                this release; it is left as it is.
+            OSError: it cannot be written; what was noted before stays.
+
+        """
+        with self._locked_folder() as folder:
+            noted = self.read()
+            before = noted.get(head.release_id)
+            if before is not None and before.sequence >= head.sequence:
+                if before.sequence == head.sequence and before.hash != head.hash:
+                    raise HeadFileError(f"{self.path} notes another history of this release")
+                return before
+            self._replace(noted | {head.release_id: head}, folder)
+            return head
+
+    def _decoded(self, body: bytes) -> dict[str, NotedHead]:
+        try:
+            document = msgspec.json.decode(body[:FILE_BYTES_MAX], type=_Document)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise HeadFileError(
+                f"{self.path} is no head file of this version, or is damaged; restore it, or "
+                "name another path"
+            ) from None
+        return {head.release_id: head for head in document.releases}
+
+    @contextmanager
+    def _locked_folder(self) -> Iterator[int]:
+        """Yield the folder's descriptor, locked against other processes that note here."""
+        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _lock(folder)
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _replace(self, noted: Mapping[str, NotedHead], folder: int) -> None:
+        """Write a whole new file beside the old one, and let it take its place."""
+        document = _Document("conclave-head-file", 1, list(noted.values()))
+        body = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+        # The name begins with a dot; only the owner may read it, from the start.
+        descriptor, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(self.path)
+        except OSError:
+            with suppress(OSError):
+                Path(name).unlink()
+            raise
+        _sync(folder)
+
+
+def _resolved(path: Path, refusal: ConfigurationError) -> Path:
+    """Return a path with its links followed, or raise the refusal of one that leads nowhere."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        raise refusal from None
+
+
+def _lock(folder: int) -> None:
+    """Wait a little for another process's note; where there are no locks, do without.
+
+    Raises:
+        OSError: another process holds it for long.
+
+    """
+    for _ in range(LOCK_TRIES_MAX):
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(LOCK_WAIT_SECONDS)
+        except OSError:
+            return  # some network file systems lock no folder
+        else:
+            return
+    raise OSError(errno.EAGAIN, "another process holds the folder")
+
+
+def _sync(folder: int) -> None:
+    """Make the new name durable, where the file system can."""
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or "the system refuses"

@@ -1,0 +1,399 @@
+"""Opening, reading and writing a ledger; the format is in ``docs/ledger-format.md``.
+
+One process writes: its transactions are serialised here, by the database's
+write lock, and each begins by folding whatever the database holds beyond what
+this process knows.  So nothing is assumed after a commit of unknown outcome.
+"""
+
+from __future__ import annotations
+
+import hmac
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ConclaveError, ConfigurationError, InvariantError, LedgerCorruptError
+from app.ledger.database.database_errors import database_errors
+from app.ledger.database.driver import give_back
+from app.ledger.database.lookups import find_answers, find_keys
+from app.ledger.database.open_database import OpenDatabase, open_database, refuse_replaced
+from app.ledger.database.sqlite import version_of
+from app.ledger.database.statements import (
+    RecordedAnswer,
+    read_answers,
+    read_entries,
+    read_entry_hash,
+    read_keys,
+    read_private,
+)
+from app.ledger.database.tables import FIRST_RELEASE
+from app.ledger.entries.chain import Head, public_entry
+from app.ledger.entries.checkpoint import is_due, newest_checkpoint, write_checkpoint
+from app.ledger.entries.digests import Digests, private_digest
+from app.ledger.entries.fold import EMPTY, LedgerState
+from app.ledger.entries.replay import check_answers, folded_on
+from app.ledger.key_counts import KeyCount, read_key_counts
+from app.ledger.releases import holds_backup, number_of, read_openings, read_release_count
+from app.ledger.transaction import RELEASE_SECRET, Transaction
+from app.noise.system import SystemNoise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Connection
+
+    from app.ledger.database.sqlite import Version
+    from app.ledger.database.statements import KnownAnswer
+    from app.ledger.entries.entry_kinds import ReleaseOpened
+    from app.ledger.head.keeper import HeadKeeper
+    from app.noise.source import NoiseSource
+
+__all__ = ["RELEASE_SECRET", "KeyCount", "Ledger", "RecordedAnswer", "Transaction", "open_ledger"]
+
+NAME_KEY: Final = "release.name"
+PUBLIC_ENTRIES_MAX: Final = 1000
+"""Entries of one page of ``GET /ledger``."""
+
+
+def open_ledger(
+    url: str, *, create: bool, name: str | None = None, noise: NoiseSource | None = None
+) -> Ledger:
+    """Open the ledger at an SQLAlchemy address.
+
+    Args:
+        url: ``sqlite:///FILE``.
+        create: True opens it to be written, and creates or migrates it; False reads one.
+        name: of the release, which may be yet to open where it is created;
+            None for the database's first.
+        noise: where the database's secret is drawn from, once.
+
+    Raises:
+        ConfigurationError: it cannot be opened, is no ledger, or only reads
+            and holds other releases.
+        LedgerCorruptError: it is a ledger, and damaged.
+
+    """
+    database = open_database(url, create=create, noise=noise or SystemNoise())
+    ledger = Ledger(database, FIRST_RELEASE if name is None else name)
+    if not create:
+        try:
+            ledger.require_named()
+        except ConclaveError:
+            ledger.close()
+            raise
+    return ledger
+
+
+class Ledger:
+    """The ledger of one release in an open database.
+
+    Reads are safe from any thread, transactions one at a time.
+    """
+
+    def __init__(self, database: OpenDatabase, release: str | int = FIRST_RELEASE) -> None:
+        """Take over an open database, for the release of that name or number."""
+        self._database = database
+        self._name = release if isinstance(release, str) else None
+        self._release_number = release if isinstance(release, int) else FIRST_RELEASE
+        self._openings: tuple[ReleaseOpened, ...] = ()
+        self._writing = Lock()
+        self._known = EMPTY
+        self._keeper: HeadKeeper | None = None
+        self._checkpoint_at = 0  # entry of a checkpoint that is committed
+        self._committed: tuple[Version | None, LedgerState] | None = None  # known to have happened
+        self.digests: Final = Digests(database.secret)
+        self.is_shared: Final = database.is_shared  # whether other servers may write beside
+        self.turn_to_draw: Final = database.turn_to_draw
+
+    @property
+    def release_number(self) -> int:
+        """The release's number in its database, counted from 1; every key begins with it.
+
+        Of a release that is yet to open, the one that it would have.
+        """
+        return self._release_number
+
+    def keep_head(self, keeper: HeadKeeper) -> None:
+        """Tell a keeper of every commit from now on; it ends with the ledger."""
+        self._keeper = keeper
+        keeper.committed(self.read_state())
+
+    @property
+    def noted_sequence(self) -> int | None:
+        """Number of the entry that the head file notes; None where none is kept."""
+        return None if self._keeper is None else self._keeper.noted_sequence
+
+    @property
+    def openings(self) -> tuple[ReleaseOpened, ...]:
+        """The first entry of every release in the database, in order, as last read."""
+        return self._openings
+
+    def require_named(self) -> None:
+        """Refuse a database that holds releases, and none of the name.
+
+        Raises:
+            ConfigurationError: names the releases that are there.
+            LedgerCorruptError: a first entry is not what was written.
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with self.snapshot():
+            held = ", ".join(f'"{opened.name}"' for opened in self._openings)
+        if held and not self._is_found:
+            raise ConfigurationError(NAME_KEY, f'no release "{self._name}" in the ledger: {held}')
+
+    def close(self) -> None:
+        """Note the head, and close every connection."""
+        if self._keeper is not None:
+            self._keeper.close()
+        self._database.close()
+
+    # -- reading ---------------------------------------------------------------
+
+    def read_state(self) -> LedgerState:
+        """Fold the entries and return what they say.
+
+        Only entries that this process has not folded yet are read, and of those
+        only the ones after the newest checkpoint.
+
+        Raises:
+            LedgerCorruptError: an entry does not follow from those before it, an
+                answer of one is missing, or the checkpoint is altered.
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        known = self._known  # before the snapshot, which may otherwise be of an earlier moment
+        with self.snapshot() as connection, database_errors():
+            state = self._catch_up(connection, known)
+        if state.head.sequence >= self._known.head.sequence:
+            self._known = state
+        return state
+
+    def answers_after(self, query_id: int) -> Iterator[RecordedAnswer]:
+        """Yield every answer after number ``query_id``, in order."""
+        page_after = query_id
+        while page := self._read_answers(page_after):
+            yield from page
+            page_after = page[-1].query_id
+
+    def keys(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield every idempotency key: (key digest, vector digest), 32 bytes each."""
+        page_after = b""
+        while page := self._read_keys(page_after):
+            yield from page
+            page_after = page[-1][0]
+
+    def known_answers(self, vector_digests: Sequence[bytes]) -> list[KnownAnswer]:
+        """Return the answers to those of ``vector_digests`` that have one, in any order.
+
+        Raises:
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with self.snapshot() as connection, database_errors():
+            return find_answers(connection, self._release_number, vector_digests)
+
+    def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+        """Return those of ``key_digests`` that are recorded: (key digest, vector digest).
+
+        Raises:
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with self.snapshot() as connection, database_errors():
+            return find_keys(connection, self._release_number, key_digests, digests=self.digests)
+
+    def key_counts(self) -> dict[str, KeyCount]:
+        """Return what every key was given, by its name.
+
+        Raises:
+            LedgerCorruptError: a count was altered.
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with self.snapshot() as connection, database_errors():
+            return read_key_counts(connection, self._release_number, None, digests=self.digests)
+
+    def public_entries(self, after: int, limit: int) -> list[dict[str, object]]:
+        """Return entries after number ``after`` as ``GET /ledger`` gives them.
+
+        Args:
+            after: number of an entry, 0 for the beginning.
+            limit: at most so many, and at most ``PUBLIC_ENTRIES_MAX``.
+
+        """
+        with self.snapshot() as connection, database_errors():
+            previous_hash = read_entry_hash(connection, self._release_number, after)
+            if previous_hash is None:
+                return []
+            count, head = max(0, min(limit, PUBLIC_ENTRIES_MAX)), Head(after, previous_hash)
+            found = read_entries(connection, self._release_number, head, count)
+        return [public_entry(entry) for entry in found]
+
+    def private(self, name: str, state: LedgerState | None = None) -> bytes | None:
+        """Return a piece of private state, or None where no entry binds one.
+
+        Args:
+            name: of the piece.
+            state: in which it is bound; None for the newest.
+
+        Raises:
+            LedgerCorruptError: it is bound, and missing or altered.
+
+        """
+        bound = (state or self.read_state()).private_digests.get(name)
+        if bound is None:
+            return None
+        with self.snapshot() as connection, database_errors():
+            secret = read_private(connection, self._release_number, RELEASE_SECRET)
+            piece = read_private(connection, self._release_number, name)
+        if secret is None or piece is None:
+            raise LedgerCorruptError(f"the private state is missing a piece: {name}")
+        computed = private_digest(secret.body, name=name, body=piece.body)
+        if not hmac.compare_digest(computed, bound):
+            raise LedgerCorruptError(f"the private state has an altered piece: {name}")
+        return piece.body
+
+    def database_secret(self) -> bytes:
+        """Return the secret (32 bytes) that every release in this database shares."""
+        return self._database.secret
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """Yield a connection that sees one moment of the database and cannot write."""
+        with database_errors():
+            connection = self._database.readers.connect()
+        try:
+            if not self._is_found:
+                with database_errors():
+                    self._find_release(connection)
+            yield connection
+        finally:
+            give_back(connection)  # which may be cut off: what was read is true all the same
+
+    def is_backup(self) -> bool:
+        """Return whether this is a copy, or was moved: another database may go on beside it.
+
+        Raises:
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        with self.snapshot() as connection, database_errors():
+            return holds_backup(connection)
+
+    # -- writing ---------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Open the write lock's transaction: committed at the end, undone on any error.
+
+        Raises:
+            LedgerUnavailableError: the lock, a write or the commit failed;
+                whether a commit that failed has happened is found out by the
+                next transaction.
+            LedgerCorruptError: the database holds entries that do not follow.
+
+        """
+        writing = self._database.writing
+        if writing is None:
+            raise InvariantError("a ledger opened for reading is not written")
+        with self._writing:
+            with database_errors():
+                connection = writing.begin()
+            try:
+                with database_errors():
+                    version, state = self._state_under_lock(connection)
+                transaction = Transaction(
+                    connection,
+                    state,
+                    release_number=self._release_number,
+                    openings=self._openings,
+                    digests=self.digests,
+                )
+                try:
+                    yield transaction
+                    transaction.finish()
+                    with database_errors():
+                        checkpoint_at = self._keep_checkpoint(connection, transaction.state)
+                        transaction.may_be_committed = True
+                        writing.commit(connection)
+                finally:
+                    transaction.note_its_end()
+            finally:
+                writing.end(connection)
+            self._known, self._checkpoint_at = transaction.state, checkpoint_at
+            self._openings = transaction.openings
+            self._committed = version, transaction.state
+            if self._keeper is not None:
+                self._keeper.committed(transaction.state)
+
+    def _state_under_lock(self, connection: Connection) -> tuple[Version | None, LedgerState]:
+        """Return what the database holds, and how to tell that nobody else wrote since.
+
+        Where the last commit here is known to have happened and no other connection
+        has committed after it, that is its state: asking the entries took a third of a
+        transaction of one answer.
+        """
+        committed, self._committed = self._committed, None
+        version = None if self.is_shared else version_of(connection)
+        if version is not None and committed is not None and committed[0] == version:
+            return committed
+        self._find_release(connection)
+        return version, self._catch_up(connection, self._known)
+
+    @property
+    def _is_found(self) -> bool:
+        """Whether the database is known to hold this ledger's release."""
+        return self._release_number <= len(self._openings)
+
+    def _find_release(self, connection: Connection) -> None:
+        """Learn which releases there are, where one has opened, and this one's number."""
+        count, known = read_release_count(connection), len(self._openings)
+        if count < known:
+            raise LedgerCorruptError(f"the database counts {count} releases and had {known} before")
+        if count == known > 0:
+            return
+        refuse_replaced(connection, self._database.secret)
+        openings = read_openings(connection)
+        if self._name is not None and not self._is_found:
+            self._release_number = number_of(openings, self._name) or len(openings) + 1
+        self._openings = openings
+
+    def keep_checkpoint(self) -> None:
+        """Write a checkpoint where the next start would fold many entries for want of one.
+
+        Transactions write theirs themselves; a ledger of an earlier version has none.
+
+        Raises:
+            LedgerUnavailableError: the ledger took none, and only the next start is slower.
+
+        """
+        state = self.read_state()
+        if is_due(state, self._checkpoint_at):
+            with self.transaction():
+                pass
+
+    def _keep_checkpoint(self, connection: Connection, state: LedgerState) -> int:
+        """Write a checkpoint if one is due; return the entry of the newest."""
+        if not is_due(state, self._checkpoint_at):
+            return self._checkpoint_at
+        return write_checkpoint(connection, self._release_number, self.digests, state)
+
+    def _catch_up(self, connection: Connection, known: LedgerState) -> LedgerState:
+        """Fold what the database holds beyond what this process knows."""
+        is_first = known is EMPTY
+        if is_first:
+            known = newest_checkpoint(connection, self._release_number, self.digests)
+            self._checkpoint_at = known.head.sequence
+        state = folded_on(connection, self._release_number, known)
+        if is_first or state is not known:
+            check_answers(connection, self._release_number, known, state)
+        return state
+
+    def _read_answers(self, after: int) -> list[RecordedAnswer]:
+        with self.snapshot() as connection, database_errors():
+            return [row.answer for row in read_answers(connection, self._release_number, after)]
+
+    def _read_keys(self, after: bytes) -> list[tuple[bytes, bytes]]:
+        with self.snapshot() as connection, database_errors():
+            return [row[:2] for row in read_keys(connection, self._release_number, after)]

@@ -1,0 +1,345 @@
+"""Verification: everything that can be recomputed is, from entry one.
+
+What fails first is told in one plain sentence.  A row that was never written
+cannot be missed, so a database that was restored whole from an older copy
+verifies: only a head that was noted elsewhere shows it.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
+from app.ledger.composed import is_covered
+from app.ledger.database.database_errors import WRONG_TYPE, is_damage
+from app.ledger.database.protections import protection_fault, structural_fault, type_fault
+from app.ledger.database.statements import (
+    AnswerRow,
+    CheckpointRow,
+    each_entry,
+    read_answers,
+    read_checkpoints,
+    read_keys,
+    read_private,
+    read_private_names,
+)
+from app.ledger.entries.chain import GENESIS, Head, event_body, read_event
+from app.ledger.entries.checkpoint import check_mark, checkpoint_body
+from app.ledger.entries.digests import private_digest, public_digest
+from app.ledger.entries.entry_kinds import AnswersReleased, ScoresReleased
+from app.ledger.entries.fold import EMPTY, LedgerState, fold
+from app.ledger.key_counts import read_key_counts
+from app.ledger.releases import read_openings, stray_row
+from app.ledger.transaction import RELEASE_SECRET
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+    from app.ledger.entries.chain import Entry
+    from app.ledger.entries.digests import Digests
+    from app.ledger.ledger import Ledger
+
+_DIGEST_BYTES = 32
+_BEFORE_ALL = -(2**63)  # a checkpoint that was tampered with may be at any number
+Told: TypeAlias = tuple[int | None, bool, int | None, int | None, bool | None, int | None]
+"""Label, stable flag, precision, bin, shifted flag and units of one answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationReport:
+    """What a ledger that verifies says.
+
+    Attributes:
+        head: number and hash of the newest entry.
+        answered: fresh answers of the ensemble.
+        unstable: how many of them were unstable.
+        epsilon_charged: sum of the shares spent.
+        delta_charged: the same of delta.
+        closed: why the ledger is closed; None where it is not.
+
+    """
+
+    head: Head
+    answered: int
+    unstable: int
+    epsilon_charged: Fraction
+    delta_charged: Fraction
+    closed: str | None = None
+
+
+def verify(ledger: Ledger, expect_head: str | None = None) -> VerificationReport:
+    """Rebuild everything from entry one, and compare it with every table.
+
+    Args:
+        ledger: opened for reading.
+        expect_head: a hash that must occur in the chain, noted elsewhere
+            before, 64 hexadecimal characters in either case.
+
+    Raises:
+        VerificationError: the first thing that does not hold, in a sentence.
+
+    """
+    with ledger.snapshot() as connection:
+        return verify_on(
+            connection, ledger.release_number, digests=ledger.digests, expect_head=expect_head
+        )
+
+
+def verify_on(
+    connection: Connection,
+    release_number: int,
+    *,
+    digests: Digests,
+    expect_head: str | None = None,
+) -> VerificationReport:
+    """Verify a release by a connection of the caller, which sees one moment.
+
+    Args:
+        connection: inside a transaction; what is written and not committed yet counts.
+        release_number: of the release.
+        digests: of its database.
+        expect_head: as in :func:`verify`.
+
+    Raises:
+        VerificationError: the first thing that does not hold, in a sentence.
+
+    """
+    try:
+        state = _Verification(connection, release_number, digests, expect_head).run()
+    except (LedgerCorruptError, LedgerUnavailableError) as error:
+        raise VerificationError(str(error)) from None
+    except SQLAlchemyError as error:
+        raise VerificationError(
+            "the file of the ledger is damaged" if is_damage(error) else "the ledger cannot be read"
+        ) from None
+    except (TypeError, ValueError):
+        raise VerificationError(type_fault(connection) or WRONG_TYPE) from None
+    return VerificationReport(
+        head=state.head,
+        answered=state.answered,
+        unstable=state.unstable,
+        epsilon_charged=sum((Fraction(share.epsilon) for share in state.charged), Fraction(0)),
+        delta_charged=sum((Fraction(share.delta) for share in state.charged), Fraction(0)),
+        closed=None if state.closed is None else state.closed.reason,
+    )
+
+
+class _Verification:
+    """One pass over one snapshot."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        release_number: int,
+        digests: Digests,
+        expect_head: str | None,
+    ) -> None:
+        self._connection = connection
+        self._digests = digests
+        self._release_number = release_number
+        self._expect_head = None if expect_head is None else expect_head.strip().lower()
+        self._head_found = self._expect_head is None
+        self._answers = _each_answer(connection, release_number)
+        self._query_by_digest: dict[bytes, int] = {}
+        self._bound: dict[str, str] = {}
+        self._checkpoints = _each_checkpoint(connection, release_number)
+        self._next_checkpoint = next(self._checkpoints, None)
+
+    def run(self) -> LedgerState:
+        """Check everything, in the order in which a reader would."""
+        fault = structural_fault(self._connection)
+        _hold(fault is None, f"the database finds its own file damaged: {fault}")
+        state = EMPTY
+        for entry in each_entry(self._connection, self._release_number, GENESIS):
+            state = self._check_entry(state, entry)
+            self._check_checkpoint(state)
+        _hold(self._next_checkpoint is None, "a checkpoint is at an entry that the chain lacks")
+        self._check_no_more_answers(state)
+        self._check_keys()
+        self._check_key_counts(state)
+        self._check_private()
+        self._check_releases(state)
+        odd = type_fault(self._connection)
+        _hold(odd is None, str(odd))
+        unprotected = protection_fault(self._connection)
+        _hold(unprotected is None, str(unprotected))
+        _hold(self._head_found, f"no entry has the expected hash {self._expect_head}")
+        return state
+
+    def _check_entry(self, state: LedgerState, entry: Entry) -> LedgerState:
+        following = fold(state, entry)
+        event = read_event(entry)
+        _hold(
+            event_body(event) == entry.body,
+            f"entry {entry.sequence} has a body that is not in canonical form",
+        )
+        if isinstance(event, AnswersReleased | ScoresReleased):
+            self._check_answers(entry.sequence, event)
+        self._bound |= getattr(event, "private_digests", {})
+        self._head_found = self._head_found or entry.hash == self._expect_head
+        return following
+
+    def _check_checkpoint(self, state: LedgerState) -> None:
+        row = self._next_checkpoint
+        if row is None or row.sequence != state.head.sequence:
+            return
+        check_mark(row, self._digests)
+        _hold(
+            row.body == checkpoint_body(state, self._release_number),
+            f"the checkpoint at entry {row.sequence} is not what the entries up to there give",
+        )
+        self._next_checkpoint = next(self._checkpoints, None)
+
+    def _check_answers(self, sequence: int, event: AnswersReleased | ScoresReleased) -> None:
+        told = zip(event.digests, _told(event), strict=True)
+        for query_id, (digest, answer) in enumerate(told, start=event.first_query_id):
+            row = next(self._answers, None)
+            _hold(
+                row is not None and row.answer.query_id == query_id,
+                f"answer {query_id} of entry {sequence} is missing from the answers table",
+            )
+            if row is not None:
+                self._check_answer(sequence, row, digest=digest, told=answer)
+
+    def _check_answer(self, sequence: int, row: AnswerRow, *, digest: str, told: Told) -> None:
+        answer = row.answer
+        named = f"answer {answer.query_id} in the answers table"
+        _hold(
+            row.sequence == sequence,
+            f"{named} belongs to entry {row.sequence} there, and to entry {sequence} in the chain",
+        )
+        _hold(
+            (answer.label, answer.stable) == told[:2],
+            f"{named} has label {answer.label} and stable {answer.stable}, "
+            f"and entry {sequence} says {told[0]} and {told[1]}",
+        )
+        score = (answer.precision, answer.bin_index, answer.bin_shifted, answer.units)
+        _hold(score == told[2:], f"{named} has another score than entry {sequence} says")
+        _hold(
+            public_digest(answer.vector_digest) == digest,
+            f"{named} has another digest than entry {sequence} says",
+        )
+        _hold(
+            hmac.compare_digest(
+                self._digests.of_question(answer.vector, answer.precision), answer.vector_digest
+            ),
+            f"{named} has a vector that does not give its digest",
+        )
+        earlier = self._query_by_digest.setdefault(answer.vector_digest, answer.query_id)
+        _hold(earlier == answer.query_id, f"{named} repeats the vector of answer {earlier}")
+
+    def _check_no_more_answers(self, state: LedgerState) -> None:
+        row = next(self._answers, None)
+        if row is not None:
+            _fail(
+                f"answer {row.answer.query_id} is in the answers table, "
+                f"and the chain ends with answer {state.answered}"
+            )
+
+    def _check_keys(self) -> None:
+        page_after = b""
+        while page := read_keys(self._connection, self._release_number, page_after):
+            for row in page:
+                _hold(
+                    len(row.key_digest) == _DIGEST_BYTES
+                    and row.vector_digest in self._query_by_digest,
+                    "an idempotency key is kept for a vector that has no answer",
+                )
+                _hold(
+                    self._digests.marks(row, self._release_number),
+                    "an idempotency key was altered: its mark is not that of what it is kept for",
+                )
+            page_after = page[-1].key_digest
+
+    def _check_key_counts(self, state: LedgerState) -> None:
+        """Check the marks, and that no more is counted for keys than was answered."""
+        counts = read_key_counts(
+            self._connection, self._release_number, None, digests=self._digests
+        ).values()
+        _hold(
+            sum(count.answered for count in counts) <= state.answered
+            and sum(count.unstable for count in counts) <= state.unstable,
+            "the counts of keys come to more than the answers that were given",
+        )
+
+    def _check_private(self) -> None:
+        names = read_private_names(self._connection, self._release_number)
+        for name in names:
+            _hold(
+                name in self._bound,
+                f"the private state has a piece that no entry binds: {name}",
+            )
+        for name in self._bound:
+            _hold(name in names, f"the private state is missing a piece: {name}")
+        if not names:
+            return
+        secret = read_private(self._connection, self._release_number, RELEASE_SECRET)
+        _hold(secret is not None, "the private state is missing the release's secret")
+        for name, bound in self._bound.items():
+            piece = read_private(self._connection, self._release_number, name)
+            if piece is None or secret is None:
+                continue
+            computed = private_digest(secret.body, name=name, body=piece.body)
+            _hold(
+                hmac.compare_digest(computed, bound) and piece.digest == bound,
+                f"the private state has a piece that is altered or of another release: {name}",
+            )
+
+    def _check_releases(self, state: LedgerState) -> None:
+        """Check what belongs to no release, and that a later release says what all promise."""
+        openings = read_openings(self._connection)
+        stray = stray_row(self._connection, len(openings))
+        _hold(stray is None, str(stray))
+        if state.release is not None:
+            _hold(
+                is_covered(openings[: self._release_number]),
+                f"release {self._release_number} of the database was opened beside others, "
+                "and states no composed budget that covers them",
+            )
+
+
+def _told(event: AnswersReleased | ScoresReleased) -> Iterator[Told]:
+    """Yield what an entry says of each answer; nothing of a score beside a label."""
+    if isinstance(event, AnswersReleased):
+        for label, stable in zip(event.labels, event.stable, strict=True):
+            yield label, stable, None, None, None, None
+        return
+    yield from zip(
+        event.labels,
+        event.stable,
+        event.precisions,
+        event.bins,
+        event.shifted,
+        event.units,
+        strict=True,
+    )
+
+
+def _each_answer(connection: Connection, release_number: int) -> Iterator[AnswerRow]:
+    page_after = 0
+    while page := read_answers(connection, release_number, page_after):
+        yield from page
+        page_after = page[-1].answer.query_id
+
+
+def _each_checkpoint(connection: Connection, release_number: int) -> Iterator[CheckpointRow]:
+    page_after = _BEFORE_ALL
+    while page := read_checkpoints(connection, release_number, page_after):
+        yield from page
+        page_after = page[-1].sequence
+
+
+def _hold(holds: bool, problem: str) -> None:  # noqa: FBT001 -- reads as a sentence at every call
+    if not holds:
+        _fail(problem)
+
+
+def _fail(problem: str) -> None:
+    raise VerificationError(problem)

@@ -1,1 +1,0 @@
-"""Mechanisms: one algorithm of the papers per file, pure and proved."""

@@ -1,0 +1,140 @@
+"""From settings to what planning is asked; no private row is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.learning.fit import votes_by_cell
+from app.planning.plan import Plan, plan_release
+from app.planning.request import PlanRequest
+from app.privacy.budget.composition import Mechanism
+from app.release.classifier.learner_choice import is_linear
+from app.release.classifier.linear import linear_draw
+from app.release.statistics.statistics_table import check_statistics_draw, statistics_forecasts
+from app.release.terms.dichotomies import dichotomy_bound
+from app.release.terms.pipeline import paper_targets, release_budget
+from app.release.terms.public_choices import (
+    charges_by_mechanism,
+    public_class,
+    published_class,
+    refuse_unknown,
+)
+from app.release.terms.work_limits import PUBLISHED, SEARCHED, refuse_long_draw, refuse_long_fit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.learning.hypothesis import HypothesisClass
+    from app.privacy.budget.composition import Charge
+    from app.privacy.budget.pipeline import PipelineBudget
+    from app.settings.settings import Settings
+
+
+def plan_settings(settings: Settings, rows: int | None) -> Plan:
+    """Plan a configuration, once its work is within reach.
+
+    Args:
+        settings: the whole configuration.
+        rows: n in place of ``data.rows``; None to take that.
+
+    Raises:
+        ConfigurationError: as :func:`plan_request`, or learners that would take hours.
+
+    """
+    request = plan_request(settings, rows)
+    if request.row_count is not None:
+        forecasts = statistics_forecasts(settings, row_count=request.row_count)
+        request = replace(request, statistics=forecasts)
+    planned = plan_release(request)
+    refuse_long_fit(
+        settings,
+        public_class(settings),
+        row_count=planned.request.sampled_row_count,
+        chunk_count=planned.answers.ensemble_size,
+    )
+    return planned
+
+
+def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
+    """Return what planning is asked.
+
+    Args:
+        settings: the whole configuration.
+        rows: n in place of ``data.rows``; None to take that.
+
+    Raises:
+        ConfigurationError: names a setting that this version does not know to plan,
+            a budget that is not covered, or a draw that could not be made.
+
+    """
+    refuse_unknown(settings)
+    answers, privacy = settings.answers, settings.privacy
+    no_points = np.empty((0, len(settings.data.features)))
+    row_count, budget = settings.data.rows if rows is None else rows, release_budget(settings)
+    charged, targets = charges_by_mechanism(settings), paper_targets(settings)
+    linear = Mechanism.CLASSIFIER in charged and is_linear(settings, row_count=row_count)
+    searched = public_class(settings)
+    # A descent draws from no class: that of the learners stands in for it.
+    published = searched if linear else published_class(settings, no_points)
+    if budget is not None and budget.relabel_epsilon and not budget.relabel_is_private:
+        sampled = None if row_count is None else budget.sampled_row_count(row_count)
+        refuse_long_draw(SEARCHED, searched, row_count=sampled)
+    _refuse_classifier(settings, charged, None if linear else published, row_count=row_count)
+    check_statistics_draw(settings, row_count=row_count)
+    return PlanRequest(
+        calibration=privacy.calibration,
+        mechanism=answers.mechanism,
+        row_count=row_count,
+        epsilon=Fraction(privacy.epsilon),
+        delta=Fraction(privacy.delta),
+        charges=tuple(charged.values()),
+        budget=budget,
+        targets=targets,
+        cutoff=answers.cutoff,
+        ensemble_size=answers.ensemble if isinstance(answers.ensemble, int) else None,
+        class_count=len(settings.data.classes),
+        hypothesis_count=searched.size,
+        relabel_hypothesis_count=_relabel_count(settings, budget, row_count) or searched.size,
+        classifier_hypothesis_count=published.size,
+        dimension=searched.dimension,
+        classifier_dimension=published.dimension,
+        universal=answers.after == "classifier",
+        with_student="student" in (answers.after, answers.on_cutoff),
+        with_scores=answers.output == "score",
+        with_estimator=settings.learner.estimator is not None,
+        after=answers.after,
+        on_cutoff=answers.on_cutoff,
+        is_linear=linear,
+        by_cell=votes_by_cell(searched, settings.learner.estimator),
+    )
+
+
+def _refuse_classifier(
+    settings: Settings,
+    charged: Mapping[Mechanism, Charge],
+    published: HypothesisClass | None,
+    *,
+    row_count: int | None,
+) -> None:
+    """Refuse a draw from a class, or a descent where there is none, that could not be made."""
+    charge = charged.get(Mechanism.CLASSIFIER)
+    if charge is None:
+        return
+    if published is not None:
+        refuse_long_draw(PUBLISHED, published, row_count=row_count)
+    elif row_count is not None:
+        no_points = np.empty((0, len(settings.data.features)))
+        linear_draw(settings, charge, no_points, row_count=row_count)
+
+
+def _relabel_count(
+    settings: Settings, budget: PipelineBudget | None, row_count: int | None
+) -> int | None:
+    """Bound the labellings among which relabelling draws, on a private grid of known rows."""
+    if budget is None or row_count is None or not budget.relabel_is_private:
+        return None
+    return dichotomy_bound(settings, budget.sampled_row_count(row_count))

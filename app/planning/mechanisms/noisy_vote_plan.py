@@ -1,0 +1,84 @@
+"""Planning the answers of a noisy vote: is a lead wider than the noise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.planning.mechanisms.sizes import fed_size, resolve_ensemble_size, rows_for, starved_reasons
+from app.planning.verdict import NoisyLead, Verdict
+from app.privacy.budget.ensemble_size import AGREEMENT_FACTOR, HIT_PROBABILITY_MAX, chunk_row_min
+from app.privacy.noisy_vote import calibration as noisy_vote
+
+if TYPE_CHECKING:
+    from app.planning.request import PlanRequest
+    from app.privacy.budget.pipeline import PipelineBudget
+
+
+def plan_noisy_vote(request: PlanRequest, budget: PipelineBudget) -> Verdict:
+    """Return k, the noise and whether unanimous votes stand out of it.
+
+    A release is infeasible where it has more chunks than rows, or where even a label
+    that has all votes would lose to the noise more than once in a hundred queries.
+
+    Raises:
+        ConfigurationError: where there is no noise for the budget.
+
+    """
+    calibration = noisy_vote.calibrate(
+        epsilon=budget.answers_epsilon,
+        delta=budget.answers_delta,
+        answer_limit=request.query_count,
+        class_count=request.class_count,
+    )
+    size = resolve_ensemble_size(request, calibration)
+    lead = calibration.lead_at(HIT_PROBABILITY_MAX)
+    reasons = starved_reasons(request, size) + _drowned_reasons(lead, size)
+    sampled = request.sampled_row_count
+    needed = request.ensemble_size or lead * chunk_row_min(request.hypothesis_count)
+    return Verdict(
+        reasons=reasons,
+        advice=_advice(request, lead) if reasons else (),
+        notes=_notes(lead, size),
+        ensemble_size=size,
+        chunk_row_count=None if sampled is None else sampled // size,
+        rows_needed=rows_for(request, needed),
+        noisy_lead=NoisyLead(
+            calibration=calibration,
+            wanted_probability=HIT_PROBABILITY_MAX,
+            wanted_lead=lead,
+            wanted_agreement=(size + lead) / (2 * size),
+        ),
+    )
+
+
+def _drowned_reasons(lead: int, size: int) -> tuple[str, ...]:
+    if size >= lead:
+        return ()
+    reason = (
+        f"even if all k = {size} votes agree, their label loses to the noise more than once in"
+        f" a hundred queries: that takes a lead of {lead} votes"
+    )
+    return (reason,)
+
+
+def _advice(request: PlanRequest, lead: int) -> tuple[str, ...]:
+    fed = fed_size(request)
+    if fed is None:
+        return (f"set answers.ensemble to {lead} or more, or leave it to auto",)
+    if fed >= lead:
+        return (f"set answers.ensemble to {lead} up to {fed}, or leave it to auto",)
+    needed = rows_for(request, lead * chunk_row_min(request.hypothesis_count))
+    return (
+        f"have n = {needed} rows or more: at this budget k = {lead} votes are the least",
+        "or lower answers.queries, with whose square root the noise grows",
+    )
+
+
+def _notes(lead: int, size: int) -> tuple[str, ...]:
+    if not lead <= size < AGREEMENT_FACTOR * lead:
+        return ()
+    note = (
+        f"queries on which {(size + lead) / (2 * size):.0%} of the votes agree are safe;"
+        f" k = {AGREEMENT_FACTOR * lead} would do for two thirds"
+    )
+    return (note,)

@@ -1,0 +1,54 @@
+"""Rows and learners of a release as asked for, whichever mechanism answers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from app.privacy.budget.ensemble_size import chunk_row_min, ensemble_size_auto, size_wanted
+
+if TYPE_CHECKING:
+    from app.planning.request import PlanRequest
+    from app.privacy.budget.approximate_profile import ApproximateProfile
+    from app.privacy.budget.calibration import Calibration
+
+
+def resolve_ensemble_size(
+    request: PlanRequest, calibration: Calibration | ApproximateProfile
+) -> int:
+    """Return k as configured, or by the public rule; without n, the votes wanted."""
+    if request.ensemble_size is not None:
+        return request.ensemble_size
+    if request.sampled_row_count is None:
+        return size_wanted(table=calibration, query_count=request.query_count)
+    if request.by_cell:
+        return max(1, request.sampled_row_count)
+    return ensemble_size_auto(
+        row_count=max(1, request.sampled_row_count),
+        table=calibration,
+        query_count=request.query_count,
+        hypothesis_count=request.hypothesis_count,
+    )
+
+
+def fed_size(request: PlanRequest) -> int | None:
+    """Return the most chunks with enough rows for their class; None where n is unknown."""
+    sampled = request.sampled_row_count
+    if sampled is None or request.by_cell:
+        return sampled
+    return sampled // chunk_row_min(request.hypothesis_count)
+
+
+def rows_for(request: PlanRequest, sampled_row_count: int) -> int:
+    """Return the smallest n whose sample has this many rows."""
+    rate = 1 if request.budget is None else request.budget.sampling_rate
+    return math.ceil(sampled_row_count / rate)
+
+
+def starved_reasons(request: PlanRequest, size: int) -> tuple[str, ...]:
+    """Say where there are more chunks than rows for them."""
+    sampled, row_count = request.sampled_row_count, request.row_count
+    if sampled is None or size <= sampled:
+        return ()
+    rows = f"n = {row_count}" if sampled == row_count else f"the sample of n' = {sampled}"
+    return (f"k = {size} chunks do not all get a row of {rows}",)

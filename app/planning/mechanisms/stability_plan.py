@@ -1,0 +1,176 @@
+"""Planning the answers of a stability test: does a vote carry far enough."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from app.planning.mechanisms.sizes import fed_size, resolve_ensemble_size, rows_for, starved_reasons
+from app.planning.verdict import Stability, Verdict
+from app.privacy.budget.ensemble_size import (
+    chunk_row_min,
+    distance_at_unanimity,
+    largest_hit_probability,
+    size_at_unanimity,
+    size_wanted,
+    wanted_hit_probability,
+)
+from app.privacy.sparse_vector import calibration as svt
+from app.privacy.stability import hit_table as profile
+from app.privacy.stability.profile_parameters import EPSILON_MAX
+
+if TYPE_CHECKING:
+    from app.planning.request import PlanRequest
+    from app.privacy.budget.pipeline import PipelineBudget
+    from app.privacy.sparse_vector.calibration import SvtCalibration
+    from app.privacy.stability.hit_table import ProfileTable
+
+EPSILON_ADVISED_MAX: Final = 20
+
+
+def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
+    """Return k, the test and whether unanimous votes get through.
+
+    A release is infeasible where it has more chunks than rows, or where even
+    queries on which all votes agree would reach the cutoff before m.
+
+    Raises:
+        ConfigurationError: where there is no test for the budget.
+
+    """
+    calibration = _calibrate(request, budget.answers_epsilon, budget.answers_delta)
+    size = resolve_ensemble_size(request, calibration)
+    stability = weigh(request, calibration, size)
+    reasons = starved_reasons(request, size) + unstable_reasons(request, stability, size)
+    sampled = request.sampled_row_count
+    return Verdict(
+        reasons=reasons,
+        advice=_advice(request, stability, budget) if reasons else (),
+        notes=_notes(request, stability, size),
+        cutoff=request.cutoff,
+        ensemble_size=size,
+        chunk_row_count=None if sampled is None else sampled // size,
+        rows_needed=_rows_needed(request, stability),
+        stability=stability,
+    )
+
+
+def weigh(request: PlanRequest, calibration: ProfileTable | SvtCalibration, size: int) -> Stability:
+    """Return what a test means for k votes on the m queries of a request."""
+    limits = {"query_count": request.query_count, "cutoff": calibration.cutoff}
+    wanted_probability = wanted_hit_probability(**limits)
+    wanted_distance = calibration.distance_at(wanted_probability)
+    unanimous_distance = distance_at_unanimity(size)
+    return Stability(
+        calibration=calibration,
+        wanted_probability=wanted_probability,
+        wanted_distance=wanted_distance,
+        wanted_agreement=(size + size_at_unanimity(wanted_distance)) / (2 * size),
+        largest_probability=largest_hit_probability(**limits),
+        unanimous_distance=unanimous_distance,
+        unanimous_probability=calibration.hit_probability(unanimous_distance),
+    )
+
+
+def unstable_reasons(request: PlanRequest, stability: Stability, size: int) -> tuple[str, ...]:
+    """Say where even unanimous votes do not get m queries through."""
+    if stability.unanimous_probability <= stability.largest_probability:
+        return ()
+    reason = (
+        f"even if all k = {size} votes agree, a query is unstable with probability"
+        f" {stability.unanimous_probability:.3g}; at most"
+        f" {stability.largest_probability:.3g} lets m = {request.query_count} queries"
+        f" through a cutoff of T = {stability.calibration.cutoff}"
+    )
+    return (reason,)
+
+
+def _calibrate(
+    request: PlanRequest, epsilon: Fraction, delta: Fraction
+) -> ProfileTable | SvtCalibration:
+    if request.calibration == "svt":
+        return svt.calibrate(epsilon=epsilon, delta=delta, cutoff=request.cutoff)
+    return profile.calibrate(epsilon=epsilon, delta=delta, cutoff=request.cutoff)
+
+
+def _size_needed(request: PlanRequest, calibration: ProfileTable | SvtCalibration) -> int:
+    """Smallest k whose unanimous votes get through."""
+    largest = largest_hit_probability(query_count=request.query_count, cutoff=request.cutoff)
+    return size_at_unanimity(calibration.distance_at(largest))
+
+
+def _rows_needed(request: PlanRequest, stability: Stability) -> int:
+    """Smallest n at which the smallest workable k leaves chunks enough rows."""
+    if request.ensemble_size is not None:
+        return rows_for(request, request.ensemble_size)
+    size = _size_needed(request, stability.calibration)
+    return rows_for(request, size * chunk_row_min(request.hypothesis_count))
+
+
+def _advice(request: PlanRequest, stability: Stability, budget: PipelineBudget) -> tuple[str, ...]:
+    size = _size_needed(request, stability.calibration)
+    fed = fed_size(request)
+    if fed is None:
+        return (f"set answers.ensemble to {size} or more, or leave it to auto",)
+    if fed >= size:
+        return (f"set answers.ensemble to {size} up to {fed}, or leave it to auto",)
+    needed = rows_for(request, size * chunk_row_min(request.hypothesis_count))
+    return (
+        f"have n = {needed} rows or more: at this budget k = {size} votes are the least",
+        *_epsilon_advice(request, stability, budget, fed=fed),
+        "or lower answers.cutoff, with which the votes needed fall",
+    )
+
+
+def _epsilon_advice(
+    request: PlanRequest, stability: Stability, budget: PipelineBudget, *, fed: int
+) -> tuple[str, ...]:
+    """Name an epsilon that would do, where every row is in the ensemble."""
+    if budget.sampling_rate < 1:
+        return ("or raise privacy.sampling, which gives the ensemble more rows and less to spend",)
+    epsilon = _epsilon_needed(request, stability.calibration, budget, fed=fed)
+    raised = (
+        f"or raise the answers' epsilon from {float(budget.answers_epsilon):g} to"
+        f" {float(epsilon):g}"
+    )
+    return (raised,) if epsilon <= EPSILON_ADVISED_MAX else ()
+
+
+def _epsilon_needed(
+    request: PlanRequest,
+    calibration: ProfileTable | SvtCalibration,
+    budget: PipelineBudget,
+    *,
+    fed: int,
+) -> Fraction:
+    """Find an epsilon, in tenths, at which as many votes as the rows feed suffice.
+
+    Votes needed go about as ``1/epsilon``, so a few steps get there, or past what is
+    worth advising.
+    """
+    epsilon, size = budget.answers_epsilon, _size_needed(request, calibration)
+    while size > fed and epsilon <= EPSILON_ADVISED_MAX:
+        grown = 1 + math.floor(10 * epsilon * Fraction(size, max(1, fed)))
+        epsilon = min(Fraction(grown, 10), Fraction(EPSILON_MAX))
+        size = _size_needed(request, _calibrate(request, epsilon, budget.answers_delta))
+    return epsilon
+
+
+def _notes(request: PlanRequest, stability: Stability, size: int) -> tuple[str, ...]:
+    notes = []
+    sampled = request.sampled_row_count
+    if sampled is None:
+        notes.append(f"n is not known; it takes {_rows_needed(request, stability)} rows or more")
+    elif not request.by_cell and sampled // size < chunk_row_min(request.hypothesis_count):
+        notes.append(
+            f"chunks of {sampled // size} rows are small for"
+            f" {request.hypothesis_count} hypotheses: learners will often disagree"
+        )
+    wanted = size_wanted(table=stability.calibration, query_count=request.query_count)
+    if size < wanted and stability.wanted_agreement <= 1:
+        notes.append(
+            f"queries on which {stability.wanted_agreement:.0%} of the votes agree are safe;"
+            f" k = {wanted} would do for two thirds"
+        )
+    return tuple(notes)

@@ -1,0 +1,1 @@
+"""A plan and a prediction as documents (JSON) and as sentences."""

@@ -1,0 +1,298 @@
+"""Plans as JSON documents; the keys are those of the command line's contract."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from app.errors import invariant
+from app.planning.mechanisms.comparison import NOISY_VOTE
+from app.planning.telling.prediction_document import prediction_document
+from app.planning.telling.words import summary
+from app.privacy.budget.composition import Mechanism
+from app.privacy.sparse_vector.calibration import SvtCalibration
+from app.privacy.stability.hit_table import ProfileTable
+from app.privacy.stability.inequality import WORD_BITS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from app.planning.curves import Panel
+    from app.planning.plan import Plan
+    from app.planning.request import PlanRequest, StatisticsForecast
+    from app.planning.verdict import NoisyLead, Stability, Verdict
+    from app.privacy.paper.paper import PaperParameters
+    from app.privacy.paper.sample_bounds import Theorem
+
+Document = dict[str, object]
+
+SHOWN_PROBABILITIES: Final = ("1e-2", "1e-4")
+
+
+def exact_number(value: Fraction) -> msgspec.Raw:
+    """Write a binary fraction as a JSON number with all of its decimal digits.
+
+    A double, and a decimal of any precision, then read the very number that serves.
+    """
+    bits = value.denominator.bit_length() - 1
+    invariant(value > 0 and value.denominator == 1 << bits, "a positive binary fraction")
+    digits = str(value.numerator * 5**bits).rjust(bits + 1, "0")
+    whole, decimals = digits[: len(digits) - bits], digits[len(digits) - bits :]
+    return msgspec.Raw(f"{whole}.{decimals or '0'}".encode())
+
+
+def profile_document(table: ProfileTable) -> Document:
+    """Describe the table of Theorem A as it serves."""
+    distances = range(len(table.thresholds))
+    return {
+        "alpha": exact_number(table.alpha),
+        "lnR": exact_number(table.ln_ratio),
+        "word_bits": WORD_BITS,
+        "threshold": [str(threshold) for threshold in table.thresholds],
+        "hit_probability": [table.hit_probability(distance) for distance in distances],
+    }
+
+
+def paper_document(found: PaperParameters) -> Document:
+    """Describe the papers' parameters by their own symbols."""
+    return {
+        "n_prime": found.sampled_row_count,
+        "T_real": found.cutoff_real,
+        "T": found.cutoff,
+        "eps_prime": found.epsilon_prime,
+        "eps_hat": found.epsilon_hat,
+        "delta_hat": found.delta_hat,
+        "lambda": found.laplace_scale,
+        "w": found.threshold,
+        "k": found.ensemble_size,
+        "m_o_real": found.public_query_count_real,
+        "m_o": found.public_query_count,
+    }
+
+
+def theorems_document(theorems: Sequence[Theorem]) -> Document:
+    """Describe what the papers' theorems ask for."""
+    return {"sample_complexity": [_theorem_document(theorem) for theorem in theorems]}
+
+
+def _theorem_document(theorem: Theorem) -> Document:
+    """Describe one theorem; where its numbers are past every double, they are null."""
+    bound = theorem.bound
+    return {
+        "theorem": theorem.name,
+        "setting": theorem.setting.value,
+        "rows": bound and bound.rows,
+        "constant": bound and bound.constant.value,
+        "rows_explicit": bound and bound.rows_explicit,
+        "queries": bound and bound.query_count,
+        "T": bound and bound.cutoff,
+        "k": bound and bound.ensemble_size,
+        "error_bound": theorem.promise,
+        "error": bound and bound.error,
+        "failure": bound and bound.failure,
+    }
+
+
+def plan_document(plan: Plan) -> Document:
+    """Describe a release as planned."""
+    return {
+        **_verdict_document(plan),
+        **_budget_document(plan),
+        **_sizes_document(plan),
+        **_test_document(plan.answers),
+        **_capacity_document(plan),
+        "statistics": _statistics_document(plan.request.statistics),
+        **prediction_document(plan),
+    }
+
+
+def _capacity_document(plan: Plan) -> Document:
+    """Describe how many answers there are, and what a change would make of them."""
+    return {
+        "summary": summary(plan),
+        "after": plan.request.after,
+        "on_cutoff": plan.request.on_cutoff,
+        "answers_by_agreement": [
+            {
+                "agreement": float(each.agreement),
+                "lead": each.lead,
+                "distance": each.distance,
+                "unstable_probability": each.unstable_probability,
+                "answers": each.answers,
+                "labels": each.labels,
+            }
+            for each in plan.capacities
+        ],
+        "labels_by_mechanism": plan.others,
+        "changes": [
+            {"setting": each.lever.value, "value": each.value, "labels": each.labels}
+            for each in plan.changes
+        ],
+    }
+
+
+def _statistics_document(forecasts: Sequence[StatisticsForecast]) -> Document | None:
+    """Describe the statistics table as it would be on few public points, and on many."""
+    if not forecasts:
+        return None
+    names = ("few_points", "many_points")
+    return {
+        name: {
+            "hypotheses": each.hypothesis_count,
+            "cells": each.cell_count,
+            "updates": each.update_count,
+            "alpha": each.alpha,
+            "proven": each.is_proven,
+        }
+        for name, each in zip(names, forecasts, strict=True)
+    }
+
+
+def curves_document(found: Sequence[Panel]) -> Document:
+    """Describe the series of a plot."""
+    return {
+        "curves": {
+            panel.lever.value: [
+                {
+                    "agreement": float(curve.agreement),
+                    "points": [[point.value, point.labels] for point in curve.points],
+                }
+                for curve in panel.curves
+            ]
+            for panel in found
+        }
+    }
+
+
+def _verdict_document(plan: Plan) -> Document:
+    best = plan.best
+    return {
+        "feasible": plan.feasible,
+        "reasons": plan.reasons,
+        "advice": plan.advice,
+        "notes": plan.notes,
+        "calibration": plan.request.calibration,
+        "mechanism": plan.request.mechanism,
+        "output": "score" if plan.request.with_scores else "label",
+        "best_mechanism": best if best in {None, NOISY_VOTE} else "stability",
+        "best_calibration": None if best == NOISY_VOTE else best,
+        "votes_needed": plan.votes_needed,
+    }
+
+
+def _budget_document(plan: Plan) -> Document:
+    """Describe what is charged, and what the parts may cost on the rows they run on."""
+    request, budget = plan.request, plan.request.budget
+    return {
+        "epsilon": float(request.epsilon),
+        "delta": float(request.delta),
+        "charges": [
+            {
+                "mechanism": charge.mechanism.value,
+                "epsilon": float(charge.epsilon),
+                "delta": float(charge.delta),
+            }
+            for charge in request.charges
+        ],
+        "sampling": None if budget is None else float(budget.sampling_rate),
+        "sample_budget": None
+        if budget is None
+        else {
+            "relabel_epsilon": None
+            if budget.relabel_epsilon is None
+            else float(budget.relabel_epsilon),
+            "relabel_parameter": plan.relabel_parameter,
+            "answers_epsilon": float(budget.answers_epsilon),
+            "answers_delta": float(budget.answers_delta),
+        },
+    }
+
+
+def _sizes_document(plan: Plan) -> Document:
+    request, answers = plan.request, plan.answers
+    return {
+        "n": request.row_count,
+        "n_prime": request.sampled_row_count,
+        "rows_needed": answers.rows_needed,
+        "m": request.query_count,
+        "m_o": request.query_count if request.universal else None,
+        "m_o_wanted": plan.public_query_count,
+        "T": answers.cutoff,
+        "k": answers.ensemble_size,
+        "chunk_rows": answers.chunk_row_count,
+        "classes": request.class_count,
+        "learner": _learner(request),
+        "vc_dimension": request.dimension,
+        "hypotheses": str(request.hypothesis_count),
+        "excess_error": {name.value: bound for name, bound in plan.excess_errors.items()},
+    }
+
+
+def _learner(request: PlanRequest) -> str | None:
+    """Name what learns the published classifier, where one has a share."""
+    if request.charge(Mechanism.CLASSIFIER) is None:
+        return None
+    return "linear" if request.is_linear else "exponential"
+
+
+def _test_document(answers: Verdict) -> Document:
+    """Describe the parameters of what answers; what does not apply is null."""
+    stability, lead = answers.stability, answers.noisy_lead
+    calibration = None if stability is None else stability.calibration
+    return {
+        "table": _table_document(calibration) if isinstance(calibration, ProfileTable) else None,
+        "svt": _svt_document(calibration) if isinstance(calibration, SvtCalibration) else None,
+        "noisy_vote": None if lead is None else _noise_document(lead),
+        "distance": None if stability is None else _distance_document(stability),
+        "paper": None if answers.paper is None else paper_document(answers.paper),
+    }
+
+
+def _table_document(table: ProfileTable) -> Document:
+    return {**profile_document(table), "distance_at": _distances(table)}
+
+
+def _svt_document(calibration: SvtCalibration) -> Document:
+    return {
+        "variant": calibration.variant.value,
+        "b1": float(calibration.threshold_scale),
+        "b2": float(calibration.query_scale),
+        "w": calibration.threshold,
+        "delta_svt": float(calibration.delta_svt),
+        "delta_release": float(calibration.delta_release),
+        "distance_at": _distances(calibration),
+    }
+
+
+def _noise_document(lead: NoisyLead) -> Document:
+    return {
+        "alpha": float(lead.calibration.alpha),
+        "variance": float(lead.calibration.variance),
+        "lead_needed": lead.wanted_lead,
+        "lead_loses": lead.wanted_probability,
+        "agreement_needed": lead.wanted_agreement,
+        "lead_at": {
+            probability: lead.calibration.lead_at(float(probability))
+            for probability in SHOWN_PROBABILITIES
+        },
+    }
+
+
+def _distances(calibration: ProfileTable | SvtCalibration) -> Document:
+    return {
+        probability: calibration.distance_at(float(probability))
+        for probability in SHOWN_PROBABILITIES
+    }
+
+
+def _distance_document(stability: Stability) -> Document:
+    return {
+        "needed": stability.wanted_distance,
+        "needed_hits": stability.wanted_probability,
+        "agreement_needed": stability.wanted_agreement,
+        "unanimous": stability.unanimous_distance,
+        "unanimous_hits": stability.unanimous_probability,
+        "hits_max": stability.largest_probability,
+    }

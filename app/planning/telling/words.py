@@ -1,0 +1,133 @@
+"""A plan in words, for somebody who has read none of the papers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from app.planning.capacity import USUAL_AGREEMENT
+from app.planning.levers import Lever
+from app.planning.mechanisms.comparison import NOISY_VOTE, serving_name
+from app.planning.telling.counts import count
+from app.planning.telling.prediction_words import prediction_words
+
+if TYPE_CHECKING:
+    from app.planning.capacity import Capacity
+    from app.planning.plan import Plan
+
+SEQUELS: Final = {
+    "classifier": "one published classifier answers, without limit",
+    "student": "a student of the answers takes over, without limit and free of charge",
+    "halt": "the release halts and repeats recorded answers only",
+}
+LEVER_WORDS: Final = {
+    Lever.EPSILON: "epsilon {value:g}",
+    Lever.CUTOFF: "a cutoff of {value:,.0f}",
+    Lever.ROWS: "{value:,.0f} rows",
+}
+ASSUMPTION: Final = (
+    "How widely the learners agree on a query is a property of the records, which planning does"
+    " not read. Relabelling makes them agree; a query that is asked again costs nothing."
+)
+
+
+def summary(plan: Plan) -> tuple[str, ...]:
+    """Return what a plan says in a few sentences, the most important first."""
+    answered = () if not plan.capacities else (_answers(plan), _sequel(plan))
+    tried = prediction_words(plan)
+    lines = (_verdict(plan), *answered, *tried, _mechanism(plan), _more(plan))
+    assumption = (ASSUMPTION,) if plan.capacities else ()
+    return tuple(line for line in lines if line) + assumption
+
+
+def _verdict(plan: Plan) -> str:
+    request, size = plan.request, plan.answers.ensemble_size
+    if size is None:
+        return f"No ensemble answers: {SEQUELS[request.after]}, from the first query on."
+    if request.row_count is None:
+        needed = plan.answers.rows_needed
+        least = "" if needed is None else f"; it takes {needed:,} rows or more"
+        return f"The number of rows is not given (--rows): k = {size:,} learners would do{least}."
+    rows = f"{request.row_count:,} rows at epsilon {float(request.epsilon):g}"
+    if not plan.feasible:
+        return f"This release does not work on {rows} as configured."
+    smallest = plan.answers.chunk_row_count
+    return f"This release works on {rows}: k = {size:,} learners, {smallest:,} rows or more each."
+
+
+def _answers(plan: Plan) -> str:
+    """Say how many queries are served, at the usual agreement and at the widest."""
+    usual = next(each for each in plan.capacities if each.agreement == USUAL_AGREEMENT)
+    widest = plan.capacities[0]
+    limit = plan.request.query_count
+    if usual.unstable_probability is None:
+        return (
+            f"All m = {limit:,} queries get a label. It is that of the most votes, in ninety-nine"
+            f" of a hundred or more, where m is {count(usual.answers)} or less and nine learners"
+            f" in ten agree; {count(widest.answers)} where all do."
+        )
+    cutoff = plan.answers.cutoff
+    if usual.answers >= limit:
+        return (
+            f"Where nine learners in ten agree, all m = {limit:,} queries are answered; without"
+            f" that limit {count(usual.labels)} would be, before unstable answer T = {cutoff:,}."
+        )
+    return (
+        f"Of queries on which nine learners in ten agree, {_served(usual, limit)} before unstable"
+        f" answer T = {cutoff:,} ends the ensemble; of those on which all agree,"
+        f" {_served(widest, limit)}."
+    )
+
+
+def _served(capacity: Capacity, limit: int) -> str:
+    if capacity.answers >= limit:
+        return f"all m = {limit:,} are answered"
+    return f"about {count(capacity.labels)} get a label" if capacity.labels else "none gets a label"
+
+
+def _sequel(plan: Plan) -> str:
+    request = plan.request
+    if request.mechanism == NOISY_VOTE or request.after == request.on_cutoff:
+        return f"Then {SEQUELS[request.after]}."
+    return (
+        f"After answer m {SEQUELS[request.after]}; after unstable answer T"
+        f" {SEQUELS[request.on_cutoff]}."
+    )
+
+
+def _mechanism(plan: Plan) -> str:
+    """Say which mechanism needs the fewest votes, and how many the next one takes."""
+    ranked = sorted(plan.votes_needed, key=lambda name: plan.votes_needed[name])
+    serving = serving_name(plan.request)
+    own = next((name for name in ranked if name.startswith(serving)), None)
+    if own is None or len(ranked) < len(("own", "other")):
+        return ""
+    best, second = ranked[:2]
+    other = second if own == best else best
+    verdict = "suits this budget best" if own == best else "is not what suits this budget best"
+    return (
+        f"{_named(own)} {verdict}: where two thirds of the learners agree, it takes k ="
+        f" {plan.votes_needed[own]:,} of them, and {_named(other)} {plan.votes_needed[other]:,}."
+    )
+
+
+def _named(mechanism: str) -> str:
+    return f'"{mechanism}"'
+
+
+def _more(plan: Plan) -> str:
+    """Say what gives more answers, where not all m are served at the usual agreement."""
+    served = {each.agreement: each for each in plan.capacities}
+    usual = served.get(USUAL_AGREEMENT)
+    if usual is None or usual.answers >= plan.request.query_count:
+        return ""
+    better = [each for each in plan.changes if (each.labels or 0) > usual.labels]
+    better.sort(key=lambda each: -(each.labels or 0))
+    gains = [
+        f"{count(each.labels or 0)} with {LEVER_WORDS[each.lever].format(value=each.value)}"
+        for each in better
+    ]
+    if not gains:
+        return ""
+    return (
+        f"For more labels, where nine learners in ten agree: {', '.join(gains)}, all else as it is."
+    )

@@ -1,0 +1,149 @@
+"""How widely learners agree, tried out on made-up people: no private row is read.
+
+Relabelled rows are realised by a hypothesis of the public class, exactly.  Which one is
+private, and how people are distributed is known by public shares alone.  So a chunk of
+n/k made-up people is labelled by a made-up rule, the very learner of the release is
+fitted on it, and so on for some chunks and some rules: the share of votes that a query
+gets follows, rule by rule.  Learners of cells need no rule and no fitting: the votes of
+a cell are its chunks with a row there.
+
+What is assumed, and may be wrong: features are independent unless public points are
+given; the rule that relabels is drawn for labels to which every feature adds an effect;
+queries are like the rows, each asked once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.learning.cells.cell_class import CellClass
+from app.learning.fit import fit_ensemble
+from app.learning.learner_seeds import generator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.learning.fit import Learner
+    from app.planning.trial.made_up_rules import MadeUpRules
+    from app.planning.trial.people import Population
+
+QUERIES: Final = 512
+# Rows of all chunks of one hypothesis; beyond it fewer chunks are fitted.
+ROWS_MAX: Final = 1 << 17
+# Chunks of more rows are tried out with so many, which can only disagree more.
+CHUNK_ROWS_MAX: Final = 1 << 12
+LEARNERS_MIN: Final = 24
+# Over cells only their shares are wanted: of people made up, and of those who ask.
+CELL_PEOPLE: Final = 1 << 15
+CELL_QUERIES: Final = 1 << 12
+# What a share is thought to be before any person is seen there (Jeffreys): half a person.
+CELL_PRIOR: Final = 0.5
+_PEOPLE: Final = b"conclave made-up people "
+_SECRET: Final = b"conclave made-up release"
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How learners on chunks of one size agree.
+
+    Attributes:
+        leads: by which share of the votes the first label leads the second, in [0, 1],
+            hypothesis by query, shape ``(H, Q)``.
+        learner_count: learners that were fitted for each hypothesis.
+        with_cells: whether learners vote by cell, which knows no cliff.
+
+    """
+
+    leads: NDArray[np.float64]
+    learner_count: int
+    with_cells: bool = False
+
+    @property
+    def vote_variance(self) -> NDArray[np.float64]:
+        """Return the variance of what one learner adds to each lead, shape ``(H, Q)``."""
+        variance: NDArray[np.float64] = 1 - self.leads**2
+        return variance
+
+
+def try_out(
+    rules: MadeUpRules,
+    learner: Learner,
+    *,
+    chunk_row_count: int,
+    learner_count: int,
+    hypothesis_count: int,
+) -> Agreement:
+    """Fit learners on made-up chunks and let them vote.
+
+    Args:
+        rules: what relabels, and whom rows and queries are like.
+        learner: the release's own.
+        chunk_row_count: rows of a chunk, at least 1.
+        learner_count: chunks a hypothesis, at most.
+        hypothesis_count: hypotheses tried, at least 1.
+
+    """
+    searched = learner.hypothesis_class
+    if votes_by_cell(learner) and isinstance(searched, CellClass):
+        found = [
+            _cell_leads(rules.population, searched, index, chunk_row_count, learner_count)
+            for index in range(hypothesis_count)
+        ]
+        return Agreement(np.stack(found), learner_count, with_cells=True)
+    rows = min(chunk_row_count, CHUNK_ROWS_MAX)
+    learners = min(learner_count, max(LEARNERS_MIN, ROWS_MAX // rows))
+    leads = [_leads(rules, learner, index, rows, learners) for index in range(hypothesis_count)]
+    fewest = min(len(each) for each in leads)
+    return Agreement(np.stack([each[:fewest] for each in leads]), learners)
+
+
+def votes_by_cell(learner: Learner) -> bool:
+    """Whether learners label public cells: those of no row cancel, so there is no cliff."""
+    return learner.estimator is None and isinstance(learner.hypothesis_class, CellClass)
+
+
+def _leads(
+    rules: MadeUpRules, learner: Learner, index: int, rows: int, learners: int
+) -> NDArray[np.float64]:
+    """Return the leads on all queries under one hypothesis, shape ``(Q,)``."""
+    name, population = str(index).encode(), rules.population
+    queries = population.distinct(QUERIES, _PEOPLE + b"who ask " + name)
+    # Points are a sample of people, and as uncertain as another sample would differ.
+    people = population.resampled(_PEOPLE + b"sampled " + name)
+    values = people.rows(rows * learners, _PEOPLE + name)
+    ensemble = fit_ensemble(
+        learner,
+        values,
+        rules.labels(index, values),
+        permutation=np.arange(len(values), dtype=np.int64),
+        offsets=np.arange(learners + 1, dtype=np.int64) * rows,
+        secret=_SECRET + name,
+    )
+    votes = np.sort(ensemble.vote_counts(queries), axis=1)
+    leads: NDArray[np.float64] = (votes[:, -1] - votes[:, -2]) / learners
+    return leads
+
+
+def _cell_leads(
+    population: Population, searched: CellClass, index: int, rows: int, learners: int
+) -> NDArray[np.float64]:
+    """Return the leads on queries of each cell, by shares that made-up people leave open.
+
+    Rows of a cell have one label, so that its chunks with a row there vote for it, and the
+    votes of all others cancel.
+    """
+    name = str(index).encode()
+    people = population.points
+    if people is None:
+        people = population.rows(CELL_PEOPLE, _PEOPLE)
+    queries = population.distinct(CELL_QUERIES, _PEOPLE + b"who ask cells")
+    cells, asked = (searched.encode(each)[:, 0] for each in (people, queries))
+    counts = np.bincount(cells, minlength=searched.splits.cell_count)
+    drawn = generator(_PEOPLE + b"of cells " + name)
+    shares = drawn.dirichlet(counts + CELL_PRIOR)
+    voting = drawn.binomial(learners, -np.expm1(rows * np.log1p(-np.minimum(shares, 1 - 1e-12))))
+    leads: NDArray[np.float64] = voting[asked] / learners
+    return leads

@@ -1,0 +1,125 @@
+"""How much planning tries out, by public numbers alone, so that a plan comes out the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from app.learning.estimators.packed_fit import block_fit_of
+from app.learning.lists.enumerated_class import EnumeratedClass
+from app.learning.predictors.own_predictors import Predictors
+from app.learning.trees.search_time import search_seconds
+from app.learning.trees.tree_class import TreeClass
+from app.planning.trial.agreement import votes_by_cell
+from app.planning.trial.made_up_rules import MadeUpRules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.learning.fit import Learner
+    from app.planning.request import PlanRequest
+    from app.planning.trial.people import Population
+
+HYPOTHESES: Final = 32
+HYPOTHESES_MIN: Final = 8
+# Cells take no time.
+HYPOTHESES_OF_CELLS: Final = 32
+EVERY_LEARNER: Final = 1 << 40
+LEARNERS: Final = 96
+# What a hypothesis wants for its rates, and the fewest, of a slow learner.
+LEARNERS_WANTED: Final = 64
+LEARNERS_MIN: Final = 24
+# What trying out one size may take, as estimated: the release's own, and each that is
+# compared with it.  The fewest take longer than that where a learner is slow.
+SECONDS_OWN: Final = 1.0
+SECONDS_COMPARED: Final = 0.5
+SECONDS_REFUSED: Final = 4.0
+# A learner that is fitted at once with others, and one that searches a list.
+BLOCK_SECONDS: Final = 1e-3
+LISTED_SECONDS: Final = 3e-4
+LISTED_ROW_SECONDS: Final = 2e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What is tried out.
+
+    Attributes:
+        population: whom rows and queries are like.
+        learner: the release's own.
+        tests: names of the class's tests with the public share of people on the
+            rarer side of each; none for a class without tests.
+        hypothesis_count: made-up hypotheses; None for as many as there is time for.
+
+    """
+
+    population: Population
+    learner: Learner
+    tests: Sequence[tuple[str, float]] = ()
+    hypothesis_count: int | None = None
+
+    def rules(self, request: PlanRequest) -> MadeUpRules | None:
+        """Return what might relabel at a request's budget; None where nothing is drawn or known."""
+        budget, rows = request.budget, request.sampled_row_count
+        if budget is None or budget.relabel_epsilon is None or not rows:
+            return None
+        return MadeUpRules(
+            self.learner.hypothesis_class, self.population, float(budget.relabel_epsilon), rows
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is tried out for one size: hypotheses, and learners for each."""
+
+    hypothesis_count: int
+    learner_count: int
+
+
+def extent_of(
+    trial: Trial, *, chunk_row_count: int, seconds_max: float = SECONDS_OWN
+) -> Extent | None:
+    """Return how much is tried out on chunks of that size; None where it takes too long.
+
+    A number of hypotheses that was asked for is tried whatever it takes.
+    """
+    asked = trial.hypothesis_count
+    if votes_by_cell(trial.learner):
+        return Extent(HYPOTHESES_OF_CELLS if asked is None else asked, EVERY_LEARNER)
+    each = _seconds_each(trial.learner, chunk_row_count)
+    hypotheses = HYPOTHESES if asked is None else asked
+    affordable = int(seconds_max / each)
+    learners = max(LEARNERS_WANTED, min(LEARNERS, affordable // hypotheses))
+    if asked is not None:
+        return Extent(asked, learners)
+    hypotheses = max(HYPOTHESES_MIN, min(hypotheses, affordable // learners))
+    learners = max(LEARNERS_MIN, min(learners, affordable // hypotheses))
+    too_long = hypotheses * learners * each > SECONDS_REFUSED
+    return None if too_long else Extent(hypotheses, learners)
+
+
+def is_quick(learner: Learner) -> bool:
+    """Whether a learner's time is known: over no predictors of one's own, or fitted at once."""
+    if learner.estimator is None:
+        searched = learner.hypothesis_class
+        if not isinstance(searched, EnumeratedClass):
+            return True
+        return not isinstance(searched.hypotheses, Predictors)
+    return learner.packed and block_fit_of(learner.estimator, learner.params) is not None
+
+
+def _seconds_each(learner: Learner, chunk_row_count: int) -> float:
+    """Estimate the seconds that one learner takes."""
+    if learner.estimator is not None:
+        return BLOCK_SECONDS
+    searched = learner.hypothesis_class
+    if not isinstance(searched, TreeClass):
+        return LISTED_SECONDS + LISTED_ROW_SECONDS * searched.size * chunk_row_count
+    return search_seconds(
+        learner.rule,
+        test_count=len(searched.tests),
+        depth=searched.depth,
+        class_count=searched.class_count,
+        row_count=chunk_row_count,
+        chunk_count=1,
+    )

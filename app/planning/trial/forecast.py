@@ -1,0 +1,213 @@
+"""How many answers each mechanism gives where learners agree as they were tried out.
+
+A query's lead among k votes is taken for k times its lead among those that were fitted.
+Fewer of them are fitted than vote, so that leads scatter more than they would; hits
+fall about exponentially with the distance, and the mean over so much more scatter of
+``s^2`` exceeds the hits by ``e^(a^2 s^2 / 2)``, a being their local slope.  By that they
+are divided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy.special import betainc, erfc
+
+from app.planning.trial.typical import likely
+from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX
+from app.privacy.noisy_vote.calibration import BINARY, NoisyVoteCalibration
+from app.privacy.sparse_vector.calibration import SvtCalibration, Variant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from app.planning.trial.agreement import Agreement
+    from app.planning.trial.typical import Likely
+    from app.privacy.budget.approximate_profile import ApproximateProfile
+    from app.privacy.stability.hit_table import ProfileTable
+
+    Numbers = NDArray[np.float64]
+    Hits = Callable[[Numbers], Numbers]
+    Weighed = ProfileTable | SvtCalibration | NoisyVoteCalibration | ApproximateProfile
+
+# The least and the most that one hypothesis in ten gives.
+TAIL: Final = 0.1
+# More of ``a^2 s^2`` than that is not divided out: hits are no exponential so far.
+SCATTER_MAX: Final = 4.0
+HITS_MIN: Final = 1e-300
+HITS_MAX: Final = 1 - 1e-9
+# Numbers of answers at which a noisy vote is looked at, evenly in their logarithm.
+NOISY_LIMITS: Final = 65
+# Points at which the threshold's noise is taken, each as likely as any other.
+NOISE_POINTS: Final = 33
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a mechanism gives, hypothesis by hypothesis.
+
+    Attributes:
+        labels: expected labels among m answers, shape ``(H,)``; of a noisy vote, the most
+            answers of which it loses one in a hundred.
+        unlimited: labels before unstable answer T if m did not end them, shape ``(H,)``;
+            None for a noisy vote, which m alone ends.
+
+    """
+
+    labels: Numbers
+    unlimited: Numbers | None
+
+    @property
+    def likely(self) -> Likely:
+        """The labels that most hypotheses come within a factor of two of, and the rest."""
+        return likely(self.labels)
+
+    @property
+    def mean(self) -> float:
+        """Labels, the mean over hypotheses: what is to be expected where nothing is known."""
+        return float(self.labels.mean())
+
+    @property
+    def low(self) -> float:
+        """Labels that nine hypotheses in ten exceed."""
+        return float(np.quantile(self.labels, TAIL))
+
+    @property
+    def high(self) -> float:
+        """Labels that one hypothesis in ten exceeds."""
+        return float(np.quantile(self.labels, 1 - TAIL))
+
+    @property
+    def median_unlimited(self) -> float | None:
+        """Labels without the limit of m, for the middle hypothesis."""
+        return None if self.unlimited is None else float(np.median(self.unlimited))
+
+
+def forecast_answers(
+    calibration: Weighed, agreement: Agreement, *, ensemble_size: int, limit: int
+) -> Forecast:
+    """Return what a mechanism gives with k votes.
+
+    Args:
+        calibration: of the answers' budget.
+        agreement: of learners on chunks of the size that k gives.
+        ensemble_size: k.
+        limit: m, fresh answers at most.
+
+    """
+    if isinstance(calibration, NoisyVoteCalibration):
+        weights = np.ones_like(agreement.leads) / agreement.leads.shape[1]
+        leads = ensemble_size * agreement.leads
+        return Forecast(outlasting_noise(calibration, leads, weights, limit=limit), None)
+    if isinstance(calibration, SvtCalibration):
+        return _sparse_vector(calibration, agreement, ensemble_size, limit)
+    table = _table(calibration, ensemble_size)
+    rates = unstable_rates(
+        lambda distances: table[distances.astype(np.int64)], agreement, ensemble_size
+    )
+    cutoff = calibration.cutoff
+    labels = expected_answers(rates, cutoff=cutoff, limit=limit) * (1 - rates)
+    return Forecast(labels, cutoff * (1 - rates) / rates)
+
+
+def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
+    """Return the mean number of answers until the T-th unstable one, or m.
+
+    ``E min(m, N) = m P(N > m) + (T/u) P(N' <= m + 1)``: N is when hit T comes, N' when
+    hit T + 1 would, at u hits an answer.
+    """
+    if cutoff > limit:
+        return np.full_like(rates, float(limit))
+    ended = betainc(cutoff, limit - cutoff + 1, rates)
+    one_more = betainc(cutoff + 1, limit - cutoff + 1, rates)
+    answers: Numbers = limit * (1 - ended) + cutoff / rates * one_more
+    return np.minimum(answers, limit)
+
+
+def unstable_rates(hits: Hits, agreement: Agreement, ensemble_size: int) -> Numbers:
+    """Return the mean hit probability over queries, one a hypothesis, shape ``(H,)``."""
+    leads, fitted = agreement.leads, agreement.learner_count
+    farthest = max(0, (ensemble_size + 1) // 2 - 1)
+    # A hair below, as doubles may put a whole number of votes just above it.
+    distances = np.clip(np.ceil(ensemble_size * leads / 2 - 1e-6) - 1, 0, farthest)
+    found = np.clip(hits(distances), HITS_MIN, HITS_MAX)
+    if fitted < ensemble_size:
+        scatter = (1 / fitted - 1 / ensemble_size) * ensemble_size**2 / 4
+        variance = scatter * agreement.vote_variance
+        near, far = np.maximum(distances - 1, 0), np.minimum(distances + 1, farthest)
+        fall = np.log(np.clip(hits(near), HITS_MIN, 1)) - np.log(np.clip(hits(far), HITS_MIN, 1))
+        slope = fall / np.maximum(far - near, 1)
+        found = found * np.exp(-np.minimum(slope**2 * variance, SCATTER_MAX) / 2)
+    rates: Numbers = np.clip(found.mean(axis=1), HITS_MIN, HITS_MAX)
+    return rates
+
+
+def _table(calibration: ProfileTable | ApproximateProfile, ensemble_size: int) -> Numbers:
+    """Return the hits at every distance that k votes have."""
+    count = max(1, (ensemble_size + 1) // 2)
+    return np.array([calibration.hit_probability(distance) for distance in range(count)])
+
+
+def _sparse_vector(
+    calibration: SvtCalibration, agreement: Agreement, ensemble_size: int, limit: int
+) -> Forecast:
+    """Average over the threshold's noise: the queries of an epoch share it."""
+    cutoff, first = calibration.cutoff, float(calibration.threshold_scale)
+    points = (np.arange(NOISE_POINTS) + 0.5) / NOISE_POINTS
+    noises = first * np.sign(0.5 - points) * np.log(1 - 2 * np.abs(points - 0.5))
+    rates = np.stack(
+        [
+            unstable_rates(_hits_above(calibration, float(noise)), agreement, ensemble_size)
+            for noise in noises
+        ]
+    )
+    if calibration.variant is Variant.ONE_THRESHOLD:
+        labels = expected_answers(rates, cutoff=cutoff, limit=limit) * (1 - rates)
+        return Forecast(labels.mean(axis=0), np.median(cutoff * (1 - rates) / rates, axis=0))
+    epochs = expected_answers(rates, cutoff=1, limit=limit) * (1 - rates)
+    labels = np.minimum(cutoff * epochs.mean(axis=0), limit)
+    return Forecast(labels, cutoff * ((1 - rates) / rates).mean(axis=0))
+
+
+def _hits_above(calibration: SvtCalibration, threshold_noise: float) -> Hits:
+    """Return hits at one draw of the threshold's noise, by the continuous law."""
+    scale = float(calibration.query_scale)
+
+    def hits(distances: Numbers) -> Numbers:
+        # Noise on an integer is at most the bound where it is below it and a half.
+        excess = (distances - calibration.threshold - threshold_noise - 0.5) / scale
+        tail = np.exp(-np.abs(excess)) / 2
+        found: Numbers = np.where(excess > 0, tail, 1 - tail)
+        return found
+
+    return hits
+
+
+def outlasting_noise(
+    calibration: NoisyVoteCalibration, leads: Numbers, weights: Numbers, *, limit: int
+) -> Numbers:
+    """Return the most answers whose noise costs the plurality one label in a hundred at most.
+
+    A noisy vote gives every answer, and nobody can tell which labels are the noise's; its
+    variance is linear in their number.
+
+    Args:
+        calibration: of the answers' budget.
+        leads: in votes, hypothesis by query.
+        weights: of those queries, adding up to 1 for each hypothesis.
+        limit: m, answers at most.
+
+    """
+    unit = float(calibration.variance) / calibration.answer_limit
+    found = np.zeros(len(leads))
+    for answers in np.unique(np.geomspace(1, limit, NOISY_LIMITS).astype(np.int64)):
+        deviation = (unit * float(answers)) ** 0.5
+        # Twice one count's noise, or the difference of two counts'.
+        width = deviation * (2.0 if calibration.class_count == BINARY else 2.0**0.5)
+        lost = (weights * erfc(leads / (width * 2.0**0.5)) / 2).sum(axis=1)
+        found = np.where(lost <= HIT_PROBABILITY_MAX, float(answers), found)
+    return found

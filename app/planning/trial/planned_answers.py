@@ -1,0 +1,128 @@
+"""Trying a planned release out on made-up people; no private row is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from app.learning.cells.cell_class import CellClass
+from app.learning.fit import check_learner
+from app.learning.lists.thresholds import ThresholdClass
+from app.learning.trees.tree_class import TreeClass
+from app.planning.trial.agreement import votes_by_cell
+from app.planning.trial.effort import Trial, is_quick
+from app.planning.trial.people import Population
+from app.planning.trial.prediction import predict
+from app.planning.trial.public_laws import column_laws
+from app.privacy.budget.composition import Mechanism
+from app.release.terms.configuration import release_learner
+from app.release.terms.public_choices import public_class
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.data.schema import Schema
+    from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.fit import Learner
+    from app.learning.hypothesis import HypothesisClass
+    from app.planning.plan import Plan
+    from app.settings.settings import Settings
+
+SIZES_UNKNOWN: Final = (
+    "how many people are in a cell of several features no shares of single ones say: give public"
+    " points with --public"
+)
+UNLABELLED: Final = (
+    "rows keep labels of their own (relabel has no share), and how widely learners agree on"
+    " those no public number says"
+)
+
+
+def with_prediction(
+    settings: Settings,
+    planned: Plan,
+    *,
+    points: NDArray[np.float64] | None = None,
+    hypothesis_count: int | None = None,
+) -> Plan:
+    """Return a plan with what it is expected to give, or with why that is not said.
+
+    Args:
+        settings: the whole configuration.
+        planned: its plan.
+        points: encoded public points that stand for people; None to go by public shares.
+        hypothesis_count: made-up hypotheses, 0 for no prediction; None for as many as
+            there is time for.
+
+    Raises:
+        ConfigurationError: such a learner cannot be fitted.
+
+    """
+    if hypothesis_count == 0:
+        return planned
+    learner = release_learner(settings, public_class(settings))
+    reason = _unpredictable(planned)
+    if not reason and points is None and parts_several_features(learner):
+        reason = SIZES_UNKNOWN
+    if not reason and not is_quick(learner):
+        slow = learner.estimator or "a class of predictors of your own"
+        reason = f"{slow} is not tried out, as nobody knows how long it takes"
+    if reason:
+        return replace(planned, unpredicted=reason)
+    check_learner(learner)
+    schema = settings.data.public_schema()
+    trial = Trial(
+        population=Population(column_laws(schema), points),
+        learner=learner,
+        tests=_tests(schema, learner.hypothesis_class),
+        hypothesis_count=hypothesis_count,
+    )
+    found = predict(planned, trial)
+    if found is None:
+        return replace(planned, unpredicted="its learners take too long to be tried out")
+    return replace(planned, prediction=found)
+
+
+def parts_several_features(learner: Learner) -> bool:
+    """Whether learners vote by cells that more than one feature parts."""
+    searched = learner.hypothesis_class
+    if not votes_by_cell(learner) or not isinstance(searched, CellClass):
+        return False
+    return len({test.feature_index for test in searched.splits.tests}) > 1
+
+
+def _unpredictable(planned: Plan) -> str:
+    """Say why a release is not tried out; nothing where it can be."""
+    request, answers = planned.request, planned.answers
+    if answers.calibration is None or request.budget is None:
+        return "answers have no share"
+    if request.row_count is None:
+        return "the number of rows is not given"
+    if not answers.chunk_row_count:
+        return "there are more learners than rows"
+    if request.charge(Mechanism.RELABEL) is None:
+        return UNLABELLED
+    if request.budget.relabel_is_private:
+        return "labels come from a private grid, which learners do not search"
+    return "scores are not predicted, only labels" if request.with_scores else ""
+
+
+def _tests(schema: Schema, searched: HypothesisClass) -> tuple[tuple[str, float], ...]:
+    """Return what each test asks, and the public share of people on its rarer side."""
+    if not isinstance(searched, TreeClass | ThresholdClass):
+        return ()
+    return tuple(
+        (_asked(schema, test), min(test.public_frequency, 1 - test.public_frequency))
+        for test in searched.tests
+    )
+
+
+def _asked(schema: Schema, test: BinaryTest) -> str:
+    feature = schema.features[test.feature_index]
+    if test.cut is not None:
+        return f"{feature.name} >= {test.cut:g}"
+    categories = getattr(feature, "categories", ())
+    code = test.category_code or 0
+    named = categories[code] if code < len(categories) else "another"
+    return f"{feature.name} = {named}"

@@ -1,0 +1,241 @@
+"""Which mechanism, k, T and shares give the most labels, tried out on made-up people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ConfigurationError
+from app.planning.mechanisms.comparison import NOISY_VOTE
+from app.planning.trial.agreement import try_out, votes_by_cell
+from app.planning.trial.cliff import labels_at_worst
+from app.planning.trial.effort import SECONDS_COMPARED, extent_of
+from app.planning.trial.forecast import forecast_answers
+from app.privacy.budget.approximate_profile import approximate_profile
+from app.privacy.budget.composition import Mechanism
+from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX, size_at_unanimity
+from app.privacy.budget.pipeline import pipeline_budget
+from app.privacy.exponential.sample_size import excess_error
+from app.privacy.noisy_vote import calibration as noisy_vote
+from app.privacy.sparse_vector import calibration as svt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from app.planning.request import PlanRequest
+    from app.planning.trial.agreement import Agreement
+    from app.planning.trial.effort import Trial
+    from app.planning.trial.forecast import Forecast, Weighed
+    from app.planning.trial.made_up_rules import MadeUpRules
+
+PROFILE: Final = "profile"
+SVT: Final = "svt"
+CUTOFFS: Final = (1, 5, 20, 50)
+# k, as times the least whose unanimous votes are stable ninety-nine times in a hundred.
+SIZES: Final = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4), Fraction(8))
+SIZE_MAX: Final = 6400
+CHUNK_ROWS_MIN: Final = 8
+# Rows of a chunk that are tried over cells.
+CELL_ROWS: Final = (1, 2, 4, 16)
+DIGITS: Final = 2
+# Parts of epsilon for relabelling, and the excess error that is small enough.
+RELABEL_SHARES: Final = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(3, 10))
+RELABEL_EXCESS_MAX: Final = 0.02
+# Choices of which the mean differs by less are as good; the safest of them is taken.
+AS_GOOD: Final = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A release that was tried out.
+
+    Attributes:
+        mechanism: ``profile``, ``svt`` or ``noisy-vote``.
+        ensemble_size: k.
+        chunk_row_count: rows of the smallest chunk.
+        cutoff: T; None for a noisy vote.
+        relabel_share: of epsilon.
+        answers_share: of epsilon.
+        forecast: what it gives.
+        worst: labels that the worst leaf leaves, :func:`app.planning.trial.cliff.labels_at_worst`;
+            over cells, which have no cliff, what nine hypotheses in ten exceed.
+
+    """
+
+    mechanism: str
+    ensemble_size: int
+    chunk_row_count: int
+    cutoff: int | None
+    relabel_share: Fraction
+    answers_share: Fraction
+    forecast: Forecast
+    worst: float
+
+
+def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
+    """Return the best choice of a grid.
+
+    Relabelling and answers together get what they have; other shares stay.  Of choices
+    that give about as many labels, it is the one that the worst leaf harms least.
+
+    Args:
+        request: the release as planned, with n.
+        trial: what is tried out.
+
+    Returns:
+        None where no choice can be tried out.
+
+    """
+    shared = with_shares(request)
+    sizes = _sizes_of_cells(shared) if votes_by_cell(trial.learner) else _sizes(shared)
+    rules = trial.rules(shared)
+    if rules is None:
+        return None
+    choices = [choice for size in sizes for choice in _choices(shared, trial, rules, size)]
+    if not choices:
+        return None
+    most = max(choice.forecast.mean for choice in choices)
+    good = [choice for choice in choices if choice.forecast.mean >= AS_GOOD * most]
+    return max(good, key=_safety)
+
+
+def with_shares(request: PlanRequest) -> PlanRequest:
+    """Return a request with the least share for relabelling that is enough, the rest to answers.
+
+    Samples, private grids and calibration ``paper`` keep what they have.
+    """
+    relabel, answers = request.charge(Mechanism.RELABEL), request.charge(Mechanism.ANSWERS)
+    budget = request.budget
+    if relabel is None or answers is None or budget is None or request.row_count is None:
+        return request
+    if budget.sampling_rate < 1 or budget.relabel_is_private or request.calibration == "paper":
+        return request
+    both = relabel.epsilon + answers.epsilon
+    fitting = [share for share in RELABEL_SHARES if share * request.epsilon < both]
+    enough = [share for share in fitting if _is_enough(request, share)]
+    if not enough:
+        return request
+    epsilon = enough[0] * request.epsilon
+    parts = {
+        Mechanism.RELABEL: replace(relabel, epsilon=epsilon),
+        Mechanism.ANSWERS: replace(answers, epsilon=both - epsilon),
+    }
+    charges = tuple(parts.get(charge.mechanism, charge) for charge in request.charges)
+    changed = pipeline_budget(
+        relabel=parts[Mechanism.RELABEL],
+        answers=parts[Mechanism.ANSWERS],
+        sampling_rate=Fraction(1),
+        private_grid=False,
+        class_count=request.class_count,
+    )
+    return replace(request, charges=charges, budget=changed)
+
+
+def _is_enough(request: PlanRequest, share: Fraction) -> bool:
+    excess = excess_error(
+        hypothesis_count=request.relabel_hypothesis_count,
+        beta=request.beta,
+        row_count=request.row_count or 1,
+        epsilon=float(share * request.epsilon),
+    )
+    return excess <= RELABEL_EXCESS_MAX
+
+
+def _safety(choice: Choice) -> tuple[float, int, int]:
+    """Rank by what the worst leaf leaves, to two digits; then few learners, a small T."""
+    worst = float(f"{choice.worst:.{DIGITS}g}")
+    return worst, -choice.ensemble_size, -(choice.cutoff or 0)
+
+
+def _sizes(request: PlanRequest) -> tuple[int, ...]:
+    """Return values of k worth a trial, rising, that leave a chunk rows enough."""
+    budget, sampled = request.budget, request.sampled_row_count
+    if budget is None or sampled is None:
+        return ()
+    try:
+        table = approximate_profile(
+            epsilon=budget.answers_epsilon, delta=budget.answers_delta, cutoff=max(CUTOFFS[:3])
+        )
+    except ConfigurationError:
+        return ()
+    least = size_at_unanimity(table.distance_at(HIT_PROBABILITY_MAX))
+    most = min(SIZE_MAX, sampled // CHUNK_ROWS_MIN)
+    rounded = {int(float(f"{float(factor * least):.{DIGITS}g}")) for factor in SIZES}
+    own = request.ensemble_size
+    return tuple(sorted(size for size in {*rounded, own or 0} if 1 <= size <= most))
+
+
+def _sizes_of_cells(request: PlanRequest) -> tuple[int, ...]:
+    """Return values of k worth a trial over cells: a learner a row, and every few rows."""
+    rows = request.sampled_row_count or 0
+    own = request.ensemble_size or 0
+    sizes = {own, *(rows // each for each in CELL_ROWS)}
+    return tuple(sorted(size for size in sizes if 1 <= size <= rows))
+
+
+def _choices(request: PlanRequest, trial: Trial, rules: MadeUpRules, size: int) -> Iterator[Choice]:
+    """Try out one k, and say what every mechanism and T make of it."""
+    rows = (request.sampled_row_count or 0) // size
+    extent = extent_of(trial, chunk_row_count=rows, seconds_max=SECONDS_COMPARED)
+    if extent is None:
+        return
+    agreement = try_out(
+        rules,
+        trial.learner,
+        chunk_row_count=rows,
+        learner_count=min(size, extent.learner_count),
+        hypothesis_count=extent.hypothesis_count,
+    )
+    for calibration in _calibrations(request):
+        choice = _choice(request, calibration, agreement, size=size, rows=rows)
+        yield replace(choice, worst=choice.forecast.low) if votes_by_cell(trial.learner) else choice
+
+
+def _choice(
+    request: PlanRequest, calibration: Weighed, agreement: Agreement, *, size: int, rows: int
+) -> Choice:
+    return Choice(
+        mechanism=_name(calibration),
+        ensemble_size=size,
+        chunk_row_count=rows,
+        cutoff=calibration.cutoff,
+        relabel_share=_share(request, Mechanism.RELABEL),
+        answers_share=_share(request, Mechanism.ANSWERS),
+        forecast=forecast_answers(
+            calibration, agreement, ensemble_size=size, limit=request.query_count
+        ),
+        worst=labels_at_worst(
+            calibration, ensemble_size=size, chunk_row_count=rows, limit=request.query_count
+        ),
+    )
+
+
+def _name(calibration: Weighed) -> str:
+    if calibration.cutoff is None:
+        return NOISY_VOTE
+    return SVT if isinstance(calibration, svt.SvtCalibration) else PROFILE
+
+
+def _share(request: PlanRequest, mechanism: Mechanism) -> Fraction:
+    charge = request.charge(mechanism)
+    return Fraction(0) if charge is None else charge.epsilon / request.epsilon
+
+
+def _calibrations(request: PlanRequest) -> Iterator[Weighed]:
+    """Return what may serve at a request's budget; what has no parameters is left out."""
+    if request.budget is None:
+        return
+    share = {"epsilon": request.budget.answers_epsilon, "delta": request.budget.answers_delta}
+    for cutoff in sorted({*CUTOFFS, request.cutoff}):
+        for calibrate in (approximate_profile, svt.calibrate):
+            try:
+                yield calibrate(**share, cutoff=cutoff)
+            except ConfigurationError:
+                continue
+    try:
+        yield noisy_vote.calibrate(
+            **share, answer_limit=request.query_count, class_count=request.class_count
+        )
+    except ConfigurationError:
+        return

@@ -1,0 +1,7 @@
+"""The mechanisms and their calibrations, one folder a mechanism.  Pure.
+
+In each folder: ``mechanism.py`` (parameters, state, step or draw), ``calibration.py`` (the
+smallest noise that keeps the claim) and ``proof.md``.  ``voting/`` goes from votes to a
+release's answers by any of them; ``budget/`` composes shares; ``paper/`` has the papers' own
+constants.
+"""

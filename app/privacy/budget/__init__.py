@@ -1,0 +1,1 @@
+"""Composition of shares, and what relabelling, sampling and answers cost together."""

@@ -1,0 +1,179 @@
+"""What relabelling and answers may cost on the rows that they are given.
+
+A release charges a share of epsilon for each.  Both run on one sample of ``q n`` rows,
+the first of a uniform permutation, and everything that they do there, answers to an
+adaptive client included, is one algorithm on that sample.
+
+Claim: if the labelling draw costs :attr:`PipelineBudget.relabel_epsilon` on the sample
+and the answers are ``(answers_epsilon, answers_delta)``-private in the relabelled rows,
+the two together are ``(epsilon_r + epsilon_a, delta_r + delta_a)``-private in all the
+rows, these being what is charged for them.  Proof: sampling, composition and Lemma L,
+``docs/proofs/relabel.md``; :func:`check` decides it anew with every rounding going
+against us.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ConfigurationError, invariant
+from app.privacy.exponential.amplification import (
+    copied_delta,
+    rate_at,
+    relabel_cost_floor,
+    sampled_delta,
+    sampling_holds,
+    unsampled_epsilon,
+)
+
+if TYPE_CHECKING:
+    from app.privacy.budget.composition import Charge
+
+EVERY_ROW: Final = Fraction(1)
+RATE_DIGITS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineBudget:
+    """The budget of each part, in the rows that it is run on.
+
+    Attributes:
+        sampling_rate: share q of the rows that the parts are run on.
+        relabel_epsilon: what the relabelling draw may cost there, its numerical
+            error included; None where rows keep their labels.
+        relabel_delta: what the draw's integer weights may cost there.
+        relabel_is_private: whether the labelling class depends on the rows.
+        answers_epsilon: what the answering mechanism is calibrated for, in one row.
+        answers_delta: its delta.
+        copies: how many rows of the answers one record may fill; above 1 only where
+            they are drawn with replacement.
+        copies_delta: probability that a record fills more.
+
+    """
+
+    sampling_rate: Fraction
+    relabel_epsilon: Fraction | None
+    relabel_delta: Fraction = Fraction(0)
+    relabel_is_private: bool
+    answers_epsilon: Fraction
+    answers_delta: Fraction
+    copies: int = 1
+    copies_delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no budget."""
+        invariant(0 < self.sampling_rate <= 1, "a sampling rate lies above zero and up to one")
+        invariant(self.relabel_epsilon is None or self.relabel_epsilon > 0, "a draw may cost")
+        invariant(self.answers_epsilon > 0, "answers have a share of epsilon")
+        invariant(self.answers_delta > 0, "answers have a share of delta")
+        invariant(self.copies >= 1, "a record fills a row")
+
+    @property
+    def inner_epsilon(self) -> Fraction:
+        """What both parts cost together on the sample."""
+        return (self.relabel_epsilon or 0) + self.copies * self.answers_epsilon
+
+    @property
+    def is_with_replacement(self) -> bool:
+        """Whether the answers' rows are drawn with replacement from the relabelled ones."""
+        return self.copies > 1
+
+    def sampled_row_count(self, row_count: int) -> int:
+        """Return ``n' = floor(q n)``, the rows that the parts are run on."""
+        return int(self.sampling_rate * row_count)
+
+
+def pipeline_budget(
+    *,
+    relabel: Charge | None,
+    answers: Charge | None,
+    sampling_rate: Fraction = EVERY_ROW,
+    private_grid: bool = False,
+    class_count: int = 2,
+) -> PipelineBudget | None:
+    """Divide what is charged among the parts; None where answers have no share.
+
+    The sample's epsilon is the largest that sampling brings under the charges, and
+    divided in their proportion.
+
+    Args:
+        relabel: what relabelling is charged; None where rows keep their labels.
+        answers: what the answers are charged.
+        sampling_rate: fraction q of the rows that both are run on, in (0, 1].
+        private_grid: whether labels come from the dichotomies of the rows themselves.
+        class_count: the number L of labels.
+
+    Raises:
+        ConfigurationError: Lemma L's least cost exceeds the part of relabelling; names
+            what would bring it under.
+
+    """
+    if answers is None:
+        return None
+    charged = answers.epsilon + (relabel.epsilon if relabel else 0)
+    inner = unsampled_epsilon(epsilon=charged, rate=sampling_rate)
+    part = None if relabel is None else inner * relabel.epsilon / charged
+    if relabel is not None and part is not None and private_grid:
+        _refuse_below_floor(part, relabel, charged, class_count=class_count)
+    budget = PipelineBudget(
+        sampling_rate=sampling_rate,
+        relabel_epsilon=part,
+        relabel_delta=Fraction(0) if relabel is None else relabel.delta / sampling_rate,
+        relabel_is_private=private_grid and relabel is not None,
+        answers_epsilon=inner * answers.epsilon / charged,
+        answers_delta=answers.delta / sampling_rate,
+    )
+    check(budget, relabel=relabel, answers=answers)
+    return budget
+
+
+def check(budget: PipelineBudget, *, relabel: Charge | None, answers: Charge) -> None:
+    """Assert that what the parts may cost is charged.
+
+    Raises:
+        InvariantError: at the first thing that does not hold.
+
+    """
+    charged = answers.epsilon + (relabel.epsilon if relabel else 0)
+    fits = sampling_holds(
+        inner_epsilon=budget.inner_epsilon, rate=budget.sampling_rate, epsilon=charged
+    )
+    invariant(fits, "sampling brings the parts' epsilon under what is charged")
+    in_sample = budget.copies_delta + (
+        budget.answers_delta
+        if budget.copies == 1
+        else copied_delta(
+            epsilon=budget.answers_epsilon, delta=budget.answers_delta, copies=budget.copies
+        )
+    )
+    delta = sampled_delta(inner_delta=in_sample, rate=budget.sampling_rate)
+    invariant(delta <= answers.delta, "and the answers' delta")
+    drawn = sampled_delta(inner_delta=budget.relabel_delta, rate=budget.sampling_rate)
+    invariant(drawn <= (relabel.delta if relabel else 0), "and the draw's delta")
+
+
+def _refuse_below_floor(
+    part: Fraction, relabel: Charge, charged: Fraction, *, class_count: int
+) -> None:
+    """Refuse a private grid whose draw would cost more than its part at any parameter."""
+    floor = relabel_cost_floor(class_count)
+    if part > floor:
+        return
+    # A part of relabel/charged of ln(1 + (e^charged - 1) / q) has to exceed the floor.
+    rate = rate_at(inner_epsilon=floor * charged / relabel.epsilon, epsilon=charged)
+    problem = (
+        f'"private" costs more than 2 ln {class_count} = {float(floor):.4g} on the rows relabelled,'
+        f" and relabelling has {float(part):.4g} there: set privacy.sampling below"
+        f" {_rounded_rate(rate)}, or give relabelling more than {float(floor):.4g} of epsilon"
+        ' (privacy.shares.relabel), or set it to "public"'
+    )
+    raise ConfigurationError("hypotheses.grid", problem)
+
+
+def _rounded_rate(rate: Fraction) -> str:
+    """Write a rate with a few digits, rounded down."""
+    text = Decimal(rate.numerator) / Decimal(rate.denominator)
+    return f"{text.quantize(Decimal(1).scaleb(text.adjusted() - RATE_DIGITS + 1), 'ROUND_FLOOR'):f}"

@@ -1,0 +1,1 @@
+"""The exponential mechanism, and its uses: relabelling and the semi-private learner."""

@@ -1,0 +1,190 @@
+"""What sampling, relabelling and drawing with replacement do to a charge.
+
+Claim: each function takes the charge of an inner algorithm and returns the one of the
+whole, or the other way round, under replacement of one record.  An algorithm here is
+also one that answers an adaptive client: with a deterministic client fixed, its whole
+transcript is a randomised function of the rows it is given, and a client's own coins
+are an average over such clients.
+
+Everything is worked out in decimals of many digits; a cost is rounded up, what may be
+spent is rounded down.  Proofs: ``docs/proofs/relabel.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Final
+
+from app.errors import invariant
+from app.privacy.arithmetic import DOWN, UP, exponential_down, exponential_up, rounded
+from app.privacy.stability.inequality import precise_context, to_decimal
+
+GRID: Final = 1 << 80
+CLASS_COUNT_MIN: Final = 2
+
+
+def relabelled_epsilon(
+    *, relabel_epsilon: Fraction, inner_epsilon: Fraction, class_count: int
+) -> Fraction:
+    """Charge an algorithm run on rows relabelled from their own dichotomies.
+
+    Lemma L: ``inner + 2 ln(L - 1 + e^(relabel/2))``; delta stays the inner one.  It
+    holds for functions of the relabelled rows only, never for the drawn hypothesis.
+
+    Args:
+        relabel_epsilon: parameter of the exponential mechanism, at least 0.
+        inner_epsilon: charge of the algorithm on the relabelled rows, at least 0.
+        class_count: the number L of labels, two or more.
+
+    Returns:
+        The epsilon of the composition, rounded up.
+
+    """
+    invariant(relabel_epsilon >= 0, "the relabelling parameter is not negative")
+    invariant(inner_epsilon >= 0, "the inner charge is not negative")
+    invariant(class_count >= CLASS_COUNT_MIN, "there are two or more classes")
+    with localcontext(precise_context()):
+        growth = class_count - 1 + to_decimal(relabel_epsilon / 2).exp()
+        return _rounded_up(to_decimal(inner_epsilon) + 2 * growth.ln())
+
+
+def sampled_epsilon(*, inner_epsilon: Fraction, rate: Fraction) -> Fraction:
+    """Charge an algorithm run on a sample drawn without replacement.
+
+    ``ln(1 + q (e^inner - 1))``, for replacement of one record.
+
+    Args:
+        inner_epsilon: charge of the algorithm on its sample, at least 0.
+        rate: fraction q of the rows that is sampled, in (0, 1].
+
+    Returns:
+        The epsilon in all the rows, rounded up.
+
+    """
+    invariant(inner_epsilon >= 0, "the inner charge is not negative")
+    invariant(0 < rate <= 1, "a sampling rate lies above zero and up to one")
+    with localcontext(precise_context()):
+        growth = 1 + to_decimal(rate) * (to_decimal(inner_epsilon).exp() - 1)
+        return _rounded_up(growth.ln())
+
+
+def relabel_parameter(*, cost: Fraction, class_count: int) -> Fraction | None:
+    """Return the largest parameter at which Lemma L costs ``cost``, rounded down.
+
+    ``2 ln(e^(cost/2) - (L - 1))``: :func:`relabelled_epsilon` with no inner charge,
+    solved for the parameter of the exponential mechanism.
+
+    Args:
+        cost: what relabelling may cost, at least 0.
+        class_count: the number L of labels, two or more.
+
+    Returns:
+        None where the cost does not exceed ``2 ln L``, below which there is none.
+
+    """
+    invariant(cost >= 0, "what relabelling may cost is not negative")
+    invariant(class_count >= CLASS_COUNT_MIN, "there are two or more classes")
+    with localcontext(precise_context()):
+        growth = to_decimal(cost / 2).exp() - (class_count - 1)
+        parameter = _rounded_down(2 * growth.ln()) if growth > 1 else Fraction(0)
+    return parameter if parameter > 0 else None
+
+
+def relabel_cost_floor(class_count: int) -> Fraction:
+    """Return ``2 ln L``, rounded up: what Lemma L costs at the least."""
+    return relabelled_epsilon(
+        relabel_epsilon=Fraction(0), inner_epsilon=Fraction(0), class_count=class_count
+    )
+
+
+def unsampled_epsilon(*, epsilon: Fraction, rate: Fraction) -> Fraction:
+    """Return the largest charge on a sample that costs ``epsilon`` in all the rows.
+
+    ``ln(1 + (e^epsilon - 1) / q)``, rounded down: :func:`sampled_epsilon` solved for
+    the inner charge.  Where every row is taken nothing is rounded.
+
+    Args:
+        epsilon: what may be charged, above 0.
+        rate: fraction q of the rows that is sampled, in (0, 1].
+
+    """
+    invariant(epsilon > 0, "a charge to divide is positive")
+    invariant(0 < rate <= 1, "a sampling rate lies above zero and up to one")
+    if rate == 1:
+        return epsilon
+    with localcontext(precise_context()):
+        growth = 1 + (to_decimal(epsilon).exp() - 1) / to_decimal(rate)
+        # Never below epsilon, which the grid's rounding could be where epsilon is tiny.
+        return max(epsilon, _rounded_down(growth.ln()))
+
+
+def sampling_holds(*, inner_epsilon: Fraction, rate: Fraction, epsilon: Fraction) -> bool:
+    """Whether ``1 + q (e^inner - 1) <= e^epsilon``, every rounding going against us.
+
+    Args:
+        inner_epsilon: charge of the algorithm on its sample, at least 0.
+        rate: fraction q of the rows that is sampled, in (0, 1].
+        epsilon: what is charged in all the rows, at least 0.
+
+    """
+    if rate == 1:
+        return inner_epsilon <= epsilon
+    growth = UP.subtract(exponential_up(inner_epsilon), Decimal(1))
+    charged = DOWN.subtract(exponential_down(epsilon), Decimal(1))
+    return UP.multiply(rounded(rate, UP), growth) <= charged
+
+
+def rate_at(*, inner_epsilon: Fraction, epsilon: Fraction) -> Fraction:
+    """Return the largest rate at which ``inner_epsilon`` on a sample costs ``epsilon``.
+
+    Args:
+        inner_epsilon: charge of the algorithm on its sample, above 0.
+        epsilon: charge in all the rows, above 0.
+
+    Returns:
+        A rate in (0, 1], rounded down.
+
+    """
+    invariant(inner_epsilon > 0 < epsilon, "charges are positive")
+    with localcontext(precise_context()):
+        rate = (to_decimal(epsilon).exp() - 1) / (to_decimal(inner_epsilon).exp() - 1)
+        return min(Fraction(1), _rounded_down(rate))
+
+
+def copied_delta(*, epsilon: Fraction, delta: Fraction, copies: int) -> Fraction:
+    """Return the delta of a mechanism in whose rows one record may stand several times.
+
+    Group privacy: ``copies`` replacements, one by one, cost ``copies epsilon`` and at
+    most ``copies e^(copies epsilon) delta``.
+
+    Args:
+        epsilon: charge of the mechanism for one row, above 0.
+        delta: its delta.
+        copies: rows that one record may fill, at least 1.
+
+    Returns:
+        The delta of the group, rounded up.
+
+    """
+    invariant(copies >= 1, "a record that matters fills a row")
+    with localcontext(precise_context()):
+        growth = Fraction(to_decimal(copies * epsilon).exp()) * (1 + Fraction(1, GRID))
+    return copies * growth * delta
+
+
+def sampled_delta(*, inner_delta: Fraction, rate: Fraction) -> Fraction:
+    """Return the delta in all the rows of an algorithm run on a sample: ``q delta``."""
+    invariant(0 < rate <= 1, "a sampling rate lies above zero and up to one")
+    return inner_delta * rate
+
+
+def _rounded_up(value: Decimal) -> Fraction:
+    """Put a cost on a grid of ``2**-80``, above the error of the decimals used."""
+    return Fraction(math.ceil(Fraction(value) * GRID) + 1, GRID)
+
+
+def _rounded_down(value: Decimal) -> Fraction:
+    """Put what may be spent on the same grid, below the error of the decimals used."""
+    return Fraction(math.floor(Fraction(value) * GRID) - 1, GRID)

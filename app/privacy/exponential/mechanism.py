@@ -1,0 +1,103 @@
+"""The exponential mechanism over a finite hypothesis class.
+
+**Algorithm.** McSherry and Talwar's exponential mechanism with the number of
+errors as score (lecture notes, "private PAC learning"; Nandi and Bassily 2020,
+Algorithm 2, step 4, and Algorithm 7, step 6).
+
+**Claim.** (epsilon, delta_truncation)-differentially private under
+replace-one, epsilon being the whole share, numerical error included: the
+mechanism runs at epsilon - 4 eta, where every weight is right within a factor
+e^(+-eta).
+
+**Proof.** The score has sensitivity 1 and weights are exp(-epsilon errors/2):
+``docs/proofs/exponential.md``.
+
+**Inputs and outputs.** ``private_value``: rows as the class encodes them, whole
+or part by part, n along the first axis, and labels int64 (n,), secret.  Out: one hypothesis,
+secret until a caller that charged for it publishes it.
+
+**Utility.** With probability 1 - beta its errors exceed the least by at most
+2 (ln |H| + ln(1/beta)) / epsilon.
+
+**Deviations.** The factor 2 lost in the notes' middle line is put back
+(erratum g).  The draw is exact from the finite class, by factorisation, on
+integer weights, or over a list of all error counts; no chain.
+
+**Raises.** ``InvariantError``: a share that numerical error uses up, or draws
+so many that truncation exceeds ``delta_truncation``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from app.errors import invariant
+from app.privacy.budget.composition import float_below, mechanism_epsilon
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.hypothesis import Hypothesis, HypothesisClass
+    from app.noise.source import NoiseSource
+
+
+# So that e^epsilon is a double.
+EPSILON_MAX = 700
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """Public parameters of one draw.
+
+    Attributes:
+        epsilon: the share, which is what the ledger charges.
+        delta_truncation: delta withheld for the integer weights.
+        row_count: the public n.
+        hypotheses: the class, fixed by public choices.
+
+    """
+
+    epsilon: Fraction
+    delta_truncation: Fraction
+    row_count: int
+    hypotheses: HypothesisClass
+
+    def __post_init__(self) -> None:
+        """Check that numerical error and truncation fit what is set aside for them."""
+        invariant(self.epsilon > 0, "a share that is drawn on is positive")
+        invariant(self.epsilon <= EPSILON_MAX, "its weights stay within the range of doubles")
+        invariant(self.row_count >= 1, "there is at least one row")
+        invariant(self.mechanism_epsilon > 0.0, "the share exceeds its numerical error")
+        invariant(
+            self._truncation_cost() <= self.delta_truncation,
+            "truncation costs no more than the delta withheld for it",
+        )
+
+    @property
+    def mechanism_epsilon(self) -> float:
+        """The share less 4 eta, rounded down to a double."""
+        eta = self.hypotheses.log_weight_error(self.row_count, float(self.epsilon))
+        return float_below(mechanism_epsilon(share=self.epsilon, log_weight_error=Fraction(eta)))
+
+    def _truncation_cost(self) -> Fraction:
+        """Return (1 + e^epsilon) v, rounded up; v is the draw's total variation."""
+        # Rounding epsilon up to an integer dwarfs the last digit of exp.
+        odds = Fraction(Decimal(math.floor(self.epsilon) + 1).exp())
+        return (1 + odds) * self.hypotheses.truncation_variation
+
+
+def draw(
+    parameters: Parameters,
+    private_value: tuple[EncodedRows, NDArray[np.int64]],
+    noise: NoiseSource,
+) -> Hypothesis:
+    """Draw one hypothesis with probability proportional to exp(-epsilon errors / 2)."""
+    encoded, labels = private_value
+    invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
+    return parameters.hypotheses.draw(encoded, labels, parameters.mechanism_epsilon, noise)

@@ -1,0 +1,164 @@
+"""Relabelling: the rows keep their features and take a drawn hypothesis's labels.
+
+**Algorithm.** A_Relabel (Nandi and Bassily 2020, Algorithm 2), over a class
+that is finite and fixed without the data (:func:`draw`), or over the
+dichotomies of the rows' own points, one hypothesis each
+(:func:`draw_from_dichotomies`).
+
+**Claim.** An (epsilon_inner, delta_inner)-private algorithm run on the
+relabelled rows, answers to an adaptive client included, is (epsilon +
+epsilon_inner, delta + delta_inner)-private in the original rows.  With a
+public class (epsilon, delta) is the exponential mechanism's charge, and the
+hypothesis could be released.  With the rows' own dichotomies, at parameter t,
+epsilon is 2 ln(L - 1 + e^(t/2)) + 4 eta and delta (1 + e^E) v (Lemma L), E
+being the two epsilons together, and only functions of the relabelled rows are
+covered: the hypothesis never leaves.
+
+**Proof.** Adaptive composition; Lemma L by pooling the dichotomies of the
+common rows; both for the transcript with a fixed client:
+``docs/proofs/relabel.md``.
+
+**Inputs and outputs.** ``private_value``: rows as the class encodes them, whole
+or part by part, n along the first axis, and labels int64 (n,), secret.  Out: ``Relabelled``,
+secret: the hypothesis and labels int64 (n,).
+
+**Utility.** The chunks become realisable by the class, so that learners on
+different chunks agree more often.
+
+**Deviations.** A public grid is an addition, at the plain charge.  The printed
+bound (4, 4 e delta) at parameter 1 is replaced by the exact one (erratum f);
+numerical error and truncation are charged, by bounds that are public.
+
+**Raises.** ``InvariantError``: a cost that Lemma L or the numerical error uses
+up, or dichotomies so many that truncation exceeds ``delta_truncation``; what
+``app.privacy.exponential.mechanism`` raises.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from app.errors import InvariantError, invariant
+from app.learning.encoding.encoded_rows import predicted
+from app.learning.lists.enumerated_class import log_weight_error
+from app.noise.choice import truncation_variation
+from app.privacy.budget.composition import NUMERICAL_FACTOR, float_below
+from app.privacy.exponential import mechanism as exponential
+from app.privacy.exponential.amplification import relabel_parameter
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.hypothesis import Hypothesis
+    from app.learning.lists.enumerated_class import EnumeratedClass
+    from app.noise.source import NoiseSource
+
+Parameters = exponential.Parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Relabelled:
+    """Secret: the drawn hypothesis and the labels that it gives the rows."""
+
+    private_hypothesis: Hypothesis
+    private_labels: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DichotomyParameters:
+    """Public parameters of a draw among the dichotomies of the rows' own points.
+
+    Attributes:
+        epsilon: what the draw may cost by Lemma L, numerical error included.
+        composed_epsilon: what it and the inner algorithm cost together.
+        delta_truncation: delta withheld for the integer weights.
+        row_count: the public number of rows.
+        class_count: the number L of labels.
+        dichotomy_count_max: a public bound of the number of dichotomies; the number
+            itself is private.
+
+    """
+
+    epsilon: Fraction
+    composed_epsilon: Fraction
+    delta_truncation: Fraction
+    row_count: int
+    class_count: int
+    dichotomy_count_max: int
+
+    def __post_init__(self) -> None:
+        """Check that Lemma L, numerical error and truncation fit what is set aside."""
+        invariant(0 < self.epsilon <= self.composed_epsilon, "a draw costs, and is a part")
+        invariant(
+            self.composed_epsilon <= exponential.EPSILON_MAX,
+            "its weights stay within the range of doubles",
+        )
+        invariant(self.row_count >= 1, "there is at least one row")
+        invariant(self.mechanism_epsilon > 0.0, "the cost exceeds Lemma L's least")
+        invariant(
+            self._truncation_cost() <= self.delta_truncation,
+            "truncation costs no more than the delta withheld for it",
+        )
+
+    @property
+    def mechanism_epsilon(self) -> float:
+        """The parameter t, rounded down to a double; zero where none is cheap enough.
+
+        eta grows with the parameter, so the one at the whole cost bounds it.
+        """
+        largest = self._parameter(self.epsilon)
+        eta = Fraction(log_weight_error(self.row_count, float(largest)))
+        return float_below(self._parameter(self.epsilon - NUMERICAL_FACTOR * eta))
+
+    def _parameter(self, cost: Fraction) -> Fraction:
+        if cost <= 0:
+            return Fraction(0)
+        return relabel_parameter(cost=cost, class_count=self.class_count) or Fraction(0)
+
+    def _truncation_cost(self) -> Fraction:
+        """Return (1 + e^E) v, rounded up; v is the draw's total variation."""
+        # Rounding epsilon up to an integer dwarfs the last digit of exp.
+        odds = Fraction(Decimal(math.floor(self.composed_epsilon) + 1).exp())
+        return (1 + odds) * truncation_variation(self.dichotomy_count_max)
+
+
+def draw(
+    parameters: Parameters,
+    private_value: tuple[EncodedRows, NDArray[np.int64]],
+    noise: NoiseSource,
+) -> Relabelled:
+    """Draw the hypothesis from a public class and label the rows by it."""
+    hypothesis = exponential.draw(parameters, private_value, noise)
+    encoded, _ = private_value
+    return Relabelled(hypothesis, predicted(hypothesis.predict, encoded))
+
+
+def draw_from_dichotomies(
+    parameters: DichotomyParameters,
+    private_class: EnumeratedClass,
+    private_value: tuple[EncodedRows, NDArray[np.int64]],
+    noise: NoiseSource,
+) -> Relabelled:
+    """Draw a dichotomy of the rows' own points and label the rows by it.
+
+    Args:
+        parameters: public.
+        private_class: exactly one hypothesis for every labelling that the class
+            allows on these very rows; secret.
+        private_value: the rows as that class encodes them, and their labels; secret.
+        noise: where the draw comes from.
+
+    """
+    encoded, labels = private_value
+    invariant(len(labels) == parameters.row_count, "the rows are the public number of rows")
+    if private_class.size > parameters.dichotomy_count_max:
+        message = "the public bound of the dichotomies holds"
+        raise InvariantError(message)
+    hypothesis = private_class.draw(encoded, labels, parameters.mechanism_epsilon, noise)
+    return Relabelled(hypothesis, predicted(hypothesis.predict, encoded))

@@ -1,0 +1,1 @@
+"""Noisy gradient descent for a linear score, and its exact accounting."""

@@ -1,0 +1,221 @@
+"""A linear classifier from noisy sums over all rows, step by step.
+
+**Algorithm.** Full-batch descent of a logistic loss with clipped rows and Gaussian noise
+(Bassily, Smith, Thakurta 2014; Abadi et al. 2016, without sub-sampling), over terms that
+public points whitened; what is released is the mean of the later iterates.
+
+**Claim.** (epsilon, delta)-differentially private under replace-one, for the variance
+that ``app.privacy.noisy_gradient.calibration`` finds and checks; public points and their terms
+are not protected.
+
+**Proof.** Every step adds discrete Gaussian noise to integers that one row moves by a
+bounded vector; all steps together tell no more than one normal number whose mean moves,
+but for a rounding that is charged: ``docs/proofs/noisy_gradient.md``.
+
+**Inputs and outputs.** ``private_value``: bits of the terms on the rows, uint8
+(n, t), whole or part by part, and labels int64 (n,), secret.  Out: ``Weights`` over
+the public coordinates, public once whoever charged for it publishes it.
+
+**Utility.** A mean gradient carries noise of deviation sqrt(c v / a_t + 16) / (n unit WHOLE)
+a coordinate; the mean of the later iterates has less of it than the last one.
+
+**Deviations.** What a row adds is an integer vector: its coordinates and the residual
+of its label are rounded on public grids before they are multiplied, and sums and
+noise are exact, so that no rounding depends on the rows.  A residual counts for a half
+at most, which halves the sensitivity.  Noise is the discrete Gaussian.  The whole data
+enter every step, so nothing is amplified by sampling.
+
+**Raises.** ``InvariantError``: parameters whose sums would not be exact or whose noise
+does not cover them, or rows that are not the public n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.errors import invariant
+from app.learning.encoding.encoded_rows import parts
+from app.learning.linear.averaged_descent import AveragedDescent
+from app.learning.linear.integer_residuals import (
+    BINARY,
+    SCORE_STEPS,
+    WHOLE,
+    residuals,
+    score_count,
+    squared_length_bound,
+)
+from app.learning.linear.integers import EXACT_BOUND, ROWS_PER_BLOCK
+from app.noise.discrete_gaussian import DiscreteGaussian
+from app.privacy.noisy_gradient import calibration as accounting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.linear.integers import IntegerFeatures
+    from app.noise.source import NoiseSource
+    from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
+
+# How finely iterates are written: a weight of 1.0 is so many steps.
+WEIGHT_STEPS = 1 << 20
+# No iterate is longer; a margin then stays an exact integer.
+WEIGHT_MAX = 1 << 11
+# Below what 64 bits hold.
+INTEGER_BOUND = 1 << 62
+# Two vectors of one length at most differ by twice that.
+REPLACED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Parameters:
+    """Public parameters of one draw.
+
+    Attributes:
+        features: the public map from bits to integer vectors.
+        rate: how far a step goes, times the mean gradient.
+        class_count: number of labels, L.
+        row_count: the public n.
+        calibration: of the noise.
+
+    """
+
+    features: IntegerFeatures
+    rate: float
+    class_count: int
+    row_count: int
+    calibration: NoisyGradientCalibration
+
+    def __post_init__(self) -> None:
+        """Check that the noise covers every step and that every sum is exact."""
+        features = self.features
+        invariant(self.class_count >= BINARY, "there are two or more classes")
+        invariant(self.row_count >= 1, "there is at least one row")
+        largest = features.norm_bound * WHOLE
+        invariant(largest * ROWS_PER_BLOCK < EXACT_BOUND, "sums over a block of rows are exact")
+        invariant(largest * self.row_count < INTEGER_BOUND, "sums over all rows are exact")
+        margin = features.norm_bound * WEIGHT_MAX * WEIGHT_STEPS
+        invariant(margin * SCORE_STEPS < EXACT_BOUND, "margins are exact")
+        invariant(self.rate > 0, "a step goes somewhere")
+        draws = self.step_count * features.width * score_count(self.class_count)
+        invariant(draws <= accounting.DRAWS_MAX, "the draws are few enough for what is charged")
+        accounting.check(self.calibration)
+
+    @property
+    def step_count(self) -> int:
+        """Number of steps, T."""
+        return len(self.calibration.step_weights)
+
+    def step_variance(self, step: int) -> Fraction:
+        """Return the variance of each coordinate's noise at a step, counted from 0."""
+        sensitivity = squared_sensitivity(self.features, class_count=self.class_count)
+        return self.calibration.variance(step, squared_sensitivity=sensitivity)
+
+    def step_deviation(self, step: int) -> float:
+        """Return the deviation of that noise in the mean over rows, in units of a coordinate."""
+        scale = self.row_count * self.features.unit * WHOLE
+        return float(np.sqrt(float(self.step_variance(step)))) / scale
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """What is released: weights of the coordinates.
+
+    Attributes:
+        values: real weights, shape ``(p, s)``.
+
+    """
+
+    values: NDArray[np.float64]
+
+
+def squared_sensitivity(features: IntegerFeatures, *, class_count: int) -> int:
+    """Bound the squared length by which replacing one row moves a step's sum.
+
+    A row adds the outer product of its vector and its residuals, whose squared length
+    is the product of theirs; two rows' differ by at most twice the longest.
+    """
+    return REPLACED**2 * features.norm_bound**2 * squared_length_bound(class_count)
+
+
+def draw(
+    parameters: Parameters,
+    private_value: tuple[EncodedRows, NDArray[np.int64]],
+    noise: NoiseSource,
+) -> Weights:
+    """Take every step's noisy sum at the iterate that those before it gave."""
+    encoded, labels = private_value
+    invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
+    invariant(len(encoded) == parameters.row_count, "every row has bits and a label")
+    features = parameters.features
+    rows = _private_vectors(features, encoded)
+    state = AveragedDescent(
+        width=features.width,
+        score_count=score_count(parameters.class_count),
+        rate=parameters.rate,
+        step_count=parameters.step_count,
+        length_max=WEIGHT_MAX / 2,
+    )
+    for step in range(parameters.step_count):
+        private_sum = gradient_sum(features, rows, labels, whole_weights(state.weights))
+        law = DiscreteGaussian(parameters.step_variance(step))
+        noisy_sum = [[int(each) + law.draw(noise) for each in row] for row in private_sum]
+        mean = np.array(noisy_sum, dtype=np.float64) / (parameters.row_count * features.unit)
+        state.update(mean / WHOLE)
+    return Weights(state.mean())
+
+
+def whole_weights(iterate: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return an iterate in whole steps, which is what rows meet, shape ``(p, s)``."""
+    return np.rint(iterate * WEIGHT_STEPS)
+
+
+def gradient_sum(
+    features: IntegerFeatures,
+    vectors: NDArray[np.int16],
+    labels: NDArray[np.int64],
+    weights: NDArray[np.float64],
+) -> NDArray[np.int64]:
+    """Return the sum over rows of vectors times residuals, exactly, shape ``(p, s)``.
+
+    Args:
+        features: the public map that gave the vectors.
+        vectors: of the rows, shape ``(n, p)``; secret.
+        labels: of the rows, shape ``(n,)``; secret.
+        weights: of the iterate in whole steps, shape ``(p, s)``; their length stays
+            below :data:`WEIGHT_MAX` times :data:`WEIGHT_STEPS`.
+
+    """
+    total = np.zeros(weights.shape, dtype=np.int64)
+    for rows in _blocks(len(vectors)):
+        block = vectors[rows].astype(np.float64)
+        missed = residuals(_scores(features, block, weights), labels[rows])
+        total += (block.T @ missed.astype(np.float64)).astype(np.int64)
+    return total
+
+
+def _scores(
+    features: IntegerFeatures, vectors: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return the rows' scores on the grid of residuals: products of integers, then one floor."""
+    margins = (vectors @ weights).astype(np.int64)
+    return margins * SCORE_STEPS // (features.unit * WEIGHT_STEPS)
+
+
+def _private_vectors(features: IntegerFeatures, encoded: EncodedRows) -> NDArray[np.int16]:
+    """Return the vectors of all rows, part by part; secret."""
+    vectors = np.empty((len(encoded), features.width), dtype=np.int16)
+    for rows in parts(len(encoded)):
+        vectors[rows] = features.coordinates(encoded[rows].astype(np.uint8, copy=False))
+    return vectors
+
+
+def _blocks(row_count: int) -> Iterator[slice]:
+    """Yield slices of rows whose vectors as doubles take some megabytes."""
+    for start in range(0, row_count, ROWS_PER_BLOCK):
+        yield slice(start, min(start + ROWS_PER_BLOCK, row_count))

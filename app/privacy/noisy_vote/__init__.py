@@ -1,0 +1,1 @@
+"""The noisy vote: the largest count after exact Gaussian noise."""

@@ -1,0 +1,113 @@
+"""The noisy vote: the largest of the noisy counts, for few queries or few rows.
+
+**Algorithm.** Report-noisy-plurality with Gaussian noise, on the votes of
+sub-sample and aggregate (in place of Bassily, Thakkar, Thakurta 2018, Algorithm 4,
+steps 5 and 6).  With two labels noise is added to the count of the second alone,
+which is the whole of the votes; with more, to every count.
+
+**Claim.** When one vote is replaced, any m adaptive queries are (epsilon,
+delta)-differentially private for the variance that ``app.privacy.noisy_vote.calibration``
+finds and checks.
+
+**Proof.** Renyi divergences of the discrete Gaussian add up:
+``docs/proofs/noisy_vote.md``.
+
+**Inputs and outputs.** ``private_vote_count``: one integer a class, summing to
+k, secret.  Outcome: a class index, public.
+
+**Utility.** With two labels, a plurality that leads by a gap of 2 x votes loses
+with probability at most e^(-x^2 / (2 s^2)).
+
+**Deviations.** Every query is answered and none is a hit; the run halts after
+m.  The noise is the exact discrete Gaussian, and its delta comes from Renyi
+divergences: it is not Gaussian-DP with s = sqrt(m)/mu.
+
+**Raises.** ``InvariantError``: parameters out of range, counts that are not k
+votes, or a step after answer m; nothing is changed by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.errors import InvariantError, invariant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.noise.discrete_gaussian import DiscreteGaussian
+    from app.noise.source import NoiseSource
+
+BINARY = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """Public parameters.
+
+    Attributes:
+        vote_noise: the law of one count's noise, of variance s^2.
+        class_count: the number L of labels.
+        ensemble_size: the number k of votes.
+        answer_limit: m, the answers until the halt.
+
+    """
+
+    vote_noise: DiscreteGaussian
+    class_count: int
+    ensemble_size: int
+    answer_limit: int
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot run."""
+        invariant(self.class_count >= BINARY, "there are two or more classes")
+        invariant(self.ensemble_size >= 1, "there is a vote")
+        invariant(self.answer_limit >= 1, "there is an answer")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How many answers were given."""
+
+    answered_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What leaves: the class index of the largest noisy count."""
+
+    label: int
+
+
+def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
+    """Return the state before the first query; draws nothing."""
+    del parameters, noise
+    return State()
+
+
+def step(
+    parameters: Parameters,
+    state: State,
+    private_vote_count: Sequence[int],
+    noise: NoiseSource,
+) -> tuple[State, Outcome]:
+    """Answer one query whose votes are ``private_vote_count``; ties go to the first class."""
+    if state.answered_count >= parameters.answer_limit:
+        message = "no step after the last answer"
+        raise InvariantError(message)
+    invariant(len(private_vote_count) == parameters.class_count, "there is a count for each class")
+    invariant(sum(private_vote_count) == parameters.ensemble_size, "every model casts one vote")
+    noisy_vote_count = _with_noise(parameters, private_vote_count, noise)
+    label = max(range(parameters.class_count), key=noisy_vote_count.__getitem__)
+    return State(state.answered_count + 1), Outcome(label)
+
+
+def _with_noise(
+    parameters: Parameters, private_vote_count: Sequence[int], noise: NoiseSource
+) -> list[int]:
+    """Add noise; of two counts the first is what the second one leaves of k."""
+    if parameters.class_count == BINARY:
+        second = private_vote_count[1] + parameters.vote_noise.draw(noise)
+        return [parameters.ensemble_size - second, second]
+    return [count + parameters.vote_noise.draw(noise) for count in private_vote_count]

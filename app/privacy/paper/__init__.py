@@ -1,0 +1,1 @@
+"""The papers' own parameters, as printed after the errata, and their theorems on rows."""

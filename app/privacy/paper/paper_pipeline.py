@@ -1,0 +1,228 @@
+"""Calibration ``paper`` as it serves: NB Algorithm 3 with every number checked.
+
+The parameters are the printed ones (:mod:`app.privacy.paper.paper`), put on rationals so
+that rounding makes them no cheaper; what they claim is not taken from the papers but
+decided here: the sparse vector by :func:`app.privacy.sparse_vector.calibration.check`, the draw with
+replacement, relabelling and sampling by :func:`app.privacy.budget.pipeline.check`.
+
+Claim and proof: ``docs/proofs/relabel.md``, "Calibration paper".  Neither depends on
+k: with fewer chunks than printed only the labels get worse.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ConfigurationError, InvariantError
+from app.privacy.budget.pipeline import PipelineBudget, check
+from app.privacy.exponential.amplification import relabelled_epsilon
+from app.privacy.paper.paper import (
+    SAMPLING_DIVISOR,
+    PaperParameters,
+    paper_parameters,
+    refuse_out_of_range,
+)
+from app.privacy.pure_composition import COUNT_MAX, composed_delta
+from app.privacy.sparse_vector import calibration as svt
+from app.privacy.stability.inequality import precise_context, to_decimal
+
+if TYPE_CHECKING:
+    from app.privacy.budget.composition import Charge
+
+RELABEL_EPSILON: Final = Fraction(1)
+# The printed numbers are doubles, right within far less than this.
+DOUBLE_ERROR: Final = Fraction(1, 1 << 40)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperTargets:
+    """What NB Algorithm 3 is given besides the budget.
+
+    Attributes:
+        alpha: accuracy target, in (0, 1).
+        beta: failure probability, in (0, 1).
+        query_count: m, at least 1.
+
+    """
+
+    alpha: float
+    beta: float
+    query_count: int
+
+
+def paper_budget(
+    targets: PaperTargets,
+    *,
+    relabel: Charge | None,
+    answers: Charge | None,
+    private_grid: bool,
+    class_count: int,
+) -> PipelineBudget | None:
+    """Return the budget of NB Algorithm 3, step 1; None where answers have no share.
+
+    Args:
+        targets: the accuracy asked for.
+        relabel: what relabelling is charged; None where rows keep their labels.
+        answers: what the answers are charged.
+        private_grid: whether labels come from the dichotomies of the rows themselves.
+        class_count: the number L of labels.
+
+    Raises:
+        ConfigurationError: the papers' argument does not cover the budget.
+
+    """
+    if answers is None:
+        return None
+    epsilon_hat, delta_hat = _budget_of_a_copy(
+        printed(targets, relabel=relabel, answers=answers), answers.delta
+    )
+    budget = PipelineBudget(
+        sampling_rate=pipeline_epsilon(relabel, answers) / SAMPLING_DIVISOR,
+        relabel_epsilon=(
+            _relabel_cost(private_grid=private_grid, class_count=class_count) if relabel else None
+        ),
+        relabel_delta=relabel.delta if relabel else Fraction(0),
+        relabel_is_private=private_grid and relabel is not None,
+        answers_epsilon=epsilon_hat,
+        answers_delta=delta_hat,
+        copies=copies_max(answers.delta),
+        copies_delta=answers.delta / 2,
+    )
+    try:
+        check(budget, relabel=relabel, answers=answers)
+    except InvariantError:
+        problem = (
+            f'"private" with {class_count} classes does not fit calibration paper at this epsilon:'
+            ' set it to "public", or privacy.epsilon higher'
+        )
+        raise ConfigurationError("hypotheses.grid", problem) from None
+    return budget
+
+
+def paper_calibration(
+    targets: PaperTargets, *, relabel: Charge | None, answers: Charge
+) -> svt.SvtCalibration:
+    """Return the sparse vector of NB Algorithm 5 with the printed lambda, w and T.
+
+    It passes :func:`app.privacy.sparse_vector.calibration.check` wherever ``T <= 3 m / 2``.  With
+    ``e = epsilon-hat < 1`` and ``D = delta-hat``:
+
+    * An epoch costs ``1/b1 + 2/b2 = 2/lambda = 2e / sqrt(32 T ln(2/D))``; by advanced
+      composition at ``D/2`` the T of them cost ``e/2`` plus at most
+      ``2 T (2/lambda)^2 = e^2 / (4 ln(2/D))``, which is less than e.  The exact
+      composition that is checked costs no more.
+    * With ``a = e^(-1/b2)`` and ``b1 = b2/2`` the bound ``P(nu > x) <= a^(x+1)/(1+a)``
+      (all integers x) and ``E a^rho = (1+a)^2 / (1+a+a^2)`` give ``P(nu - rho > w) <=
+      a^w a(1+a)/(1+a+a^2) <= (2/3) e^(-w/b2) = D/(3m)``, so that T labels cost at most
+      ``T D / (3m) <= D/2``.
+
+    T exceeds ``3 m / 2`` only for a handful of queries at a beta near ``e^(-10 m)``;
+    that is refused.
+
+    Raises:
+        ConfigurationError: the printed parameters do not keep what they claim.
+
+    """
+    found = printed(targets, relabel=relabel, answers=answers)
+    if found.cutoff > COUNT_MAX:
+        problem = f"gives a cutoff of T = {found.cutoff}, and at most {COUNT_MAX} are accounted"
+        raise ConfigurationError("answers.alpha", f"{problem}: set it or answers.queries lower")
+    calibration = _on_rationals(found, answers.delta)
+    try:
+        svt.check(calibration)
+    except InvariantError:
+        problem = (
+            f"is so small that the printed cutoff T = {found.cutoff} exceeds what the printed"
+            f" threshold covers at m = {targets.query_count} queries: set it higher"
+        )
+        raise ConfigurationError("answers.beta", problem) from None
+    return calibration
+
+
+def printed(
+    targets: PaperTargets,
+    *,
+    relabel: Charge | None,
+    answers: Charge,
+    row_count: int = 0,
+    dimension: int = 1,
+) -> PaperParameters:
+    """Return the printed parameters: rows enter n' alone, the dimension m_o alone.
+
+    One sampled pipeline relabels and answers, so it has both shares of epsilon.
+    """
+    epsilon = pipeline_epsilon(relabel, answers)
+    refuse_out_of_range(epsilon=epsilon, delta=answers.delta)
+    return paper_parameters(
+        epsilon=epsilon,
+        delta=answers.delta,
+        alpha=targets.alpha,
+        beta=targets.beta,
+        query_count=targets.query_count,
+        row_count=row_count,
+        dimension=dimension,
+    )
+
+
+def pipeline_epsilon(relabel: Charge | None, answers: Charge) -> Fraction:
+    """Return what relabelling and answers are charged together."""
+    return answers.epsilon + (relabel.epsilon if relabel else 0)
+
+
+def copies_max(delta: Fraction) -> int:
+    """Return ``floor(ln(2/delta))``: a record fills more rows with at most ``delta/2``.
+
+    A record is drawn ``Binomial(n', 1/n')`` times.  Up to :data:`~app.privacy.paper.paper.
+    DELTA_MAX` the claim of NB Lemma 8 holds (erratum e').
+    """
+    return math.floor(math.log(2 / delta) * (1 - 2.0**-40))
+
+
+def _relabel_cost(*, private_grid: bool, class_count: int) -> Fraction:
+    """Return what the draw at the printed parameter of 1 costs on the sample."""
+    if not private_grid:
+        return RELABEL_EPSILON
+    return relabelled_epsilon(
+        relabel_epsilon=RELABEL_EPSILON, inner_epsilon=Fraction(0), class_count=class_count
+    )
+
+
+def _budget_of_a_copy(found: PaperParameters, delta: Fraction) -> tuple[Fraction, Fraction]:
+    """Return epsilon-hat and delta-hat as rationals, rounded down.
+
+    They are worked out again in decimals, so that a restart on another machine, whose
+    logarithm may differ in its last digit, finds the very same.
+    """
+    with localcontext(precise_context()):
+        group, copies = Decimal(min(1.0, found.epsilon_prime)), (2 / to_decimal(delta)).ln()
+        epsilon_hat = Fraction(group / copies)
+        delta_hat = Fraction(to_decimal(delta) / (2 * group.exp() * copies))
+    return epsilon_hat * (1 - DOUBLE_ERROR), delta_hat * (1 - DOUBLE_ERROR)
+
+
+def _on_rationals(found: PaperParameters, answers_delta: Fraction) -> svt.SvtCalibration:
+    """Round scales and threshold up, budgets down; delta goes first to the hits."""
+    scale = _on_grid_above(found.laplace_scale)
+    epsilon, delta = _budget_of_a_copy(found, answers_delta)
+    hits = composed_delta(epsilon_each=2 / scale, count=found.cutoff, epsilon=epsilon)
+    return svt.SvtCalibration(
+        epsilon=epsilon,
+        delta=delta,
+        cutoff=found.cutoff,
+        variant=svt.Variant.REFRESHED,
+        threshold_scale=scale,
+        query_scale=2 * scale,
+        threshold=math.ceil(Fraction(found.threshold) * (1 + DOUBLE_ERROR)),
+        delta_svt=Fraction(hits),
+        delta_release=delta - Fraction(hits),
+    )
+
+
+def _on_grid_above(scale: float) -> Fraction:
+    return Fraction(
+        math.ceil(Fraction(scale) * (1 + DOUBLE_ERROR) * svt.SCALE_GRID), svt.SCALE_GRID
+    )

@@ -1,0 +1,1 @@
+"""Query release assisted by public data: private multiplicative weights."""

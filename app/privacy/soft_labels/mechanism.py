@@ -1,0 +1,231 @@
+"""Soft labels: a score's bin that enough learners agree on, or none.
+
+**Algorithm.** A_SL-Quer, A_PrvLearn and H_Priv (Bassily, Thakkar, Thakurta 2018,
+Algorithms 6 to 8), corrected.  The k learners' scores of a query are put into a
+histogram of equal bins.  A stability test passes, and the largest bin is
+released, or it costs one of T units; the scores are then put into the histogram
+whose edges are shifted by half a bin, which is tested in the same way.  The run
+halts at unit T.
+
+**Claim.** As private as the inner stability test is for T hits and any number
+of queries: ``app.privacy.stability.mechanism`` with its hit profile, or
+``app.privacy.sparse_vector.mechanism``, as calibrated for labels.
+
+**Proof.** Both histograms satisfy Lemma S, and both tests of a query are
+queries of one run of the inner mechanism: ``docs/proofs/soft_labels.md``.
+
+**Inputs and outputs.** Scores float64 (B, k) in [0, 1], secret; anything else
+counts as 0.  ``bin_counts``: the precision of each query, the number of bins, 2
+to 1000, public.  Outcome, public: the released bin, an index in one of the two
+histograms, or none; and how many units the query cost.
+
+**Utility.** Where two thirds of k scores lie within r <= 1/(4 bins) of a value,
+one of the tests is at distance ceil(k/6) - 1 or more, and the mid-point released
+is within half a bin and r of the value (Theorem 5.14).
+
+**Deviations.** Bins are half-open, so that a score is in one; the two half bins
+at the ends of the shifted histogram stay, so that every learner has one vote
+there too.  One counter of T units: ``c < T`` (erratum b), and the unit that is
+the last one ends the run.  Distances are Lemma S's and the noise is the inner
+mechanism's (errata a, h).  Theorem 5.14 prints half a bin without r, which fails
+where a value and its scores lie on two sides of an edge, and T queries outside
+the first histogram's reach, which the corrected counter makes T - 1.
+
+**Raises.** ``InvariantError``: a precision out of range, or a step after the
+last unit; nothing is changed by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from app.errors import InvariantError, invariant
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.stability import mechanism as stability
+from app.privacy.voting.votes import aggregate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.noise.source import NoiseSource
+
+BIN_COUNT_MIN: Final = 2
+BIN_COUNT_MAX: Final = 1000
+
+Parameters: TypeAlias = stability.Parameters | sparse_vector.Parameters
+"""Those of the inner test; its cutoff is the number T of units."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBin:
+    """An interval of scores, closed below and open above, except at 1.
+
+    Attributes:
+        bin_count: bins of the histogram that is not shifted.
+        index: from 0; below ``bin_count``, or at most that where shifted.
+        shifted: whether the edges are shifted by half a bin.
+
+    """
+
+    bin_count: int
+    index: int
+    shifted: bool
+
+    @property
+    def lower(self) -> Fraction:
+        """The smallest score in the bin."""
+        return max(Fraction(0), self._half_edge(2 * self.index))
+
+    @property
+    def upper(self) -> Fraction:
+        """Where the next bin begins, or 1."""
+        return min(Fraction(1), self._half_edge(2 * self.index + 2))
+
+    @property
+    def midpoint(self) -> Fraction:
+        """The score that stands for the bin."""
+        return (self.lower + self.upper) / 2
+
+    @property
+    def label(self) -> int:
+        """The class index that the mid-point stands for: the second class from 1/2 on."""
+        return int(2 * self.midpoint >= 1)
+
+    def _half_edge(self, number: int) -> Fraction:
+        return Fraction(number - self.shifted, 2 * self.bin_count)
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateBins:
+    """The scores of one query, as the two tests take them.
+
+    Attributes:
+        bin_count: the query's precision, public.
+        plain: the largest bin's index and its distance to instability, secret.
+        shifted: those of the shifted histogram, secret.
+
+    """
+
+    bin_count: int
+    plain: tuple[int, int]
+    shifted: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The units used (public), and the sparse vector's threshold noise (secret), if any."""
+
+    hit_count: int = 0
+    private_threshold_noise: int | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What leaves.
+
+    Attributes:
+        released_bin: the bin agreed on; None where the query is unstable.
+        hit_count: units that the query used.
+
+    """
+
+    released_bin: ScoreBin | None
+    hit_count: int
+
+
+def histogram(
+    private_scores: NDArray[np.float64], bin_count: int, *, shifted: bool
+) -> NDArray[np.int64]:
+    """Count the scores of one query in every bin of one histogram; secret.
+
+    Args:
+        private_scores: one a learner, shape ``(k,)``; what is not in [0, 1] counts as 0.
+        bin_count: the query's public precision.
+        shifted: which histogram.
+
+    Returns:
+        Shape ``(bin_count,)``, or one longer where shifted; sums to k.
+
+    """
+    invariant(BIN_COUNT_MIN <= bin_count <= BIN_COUNT_MAX, "a precision is 2 to 1000 bins")
+    inside = (private_scores >= 0.0) & (private_scores <= 1.0)
+    scores = np.where(inside, private_scores, 0.0)
+    # By half bins, whose edges are the doubles nearest to them; a score on one belongs
+    # above it.  A search would take a time that tells where the scores lie.
+    last, half_count = 2 * bin_count - 1, 2 * bin_count
+    halves = np.minimum((scores * half_count).astype(np.int64), last)
+    halves += (halves < last) & (scores >= (halves + 1) / half_count)
+    halves -= scores < halves / half_count
+    indices = (halves + shifted) // 2
+    return np.bincount(indices, minlength=bin_count + shifted).astype(np.int64)
+
+
+def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -> list[PrivateBins]:
+    """Return what the scores of every query come to in both histograms.
+
+    Args:
+        private_scores: shape ``(B, k)``, secret.
+        bin_counts: the public precision of each query, B of them.
+
+    """
+    return [
+        PrivateBins(
+            bin_count,
+            plain=_largest(histogram(scores, bin_count, shifted=False)),
+            shifted=_largest(histogram(scores, bin_count, shifted=True)),
+        )
+        for scores, bin_count in zip(private_scores, bin_counts, strict=True)
+    ]
+
+
+def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
+    """Return the state before the first query, the inner test's."""
+    if isinstance(parameters, stability.Parameters):
+        return State(stability.initial_state(parameters, noise).hit_count)
+    inner = sparse_vector.initial_state(parameters, noise)
+    return State(inner.hit_count, inner.private_threshold_noise)
+
+
+def step(
+    parameters: Parameters, state: State, private_value: PrivateBins, noise: NoiseSource
+) -> tuple[State, Outcome]:
+    """Answer one query: two queries of the inner test, the second iff the first is a hit."""
+    bin_count = private_value.bin_count
+    index, distance = private_value.plain
+    state, hit = _test(parameters, state, distance, noise)
+    if not hit:
+        return state, Outcome(ScoreBin(bin_count, index, shifted=False), hit_count=0)
+    if state.hit_count >= parameters.cutoff:
+        return state, Outcome(None, hit_count=1)
+    index, distance = private_value.shifted
+    state, hit = _test(parameters, state, distance, noise)
+    if hit:
+        return state, Outcome(None, hit_count=2)
+    return state, Outcome(ScoreBin(bin_count, index, shifted=True), hit_count=1)
+
+
+def _test(
+    parameters: Parameters, state: State, distance: int, noise: NoiseSource
+) -> tuple[State, bool]:
+    """Take one step of the inner mechanism with the one counter."""
+    if isinstance(parameters, stability.Parameters):
+        tested, hit = stability.step(parameters, stability.State(state.hit_count), distance, noise)
+        return State(tested.hit_count), hit
+    if state.private_threshold_noise is None:
+        message = "the threshold's noise is kept while it answers"
+        raise InvariantError(message)
+    before = sparse_vector.State(state.hit_count, state.private_threshold_noise)
+    after, outcome = sparse_vector.step(parameters, before, distance, noise)
+    return State(after.hit_count, after.private_threshold_noise), outcome.hit
+
+
+def _largest(private_count: NDArray[np.int64]) -> tuple[int, int]:
+    """Return the largest bin's index, the first of equals, and its distance (Lemma S)."""
+    index, distance = aggregate(private_count[None])
+    return int(index[0]), int(distance[0])

@@ -1,0 +1,1 @@
+"""Theorem B: the papers' sparse vector with honest constants."""

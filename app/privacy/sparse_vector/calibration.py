@@ -1,0 +1,256 @@
+"""Calibration ``svt``: the sparse vector's scales and threshold, with honest constants.
+
+Claim (Theorem B): the mechanism of ``app.privacy.sparse_vector.mechanism`` over distances to
+instability, whose labels leave at every query that is no hit, is (epsilon,
+delta_svt + delta_release)-differentially private for any number of adaptive queries
+under replacement of one record.  Proof: ``docs/proofs/sparse_vector.md``.
+
+* *Refreshed*: the threshold's noise is drawn anew at each hit.  An epoch is
+  ``(1/b1 + 2/b2)``-private and the T of them compose optimally.
+* *One threshold*: its noise is drawn once; the hits are ``(1/b1 + 2T/b2)``-private,
+  purely, and all of delta is left for the labels.
+
+In both a differing query's label gets out with probability at most
+``T P(nu - rho > w)``.  Scales are rationals, rounded up; everything that the claim
+needs is decided from them with every rounding going against us, and again by
+:func:`check` whenever a release opens.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ConfigurationError, invariant
+from app.privacy.arithmetic import DOWN, rounded
+from app.privacy.plain import reading, to_plain
+from app.privacy.pure_composition import COUNT_MAX, composed_delta, largest_pure_epsilon
+from app.privacy.sparse_vector.laplace_tails import DifferenceTail
+from app.privacy.stability.profile_parameters import CUTOFF_KEY, DELTA_KEY, EPSILON_KEY, EPSILON_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# A scale on this grid is a short exact decimal and, as a rule, exactly a double.
+SCALE_GRID: Final = 1 << 32
+ROOT_BITS: Final = 64
+EPSILON_PER_HIT_MIN: Final = Fraction(1, 1 << 30)
+HITS_PART_REFRESHED: Final = Fraction(1, 2)
+
+
+class Variant(StrEnum):
+    """How often the threshold's noise is drawn."""
+
+    REFRESHED = "refreshed"
+    ONE_THRESHOLD = "one-threshold"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SvtCalibration:
+    """The parameters that serve, with the budget they were made for.
+
+    Attributes:
+        epsilon: share of epsilon that the answers may use.
+        delta: share of delta that the answers may use.
+        cutoff: unstable answers T until the halt.
+        variant: how often the threshold's noise is drawn.
+        threshold_scale: ``b1``, scale of the threshold's noise, in votes.
+        query_scale: ``b2``, scale of a query's noise, in votes.
+        threshold: ``w``, in votes.
+        delta_svt: part of delta at which the hits are accounted.
+        delta_release: part of delta for a differing query's label getting out.
+
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    cutoff: int
+    variant: Variant
+    threshold_scale: Fraction
+    query_scale: Fraction
+    threshold: int
+    delta_svt: Fraction
+    delta_release: Fraction
+
+    def hit_probability(self, distance: int) -> float:
+        """Return the probability of a hit at this distance, for people.
+
+        It is the one before any hit is known: with one threshold the hits of a run
+        depend on each other.
+        """
+        excess = distance - self.threshold
+        if excess > 0:
+            return float(self._tail().above(excess - 1))
+        return 1.0 - float(self._tail().above(-excess))
+
+    def distance_at(self, probability: float) -> int:
+        """Return the smallest distance whose hits are at most this probable, below a half."""
+        point = self._tail().smallest_point(Decimal(min(probability, 0.5)))
+        return self.threshold + 1 + point
+
+    def _tail(self) -> DifferenceTail:
+        return DifferenceTail(threshold_scale=self.threshold_scale, query_scale=self.query_scale)
+
+    def to_plain(self) -> dict[str, str]:
+        """Write the parameters in strings only, without loss."""
+        return to_plain(self)
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, str]) -> SvtCalibration:
+        """Read what :meth:`to_plain` wrote; :func:`check` says whether it holds.
+
+        Raises:
+            InvariantError: where a key is absent or a value is not a number.
+
+        """
+        with reading("parameters of the sparse vector"):
+            return cls(
+                epsilon=Fraction(plain["epsilon"]),
+                delta=Fraction(plain["delta"]),
+                cutoff=int(plain["cutoff"]),
+                variant=Variant(plain["variant"]),
+                threshold_scale=Fraction(plain["threshold_scale"]),
+                query_scale=Fraction(plain["query_scale"]),
+                threshold=int(plain["threshold"]),
+                delta_svt=Fraction(plain["delta_svt"]),
+                delta_release=Fraction(plain["delta_release"]),
+            )
+
+
+def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> SvtCalibration:
+    """Choose the variant with the smaller threshold, by public numbers only.
+
+    Args:
+        epsilon: share of epsilon for the answers, above 0.
+        delta: share of delta for the answers, in (0, 1).
+        cutoff: unstable answers T until the halt, at least 1.
+
+    Returns:
+        Parameters that :func:`check` accepts; one threshold where both variants
+        need the same.
+
+    Raises:
+        ConfigurationError: where the budget is out of range.
+
+    """
+    candidates = [
+        calibrate_variant(variant, epsilon=epsilon, delta=delta, cutoff=cutoff)
+        for variant in (Variant.ONE_THRESHOLD, Variant.REFRESHED)
+    ]
+    return min(candidates, key=lambda candidate: candidate.threshold)
+
+
+def calibrate_variant(
+    variant: Variant, *, epsilon: Fraction, delta: Fraction, cutoff: int
+) -> SvtCalibration:
+    """Find the scales and the threshold of one variant; arguments as in :func:`calibrate`."""
+    _refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=cutoff)
+    delta_svt = delta * HITS_PART_REFRESHED if variant is Variant.REFRESHED else Fraction(0)
+    if variant is Variant.REFRESHED:
+        first, second = _refreshed_scales(epsilon, delta_svt, cutoff)
+    else:
+        first, second = _one_threshold_scales(epsilon, cutoff)
+    delta_release = delta - delta_svt
+    tail = DifferenceTail(threshold_scale=first, query_scale=second)
+    return SvtCalibration(
+        epsilon=epsilon,
+        delta=delta,
+        cutoff=cutoff,
+        variant=variant,
+        threshold_scale=first,
+        query_scale=second,
+        threshold=max(0, tail.smallest_point(rounded(delta_release / cutoff, DOWN))),
+        delta_svt=delta_svt,
+        delta_release=delta_release,
+    )
+
+
+def check(calibration: SvtCalibration) -> None:
+    """Assert everything that the claim needs of the parameters, before they serve.
+
+    Raises:
+        InvariantError: at the first thing that does not hold.
+
+    """
+    invariant(calibration.epsilon > 0, "epsilon is above zero")
+    invariant(1 <= calibration.cutoff <= COUNT_MAX, "the cutoff is in its range")
+    parts = (calibration.delta_svt, calibration.delta_release)
+    invariant(parts[0] >= 0 < parts[1], "no part of delta is negative, and labels have one")
+    invariant(sum(parts) <= calibration.delta < 1, "both parts stay within delta")
+    invariant(
+        calibration.threshold_scale > 0 < calibration.query_scale, "both scales are above zero"
+    )
+    invariant(calibration.threshold >= 0, "the threshold is not negative")
+    invariant(_hits_hold(calibration), "the scales cover the cutoff's hits")
+    invariant(_release_holds(calibration), "the threshold keeps differing labels in")
+
+
+def _hits_hold(calibration: SvtCalibration) -> bool:
+    """Whether T hits cost no more than epsilon and delta_svt."""
+    first, second = 1 / calibration.threshold_scale, 2 / calibration.query_scale
+    if calibration.variant is Variant.ONE_THRESHOLD:
+        return first + calibration.cutoff * second <= calibration.epsilon
+    delta = composed_delta(
+        epsilon_each=first + second, count=calibration.cutoff, epsilon=calibration.epsilon
+    )
+    return Fraction(delta) <= calibration.delta_svt
+
+
+def _release_holds(calibration: SvtCalibration) -> bool:
+    """Whether T differing queries get a label out with probability delta_release at most."""
+    tail = DifferenceTail(
+        threshold_scale=calibration.threshold_scale, query_scale=calibration.query_scale
+    )
+    one_label = Fraction(tail.above(calibration.threshold))
+    return calibration.cutoff * one_label <= calibration.delta_release
+
+
+def _refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> None:
+    """Refuse a budget for which there are no parameters, naming what to change."""
+    if not 0 < epsilon <= EPSILON_MAX:
+        raise ConfigurationError(EPSILON_KEY, f"must be above 0 and at most {EPSILON_MAX}")
+    if not 0 < delta < 1:
+        raise ConfigurationError(DELTA_KEY, "must lie between 0 and 1, both excluded")
+    if not 1 <= cutoff <= COUNT_MAX:
+        raise ConfigurationError(CUTOFF_KEY, f"must be at least 1 and at most {COUNT_MAX}")
+    if epsilon / cutoff < EPSILON_PER_HIT_MIN:
+        raise ConfigurationError(EPSILON_KEY, "over the cutoff must be at least 2^-30")
+
+
+def _refreshed_scales(
+    epsilon: Fraction, delta_svt: Fraction, cutoff: int
+) -> tuple[Fraction, Fraction]:
+    """Return ``b1 = b2 = 3 / eps0``, eps0 being the largest that composes to the budget."""
+    epsilon_each = largest_pure_epsilon(count=cutoff, epsilon=epsilon, delta=delta_svt)
+    scale = _on_grid_above(3 / epsilon_each)
+    return scale, scale
+
+
+def _one_threshold_scales(epsilon: Fraction, cutoff: int) -> tuple[Fraction, Fraction]:
+    """Return the scales at ``t = 1 / (1 + (2T)^(2/3))``, which is near the best share.
+
+    ``b1 = 1/(t epsilon) = (1 + (2T)^(2/3)) / epsilon`` and
+    ``b2 = 2T/((1-t) epsilon) = (2T + (2T)^(1/3)) / epsilon``.
+    """
+    hits = 2 * cutoff
+    first = (1 + _cube_root_above(hits * hits)) / epsilon
+    second = (hits + _cube_root_above(hits)) / epsilon
+    return _on_grid_above(first), _on_grid_above(second)
+
+
+def _on_grid_above(scale: Fraction) -> Fraction:
+    return Fraction(math.ceil(scale * SCALE_GRID), SCALE_GRID)
+
+
+def _cube_root_above(radicand: int) -> Fraction:
+    """Return the smallest multiple of ``2**-64`` that is at least the cube root."""
+    scaled = radicand << (3 * ROOT_BITS)
+    below, root = 0, 1 << (scaled.bit_length() // 3 + 1)
+    while root - below > 1:
+        middle = (below + root) // 2
+        below, root = (below, middle) if middle**3 >= scaled else (middle, root)
+    return Fraction(root, 1 << ROOT_BITS)

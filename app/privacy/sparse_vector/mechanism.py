@@ -1,0 +1,107 @@
+"""The sparse vector technique over any stream of integer queries.
+
+**Algorithm.** A_sparseVec (Bassily, Thakkar, Thakurta 2018, Algorithm 1),
+corrected.  A query of value q is released iff q + nu > w + rho: nu is fresh for
+every query, rho is drawn once or anew at each hit, and the run halts at the
+T-th hit.  Over distances to instability, with the label let out at every query
+that is no hit, it is A_OQR (Algorithm 3), and A_stab (Algorithm 2) for a single
+query.
+
+**Claim.** Provided that a query's value moves by at most 1 between neighbours,
+the hits of any number of adaptive queries are (1/b1 + 2T/b2)-private where rho
+is drawn once, and otherwise what T mechanisms of 1/b1 + 2/b2 compose to.  If
+values are 0 on both sides wherever a label differs, labels may be let out for
+T P(nu - rho > w) of delta more; ``app.privacy.sparse_vector.calibration`` chooses the parameters.
+
+**Proof.** Couple rho with rho - 1 and pay for each hit's nu:
+``docs/proofs/sparse_vector.md``.
+
+**Inputs and outputs.** ``private_value``: an integer in the query's own unit,
+here votes, secret.  Outcome: whether the query is a hit, public.  rho is
+secret, must survive a restart, and is never drawn again otherwise.
+
+**Utility.** A query of value d > w is a hit with probability P(nu - rho >=
+d - w); ``app.privacy.sparse_vector.calibration.SvtCalibration.hit_probability`` computes it.
+
+**Deviations.** The loop runs while ``c < T`` (erratum b).  Noise is discrete
+Laplace, drawn exactly, in place of a real number that floats would round.  The
+scales are those of the claim, not ``sqrt(32 T ln(1/delta))/epsilon``, and w
+accounts for the noise of the threshold (erratum c).
+
+**Raises.** ``InvariantError``: parameters out of range, or a step after the
+T-th hit; nothing is changed by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from app.errors import InvariantError, invariant
+
+if TYPE_CHECKING:
+    from app.noise.discrete_laplace import DiscreteLaplace
+    from app.noise.source import NoiseSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """Public parameters.
+
+    Attributes:
+        threshold: w, in the unit of the queries.
+        threshold_noise: the law of rho, of scale b1.
+        query_noise: the law of nu, of scale b2.
+        cutoff: hits T until the halt.
+        refreshed: whether each hit draws the next rho.
+
+    """
+
+    threshold: int
+    threshold_noise: DiscreteLaplace
+    query_noise: DiscreteLaplace
+    cutoff: int
+    refreshed: bool
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot run."""
+        invariant(self.cutoff >= 1, "the cutoff is at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How many hits there were (public), and the threshold's noise now (secret)."""
+
+    hit_count: int
+    private_threshold_noise: int = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What leaves: whether the query's noisy value failed to pass the noisy threshold."""
+
+    hit: bool
+
+
+def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
+    """Return the state before the first query; draws the threshold's noise."""
+    return State(0, parameters.threshold_noise.draw(noise))
+
+
+def step(
+    parameters: Parameters, state: State, private_value: int, noise: NoiseSource
+) -> tuple[State, Outcome]:
+    """Decide one query; return the next state and whether the query is a hit.
+
+    Until the next state is durable, nothing that depends on the outcome may leave.
+    """
+    if state.hit_count >= parameters.cutoff:
+        message = "no step after the cutoff"
+        raise InvariantError(message)
+    query_noise = parameters.query_noise.draw(noise)
+    if private_value + query_noise > parameters.threshold + state.private_threshold_noise:
+        return state, Outcome(hit=False)
+    following = state.private_threshold_noise
+    if parameters.refreshed:
+        following = parameters.threshold_noise.draw(noise)
+    return State(state.hit_count + 1, following), Outcome(hit=True)

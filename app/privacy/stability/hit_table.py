@@ -1,0 +1,243 @@
+"""Calibration ``profile``: the table of Theorem A, on integers.
+
+Claim: a mechanism that answers a query at distance ``d`` with "unstable" when a
+fresh uniform 64-bit word is below ``thresholds[min(d, last)]``, and else with the
+plurality label, and that halts at the T-th unstable answer, is (epsilon,
+delta_svt + delta_release)-differentially private for any number of adaptive
+queries under replacement of one record.  Proof: ``docs/proofs/stability.md``.
+
+Parameters are fixed as rationals before the table is built, and what the claim
+needs is checked on those rationals with every rounding going against us:
+:func:`check` does so again whenever a release opens.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from app.errors import InvariantError, invariant
+from app.privacy.stability.curve import CurvePoint, curve_points, logit_of, point
+from app.privacy.stability.inequality import WORD_RANGE, Inequality
+from app.privacy.stability.profile_parameters import (
+    ALPHA_SLOPE,
+    RELEASE_DELTA_PER_HIT_MIN,
+    RELEASE_PART,
+    choose_alpha,
+    choose_ln_ratio,
+    first_threshold,
+    hits_hold,
+    refuse_out_of_range,
+    release_holds,
+    split_delta,
+)
+from app.privacy.stability.search import ENTRY_COUNT_MAX, find_thresholds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TABLES_KEPT: Final = 64
+"""Tables that a process remembers: by their budget, and as ones that hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileTable:
+    """The table that serves, with the budget it was made for.
+
+    Attributes:
+        epsilon: share of epsilon that the answers may use.
+        delta: share of delta that the answers may use.
+        cutoff: unstable answers T until the halt.
+        alpha: the Renyi order at which the run is accounted.
+        ln_ratio: ``ln R``, the price of one unstable answer.
+        delta_release: part of delta for a differing query's label getting out.
+        delta_svt: part of delta at which the hits are accounted.
+        thresholds: ``P[d]``, hits out of ``2**64`` at distance ``d``; beyond the
+            end the last one holds.
+
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    cutoff: int
+    alpha: Fraction
+    ln_ratio: Fraction
+    delta_release: Fraction
+    delta_svt: Fraction
+    thresholds: tuple[int, ...]
+
+    def threshold(self, distance: int) -> int:
+        """Return the word below which a query at this distance is a hit."""
+        return self.thresholds[min(distance, len(self.thresholds) - 1)]
+
+    def hit_probability(self, distance: int) -> float:
+        """Return the probability of a hit at this distance, for people."""
+        return self.threshold(distance) / WORD_RANGE
+
+    def distance_at(self, probability: float) -> int:
+        """Return the smallest distance whose hits are at most this probable.
+
+        Where the table is held above that probability, its last distance.
+        """
+        wanted = math.floor(Fraction(probability) * WORD_RANGE)
+        found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
+        return min(found, len(self.thresholds) - 1)
+
+    def to_plain(self) -> dict[str, str | list[str]]:
+        """Write the table in strings and lists of strings only, without loss."""
+        return {
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "cutoff": str(self.cutoff),
+            "alpha": str(self.alpha),
+            "ln_ratio": str(self.ln_ratio),
+            "delta_release": str(self.delta_release),
+            "delta_svt": str(self.delta_svt),
+            "thresholds": [str(threshold) for threshold in self.thresholds],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, str | list[str]]) -> ProfileTable:
+        """Read what :meth:`to_plain` wrote; :func:`check` says whether it holds.
+
+        Raises:
+            InvariantError: where a key is absent or a value is not a number.
+
+        """
+        try:
+            return cls(
+                epsilon=Fraction(str(plain["epsilon"])),
+                delta=Fraction(str(plain["delta"])),
+                cutoff=int(str(plain["cutoff"])),
+                alpha=Fraction(str(plain["alpha"])),
+                ln_ratio=Fraction(str(plain["ln_ratio"])),
+                delta_release=Fraction(str(plain["delta_release"])),
+                delta_svt=Fraction(str(plain["delta_svt"])),
+                thresholds=tuple(int(threshold) for threshold in plain["thresholds"]),
+            )
+        except (KeyError, ValueError, ZeroDivisionError) as error:
+            msg = "the persisted table of thresholds is not one"
+            raise InvariantError(msg) from error
+
+
+def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> ProfileTable:
+    """Build the table of Theorem A for a budget.
+
+    Args:
+        epsilon: share of epsilon for the answers, above 0.
+        delta: share of delta for the answers, in (0, 1).
+        cutoff: unstable answers T until the halt, at least 1.
+
+    Returns:
+        A table that :func:`check` accepts.
+
+    Raises:
+        ConfigurationError: where the budget is out of range or its table too long.
+
+    """
+    return _calibrated(epsilon, delta, cutoff)
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _calibrated(epsilon: Fraction, delta: Fraction, cutoff: int) -> ProfileTable:
+    """Build a table once a process: planning and opening ask for the same one."""
+    refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=cutoff)
+    delta_release, delta_svt = split_delta(delta)
+    alpha = choose_alpha(epsilon, delta_svt)
+    ln_ratio = choose_ln_ratio(alpha, epsilon=epsilon, delta_svt=delta_svt, cutoff=cutoff)
+    first = first_threshold(delta_release, cutoff)
+    return ProfileTable(
+        epsilon=epsilon,
+        delta=delta,
+        cutoff=cutoff,
+        alpha=alpha,
+        ln_ratio=ln_ratio,
+        delta_release=delta_release,
+        delta_svt=delta_svt,
+        thresholds=find_thresholds(alpha=alpha, ln_ratio=ln_ratio, first=first),
+    )
+
+
+def check(table: ProfileTable) -> None:
+    """Assert everything that the claim needs of a table, before it serves.
+
+    Raises:
+        InvariantError: at the first thing that does not hold.
+
+    """
+    _check(table)
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _check(table: ProfileTable) -> None:
+    """Decide about every value of a table, once a process for each that holds."""
+    _check_shape(table)
+    inequality = Inequality(alpha=table.alpha, ln_ratio=table.ln_ratio)
+    first = table.thresholds[0]
+    invariant(
+        release_holds(first, table.delta_release, table.cutoff), "p_0 keeps differing labels in"
+    )
+    covered = hits_hold(
+        epsilon=table.epsilon,
+        delta_svt=table.delta_svt,
+        alpha=table.alpha,
+        ln_ratio=table.ln_ratio,
+        cutoff=table.cutoff,
+    )
+    invariant(covered, "delta_svt covers the cutoff's hits")
+    _check_pairs(inequality, table.thresholds)
+
+
+def real_valued_hit_probability(
+    *, epsilon: float, delta: float, cutoff: int, count_max: int = ENTRY_COUNT_MAX
+) -> tuple[CurvePoint, ...]:
+    """Return Theorem A's table over the reals, in doubles, for comparison only.
+
+    Args:
+        epsilon: share of epsilon for the answers, above 0.
+        delta: share of delta for the answers, in (0, 1).
+        cutoff: T, at least 1.
+        count_max: entries after which the table is given up.
+
+    """
+    delta_svt = delta * float(1 - RELEASE_PART)
+    excess = float(ALPHA_SLOPE) * -math.log(delta_svt) / epsilon
+    alpha = 1.0 + excess
+    budget = excess * epsilon + math.log(delta_svt) + excess * math.log1p(1 / excess)
+    complement = -math.expm1(math.log1p(-delta * float(RELEASE_PART)) / cutoff)
+    logits = curve_points(
+        alpha=alpha,
+        ln_ratio=(budget + math.log(alpha)) / cutoff,
+        first_logit=-logit_of(complement),
+        count_max=count_max,
+    )
+    return tuple(point(logit) for logit in logits)
+
+
+def _check_shape(table: ProfileTable) -> None:
+    """Check the ranges of everything in the table."""
+    invariant(table.cutoff >= 1, "the cutoff is at least one")
+    invariant(table.epsilon > 0, "epsilon is above zero")
+    invariant(table.delta_release > 0 < table.delta_svt, "both parts of delta are above zero")
+    each = table.delta_release / table.cutoff
+    invariant(each >= RELEASE_DELTA_PER_HIT_MIN, "delta_release is 2^-60 a hit at least")
+    within = table.delta_release + table.delta_svt <= table.delta < 1
+    invariant(within, "both parts stay within delta")
+    within = 0 < len(table.thresholds) <= 2 * ENTRY_COUNT_MAX
+    invariant(within, "the table has entries, and not too many")
+    inside = all(0 < threshold < WORD_RANGE for threshold in table.thresholds)
+    invariant(inside, "thresholds lie strictly inside a word")
+
+
+def _check_pairs(inequality: Inequality, thresholds: tuple[int, ...]) -> None:
+    """Check the inequality for every adjacent pair, in both orders."""
+    entries = [inequality.entry(threshold) for threshold in thresholds]
+    for previous, following in pairwise(entries):
+        invariant(following.hit <= previous.hit, "thresholds do not rise")
+        held = inequality.excess(previous, following).accepted
+        invariant(held, "neighbours' hits stay within R")

@@ -1,0 +1,126 @@
+"""The stability test of calibration ``profile``.
+
+**Algorithm.** The corrected A_stab with a hit profile in place of threshold
+noise (Theorem A of the privacy design; Bassily, Thakkar, Thakurta 2018,
+Algorithm 2, is the ancestor).  A query at distance d from instability is a hit
+with probability p_d, decided by a fresh coin; the run halts at the T-th hit.
+
+**Claim.** With a table that passes ``app.privacy.stability.hit_table.check``, any
+number of adaptive queries is (epsilon, delta)-differentially private under
+replace-one, provided that the distance moves by at most 1 between neighbours
+and is 0 on both sides wherever the answer differs.
+
+**Proof.** Renyi induction over queries and hits left:
+``docs/proofs/stability.md``.
+
+**Inputs and outputs.** ``distance``: non-negative integer, secret.  Outcome:
+whether the query is a hit, public.  ``thresholds``: 64-bit integers, public; a
+hit iff a fresh uniform word is below ``thresholds[min(distance, last)]``.
+
+**Utility.** A query at distance d is stable with probability exactly
+1 - thresholds[d] / 2^64.
+
+**Deviations.** No threshold noise and no limit on the number of queries; the
+only state is the hit counter.  The loop runs while ``c < T`` (erratum b).
+
+**Raises.** ``InvariantError``: parameters out of range, a distance below 0, or
+a step after the T-th hit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.errors import InvariantError, invariant
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.noise.source import NoiseSource
+
+WORD_BITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Public parameters: the integer hit profile and the cutoff T."""
+
+    thresholds: tuple[int, ...]
+    cutoff: int
+
+    def __post_init__(self) -> None:
+        """Refuse what no table of Theorem A looks like."""
+        invariant(self.cutoff >= 1, "the cutoff is at least 1")
+        invariant(len(self.thresholds) > 0, "the hit profile has an entry")
+        invariant(
+            all(0 < threshold < 1 << WORD_BITS for threshold in self.thresholds),
+            "every hit probability lies strictly between 0 and 1",
+        )
+        invariant(
+            all(b <= a for a, b in zip(self.thresholds, self.thresholds[1:], strict=False)),
+            "hit probabilities do not grow with the distance",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How many hits there were."""
+
+    hit_count: int = 0
+
+
+def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
+    """Return the state before the first query; draws nothing."""
+    del parameters, noise
+    return State()
+
+
+def step(
+    parameters: Parameters, state: State, distance: int, noise: NoiseSource
+) -> tuple[State, bool]:
+    """Decide one query at ``distance``; return the next state and whether it is a hit."""
+    _check(parameters, state, least_distance=distance)
+    thresholds = parameters.thresholds
+    last = len(thresholds) - 1
+    hit = noise.word() < thresholds[min(distance, last)]
+    return (State(state.hit_count + 1) if hit else state), hit
+
+
+def steps(
+    parameters: Parameters, state: State, distances: NDArray[np.int64], noise: NoiseSource
+) -> tuple[State, NDArray[np.bool_]]:
+    """Decide queries in order, up to the T-th hit: what as many steps on the same words do.
+
+    A word is drawn for each query, and those beyond the T-th hit are forgotten.
+
+    Args:
+        parameters: of the run.
+        state: before the first of them.
+        distances: of one query or more, shape ``(B,)``.
+        noise: whence a fresh word comes for each.
+
+    Returns:
+        The state after the last query that was decided, and which are hits, shape
+        ``(b,)`` with ``b`` at most B.
+
+    """
+    _check(parameters, state, least_distance=int(distances.min()))
+    thresholds = np.array(parameters.thresholds, dtype=np.uint64)
+    words = np.array(noise.words(len(distances)), dtype=np.uint64)
+    hits = words < thresholds[np.minimum(distances, len(thresholds) - 1)]
+    left = parameters.cutoff - state.hit_count
+    places = np.flatnonzero(hits)[:left]
+    decided = hits if len(places) < left else hits[: places[-1] + 1]
+    return State(state.hit_count + len(places)), decided
+
+
+def _check(parameters: Parameters, state: State, *, least_distance: int) -> None:
+    if state.hit_count >= parameters.cutoff:
+        message = "no step after the cutoff"
+        raise InvariantError(message)
+    if least_distance < 0:  # as an index it would count from the table's end
+        message = "a distance is not negative"
+        raise InvariantError(message)

@@ -1,0 +1,136 @@
+"""The parameters of Theorem A as rationals, and what each must satisfy.
+
+``alpha`` and ``ln R`` are fixed before any table is built; delta is split into the
+part for a differing query's label getting out and the part at which the hits are
+accounted.  Whatever the claim needs of them is decided with every rounding going
+against us.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
+from typing import Final
+
+from app.errors import ConfigurationError
+from app.privacy.stability.inequality import (
+    ALPHA_MAX,
+    WORD_RANGE,
+    precise_context,
+    rounding_error,
+    to_decimal,
+)
+
+EPSILON_KEY: Final = "privacy.epsilon"
+DELTA_KEY: Final = "privacy.delta"
+CUTOFF_KEY: Final = "answers.cutoff"
+EPSILON_MAX: Final = 1000
+ALPHA_SLOPE: Final = Decimal("1.1")
+RELEASE_PART: Final = Fraction(1, 10)
+RELEASE_DELTA_PER_HIT_MIN: Final = Fraction(1, 1 << 60)
+# A rational with these denominators is exactly a double and a short exact decimal,
+# so that the numbers printed are the numbers that serve.
+ALPHA_GRID: Final = 1 << 32
+LN_RATIO_GRID: Final = 1 << 40
+POWER_DIGITS: Final = 4000
+
+
+def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> None:
+    """Refuse a budget for which there is no table, naming what to change.
+
+    Raises:
+        ConfigurationError: naming ``privacy.epsilon``, ``privacy.delta`` or
+            ``answers.cutoff``.
+
+    """
+    if not 0 < epsilon <= EPSILON_MAX:
+        raise ConfigurationError(EPSILON_KEY, f"must be above 0 and at most {EPSILON_MAX}")
+    if not 0 < delta < 1:
+        raise ConfigurationError(DELTA_KEY, "must lie between 0 and 1, both excluded")
+    if cutoff < 1:
+        raise ConfigurationError(CUTOFF_KEY, "must be at least 1")
+    if delta * RELEASE_PART / cutoff < RELEASE_DELTA_PER_HIT_MIN:
+        problem = (
+            "is too small for this cutoff: a tenth of it over the cutoff must be at least 2^-60"
+        )
+        raise ConfigurationError(DELTA_KEY, problem)
+    if _alpha_excess(epsilon, delta - delta * RELEASE_PART) > ALPHA_MAX - 1:
+        raise ConfigurationError(EPSILON_KEY, "is too small for calibration profile")
+
+
+def split_delta(delta: Fraction) -> tuple[Fraction, Fraction]:
+    """Split delta into ``(delta_release, delta_svt)``, a tenth and nine tenths."""
+    return delta * RELEASE_PART, delta * (1 - RELEASE_PART)
+
+
+def _alpha_excess(epsilon: Fraction, delta_svt: Fraction) -> Fraction:
+    """Return alpha - 1 before it is put on its grid: 1.1 ln(1/delta_svt) / epsilon."""
+    with localcontext(precise_context()):
+        return Fraction(ALPHA_SLOPE * -to_decimal(delta_svt).ln() / to_decimal(epsilon))
+
+
+def choose_alpha(epsilon: Fraction, delta_svt: Fraction) -> Fraction:
+    """Put alpha on its grid; any value above 1 is valid, this one is near the best."""
+    steps = round(_alpha_excess(epsilon, delta_svt) * ALPHA_GRID)
+    return 1 + Fraction(max(steps, 1), ALPHA_GRID)
+
+
+def choose_ln_ratio(
+    alpha: Fraction, *, epsilon: Fraction, delta_svt: Fraction, cutoff: int
+) -> Fraction:
+    """Return the largest ``ln R`` on its grid at which the hits cost delta_svt."""
+    with localcontext(precise_context()):
+        budget = to_decimal(delta_svt).ln() - _ln_delta_at(alpha, epsilon=epsilon, renyi=Decimal(0))
+        steps = math.floor(Fraction(budget) / cutoff * LN_RATIO_GRID)
+    if steps < 1:
+        raise ConfigurationError(CUTOFF_KEY, "is too large for this epsilon and delta")
+    return Fraction(steps, LN_RATIO_GRID)
+
+
+def _ln_delta_at(alpha: Fraction, *, epsilon: Fraction, renyi: Decimal) -> Decimal:
+    """Logarithm of the delta of a Renyi divergence, in the current decimal context.
+
+    Canonne, Kamath, Steinke (2020), Proposition 12:
+    ``exp((alpha-1)(tau-epsilon)) (1-1/alpha)^(alpha-1) / alpha``, where ``renyi`` is
+    ``(alpha-1) tau``, here ``T ln R``.
+    """
+    order = to_decimal(alpha)
+    excess = to_decimal(alpha - 1)
+    return renyi - excess * to_decimal(epsilon) + excess * (excess / order).ln() - order.ln()
+
+
+def hits_hold(
+    *, epsilon: Fraction, delta_svt: Fraction, alpha: Fraction, ln_ratio: Fraction, cutoff: int
+) -> bool:
+    """Whether delta_svt covers the run's hits, every rounding going against us."""
+    with localcontext(precise_context()):
+        renyi = to_decimal(ln_ratio * cutoff)
+        ln_delta = _ln_delta_at(alpha, epsilon=epsilon, renyi=renyi)
+        limit = to_decimal(delta_svt).ln()
+        magnitude = renyi + to_decimal(alpha * (epsilon + alpha)) - limit
+        return ln_delta + rounding_error(magnitude) <= limit
+
+
+def release_holds(first: int, delta_release: Fraction, cutoff: int) -> bool:
+    """Whether ``1 - (first / 2^64)^cutoff <= delta_release``.
+
+    The power is exact while it fits :data:`POWER_DIGITS`, and rounded down beyond.
+    """
+    with localcontext(Context(prec=POWER_DIGITS, rounding=ROUND_FLOOR)):
+        power, square, rest = Decimal(1), Decimal(first) / WORD_RANGE, cutoff
+        while rest:
+            power = power * square if rest & 1 else power
+            square, rest = square * square, rest >> 1
+    return Fraction(power) >= 1 - delta_release
+
+
+def first_threshold(delta_release: Fraction, cutoff: int) -> int:
+    """Return ``P_0 = ceil((1 - delta_release)^(1/T) 2^64)``."""
+    with localcontext(precise_context()):
+        root = (to_decimal(1 - delta_release).ln() / cutoff).exp()
+        first = math.ceil(root * WORD_RANGE)
+    # The root is right to forty digits beyond the word, so its ceiling is one of these.
+    nearby = (first - 1, first, first + 1)
+    holding = (near for near in nearby if release_holds(near, delta_release, cutoff))
+    return next(holding, WORD_RANGE)

@@ -1,0 +1,79 @@
+"""VOTE: every model on every unknown vector, and what its votes or scores come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from app.privacy.soft_labels.mechanism import PrivateBins, bin_scores
+from app.privacy.voting.votes import Tallies, Tally, tally_alone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.learning.ensemble import Ensemble
+
+# Scores of models held at once, eight bytes each.
+SCORES_MAX: Final = 1 << 22
+
+
+class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
+    """What the models come to on each vector, or vector with a precision, by its digest.
+
+    Attributes:
+        in_order: the same as they were evaluated; secret.
+
+    """
+
+    def __init__(
+        self, digests: Sequence[bytes] = (), in_order: Sequence[Tally | PrivateBins] = ()
+    ) -> None:
+        """Take a value for each of different digests."""
+        self._digests = digests
+        self.in_order = in_order
+
+    @cached_property
+    def _places(self) -> dict[bytes, int]:
+        return dict(zip(self._digests, range(len(self.in_order)), strict=True))
+
+    def __getitem__(self, digest: bytes) -> Tally | PrivateBins:
+        """Return the value of a vector; raises ``KeyError`` where it was not evaluated."""
+        return self.in_order[self._places[digest]]
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the digests in order."""
+        return iter(self._digests)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._digests)
+
+
+def private_tallies(
+    private_ensemble: Ensemble, values: NDArray[np.float64], precisions: Sequence[int | None]
+) -> Sequence[Tally | PrivateBins]:
+    """Return what the models come to on every query; secret.
+
+    Args:
+        private_ensemble: k learners.
+        values: encoded queries, shape ``(B, d)``.
+        precisions: bins of the score that each asks for; None, of all of them or of
+            none, asks for a label.
+
+    """
+    bin_counts = [precision for precision in precisions if precision is not None]
+    if not bin_counts:
+        private_vote_count = private_ensemble.vote_counts(values)
+        if len(private_vote_count) == 1:
+            return [tally_alone(private_vote_count[0].tolist())]
+        return Tallies(private_vote_count)
+    step = max(1, SCORES_MAX // private_ensemble.size)
+    bins: list[PrivateBins] = []
+    for start in range(0, len(values), step):
+        block = slice(start, start + step)
+        bins += bin_scores(private_ensemble.scores(values[block]), bin_counts[block])
+    return bins

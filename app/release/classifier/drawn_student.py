@@ -1,0 +1,189 @@
+"""The switch to a student: train it on the answers, and publish it.
+
+It learns from the queries and the labels that were released for them, and from
+nothing else: no private row, vote or learner is read, and no share is charged.
+A crash before the publication trains the same student again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from app.data.vectors import decode_key, encode
+from app.errors import InvariantError, LedgerCorruptError
+from app.learning.learner_seeds import student_seed
+from app.learning.student import ConstantStudent, EstimatorStudent, fit_student
+from app.ledger.entries.entry_kinds import StudentPublished
+from app.privacy.voting.knowledge_transfer import training_set
+from app.release.classifier.published import (
+    publish_constant,
+    publish_drawn,
+    publish_estimator,
+    read_published,
+)
+from app.release.classifier.published_student import (
+    PublishedStudent,
+    StudentDocument,
+    rebuilt_student,
+)
+from app.release.closed_release import refuse_closed
+from app.release.private_state import put_pieces, read_piece
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from app.data.schema import Schema
+    from app.learning.student import Student
+    from app.ledger.database.statements import RecordedAnswer
+    from app.ledger.entries.entry_kinds import ClassifierPublished
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.ledger import Ledger
+    from app.privacy.voting.knowledge_transfer import TrainingSet
+    from app.release.classifier.published import PublishedClassifier
+    from app.release.release import Release
+    from app.release.terms.configuration import Configuration
+
+STUDENT: Final = "student"
+log = structlog.get_logger("conclave.service")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedStudent:
+    """A student that is not known to be published.
+
+    Attributes:
+        classifier: what is to be published.
+        pieces: the fitted estimator; nothing where the document is the whole student.
+
+    """
+
+    classifier: PublishedClassifier
+    pieces: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def publish_student(release: Release) -> None:
+    """Train and publish; runs on the one writer's thread.
+
+    Raises:
+        LedgerUnavailableError: the commit was not taken; nothing was published.
+        LedgerCorruptError: an answer is missing.
+
+    """
+    release.adopt(release.ledger.read_state())
+    if release.classifier is not None:
+        return  # another process was first
+    # Trained once: what an operator's estimator gives may differ from run to run.
+    trained = release.trained_student or train_student(release)
+    release.trained_student = trained
+    release.adopt(_commit(release.ledger, trained))
+
+
+def train_student(release: Release) -> TrainedStudent:
+    """Train on every answer of the ensemble, which are all committed."""
+    opened, state = release.state.release, release.state
+    answers = list(release.ledger.answers_after(0))
+    if opened is None or len(answers) != state.answered:
+        raise LedgerCorruptError("an answer is missing from the answers table")
+    return taught(release.configuration, answers, seed=student_seed(opened.release_id))
+
+
+def taught(
+    configuration: Configuration, answers: Sequence[RecordedAnswer], *, seed: bytes
+) -> TrainedStudent:
+    """Return the student of answers: a function of what was released, and of nothing else.
+
+    Args:
+        configuration: the release's.
+        answers: in the order of their numbers.
+        seed: for what an estimator draws, public.
+
+    """
+    learner, schema = configuration.student, configuration.schema
+    examples = _examples(schema, answers)
+    student = fit_student(learner, examples.values, examples.labels, seed=seed)
+    failed = isinstance(student, ConstantStudent) and student.failure is not None
+    document = StudentDocument(
+        labelled_queries=len(examples.labels),
+        rule=None if learner.estimator else learner.rule,
+        estimator=learner.estimator,
+        params=dict(learner.params) if learner.estimator else None,
+        failed=failed,
+    )
+    if isinstance(student, ConstantStudent) and failed:
+        log.warning("student_constant", error=student.failure, count=len(examples.labels))
+    return _written(configuration, student, document)
+
+
+def read_classifier(
+    configuration: Configuration, ledger: Ledger, event: ClassifierPublished | StudentPublished
+) -> PublishedClassifier:
+    """Read what was published, ready to predict.
+
+    Raises:
+        LedgerCorruptError: the fitted estimator is missing or altered.
+
+    """
+    published = read_published(event)
+    if STUDENT not in event.private_digests:
+        return published
+    document = published.document.student
+    if document is None or document.otherwise is None:
+        raise InvariantError("the document of an estimator names its other label")
+    body = read_piece(ledger, STUDENT)
+    student = rebuilt_student(configuration.schema, body, otherwise=document.otherwise)
+    return published.with_student(student)
+
+
+def _examples(schema: Schema, answers: Sequence[RecordedAnswer]) -> TrainingSet:
+    """Return what is learned from: stable answers; a coin's label teaches nothing."""
+    values = encode(schema, [decode_key(answer.vector) for answer in answers])
+    return training_set(values, [answer.label if answer.stable else None for answer in answers])
+
+
+def _written(
+    configuration: Configuration, student: Student, document: StudentDocument
+) -> TrainedStudent:
+    """Write what was trained as a document, and an estimator as a piece beside it."""
+    name, schema = configuration.name, configuration.schema
+    if isinstance(student, ConstantStudent):
+        label = schema.classes[student.label]
+        return TrainedStudent(
+            publish_constant(release=name, schema=schema, label=label, student=document)
+        )
+    if isinstance(student, EstimatorStudent):
+        published = publish_estimator(
+            release=name,
+            schema=schema,
+            student=document,
+            predictor=PublishedStudent(schema, student),
+            otherwise=schema.classes[student.fallback],
+        )
+        return TrainedStudent(published, {STUDENT: student.to_bytes()})
+    return TrainedStudent(
+        publish_drawn(
+            release=name,
+            schema=schema,
+            hypotheses=configuration.hypotheses,
+            drawn=student,
+            student=document,
+        )
+    )
+
+
+def _commit(ledger: Ledger, trained: TrainedStudent) -> LedgerState:
+    """Commit the publication, unless another process was first; return what is committed.
+
+    Raises:
+        VerificationError: the ledger has been closed meanwhile.
+
+    """
+    with ledger.transaction() as transaction:
+        if transaction.state.classifier is None:
+            refuse_closed(transaction.state)
+            digests = put_pieces(transaction, trained.pieces)
+            document = trained.classifier.json.decode()
+            transaction.append(StudentPublished(classifier=document, private_digests=digests))
+    return transaction.state

@@ -1,0 +1,55 @@
+"""The published classifier in the forms that clients take: JSON, and ONNX built once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from app.errors import NotPublishedError
+from app.release.classifier.published import onnx_model
+
+if TYPE_CHECKING:
+    from app.release.release import Release
+
+NOT_PUBLISHED: Final = "no classifier is published yet; ask again after the switch"
+
+
+class PublishedForms:
+    """What is given of one release's classifier, once it is published."""
+
+    def __init__(self, release: Release) -> None:
+        """Give what ``release`` has published, or another process for it."""
+        self._release = release
+        self._model_of: tuple[bytes, bytes] | None = None
+        self._building = asyncio.Lock()
+
+    async def document(self) -> bytes:
+        """Return the published classifier's JSON.
+
+        Raises:
+            NotPublishedError: there is none yet.
+            LedgerUnavailableError: the ledger cannot be read.
+
+        """
+        if self._release.classifier is not None:
+            return self._release.classifier.json
+        # Another process may have published since the last batch: `conclave learn` does.
+        state = await asyncio.to_thread(self._release.ledger.read_state)
+        if state.classifier is None:
+            raise NotPublishedError(NOT_PUBLISHED)
+        return state.classifier.classifier.encode()
+
+    async def onnx(self) -> bytes:
+        """Return the published classifier as an ONNX model.
+
+        Raises:
+            NotPublishedError: there is none yet.
+            NotExportableError: ONNX cannot hold it.
+            LedgerUnavailableError: the ledger cannot be read.
+
+        """
+        document = await self.document()
+        async with self._building:
+            if self._model_of is None or self._model_of[0] != document:
+                self._model_of = document, await asyncio.to_thread(onnx_model, document)
+            return self._model_of[1]

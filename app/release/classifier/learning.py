@@ -1,0 +1,161 @@
+"""Learn at once: draw the published classifier without waiting for queries.
+
+With public points this is the semi-private learner; without, the private PAC
+learner over the finite public class of ``[classifier]``.  It spends the
+classifier's share of a release, once.  A release that is not open yet begins
+here: the shares of its opening are charged, and the first start of a server
+draws the ensemble under them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ConfigurationError, LedgerUnavailableError, VerificationError
+from app.privacy.budget.composition import Mechanism
+from app.privacy.exponential.sample_size import excess_error, rows_for_excess_error
+from app.release.classifier.linear import LinearDraw
+from app.release.classifier.switch import (
+    TURN_LOST,
+    charge_classifier,
+    classifier_parameters,
+    draw_published,
+    publish_classifier,
+    refuse_waiting,
+)
+from app.release.closed_release import refuse_closed
+from app.release.opening import begin_release, check_configuration
+from app.release.terms.answer_terms import check_pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.data.rows import PrivateRows
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.ledger import Ledger
+    from app.noise.source import NoiseSource
+    from app.privacy.exponential.semi_private import Parameters
+    from app.release.classifier.published import PublishedClassifier
+    from app.release.progress import Progress
+    from app.release.terms.configuration import Configuration
+
+DRAWING: Final = "drawing the classifier"
+PUBLISHED: Final = (
+    "the classifier of this release is published already, and is drawn once; "
+    "`conclave export --format json` writes it"
+)
+SIZES_SHOWN_WHOLE: Final = 1_000_000
+
+
+def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
+    """Refuse what can be refused before a private row is read.
+
+    Raises:
+        ConfigurationError: the classifier has no share.
+        ReleaseMismatchError: the ledger's release was opened with other settings.
+        VerificationError: a classifier is published, the ledger is closed, or the learner
+            uses delta and the ensemble is between its first answer and its last.
+
+    """
+    if not configuration.has(Mechanism.CLASSIFIER):
+        problem = "is 0, and learning spends this share; give it one in a new release"
+        raise ConfigurationError("privacy.shares.classifier", problem)
+    found = ledger.read_state()
+    if found.release is not None:
+        check_configuration(configuration, found.release)
+    _refuse_published(found)
+    refuse_closed(found)
+    refuse_waiting(found)
+
+
+def learn(
+    configuration: Configuration,
+    *,
+    ledger: Ledger,
+    rows: PrivateRows,
+    public_values: NDArray[np.float64],
+    noise: NoiseSource,
+    progress: Progress,
+    tell: Callable[[str], None],
+) -> PublishedClassifier:
+    """Charge, draw and publish the classifier of the release of ``ledger``.
+
+    Args:
+        configuration: the release's.
+        ledger: a release's, or an empty one.
+        rows: the private rows.
+        public_values: encoded public points, shape (m, d); m may be 0.
+        noise: where every draw comes from.
+        progress: shows stages.
+        tell: told what the draw is worth, in public numbers.
+
+    Raises:
+        ConfigurationError: a draw is impossible, which public numbers show;
+            nothing is charged.
+        ReleaseMismatchError: data or parameters differ from the ledger's release.
+        VerificationError: a classifier is published, by another process perhaps, or has
+            to wait for the ensemble's last answer.
+        LedgerCorruptError: a private piece of the release is missing or altered.
+        InvariantError: the calibration of its answers does not hold.
+        LedgerUnavailableError: the ledger took no commit, or another process draws; nothing
+            is published.
+
+    """
+    parameters = classifier_parameters(configuration, public_values, row_count=rows.count)
+    begin_release(
+        configuration,
+        ledger=ledger,
+        rows=rows,
+        noise=noise,
+        progress=progress,
+        public_values=public_values,
+    )
+    check_pieces(configuration.settings, ledger)
+    tell(_worth(configuration, parameters, point_count=len(public_values)))
+    with ledger.turn_to_draw(ledger.release_number) as is_held:
+        _refuse_published(charge_classifier(configuration, ledger))
+        progress(DRAWING, 0, 1)
+        drawn = draw_published(configuration, parameters, rows, noise)
+        progress(DRAWING, 1, 1)
+        if not is_held():  # another process draws by now: this one's is as if it had crashed
+            raise LedgerUnavailableError(TURN_LOST)
+        published = publish_classifier(ledger, drawn).classifier
+    if published is None or published.classifier.encode() != drawn.json:
+        raise VerificationError(PUBLISHED)  # another process was first; ours is forgotten
+    return drawn
+
+
+def _refuse_published(state: LedgerState) -> None:
+    if state.classifier is not None:
+        raise VerificationError(PUBLISHED)
+
+
+def _worth(
+    configuration: Configuration, parameters: Parameters | LinearDraw, *, point_count: int
+) -> str:
+    """Say how far from the best of its class the draw may be: n is public."""
+    source = f"that {point_count} public points fix" if point_count else "that the schema fixes"
+    if isinstance(parameters, LinearDraw):
+        return parameters.summary(source)
+    answers = configuration.settings.answers
+    size, epsilon = parameters.hypotheses.size, float(parameters.epsilon)
+    bound = excess_error(
+        hypothesis_count=size, beta=answers.beta, row_count=parameters.row_count, epsilon=epsilon
+    )
+    wanted = rows_for_excess_error(
+        answers.alpha, hypothesis_count=size, beta=answers.beta, epsilon=epsilon
+    )
+    return (
+        f"drawing from {_count(size)} hypotheses {source}, at epsilon {epsilon:g} on "
+        f"{parameters.row_count} rows: except with probability {answers.beta:g} the error rate is "
+        f"within {bound:.3g} of their best; {answers.alpha:g} would take {wanted} rows"
+    )
+
+
+def _count(size: int) -> str:
+    """Write a size that may have thousands of digits."""
+    return str(size) if size < SIZES_SHOWN_WHOLE else f"about 10^{math.log10(size):.1f}"

@@ -1,0 +1,167 @@
+"""The learner ``linear``: what public points and public numbers make of a noisy descent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.errors import ConfigurationError
+from app.learning.encoding.binary_tests import distinct_cuts, evaluate
+from app.learning.encoding.encoded_rows import RowsByPart
+from app.learning.linear.linear_scores import LinearScores
+from app.learning.linear.public_pairs import PAIRS_MAX, paired
+from app.learning.linear.terms import Terms
+from app.learning.linear.whitening import PublicMap, Shrinkage, whitened
+from app.privacy.noisy_gradient import calibration as accounting
+from app.privacy.noisy_gradient import mechanism as noisy_gradient
+from app.privacy.noisy_gradient.descent import descent_choice
+from app.release.terms.public_choices import published_tests
+from app.release.terms.work_limits import PUBLISHED, naming_section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.data.rows import PrivateRows
+    from app.learning.encoding.binary_tests import BinaryTest
+    from app.noise.source import NoiseSource
+    from app.privacy.budget.composition import Charge
+    from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
+    from app.privacy.noisy_gradient.descent import DescentChoice
+    from app.settings.settings import Settings
+
+# An hour or so of one core, ...
+PRODUCTS_MAX: Final = 10**13
+# ... and what the covariance of public points takes seconds and megabytes for.
+TESTS_MAX: Final = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class LinearDraw:
+    """A descent and the public terms whose weights it finds.
+
+    Attributes:
+        terms: the public terms.
+        parameters: of the mechanism.
+
+    """
+
+    terms: Terms
+    parameters: noisy_gradient.Parameters
+
+    @property
+    def row_count(self) -> int:
+        """The public n."""
+        return self.parameters.row_count
+
+    def summary(self, source: str) -> str:
+        """Say what is about to be spent on what; ``source`` says what fixes the terms."""
+        parameters = self.parameters
+        calibration = parameters.calibration
+        noise = parameters.step_deviation(0)
+        return (
+            f"descending in {parameters.step_count} steps over {len(self.terms)} tests and pairs "
+            f"{source}, at epsilon {float(calibration.epsilon):g} and delta "
+            f"{float(calibration.delta):.3g} on {parameters.row_count} rows: "
+            f"noise of {noise:.2g} in every mean gradient"
+        )
+
+    def draw(self, rows: PrivateRows, noise: NoiseSource) -> LinearScores:
+        """Descend under a charge that is committed, and return scores of the terms."""
+        encoded = RowsByPart(self.terms.encode, rows.values)
+        weights = noisy_gradient.draw(self.parameters, (encoded, rows.labels), noise).values
+        features = self.parameters.features
+        scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
+        return LinearScores.rounded(
+            self.terms,
+            features.matrix @ weights / scale,
+            features.offset @ weights / scale,
+            class_count=self.parameters.class_count,
+        )
+
+
+def linear_draw(
+    settings: Settings, charge: Charge, public_values: NDArray[np.float64], *, row_count: int
+) -> LinearDraw:
+    """Return the descent that public points and the public n fix.
+
+    Args:
+        settings: the whole configuration.
+        charge: of the classifier.
+        public_values: encoded public points, shape (m, d); m may be 0.
+        row_count: the public n.
+
+    Raises:
+        ConfigurationError: names what to change, where sums would not be exact, or
+            would take hours.
+
+    """
+    tests = published_tests(settings, public_values, for_trees=True)
+    choice = descent_choice(row_count=row_count, epsilon=float(charge.epsilon))
+    bits = evaluate(tests, public_values)
+    told = _told_apart(bits) if len(bits) else list(range(len(tests)))
+    _refuse_long_descent(len(told), row_count, choice.step_count)
+    terms, public_map = _known_terms(
+        [tests[column] for column in told], bits[:, told].astype(np.uint8)
+    )
+    calibration = accounting.calibrate(
+        epsilon=charge.epsilon, delta=charge.delta, step_weights=(1,) * choice.step_count
+    )
+    with naming_section(PUBLISHED):
+        found = whitened(public_map, _shrinkage(choice, calibration, row_count))
+    parameters = noisy_gradient.Parameters(
+        features=found.features,
+        rate=choice.rate,
+        class_count=len(settings.data.classes),
+        row_count=row_count,
+        calibration=calibration,
+    )
+    return LinearDraw(terms, parameters)
+
+
+def _shrinkage(
+    choice: DescentChoice, calibration: NoisyGradientCalibration, row_count: int
+) -> Shrinkage:
+    """Return what the noise of the whole budget asks for."""
+    whole = math.sqrt(calibration.variance_ratio / sum(calibration.step_weights))
+    return Shrinkage(noise=whole / row_count, ridge=choice.ridge, length=choice.length)
+
+
+def _refuse_long_descent(test_count: int, row_count: int, step_count: int) -> None:
+    """Refuse, by public numbers, sums that take longer than an hour."""
+    # The most that pairs of tests add is counted before they are looked for.
+    term_count = test_count + PAIRS_MAX
+    products = row_count * (term_count + 1) * (term_count + 2 * step_count)
+    if products > PRODUCTS_MAX or test_count > TESTS_MAX:
+        problem = (
+            f"gives {test_count} tests, on {row_count} rows about {products:.0e} products, and at "
+            f"most {TESTS_MAX} tests and {PRODUCTS_MAX:.0e} are taken: lower it or list fewer tests"
+        )
+        raise ConfigurationError("classifier.bins", problem)
+
+
+def _told_apart(bits: NDArray[np.uint8]) -> list[int]:
+    """Return the tests that tell public points apart, none twice."""
+    return [
+        column
+        for column in distinct_cuts(bits, complements=True)
+        if 0 < int(bits[:, column].sum()) < len(bits)
+    ]
+
+
+def _known_terms(
+    tests: Sequence[BinaryTest], public_bits: NDArray[np.uint8]
+) -> tuple[Terms, PublicMap]:
+    """Return the tests, with pairs of them where there are public points, and their map."""
+    single = Terms.single(tests)
+    if not len(public_bits):
+        return single, PublicMap.of_shares(tests)
+    found = paired(public_bits, [test.feature_index for test in tests])
+    if found is None:
+        return single, PublicMap.of_points(public_bits)
+    pairs = tuple(((one, True), (other, True)) for one, other in found.pairs)
+    return Terms(single.tests, single.terms + pairs), found.public_map

@@ -1,0 +1,1 @@
+"""The published classifier as an ONNX graph."""

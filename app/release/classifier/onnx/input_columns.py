@@ -1,0 +1,116 @@
+"""The inputs of an ONNX model as columns of float64, and the values that pass a test.
+
+A number is itself; a string is its place among the categories of its feature.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.data.spelling import finite_numbers
+from app.errors import invariant
+from app.release.classifier.onnx.graph import DOUBLE, LEARNING_DOMAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.release.classifier.onnx.graph import Graph
+    from app.release.classifier.published import ClassifierDocument, FeatureDocument, NodeDocument
+    from app.release.classifier.published_scores import LiteralDocument
+
+ALL_FEATURES: Final = "features"
+NO_VALUE: Final = (math.inf, -math.inf)
+
+
+def input_names(document: ClassifierDocument) -> tuple[str, ...]:
+    """Return the names of the model's inputs, in order."""
+    if _all_numbers(document):
+        return (ALL_FEATURES,)
+    return tuple(feature.name for feature in document.features)
+
+
+def _all_numbers(document: ClassifierDocument) -> bool:
+    return all(feature.bounds is not None for feature in document.features)
+
+
+class Columns:
+    """The inputs of a model, and the features as columns of float64."""
+
+    def __init__(self, graph: Graph, document: ClassifierDocument) -> None:
+        """Declare every input, whether the classifier looks at it or not."""
+        self.graph = graph
+        self._document = document
+        self._is_one = _all_numbers(document)
+        names = input_names(document)
+        if self._is_one:
+            graph.number_input(ALL_FEATURES, width=len(document.features))
+        else:
+            for feature, name in zip(document.features, names, strict=True):
+                if feature.bounds is None:
+                    graph.string_input(name)
+                else:
+                    graph.number_input(name, width=1)
+        self.rows = graph.add("Shape", names[0], end=1)
+        self.shape = graph.add("Concat", self.rows, graph.indices(1), axis=0)
+
+    def matrix(self, features: Sequence[int]) -> str:
+        """Return features, one or more, side by side, shape (N, len(features)).
+
+        A number is itself; a string is its place among the categories, one more
+        where it is none of them, and one more again where it is missing.
+        """
+        if self._is_one:
+            gathered = self.graph.add("Gather", ALL_FEATURES, self.graph.indices(*features), axis=1)
+            return self._present(gathered)
+        columns = [self._column(self._document.features[feature]) for feature in features]
+        return self.graph.add("Concat", *columns, axis=1)
+
+    def _column(self, feature: FeatureDocument) -> str:
+        """Return one feature as float64 of shape (N, 1)."""
+        if feature.bounds is not None:
+            return self._present(feature.name)
+        categories = feature.categories or ()
+        codes = dict.fromkeys(("", *self._document.missing), len(categories) + 1)
+        codes |= {category: code for code, category in enumerate(categories)}
+        code = self.graph.add(
+            "LabelEncoder",
+            feature.name,
+            domain=LEARNING_DOMAIN,
+            keys_strings=list(codes),
+            values_int64s=list(codes.values()),
+            default_int64=len(categories),
+        )
+        return self.graph.add("Cast", code, to=DOUBLE)
+
+    def _present(self, numbers: str) -> str:
+        """Return numbers with NaN for each that stands for a missing one."""
+        for number in sorted(finite_numbers(self._document.missing)):
+            token, missing = (self.graph.constant(np.array(each)) for each in (number, math.nan))
+            is_missing = self.graph.add("Equal", numbers, token)
+            numbers = self.graph.add("Where", is_missing, missing, numbers)
+        return numbers
+
+
+def between(feature: FeatureDocument, node: NodeDocument | LiteralDocument) -> tuple[float, float]:
+    """Return the values that pass a node's test; NaN passes none.
+
+    A clipped number is at or above a cut iff the number itself is, save that
+    a cut at the lower bound passes every number and one above the upper none.
+    """
+    if feature.bounds is not None:
+        lower, upper = feature.bounds
+        if node.at_least is None or node.at_least > upper:
+            return NO_VALUE
+        return (-math.inf if node.at_least <= lower else node.at_least), math.inf
+    categories = feature.categories or ()
+    count = len(categories)
+    if node.category is not None:
+        invariant(not (node.other or node.missing), "a node has one test")
+        code = categories.index(node.category) if node.category in categories else None
+        return NO_VALUE if code is None else (code, code)
+    if not (node.other or node.missing):
+        return NO_VALUE
+    return count + (not node.other), count + node.missing

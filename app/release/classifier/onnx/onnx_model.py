@@ -1,0 +1,237 @@
+"""A published tree, halfspace or score as an ONNX model that gives the same labels.
+
+The model does what ``PublishedClassifier.predict`` does, exactly: numbers stay
+float64 and meet the very cuts of the document, and halfspaces and scores are
+summed in int64.  A number that is missing is NaN; a string that is missing is empty or
+one of the release's tokens.  docs/classifier-format.md describes both forms.
+
+Everything here is public: the model is a rewriting of a public document.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from app.errors import InvariantError, NotExportableError
+from app.release.classifier.onnx.graph import FLOAT, INTEGER, Graph
+from app.release.classifier.onnx.input_columns import NO_VALUE, Columns, between, input_names
+from app.release.classifier.onnx.score_graph import scores_index
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.release.classifier.published import ClassifierDocument, HalfspaceDocument, NodeDocument
+
+LABEL: Final = "label"
+ABOUT: Final = "A published classifier of Conclave: a public, differentially private document."
+OWN_CODE: Final = (
+    "this classifier predicts by code, which ONNX does not hold; export it as JSON instead"
+)
+FITTED: Final = (
+    "this student is a fitted estimator, which ONNX does not hold: its server alone predicts by "
+    "it; export its description as JSON instead"
+)
+TOO_LARGE: Final = (
+    "this halfspace's sums go beyond 64 bits, which ONNX does not hold; export it as JSON instead"
+)
+
+
+def to_onnx(document: ClassifierDocument) -> bytes:
+    """Return a published classifier as an ONNX model; equal documents give equal bytes.
+
+    Inputs are those of the Open Inference Protocol: one float64 ``features`` of
+    shape (N, d) where every feature is a number, otherwise one input of shape
+    (N, 1) per feature, by its name, float64 or string.  The output has shape
+    (N,), string.
+
+    Raises:
+        NotExportableError: the classifier is no tree, halfspace or score that ONNX holds.
+
+    """
+    name = output_name(document)
+    graph = Graph(reserved=[*input_names(document), name])
+    columns = Columns(graph, document)
+    if document.tree is not None:
+        index = _tree(columns, document)
+    elif document.halfspace is not None:
+        index = _halfspace(columns, document.halfspace)
+    elif document.scores is not None:
+        index = scores_index(columns, document)
+    else:
+        raise NotExportableError(FITTED if document.predictor is None else OWN_CODE)
+    flat = graph.add("Squeeze", index, graph.indices(1))
+    graph.add("Gather", graph.strings(document.classes), flat, output=name, axis=0)
+    graph.label_output(name)
+    return graph.model(
+        name=document.release,
+        version=_version(),
+        about=ABOUT,
+        metadata=_metadata(document),
+    )
+
+
+def output_name(document: ClassifierDocument) -> str:
+    """Return ``label``, with underscores until it is no input's name."""
+    name = LABEL
+    while name in input_names(document):
+        name += "_"
+    return name
+
+
+def _version() -> str:
+    """Return the version of Conclave; empty where its sources run uninstalled."""
+    try:
+        return metadata.version("conclave")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _metadata(document: ClassifierDocument) -> dict[str, str]:
+    """Return what the document says beside its way to predict."""
+    written = {
+        "classes": document.classes,
+        "missing": document.missing,
+        "features": document.features,
+    }
+    return {
+        "format": document.format,
+        "version": str(document.version),
+        "release": document.release,
+        "label": document.label,
+        **{key: msgspec.json.encode(value).decode() for key, value in written.items()},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """Goes to ``true`` where a feature lies between two values, both included."""
+
+    feature: int
+    lower: float
+    upper: float
+    false: int
+    true: int
+
+
+@dataclass(slots=True)
+class _Table:
+    """The nodes of a tree below its leaves, equal ones kept once.
+
+    Index c < C stands for the leaf of class c, C + i for the i-th node; what
+    hangs below a node comes before it.
+    """
+
+    document: ClassifierDocument
+    nodes: dict[_Node, int] = field(default_factory=dict)
+    heights: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.heights = [0] * len(self.document.classes)
+
+    def index(self, node: NodeDocument | None) -> int:
+        """Return the index of a node, which is added unless it is there."""
+        if node is None:
+            message = "an inner node has two branches"
+            raise InvariantError(message)
+        if node.label is not None:
+            return self.document.classes.index(node.label)
+        lower, upper = between(self.document.features[node.feature or 0], node)
+        if lower > upper:
+            return self.index(node.false)
+        false, true = self.index(node.false), self.index(node.true)
+        if false == true:
+            return false
+        added = _Node(node.feature or 0, lower, upper, false, true)
+        known = self.nodes.setdefault(added, len(self.heights))
+        if known == len(self.heights):
+            self.heights.append(1 + max(self.heights[false], self.heights[true]))
+        return known
+
+
+def _tree(columns: Columns, document: ClassifierDocument) -> str:
+    """Return the class index of every row, shape (N, 1): a step down for each level."""
+    graph = columns.graph
+    table = _Table(document)
+    root = table.index(document.tree)
+    place = graph.add("Expand", graph.constant(np.array([[root]], dtype=np.int64)), columns.shape)
+    if not table.nodes:
+        return place
+    used = sorted({node.feature for node in table.nodes})
+    matrix = columns.matrix(used)
+    parts = _Arrays(graph, table, used)
+    for _ in range(table.heights[root]):
+        feature = graph.add("Gather", parts.feature, place, axis=0)
+        value = graph.add("GatherElements", matrix, feature, axis=1)
+        above = graph.add("GreaterOrEqual", value, graph.add("Gather", parts.lower, place, axis=0))
+        below = graph.add("LessOrEqual", value, graph.add("Gather", parts.upper, place, axis=0))
+        passes = graph.add("And", above, below)
+        true = graph.add("Gather", parts.true, place, axis=0)
+        false = graph.add("Gather", parts.false, place, axis=0)
+        place = graph.add("Where", passes, true, false)
+    return place
+
+
+class _Arrays:
+    """The nodes of a table as constants by index; a leaf leads to itself."""
+
+    def __init__(self, graph: Graph, table: _Table, used: Sequence[int]) -> None:
+        """Keep one array for each part of a node."""
+        leaves = [
+            _Node(used[0], *NO_VALUE, leaf, leaf) for leaf in range(len(table.document.classes))
+        ]
+        nodes = [*leaves, *table.nodes]
+        column = {feature: index for index, feature in enumerate(used)}
+        self.feature = graph.indices(*(column[node.feature] for node in nodes))
+        self.lower = graph.constant(np.array([node.lower for node in nodes], dtype=np.float64))
+        self.upper = graph.constant(np.array([node.upper for node in nodes], dtype=np.float64))
+        self.true = graph.indices(*(node.true for node in nodes))
+        self.false = graph.indices(*(node.false for node in nodes))
+
+
+def _halfspace(columns: Columns, halfspace: HalfspaceDocument) -> str:
+    """Return the class index of every row, shape (N, 1), by sums of int64."""
+    _check_sums(halfspace)
+    graph = columns.graph
+    zero = graph.constant(np.array([[0]], dtype=np.int64))
+    if not halfspace.levels:
+        return graph.add("Expand", zero, columns.shape)
+    point = _point(columns, halfspace)
+    weights = np.array([level.weights for level in halfspace.levels], dtype=np.int64).T
+    offsets = np.array([[level.offset for level in halfspace.levels]], dtype=np.int64)
+    sums = graph.add("MatMul", point, graph.constant(weights))
+    values = graph.add("Sub", sums, graph.constant(offsets))
+    # The first level that is not zero decides; where all are, the first one's zero does.
+    decides = graph.add("Not", graph.add("Equal", values, zero))
+    level = graph.add("ArgMax", graph.add("Cast", decides, to=FLOAT), axis=1)
+    value = graph.add("GatherElements", values, level, axis=1)
+    return graph.add("Cast", graph.add("Greater", value, zero), to=INTEGER)
+
+
+def _point(columns: Columns, halfspace: HalfspaceDocument) -> str:
+    """Return the whole numbers of steps, int64 of shape (N, features)."""
+    graph = columns.graph
+    lower, upper = np.array(halfspace.bounds, dtype=np.float64).T.reshape(2, 1, -1)
+    values = columns.matrix(halfspace.features)
+    lowest, highest = graph.constant(lower), graph.constant(upper)
+    # NaN is not at or above anything: it lands on the lower bound, which is 0 steps.
+    raised = graph.add("Where", graph.add("GreaterOrEqual", values, lowest), values, lowest)
+    clipped = graph.add("Where", graph.add("LessOrEqual", raised, highest), raised, highest)
+    share = graph.add("Div", graph.add("Sub", clipped, lowest), graph.constant(upper - lower))
+    steps = graph.constant(np.array([[halfspace.steps]], dtype=np.float64))
+    # Round takes a half to the even integer, as the document asks.
+    return graph.add("Cast", graph.add("Round", graph.add("Mul", share, steps)), to=INTEGER)
+
+
+def _check_sums(halfspace: HalfspaceDocument) -> None:
+    """Refuse a halfspace whose sums could leave int64."""
+    largest = (
+        sum(map(abs, level.weights)) * halfspace.steps + abs(level.offset)
+        for level in halfspace.levels
+    )
+    if max(largest, default=0) >= 2**63:
+        raise NotExportableError(TOO_LARGE)

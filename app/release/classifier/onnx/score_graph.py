@@ -1,0 +1,97 @@
+"""Linear scores as a part of an ONNX graph: tests, terms, then sums, all of integers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import structs
+
+from app.errors import InvariantError
+from app.release.classifier.onnx.graph import INTEGER
+from app.release.classifier.onnx.input_columns import between
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.release.classifier.onnx.input_columns import Columns
+    from app.release.classifier.published import ClassifierDocument
+    from app.release.classifier.published_scores import LiteralDocument, ScoresDocument
+
+
+def scores_index(columns: Columns, document: ClassifierDocument) -> str:
+    """Return the class index of every row, shape (N, 1), by sums of int64."""
+    scores = document.scores
+    if scores is None:
+        message = "a document of scores has scores"
+        raise InvariantError(message)
+    graph = columns.graph
+    intercepts = graph.constant(np.array([scores.intercepts], dtype=np.int64))
+    if scores.terms:
+        weights = np.array([term.weights for term in scores.terms], dtype=np.int64)
+        sums = graph.add("MatMul", _terms(columns, document, scores), graph.constant(weights))
+        values = graph.add("Add", sums, intercepts)
+    else:
+        shape = graph.add("Concat", columns.rows, graph.indices(weight_count(scores)), axis=0)
+        values = graph.add("Expand", intercepts, shape)
+    if weight_count(scores) > 1:
+        return graph.add("ArgMax", values, axis=1)  # the first of the largest
+    zero = graph.constant(np.array([[0]], dtype=np.int64))
+    return graph.add("Cast", graph.add("Greater", values, zero), to=INTEGER)
+
+
+def weight_count(scores: ScoresDocument) -> int:
+    """Return how many scores there are."""
+    return len(scores.intercepts)
+
+
+def _terms(columns: Columns, document: ClassifierDocument, scores: ScoresDocument) -> str:
+    """Return which terms hold, int64 of shape (N, terms), 0 or 1."""
+    graph = columns.graph
+    tests = list(dict.fromkeys(_test(literal) for term in scores.terms for literal in term.tests))
+    outcomes = _outcomes(columns, document, tests)
+    signs, wanted = _conjunctions(scores, tests)
+    met = graph.add("MatMul", outcomes, graph.constant(signs))
+    equal = graph.add("Equal", met, graph.constant(wanted))
+    return graph.add("Cast", equal, to=INTEGER)
+
+
+def _outcomes(
+    columns: Columns, document: ClassifierDocument, literals: Sequence[LiteralDocument]
+) -> str:
+    """Return which tests hold, int64 of shape (N, tests), 0 or 1."""
+    graph = columns.graph
+    used = sorted({literal.feature for literal in literals})
+    place = {feature: index for index, feature in enumerate(used)}
+    ranges = [between(document.features[literal.feature], literal) for literal in literals]
+    lower, upper = np.array(ranges, dtype=np.float64).T.reshape(2, 1, -1)
+    indices = graph.indices(*(place[literal.feature] for literal in literals))
+    values = graph.add("Gather", columns.matrix(used), indices, axis=1)
+    above = graph.add("GreaterOrEqual", values, graph.constant(lower))
+    below = graph.add("LessOrEqual", values, graph.constant(upper))
+    return graph.add("Cast", graph.add("And", above, below), to=INTEGER)
+
+
+def _conjunctions(
+    scores: ScoresDocument, tests: Sequence[LiteralDocument]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return signs (tests, terms) and the sum (1, terms) that a term's tests give iff it holds.
+
+    A test that has to hold counts 1, one that has to fail -1: the largest sum there is
+    comes of all being as asked, and of nothing else.
+    """
+    place = {test: index for index, test in enumerate(tests)}
+    signs = np.zeros((len(tests), len(scores.terms)), dtype=np.int64)
+    wanted = np.zeros((1, len(scores.terms)), dtype=np.int64)
+    for column, term in enumerate(scores.terms):
+        for literal in dict.fromkeys(term.tests):
+            signs[place[_test(literal)], column] += -1 if literal.fails else 1
+            wanted[0, column] += not literal.fails
+    return signs, wanted
+
+
+def _test(literal: LiteralDocument) -> LiteralDocument:
+    """Return the test of a literal, whichever outcome it asks for."""
+    return structs.replace(literal, fails=False)

@@ -1,0 +1,394 @@
+"""The published classifier: a public document, and its predictions.
+
+Once its entry is committed the document is public; answering by it is
+post-processing and costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypedDict
+
+import msgspec
+from msgspec import structs
+
+from app.data.schema import NumericFeature
+from app.data.spelling import finite_numbers
+from app.errors import InvariantError, invariant
+from app.learning.cells.cell_class import CellClass, CellLabels
+from app.learning.halfspaces.halfspaces import Halfspaces
+from app.learning.lists.boxes import Boxes
+from app.learning.lists.enumerated_class import EnumeratedHypothesis
+from app.learning.lists.thresholds import ThresholdClass
+from app.learning.predictors.own_predictors import Predictors, PublicFeature
+from app.learning.trees.tree import Tree
+from app.learning.trees.tree_class import TreeClass
+from app.release.classifier.published_halfspace import holds_point
+from app.release.classifier.published_predictor import (
+    PredictorDocument,
+    PublishedPredictor,
+    described,
+    rebuilt,
+)
+from app.release.classifier.published_scores import PublishedScores, ScoresDocument, scores_document
+from app.release.classifier.published_student import StudentDocument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.data.schema import Feature, Schema
+    from app.data.vectors import Vector
+    from app.learning.cells.cell_splits import CellSplits
+    from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.hypothesis import Hypothesis, HypothesisClass
+    from app.learning.linear.linear_scores import LinearScores
+    from app.ledger.entries.entry_kinds import ClassifierPublished, StudentPublished
+    from app.release.classifier.published_student import PublishedStudent
+
+FORMAT: Final = "conclave-classifier"
+TREE_VERSION: Final = 1
+HYPOTHESIS_VERSION: Final = 2
+ESTIMATOR_VERSION: Final = 3
+SCORES_VERSION: Final = 4
+
+
+class FeatureDocument(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A feature of the public schema, as far as the classifier needs it."""
+
+    name: str
+    kind: str
+    bounds: tuple[float, float] | None = None
+    categories: tuple[str, ...] | None = None
+
+
+class NodeDocument(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A node: a leaf's ``label``, or a test of one feature with two branches.
+
+    The test is one of ``at_least`` (a cut of a clipped number), ``category``
+    (an exact string), ``other`` (a string outside the categories) and
+    ``missing``.
+    """
+
+    label: str | None = None
+    feature: int | None = None
+    at_least: float | None = None
+    category: str | None = None
+    other: bool = False
+    missing: bool = False
+    true: NodeDocument | None = None
+    false: NodeDocument | None = None
+
+
+class LevelDocument(msgspec.Struct, frozen=True):
+    """A hyperplane ``weights . u = offset`` in integers."""
+
+    weights: tuple[int, ...]
+    offset: int
+
+
+class HalfspaceDocument(msgspec.Struct, frozen=True):
+    """A halfspace over whole numbers ``u`` of steps between the bounds of features.
+
+    ``u`` is ``(x - lower) / (upper - lower) * steps`` of a clipped number x,
+    rounded to the nearest integer, a half to the even one, and 0 where it is
+    missing.  A row is in the second class iff the first level whose ``weights
+    . u - offset`` is not zero is positive.
+    """
+
+    features: tuple[int, ...]
+    bounds: tuple[tuple[float, float], ...]
+    steps: int
+    levels: tuple[LevelDocument, ...]
+
+
+class Condition(TypedDict, total=False):
+    """The condition of a node, as its members."""
+
+    at_least: float | None
+    category: str | None
+    other: bool
+    missing: bool
+
+
+class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The whole classifier; but for version 3, enough to predict without anything else.
+
+    Version 1 has a ``tree``; version 2 has in its place a ``halfspace``, or a
+    ``predictor`` of the operator's own, which its code predicts by.  A
+    ``student`` was trained on answers; version 3 has nothing else: a fitted
+    estimator, by which its server alone predicts.  Version 4 has ``scores``.
+    """
+
+    format: str
+    version: int
+    release: str
+    label: str
+    classes: tuple[str, ...]
+    missing: tuple[str, ...]
+    features: tuple[FeatureDocument, ...]
+    tree: NodeDocument | None = None
+    halfspace: HalfspaceDocument | None = None
+    predictor: PredictorDocument | None = None
+    student: StudentDocument | None = None
+    scores: ScoresDocument | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedClassifier:
+    """A classifier document, ready to predict."""
+
+    document: ClassifierDocument
+    json: bytes
+    predictor: PublishedPredictor | None = None
+    student: PublishedStudent | None = field(default=None, compare=False)
+    _scores: PublishedScores | None = field(init=False, compare=False, repr=False)
+    _missing_numbers: frozenset[float] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Sum up the terms of scores once, for all predictions."""
+        missing_numbers = finite_numbers(self.document.missing)
+        object.__setattr__(self, "_missing_numbers", missing_numbers)
+        document, scores = self.document, None
+        if document.scores is not None:
+            scores = PublishedScores(
+                document.scores, features=document.features, missing=document.missing
+            )
+        object.__setattr__(self, "_scores", scores)
+
+    def with_student(self, student: PublishedStudent) -> PublishedClassifier:
+        """Return the same document with the fitted estimator that it tells of."""
+        return replace(self, student=student)
+
+    def predict_many(self, vectors: Sequence[Vector]) -> list[str]:
+        """Return the label of each feature vector; an estimator is called once for all."""
+        if self.student is not None:
+            return self.student.predict(vectors)
+        return [self.predict(vector) for vector in vectors]
+
+    def predict(self, vector: Vector) -> str:
+        """Return the label of one feature vector in schema order."""
+        if self.student is not None:
+            return self.student.predict([vector])[0]
+        if self._missing_numbers:
+            vector = tuple(None if value in self._missing_numbers else value for value in vector)
+        if self.predictor is not None:
+            return self.predictor.predict(vector)
+        if self._scores is not None:
+            return self.document.classes[self._scores.class_index(vector)]
+        if self.document.halfspace is not None:
+            return self.document.classes[int(holds_point(self.document.halfspace, vector))]
+        node = self.document.tree
+        while node is not None and node.label is None:
+            node = node.true if self._holds(node, vector) else node.false
+        if node is None or node.label is None:
+            message = "an inner node has two branches"
+            raise InvariantError(message)
+        return node.label
+
+    def _holds(self, node: NodeDocument, vector: Vector) -> bool:
+        value = vector[node.feature or 0]
+        feature = self.document.features[node.feature or 0]
+        if feature.bounds is not None:
+            if not isinstance(value, float) or node.at_least is None:
+                return False  # a missing number satisfies no test
+            lower, upper = feature.bounds
+            return min(max(value, lower), upper) >= node.at_least
+        if value in (feature.categories or ()):
+            return value == node.category
+        is_missing = value is None or value == "" or value in self.document.missing
+        return node.missing if is_missing else node.other
+
+
+def publish_drawn(
+    *,
+    release: str,
+    schema: Schema,
+    hypotheses: HypothesisClass,
+    drawn: Hypothesis,
+    student: StudentDocument | None = None,
+) -> PublishedClassifier:
+    """Write a hypothesis of any class as a public document, drawn or trained.
+
+    Args:
+        release: name of the release.
+        schema: the public schema.
+        hypotheses: the public class that it was drawn from.
+        drawn: the hypothesis.
+        student: how it was trained; None where it was drawn.
+
+    """
+    if isinstance(drawn, Tree) and isinstance(hypotheses, TreeClass | ThresholdClass):
+        tree = _node_document(schema, hypotheses.tests, drawn, node=0)
+        return _published(release, schema, student, tree=tree)
+    if isinstance(drawn, CellLabels) and isinstance(hypotheses, CellClass):
+        tree = _cells_document(schema, hypotheses.splits, drawn, node=hypotheses.splits.root)
+        return _published(release, schema, student, tree=tree)
+    listed = drawn.hypotheses if isinstance(drawn, EnumeratedHypothesis) else None
+    if isinstance(listed, Boxes):
+        return _published(release, schema, student, tree=_box_document(schema, listed))
+    if isinstance(listed, Halfspaces):
+        halfspace = msgspec.convert(listed.describe(0), HalfspaceDocument)
+        return _published(release, schema, student, halfspace=halfspace)
+    if isinstance(listed, Predictors):
+        return _published(release, schema, student, predictor=described(listed))
+    message = "what is published is a hypothesis of a class"
+    raise InvariantError(message)
+
+
+def publish_scores(*, release: str, schema: Schema, scores: LinearScores) -> PublishedClassifier:
+    """Write linear scores of public terms as a public document."""
+    return _published(release, schema, scores=scores_document(scores, schema))
+
+
+def publish(
+    *, release: str, schema: Schema, tests: Sequence[BinaryTest], tree: Tree
+) -> PublishedClassifier:
+    """Write a drawn tree as a public document."""
+    return _published(release, schema, tree=_node_document(schema, tests, tree, node=0))
+
+
+def publish_constant(
+    *, release: str, schema: Schema, label: str, student: StudentDocument
+) -> PublishedClassifier:
+    """Write a student that gives one label."""
+    return _published(release, schema, student, tree=NodeDocument(label=label))
+
+
+def publish_estimator(
+    *,
+    release: str,
+    schema: Schema,
+    student: StudentDocument,
+    predictor: PublishedStudent,
+    otherwise: str,
+) -> PublishedClassifier:
+    """Write a student that is a fitted estimator; ``otherwise`` is its label where it fails."""
+    document = structs.replace(student, otherwise=otherwise)
+    return _published(release, schema, document).with_student(predictor)
+
+
+def read_published(event: ClassifierPublished | StudentPublished) -> PublishedClassifier:
+    """Read a classifier from the entry that published it, without a fitted estimator."""
+    document = read_document(event.classifier)
+    return PublishedClassifier(document, event.classifier.encode(), _predictor(document))
+
+
+def read_document(text: str | bytes) -> ClassifierDocument:
+    """Read a document alone; code that it names stays where it is."""
+    document = msgspec.json.decode(text, type=ClassifierDocument)
+    invariant(document.format == FORMAT, "a published classifier names its format")
+    return document
+
+
+def _published(
+    release: str,
+    schema: Schema,
+    student: StudentDocument | None = None,
+    *,
+    tree: NodeDocument | None = None,
+    halfspace: HalfspaceDocument | None = None,
+    predictor: PredictorDocument | None = None,
+    scores: ScoresDocument | None = None,
+) -> PublishedClassifier:
+    """Write the document around a tree or another way to predict, or a student alone."""
+    other = HYPOTHESIS_VERSION if halfspace or predictor else ESTIMATOR_VERSION
+    other = other if scores is None else SCORES_VERSION
+    document = ClassifierDocument(
+        format=FORMAT,
+        version=TREE_VERSION if tree is not None else other,
+        release=release,
+        label=schema.label,
+        classes=tuple(schema.classes),
+        missing=tuple(schema.missing),
+        features=tuple(_feature_document(feature) for feature in schema.features),
+        tree=tree,
+        halfspace=halfspace,
+        predictor=predictor,
+        student=student,
+        scores=scores,
+    )
+    return PublishedClassifier(document, msgspec.json.encode(document), _predictor(document))
+
+
+def _predictor(document: ClassifierDocument) -> PublishedPredictor | None:
+    """Rebuild the predictor of a document that has one."""
+    if document.predictor is None:
+        return None
+    features = [
+        PublicFeature(name=feature.name, bounds=feature.bounds, categories=feature.categories)
+        for feature in document.features
+    ]
+    return rebuilt(
+        document.predictor,
+        features=features,
+        classes=document.classes,
+        missing=document.missing,
+    )
+
+
+def _feature_document(feature: Feature) -> FeatureDocument:
+    if isinstance(feature, NumericFeature):
+        bounds = (feature.lower, feature.upper)
+        return FeatureDocument(name=feature.name, kind="numeric", bounds=bounds)
+    return FeatureDocument(name=feature.name, kind="categorical", categories=feature.categories)
+
+
+def _node_document(
+    schema: Schema, tests: Sequence[BinaryTest], tree: Tree, *, node: int
+) -> NodeDocument:
+    """Write the node at a heap index, and what hangs below it."""
+    inner_count = len(tree.test_indices)
+    if node >= inner_count:
+        return NodeDocument(label=schema.classes[tree.leaf_labels[node - inner_count]])
+    test = tests[tree.test_indices[node]]
+    return NodeDocument(
+        feature=test.feature_index,
+        false=_node_document(schema, tests, tree, node=2 * node + 1),
+        true=_node_document(schema, tests, tree, node=2 * node + 2),
+        **_condition(schema.features[test.feature_index], test),
+    )
+
+
+def _cells_document(
+    schema: Schema, splits: CellSplits, drawn: CellLabels, *, node: int
+) -> NodeDocument:
+    """Write a node of a partition, ``~c`` for cell c, and what hangs below it."""
+    if node < 0:
+        return NodeDocument(label=schema.classes[drawn.labels[~node]])
+    test, (false_side, true_side) = splits.tests[node], splits.branches[node]
+    return NodeDocument(
+        feature=test.feature_index,
+        false=_cells_document(schema, splits, drawn, node=false_side),
+        true=_cells_document(schema, splits, drawn, node=true_side),
+        **_condition(schema.features[test.feature_index], test),
+    )
+
+
+def _box_document(schema: Schema, box: Boxes) -> NodeDocument:
+    """Write a box as a chain of tests; whoever fails one is outside, in class 0."""
+    outside = NodeDocument(label=schema.classes[0])
+    node = NodeDocument(label=schema.classes[box.everywhere(0)])
+    for side in box.bounded_sides(0):
+        if side.upper is not None:
+            node = NodeDocument(feature=side.feature, at_least=side.upper, true=outside, false=node)
+        if side.lower is not None:
+            node = NodeDocument(feature=side.feature, at_least=side.lower, true=node, false=outside)
+    return node
+
+
+def _condition(feature: Feature, test: BinaryTest) -> Condition:
+    """Say a test in the document's words."""
+    if isinstance(feature, NumericFeature):
+        return Condition(at_least=test.cut)
+    if test.category_code == feature.other_code:
+        return Condition(other=True)
+    if test.category_code == feature.missing_code:
+        return Condition(missing=True)
+    return Condition(category=feature.categories[test.category_code or 0])
+
+
+def onnx_model(document: bytes) -> bytes:
+    """Return a document as an ONNX model; its library is slow to import and rarely needed."""
+    from app.release.classifier.onnx.onnx_model import to_onnx  # noqa: PLC0415 -- as above
+
+    return to_onnx(read_document(document))

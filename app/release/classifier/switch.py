@@ -1,0 +1,177 @@
+"""The switch: draw the semi-private classifier once, or train a student, and publish it.
+
+The share is charged in a commit of its own before the private rows are read.
+A crash between charge and publication left no trace outside: the next start
+draws again under the same charge; a commit that fails publishes the same draw
+later.  Of several servers one draws, and the others wait for what it publishes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from app.errors import LedgerUnavailableError, VerificationError
+from app.learning.encoding.encoded_rows import RowsByPart
+from app.ledger.entries.entry_kinds import ClassifierPublished, ShareCharged
+from app.privacy.budget.composition import Mechanism
+from app.privacy.exponential import semi_private
+from app.privacy.voting.universal import Sequel
+from app.release.classifier.answered_points import answered_points
+from app.release.classifier.drawn_student import publish_student
+from app.release.classifier.learner_choice import is_linear
+from app.release.classifier.linear import LinearDraw, linear_draw
+from app.release.classifier.published import publish_drawn, publish_scores
+from app.release.closed_release import ending_where_closed, refuse_closed
+from app.release.opening import share_event
+from app.release.terms.draw_parameters import tree_draw
+from app.release.terms.public_choices import published_class
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.data.rows import PrivateRows
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.ledger import Ledger
+    from app.noise.source import NoiseSource
+    from app.release.classifier.published import PublishedClassifier
+    from app.release.release import Release
+    from app.release.terms.configuration import Configuration
+
+
+BETWEEN: Final = (
+    "a classifier whose learner uses delta is drawn before the ensemble's first answer or after "
+    "its last, and {answered} answers are given: wait for the last one"
+)
+
+
+TURN_LOST: Final = "another server's turn to draw has come; nothing was published"
+
+
+def switch_phase(release: Release, noise: NoiseSource) -> None:
+    """Charge, draw and publish, or train and publish; runs on the one writer's thread.
+
+    Where the ledger is closed by then, a halt follows.
+
+    Raises:
+        LedgerUnavailableError: a commit was not taken; nothing was published.
+
+    """
+    with ending_where_closed(release):
+        if release.sequel is Sequel.STUDENT:
+            publish_student(release)
+        else:
+            _publish_drawn_once(release, noise)
+
+
+def _publish_drawn_once(release: Release, noise: NoiseSource) -> None:
+    ledger = release.ledger
+    with ledger.turn_to_draw(ledger.release_number) as is_held:
+        release.adopt(charge_classifier(release.configuration, ledger))
+        if release.classifier is not None:
+            return
+        drawn = release.private_classifier or draw_classifier(release, noise)
+        if not is_held():  # another process draws by now: this one's is as if it had crashed
+            raise LedgerUnavailableError(TURN_LOST)
+        # Drawn once: that its publication fails may tell of its length, on a full disk.
+        release.private_classifier = drawn
+        release.adopt(publish_classifier(ledger, drawn))
+
+
+def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier:
+    """Draw from a class that the queries asked so far fix."""
+    rows = release.rows_for_drawing()
+    parameters = classifier_parameters(
+        release.configuration, public_points(release), row_count=rows.count
+    )
+    return draw_published(release.configuration, parameters, rows, noise)
+
+
+def charge_classifier(configuration: Configuration, ledger: Ledger) -> LedgerState:
+    """Commit the classifier's share as charged, unless it is; return what is committed.
+
+    Raises:
+        VerificationError: the ledger has been closed meanwhile, or the classifier has to
+            wait for the ensemble's last answer.
+
+    """
+    charge = configuration.charges[Mechanism.CLASSIFIER]
+    with ledger.transaction() as transaction:
+        refuse_closed(transaction.state)
+        refuse_waiting(transaction.state)
+        if transaction.state.charge_of(Mechanism.CLASSIFIER) is None:
+            transaction.append(share_event(ShareCharged, charge))
+    return transaction.state
+
+
+def publish_classifier(ledger: Ledger, drawn: PublishedClassifier) -> LedgerState:
+    """Commit the publication, unless another process was first; return what is committed.
+
+    Raises:
+        VerificationError: as :func:`charge_classifier`.
+
+    """
+    with ledger.transaction() as transaction:
+        if transaction.state.classifier is None:
+            refuse_closed(transaction.state)
+            refuse_waiting(transaction.state)
+            transaction.append(ClassifierPublished(classifier=drawn.json.decode()))
+    return transaction.state
+
+
+def refuse_waiting(state: LedgerState) -> None:
+    """Refuse a classifier between the first answer and the last, where its delta would cost more.
+
+    Raises:
+        VerificationError: the ensemble is between its first answer and its last.
+
+    """
+    if state.classifier_waits:
+        raise VerificationError(BETWEEN.format(answered=state.answered))
+
+
+def classifier_parameters(
+    configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
+) -> semi_private.Parameters | LinearDraw:
+    """Return the draw that public points fix: from a class, or by a noisy descent.
+
+    Args:
+        configuration: the release's.
+        public_values: encoded public points, shape (m, d); m may be 0.
+        row_count: the public n.
+
+    Raises:
+        ConfigurationError: names what to change, where no such draw is exact.
+
+    """
+    if is_linear(configuration.settings, row_count=row_count):
+        charge = configuration.charges[Mechanism.CLASSIFIER]
+        return linear_draw(configuration.settings, charge, public_values, row_count=row_count)
+    hypotheses = published_class(configuration.settings, public_values)
+    return tree_draw(configuration, Mechanism.CLASSIFIER, hypotheses, row_count=row_count)
+
+
+def draw_published(
+    configuration: Configuration,
+    parameters: semi_private.Parameters | LinearDraw,
+    rows: PrivateRows,
+    noise: NoiseSource,
+) -> PublishedClassifier:
+    """Draw under a charge that is committed, and write what was drawn as a document."""
+    if isinstance(parameters, LinearDraw):
+        scores = parameters.draw(rows, noise)
+        return publish_scores(
+            release=configuration.name, schema=configuration.schema, scores=scores
+        )
+    private_encoded = RowsByPart(parameters.hypotheses.encode, rows.values)
+    return publish_drawn(
+        release=configuration.name,
+        schema=configuration.schema,
+        hypotheses=parameters.hypotheses,
+        drawn=semi_private.draw(parameters, (private_encoded, rows.labels), noise),
+    )
+
+
+def public_points(release: Release) -> NDArray[np.float64]:
+    """Return the queries answered so far, encoded, shape (answered, d)."""
+    return answered_points(release.ledger, release.schema)

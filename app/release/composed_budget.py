@@ -1,0 +1,142 @@
+"""A release beside others in one database: refused unless it says what all promise together.
+
+Every other release counts, whatever its rows.  Rows that differ may be about the
+same people: one row more is nearly the same data set.  And whether two data
+sets are alike is private, so that nothing public may depend on it: only the
+refusal, which the operator reads before anything is charged, says which are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from app.data.fingerprint import fingerprint
+from app.errors import ReleaseMismatchError
+from app.ledger.composed import DELTA_KEY, EPSILON_KEY, Promise, composed, promised, total
+from app.ledger.database.tables import FIRST_RELEASE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from app.data.rows import PrivateRows
+    from app.ledger.entries.digests import Digests
+    from app.ledger.entries.entry_kinds import ReleaseOpened
+    from app.release.terms.configuration import Configuration
+
+NAME: Final = "release.name"
+SAME_ROWS: Final = "on the same rows"
+OTHER_ROWS: Final = "on other rows, perhaps of the same people"
+COPY: Final = (
+    'no release "{name}" in the ledger, which is a backup or was retired to be moved: what is '
+    "opened in the other beside the releases in it cannot be seen; correct the name, or open it "
+    "in the ledger that goes on"
+)
+PLAIN_EXPONENT_MIN: Final = -5
+# A setting has at most 100 digits and an exponent of 100, so that sums have fewer than this.
+DIGITS: Final = Context(prec=300)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a release that is about to open finds in its database.
+
+    Attributes:
+        openings: first entries of the releases that are there, in order.
+        is_backup: whether another database may go on: this is a copy of it, or was moved there.
+        digests: of the database.
+        rows: those of the release that is to open.
+
+    """
+
+    openings: Sequence[ReleaseOpened]
+    digests: Digests
+    rows: PrivateRows
+    is_backup: bool = False
+
+    def check(self, configuration: Configuration) -> None:
+        """Refuse a further release that does not state at least the sum of all budgets.
+
+        Raises:
+            ReleaseMismatchError: names the key, what is there and what to state.
+
+        """
+        if not self.openings:
+            return
+        if self.is_backup:
+            raise ReleaseMismatchError(NAME, COPY.format(name=configuration.name))
+        there = total(self.openings)
+        needed = Promise(there.epsilon + configuration.epsilon, there.delta + configuration.delta)
+        given = configuration.settings.privacy.composed
+        if given.epsilon is None or given.delta is None:
+            raise ReleaseMismatchError(NAME, self._unstated(configuration.name, needed))
+        for key, stated, least in (
+            (EPSILON_KEY, given.epsilon, needed.epsilon),
+            (DELTA_KEY, given.delta, needed.delta),
+        ):
+            if Fraction(stated) < least:
+                problem = (
+                    f"is {exact_text(Fraction(stated))}, and the releases of this ledger come to "
+                    f"{exact_text(least)} with this one: {self._budgets()}; state at least that"
+                )
+                raise ReleaseMismatchError(key, problem)
+
+    def _unstated(self, name: str, needed: Promise) -> str:
+        count = len(self.openings)
+        return (
+            f'no release "{name}" in the ledger, which holds {self._listed()}; correct the name, '
+            f"or open {'a second' if count == 1 else 'a further'} release by stating in "
+            "[privacy.composed] what all promise together: at least "
+            f"epsilon = {exact_text(needed.epsilon)}, delta = {exact_text(needed.delta)}"
+        )
+
+    def _listed(self) -> str:
+        """Name the releases that are there, and tell which have the same rows."""
+        return ", ".join(
+            f'"{opened.name}" {SAME_ROWS if self._is_on_same_rows(opened, number) else OTHER_ROWS}'
+            for number, opened in enumerate(self.openings, start=FIRST_RELEASE)
+        )
+
+    def _is_on_same_rows(self, opened: ReleaseOpened, number: int) -> bool:
+        return fingerprint(self.rows, self.digests.fingerprint_key(number)) == opened.fingerprint
+
+    def _budgets(self) -> str:
+        """Give epsilon and delta of each release that is there."""
+        return ", ".join(
+            f'"{opened.name}" epsilon {exact_text(promised(opened).epsilon)}, '
+            f"delta {exact_text(promised(opened).delta)}"
+            for opened in self.openings
+        )
+
+
+def composed_view(openings: Sequence[ReleaseOpened]) -> dict[str, object] | None:
+    """Return what ``GET /budget`` shows of all releases together; None for one that is alone."""
+    promise = composed(openings)
+    if promise is None:
+        return None
+    return {
+        "epsilon": float(promise.epsilon),
+        "delta": float(promise.delta),
+        "releases": len(openings),
+    }
+
+
+def warn_of_others(openings: Sequence[ReleaseOpened], warn: Callable[[str], None]) -> None:
+    """Tell an operator, in one line, what the releases of a database promise together."""
+    promise = composed(openings)
+    if promise is not None and len(openings) > 1:
+        warn(
+            f"{len(openings)} releases share this ledger; about a person in the rows of each they "
+            f"promise epsilon {exact_text(promise.epsilon)}, delta {exact_text(promise.delta)}"
+        )
+
+
+def exact_text(cost: Fraction) -> str:
+    """Write a cost exactly, as a configuration would: a decimal where there is one."""
+    decimal = DIGITS.divide(Decimal(cost.numerator), Decimal(cost.denominator))
+    if Fraction(decimal) != cost:
+        return str(cost)
+    plain = decimal.normalize(DIGITS)
+    return f"{plain:f}" if plain.adjusted() >= PLAIN_EXPONENT_MIN else f"{plain:e}"

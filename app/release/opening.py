@@ -1,0 +1,342 @@
+"""Open a release, or continue the one that the ledger holds.
+
+A new release is opened in two transactions.  The first charges the shares of
+relabelling and answers and reserves the others, before any mechanism
+reads a row; the second persists everything that was drawn.  A crash between
+the two left no trace outside, and the next start draws again under the same
+charge.  A later start draws nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import structlog
+from msgspec import structs
+
+from app.data.fingerprint import fingerprint
+from app.errors import (
+    LedgerUnavailableError,
+    ReleaseMismatchError,
+    UnknownRowsError,
+    invariant,
+)
+from app.ledger.entries.entry_kinds import (
+    EnsembleFitted,
+    ReleaseOpened,
+    ShareCharged,
+    ShareReserved,
+)
+from app.ledger.ledger import RELEASE_SECRET
+from app.privacy.budget.composition import Mechanism
+from app.release.classifier.drawn_student import read_classifier
+from app.release.closed_release import DRAWS_NOTHING, SOURCE, UNKNOWN_ROWS, refuse_closed
+from app.release.composed_budget import Beside
+from app.release.drawing import draw_ensemble, read_ensemble
+from app.release.private_state import put_pieces, read_piece
+from app.release.release import Release
+from app.release.source_rows import refuse_dead_features
+from app.release.statistics.statistics_table import check_statistics_draw
+from app.release.terms.answer_time import measure_answer_time
+from app.release.terms.bound_settings import RESTORE, check_bound
+from app.release.terms.draw_parameters import check_classifier_draw, ensemble_parameters
+from app.release.terms.hopelessness import HOPELESS_KEY, hopeless_parameter, refuse_hopeless
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.data.rows import PrivateRows
+    from app.ledger.ledger import Ledger, Transaction
+    from app.noise.source import NoiseSource
+    from app.privacy.budget.composition import Charge
+    from app.release.drawing import AnsweringParts, DrawnEnsemble
+    from app.release.progress import Progress
+    from app.release.terms.answer_time import AnswerTime
+    from app.release.terms.configuration import Configuration
+    from app.release.terms.draw_parameters import EnsembleParameters
+
+ShareEvent = TypeVar("ShareEvent", ShareCharged, ShareReserved)
+CHARGED_AT_OPENING: Final = (Mechanism.RELABEL, Mechanism.ANSWERS)
+SECRET_BYTES: Final = 32
+RELEASE_ID_BYTES: Final = 16
+log = structlog.get_logger("conclave.service")
+ROW_COUNT: Final = "data.rows"
+READING: Final = "data.reading"
+ROW_BY_ROW: Final = "row by row"
+FURTHER: Final = frozenset({ROW_COUNT, READING, HOPELESS_KEY})
+"""Parameters of the first entry that are no bound setting."""
+OVERTAKEN: Final = "another release was opened in the ledger meanwhile; start again"
+
+
+def _ignore(line: str) -> None:
+    del line
+
+
+def open_release(
+    configuration: Configuration,
+    *,
+    ledger: Ledger,
+    rows: PrivateRows,
+    noise: NoiseSource,
+    progress: Progress,
+) -> Release:
+    """Open or continue the release of ``ledger`` on ``rows``.
+
+    Raises:
+        ConfigurationError: a draw is impossible or the release hopeless, which public
+            numbers show; nothing is charged.
+        DataError: a feature tells nothing of any row; nothing is charged.
+        ReleaseMismatchError: data, schema or parameters differ from the
+            ledger's release; names the first that does.  Rows that an earlier version
+            may have read otherwise are none: what needs no row is served on.
+        LedgerCorruptError: a private piece is missing or altered.
+        LedgerUnavailableError: the ledger took no commit; start again.
+
+    """
+    try:
+        parameters = begin_release(
+            configuration,
+            ledger=ledger,
+            rows=rows,
+            noise=noise,
+            progress=progress,
+            tell=lambda line: log.info("answer_time_measured", answer_time=line),
+        )
+    except UnknownRowsError:
+        if not _serves_without_rows(configuration, ledger):
+            raise
+        parts = read_ensemble(configuration, ledger)
+        return _release(configuration, parts, ledger=ledger, rows=None)
+    secret = read_piece(ledger, RELEASE_SECRET)
+    if parameters is None:
+        parts = read_ensemble(configuration, ledger)
+    else:
+        drawn = draw_ensemble(
+            configuration, parameters, rows=rows, secret=secret, noise=noise, progress=progress
+        )
+        parts = _persist(configuration, drawn, ledger)
+    return _release(configuration, parts, ledger=ledger, rows=rows)
+
+
+def begin_release(
+    configuration: Configuration,
+    *,
+    ledger: Ledger,
+    rows: PrivateRows,
+    noise: NoiseSource,
+    progress: Progress,
+    public_values: NDArray[np.float64] | None = None,
+    tell: Callable[[str], None] = _ignore,
+) -> EnsembleParameters | None:
+    """Charge what an opening charges, or compare with the release that is open; draw nothing.
+
+    Args:
+        configuration: the release's.
+        ledger: a release's, or an empty one.
+        rows: the private rows.
+        noise: where every draw comes from.
+        progress: shows stages.
+        public_values: encoded public points, shape (m, d), where the classifier is
+            drawn on them at once; what is asked fixes its class otherwise.
+        tell: told how long an answer will take, where the release begins here.
+
+    Returns:
+        What is needed to draw the ensemble; None where it stands, or has no share.
+
+    Raises:
+        ConfigurationError, ReleaseMismatchError, LedgerUnavailableError: as ``open_release``;
+            one opens beside others, and does not state what all promise together.
+        VerificationError: the ledger was closed before it could answer.
+
+    """
+    found = ledger.read_state()
+    if found.release is None:
+        Beside(ledger.openings, ledger.digests, rows, ledger.is_backup()).check(configuration)
+    parameters = None
+    if found.ensemble is None and configuration.has(Mechanism.ANSWERS):
+        refuse_closed(found)
+    if found.ensemble is None:
+        parameters = ensemble_parameters(configuration, row_count=rows.count, progress=progress)
+    serves_at_once = found.classifier is None and not configuration.has(Mechanism.ANSWERS)
+    if found.release is None or serves_at_once:
+        points = public_values if serves_at_once else None
+        check_classifier_draw(configuration, row_count=rows.count, public_values=points)
+    if found.release is None:
+        hopeless = refuse_hopeless(configuration, parameters, row_count=rows.count)
+        check_statistics_draw(configuration.settings, row_count=rows.count)
+        refuse_dead_features(configuration.settings, rows)
+        cutoff = None if parameters is None else parameters.calibration.cutoff
+        answer_time = _answer_time(configuration, parameters)
+        further = {
+            ROW_COUNT: str(rows.count),
+            READING: ROW_BY_ROW,
+            **hopeless_parameter(is_hopeless=hopeless),
+        }
+        _begin(configuration, further, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)
+        if answer_time is not None:
+            tell(str(answer_time))
+    _check_same(configuration, ledger=ledger, rows=rows)
+    if parameters is not None:
+        _check_cutoff(parameters.calibration.cutoff, ledger)
+    return parameters
+
+
+def _serves_without_rows(configuration: Configuration, ledger: Ledger) -> bool:
+    """Return whether there is an ensemble, or a classifier that takes its place."""
+    state = ledger.read_state()
+    if configuration.has(Mechanism.ANSWERS):
+        return state.ensemble is not None
+    return state.classifier is not None
+
+
+def _answer_time(
+    configuration: Configuration, parameters: EnsembleParameters | None
+) -> AnswerTime | None:
+    """Measure an answer by public choices alone, and refuse a release that would be too slow."""
+    if parameters is None:
+        return None
+    measured = measure_answer_time(
+        configuration.settings,
+        configuration.learner,
+        row_count=parameters.sampled_row_count,
+        ensemble_size=parameters.size,
+    )
+    measured.refuse_above(configuration.settings.answers.query_seconds_max)
+    return measured
+
+
+def _release(
+    configuration: Configuration, parts: AnsweringParts, *, ledger: Ledger, rows: PrivateRows | None
+) -> Release:
+    _check_cutoff(parts.mechanism.cutoff, ledger)
+    state = ledger.read_state()
+    published = state.classifier
+    return Release(
+        configuration=configuration,
+        ledger=ledger,
+        digests=ledger.digests,
+        mechanism=parts.mechanism,
+        state=state,
+        private_ensemble=parts.private_ensemble,
+        private_rows=rows,
+        has_unknown_rows=rows is None,
+        classifier=(
+            None if published is None else read_classifier(configuration, ledger, published)
+        ),
+    )
+
+
+def _begin(
+    configuration: Configuration,
+    further: Mapping[str, str],
+    *,
+    cutoff: int | None,
+    ledger: Ledger,
+    rows: PrivateRows,
+    noise: NoiseSource,
+) -> None:
+    """Commit the promise and its charges, before any mechanism reads a row.
+
+    Args:
+        configuration: the release's.
+        further: parameters of the first entry besides the bound settings.
+        cutoff: T as the mechanism has it.
+        ledger: an empty one.
+        rows: the private rows.
+        noise: where secrets come from.
+
+    """
+    secret = noise.secret(SECRET_BYTES)
+    settings, release_number = configuration.settings, ledger.release_number
+    answers_served = configuration.has(Mechanism.ANSWERS)
+    opened = ReleaseOpened(
+        release_id=noise.secret(RELEASE_ID_BYTES).hex(),
+        name=configuration.name,
+        epsilon=str(configuration.epsilon),
+        delta=str(configuration.delta),
+        queries=settings.answers.queries if answers_served else None,
+        cutoff=cutoff,
+        parameters={**configuration.bound, **further},
+        fingerprint=fingerprint(rows, ledger.digests.fingerprint_key(release_number)),
+    )
+    with ledger.transaction() as transaction:
+        if transaction.state.release is not None:
+            return  # another process was first; what it opened is compared next
+        # Under the lock: what another process has opened or retired meanwhile counts as well.
+        Beside(transaction.openings, ledger.digests, rows, ledger.is_backup()).check(configuration)
+        if transaction.release_number != release_number:
+            raise LedgerUnavailableError(OVERTAKEN)
+        digests = put_pieces(transaction, {RELEASE_SECRET: secret})
+        transaction.append(structs.replace(opened, private_digests=digests))
+        _append_shares(configuration, transaction)
+
+
+def _append_shares(configuration: Configuration, transaction: Transaction) -> None:
+    for mechanism, charge in configuration.charges.items():
+        if mechanism in CHARGED_AT_OPENING:
+            transaction.append(share_event(ShareCharged, charge))
+        else:
+            transaction.append(share_event(ShareReserved, charge))
+
+
+def share_event(kind: type[ShareEvent], charge: Charge) -> ShareEvent:
+    """Return the event that charges or reserves a share, in exact rationals."""
+    return kind(
+        mechanism=charge.mechanism.value, epsilon=str(charge.epsilon), delta=str(charge.delta)
+    )
+
+
+def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> None:
+    """Compare every bound setting with the first entry's, before any row is read.
+
+    Raises:
+        ReleaseMismatchError: names the first setting that differs.
+
+    """
+    bound = {key: text for key, text in opened.parameters.items() if key not in FURTHER}
+    check_bound(bound, configuration.bound)
+
+
+def _check_same(configuration: Configuration, *, ledger: Ledger, rows: PrivateRows) -> None:
+    """Compare what the first entry binds: every bound setting, then the rows."""
+    opened = ledger.read_state().release
+    invariant(opened is not None, "a release is open")
+    if opened is None:
+        return
+    check_configuration(configuration, opened)
+    row_count = opened.parameters.get(ROW_COUNT)
+    if row_count != str(rows.count):
+        problem = f"has {rows.count} rows, and the ledger's release was opened on {row_count}"
+        raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")
+    key = ledger.digests.fingerprint_key(ledger.release_number)
+    if fingerprint(rows, key) == opened.fingerprint:
+        return
+    if opened.parameters.get(READING) != ROW_BY_ROW:
+        raise UnknownRowsError(SOURCE, f"{UNKNOWN_ROWS}: {DRAWS_NOTHING}; {RESTORE}")
+    problem = "holds other rows than those that the ledger's release was opened on"
+    raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")
+
+
+def _check_cutoff(cutoff: int | None, ledger: Ledger) -> None:
+    """Compare the cutoff that would serve with the one that the first entry promises.
+
+    Calibration ``paper`` has one of its own, worked out anew by every opening.
+    """
+    opened = ledger.read_state().release
+    if opened is not None and opened.cutoff != cutoff:
+        problem = f"comes to {cutoff}, and the ledger's release was opened with {opened.cutoff}"
+        raise ReleaseMismatchError("answers.cutoff", f"{problem}; {RESTORE}")
+
+
+def _persist(configuration: Configuration, drawn: DrawnEnsemble, ledger: Ledger) -> AnsweringParts:
+    """Persist what was drawn under the charge, before anything uses it."""
+    with ledger.transaction() as transaction:
+        is_first = transaction.state.ensemble is None
+        if is_first:
+            digests = put_pieces(transaction, drawn.pieces)
+            transaction.append(EnsembleFitted(size=drawn.size, private_digests=digests))
+    # Where another process was first, its draw is the release's and ours is forgotten.
+    return drawn.parts if is_first else read_ensemble(configuration, ledger)

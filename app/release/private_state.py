@@ -1,0 +1,62 @@
+"""The private pieces of a release: written once, checked before every use.
+
+The digest of each is bound by an entry and checked by the ledger whenever the
+piece is read; a missing or altered one refuses to start.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from app.errors import LedgerCorruptError
+from app.ledger.entries.entry_kinds import threshold_noise_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.ledger import Ledger, Transaction
+
+PERMUTATION: Final = "permutation"
+RESAMPLE: Final = "resample"
+HYPOTHESIS: Final = "hypothesis"
+ENSEMBLE: Final = "ensemble"
+# One length for every value: what a commit writes tells only that there was a hit.
+THRESHOLD_NOISE_BYTES: Final = 16
+
+
+def put_pieces(transaction: Transaction, pieces: Mapping[str, bytes]) -> dict[str, str]:
+    """Write pieces; return the digests for the entry that must bind them next."""
+    return {name: transaction.put_private(name, body) for name, body in pieces.items()}
+
+
+def read_piece(ledger: Ledger, name: str, state: LedgerState | None = None) -> bytes:
+    """Return a private piece that an open release has, in ``state`` or in the newest.
+
+    Raises:
+        LedgerCorruptError: it is missing or altered; nothing is drawn again.
+
+    """
+    body = ledger.private(name, state)
+    if body is None:
+        raise LedgerCorruptError(f"the private state is missing a piece: {name}")
+    return body
+
+
+def threshold_noise_piece(unstable_count: int, private_noise: int | None) -> dict[str, bytes]:
+    """Return the threshold's noise after so many hits, as a release keeps it; none if none."""
+    if private_noise is None:
+        return {}
+    body = private_noise.to_bytes(THRESHOLD_NOISE_BYTES, "big", signed=True)
+    return {threshold_noise_name(unstable_count): body}
+
+
+def read_threshold_noise(ledger: Ledger, state: LedgerState, unstable_count: int) -> int:
+    """Return the threshold's noise after so many hits, the newest in ``state``.
+
+    Raises:
+        LedgerCorruptError: it is missing or altered; it is never drawn again.
+
+    """
+    body = read_piece(ledger, threshold_noise_name(unstable_count), state)
+    return int.from_bytes(body, "big", signed=True)

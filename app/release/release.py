@@ -1,0 +1,237 @@
+"""One open release: its public parameters, its private state, what is committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from app.errors import InvariantError
+from app.privacy.budget.composition import Mechanism
+from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.voting import universal
+from app.privacy.voting.universal import Phase, Sequel
+from app.release.classifier.drawn_student import read_classifier
+from app.release.private_state import read_threshold_noise
+from app.release.statistics.released import released_statistics
+
+if TYPE_CHECKING:
+    from app.data.rows import PrivateRows
+    from app.data.schema import Schema
+    from app.learning.ensemble import Ensemble
+    from app.ledger.entries.digests import Digests
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.ledger import Ledger
+    from app.privacy.voting.universal import Parameters, State
+    from app.release.classifier.drawn_student import TrainedStudent
+    from app.release.classifier.published import PublishedClassifier
+    from app.release.statistics.released import DrawnStatistics, ReleasedStatistics
+    from app.release.terms.configuration import Configuration
+
+
+@dataclass(slots=True)
+class Release:
+    """What serves; changed only by the one writer, and only to what is committed.
+
+    Attributes:
+        configuration: what it was opened with; public.
+        ledger: where every answer is recorded before it leaves.
+        digests: keyed digests of the ledger's database.
+        mechanism: parameters of the answers; public.
+        state: what the entries up to the known head establish.
+        private_ensemble: the k fitted learners, while they answer.
+        private_rows: kept while the classifier or the table may still be drawn from them.
+        has_unknown_rows: whether the rows are not recognised, so that nothing is drawn.
+        classifier: the published classifier, once there is one.
+        private_classifier: drawn, and not known to be published; private.
+        trained_student: trained, and not known to be published.
+        statistics: the released table of expected labels, once there is one.
+        private_statistics: drawn, and not known to be released; private.
+        private_threshold_noise: of the epoch that the state is in, while the
+            ensemble answers; None where the mechanism has no threshold's noise.
+
+    """
+
+    configuration: Configuration
+    ledger: Ledger
+    digests: Digests
+    mechanism: Parameters
+    state: LedgerState
+    private_ensemble: Ensemble | None
+    private_rows: PrivateRows | None
+    has_unknown_rows: bool = False
+    classifier: PublishedClassifier | None = None
+    private_classifier: PublishedClassifier | None = None
+    trained_student: TrainedStudent | None = None
+    statistics: ReleasedStatistics | None = field(default=None, init=False, repr=False)
+    private_statistics: DrawnStatistics | None = field(default=None, init=False, repr=False)
+    private_threshold_noise: int | None = field(default=None, init=False, repr=False)
+    # Asked for several times a query: of which state and mechanism it is, and the phase.
+    _known_phase: tuple[LedgerState, Parameters, Phase] | None = field(
+        default=None, init=False, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        """Keep of the private state only what is still needed."""
+        self._end_where_closed(self.state)
+        self._read_threshold_noise(self.state)
+        self.statistics = released_statistics(self.state, self.ledger, self.schema)
+        self._forget()
+
+    @property
+    def name(self) -> str:
+        """The release's name."""
+        return self.configuration.name
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other servers may answer beside this one."""
+        return self.ledger.is_shared
+
+    @property
+    def schema(self) -> Schema:
+        """The public schema."""
+        return self.configuration.schema
+
+    @property
+    def precision(self) -> int | None:
+        """Bins of a score where the query does not say; None where labels are answered."""
+        answers = self.configuration.settings.answers
+        return answers.precision if self.mechanism.with_scores else None
+
+    @property
+    def answering_state(self) -> State:
+        """What is committed, as the mechanism takes it."""
+        return self._counters(self.state, self.private_threshold_noise)
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that the committed entries put the release in."""
+        state, mechanism, phase = self._known_phase or (None, None, None)
+        if phase is None or state is not self.state or mechanism is not self.mechanism:
+            phase = self.phase_at(self.state)
+            self._known_phase = self.state, self.mechanism, phase
+        return phase
+
+    def phase_at(self, state: LedgerState) -> Phase:
+        """Return the phase that ``state`` puts the release in."""
+        return universal.phase(self.mechanism, self._counters(state))
+
+    @property
+    def sequel(self) -> Sequel | None:
+        """What follows the ensemble, once it has given its last answer."""
+        return self.sequel_at(self.state)
+
+    def sequel_at(self, state: LedgerState) -> Sequel | None:
+        """Return what follows the ensemble where ``state`` has its last answer."""
+        return universal.sequel(self.mechanism, self._counters(state))
+
+    @property
+    def is_switching(self) -> bool:
+        """Whether new queries wait for a classifier that is yet to be published."""
+        return self.phase is Phase.CLASSIFIER and self.classifier is None
+
+    @property
+    def may_switch(self) -> bool:
+        """Whether a classifier may follow the ensemble, which answers as yet."""
+        sequels = {self.mechanism.after, self.mechanism.on_cutoff}
+        return self.phase is Phase.ENSEMBLE and sequels != {Sequel.HALT}
+
+    @property
+    def may_draw(self) -> bool:
+        """Whether the classifier may still be drawn from the private rows."""
+        known, either = self.sequel, (self.mechanism.after, self.mechanism.on_cutoff)
+        sequels = either if known is None else (known,)
+        follows = self.phase is not Phase.HALTED and Sequel.CLASSIFIER in sequels
+        return follows and self.classifier is None
+
+    @property
+    def must_open_statistics(self) -> bool:
+        """Whether the statistics table is to be drawn now, on the queries answered."""
+        may_draw = self._awaits_statistics and not self._is_ended(self.state)
+        return may_draw and self.state.answered > 0 and self.state.has_last_answer
+
+    @property
+    def _awaits_statistics(self) -> bool:
+        """Whether a share of statistics has no table yet."""
+        return self.configuration.has(Mechanism.STATISTICS) and self.state.statistics is None
+
+    @property
+    def ensemble_size(self) -> int:
+        """k, public; 0 where answers have no share."""
+        return 0 if self.state.ensemble is None else self.state.ensemble.size
+
+    @property
+    def ensemble(self) -> Ensemble:
+        """The fitted learners, which exist wherever the ensemble answers."""
+        if self.private_ensemble is None:
+            raise InvariantError("the ensemble is kept while it answers, and not after")
+        return self.private_ensemble
+
+    def rows_for_drawing(self) -> PrivateRows:
+        """Return the private rows; their share must be charged by now."""
+        if self.private_rows is None:
+            raise InvariantError("the rows are kept until the classifier is drawn")
+        return self.private_rows
+
+    def adopt(self, state: LedgerState) -> None:
+        """Take over committed state, the published classifier included."""
+        before = self.phase, self.classifier, self.statistics
+        self._end_where_closed(state)
+        if state.classifier is not None and self.classifier is None:
+            published = read_classifier(self.configuration, self.ledger, state.classifier)
+            self.classifier = published
+            self.private_classifier = self.trained_student = None
+        if self.statistics is None:
+            self.statistics = released_statistics(state, self.ledger, self.schema)
+        if self.mechanism.is_refreshed and state.unstable != self.state.unstable:
+            self._read_threshold_noise(state)
+        self.state = state
+        if (self.phase, self.classifier, self.statistics) != before:
+            self._forget()
+
+    def let_go(self) -> None:
+        """Let go of the learners, whose processes end, once nothing asks them any more."""
+        self.private_ensemble = None
+
+    def _is_ended(self, state: LedgerState) -> bool:
+        """Return whether no vote is cast and nothing drawn from rows any more."""
+        return state.closed is not None or self.has_unknown_rows
+
+    def _end_where_closed(self, state: LedgerState) -> None:
+        """Let a halt follow the answers where nothing is drawn; a student needs no row."""
+        if state.classifier is not None or not self._is_ended(state):
+            return
+        kept = () if state.closed is not None else (Sequel.STUDENT,)
+        after, on_cutoff = (
+            sequel if sequel in kept else Sequel.HALT
+            for sequel in (self.mechanism.after, self.mechanism.on_cutoff)
+        )
+        self.mechanism = replace(self.mechanism, after=after, on_cutoff=on_cutoff)
+
+    def _counters(self, state: LedgerState, private_threshold_noise: int | None = None) -> State:
+        counted = _answering_state(state, private_threshold_noise)
+        return replace(counted, halted=True) if self.has_unknown_rows else counted
+
+    def _read_threshold_noise(self, state: LedgerState) -> None:
+        """Take over the threshold's noise as it is committed, the draw of this process included."""
+        if isinstance(self.mechanism.answering, sparse_vector.Parameters):
+            hits = state.unstable if self.mechanism.is_refreshed else 0
+            self.private_threshold_noise = read_threshold_noise(self.ledger, state, hits)
+
+    def _forget(self) -> None:
+        """Let go of private state that nothing will read again."""
+        if self.phase is not Phase.ENSEMBLE:
+            self.private_ensemble = None
+            self.private_threshold_noise = None
+        may_count = self._awaits_statistics and (
+            self.phase is Phase.ENSEMBLE or self.must_open_statistics
+        )
+        if self.statistics is not None:
+            self.private_statistics = None
+        if not self.may_draw and not may_count:
+            self.private_rows = None
+
+
+def _answering_state(state: LedgerState, private_threshold_noise: int | None) -> State:
+    halted = state.halted is not None or state.closed is not None
+    return universal.State(state.answered, state.unstable, halted, private_threshold_noise)

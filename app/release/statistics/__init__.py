@@ -1,0 +1,1 @@
+"""Statistics: asked hypotheses, the table drawn once, and what it answers."""

@@ -1,0 +1,221 @@
+"""Open the statistics table: charge its share, draw once, publish.
+
+It opens before the first answer, on public points that the operator gives, or after
+the ensemble's last one, on the queries answered; in between it is refused, since the
+two deltas would not add.  The share is charged in a commit of its own before a private
+row is counted.  A crash between charge and publication left no trace outside: whoever
+comes next draws again under the same charge, where the table may then open.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ConfigurationError, LedgerUnavailableError, VerificationError
+from app.ledger.entries.entry_kinds import ShareCharged, StatisticsReleased
+from app.privacy.budget.composition import Mechanism
+from app.release.classifier.answered_points import answered_points
+from app.release.classifier.switch import TURN_LOST
+from app.release.closed_release import ending_where_closed, refuse_closed
+from app.release.opening import begin_release, check_configuration, share_event
+from app.release.private_state import put_pieces
+from app.release.statistics.released import POINTS_PIECE, drawn_statistics
+from app.release.statistics.statistics_table import ALPHA_MAX, statistics_draw
+from app.release.terms.answer_terms import check_pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.data.rows import PrivateRows
+    from app.data.schema import Schema
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.ledger import Ledger
+    from app.noise.source import NoiseSource
+    from app.release.progress import Progress
+    from app.release.release import Release
+    from app.release.statistics.released import DrawnStatistics
+    from app.release.statistics.statistics_table import StatisticsDraw
+    from app.release.terms.configuration import Configuration
+
+DRAWING: Final = "drawing the statistics table"
+SHARE: Final = "privacy.shares.statistics"
+OPTION: Final = "--public"
+# Every hypothesis of the table keeps a bit for each; of more queries the first count.
+POINTS_MAX: Final = 1 << 16
+TOO_MANY_POINTS: Final = f"has more than {POINTS_MAX} rows, and no table takes more: give fewer"
+NEEDS_POINTS: Final = "the statistics table is not open: give public points, which open it"
+AFTER_ANSWERS: Final = (
+    "is for a release that has not answered; this one has given its last answer, and its "
+    "queries are the public points: leave the option out"
+)
+OPEN_ALREADY: Final = "the statistics table is open already; the public points are not used"
+BETWEEN: Final = (
+    "the statistics table opens before the ensemble's first answer or after its last, and "
+    "{answered} answers are given: wait for the last one"
+)
+
+
+def open_statistics(release: Release, noise: NoiseSource) -> None:
+    """Charge, draw and publish after the last answer; runs on the one writer's thread.
+
+    Raises:
+        LedgerUnavailableError: a commit was not taken; nothing was published.
+
+    """
+    ledger = release.ledger
+    turn = ledger.turn_to_draw(ledger.release_number)
+    with ending_where_closed(release), turn as is_held:
+        release.adopt(charge_statistics(release.configuration, ledger))
+        if release.statistics is not None:
+            return
+        drawn = release.private_statistics or draw_after_answers(release, noise)
+        if not is_held():  # another server draws by now: this one's is as if it had crashed
+            raise LedgerUnavailableError(TURN_LOST)
+        # Drawn once: that its publication fails may tell of its length, on a full disk.
+        release.private_statistics = drawn
+        release.adopt(publish_statistics(ledger, drawn))
+
+
+def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: bool) -> None:
+    """Refuse what can be refused before a private row is read.
+
+    Raises:
+        ConfigurationError: statistics have no share, or points are missing or not wanted.
+        ReleaseMismatchError: the ledger's release was opened with other settings.
+        VerificationError: the ensemble is between its first answer and its last, or
+            the ledger is closed.
+
+    """
+    if not configuration.has(Mechanism.STATISTICS):
+        problem = "is 0, and statistics spend this share; give it one in a new release"
+        raise ConfigurationError(SHARE, problem)
+    found = ledger.read_state()
+    if found.release is not None:
+        check_configuration(configuration, found.release)
+    if found.statistics is not None:
+        return
+    refuse_closed(found)
+    _refuse_between(found)
+    if found.answered and has_points:
+        raise ConfigurationError(OPTION, AFTER_ANSWERS)
+    if not found.answered and not has_points:
+        raise ConfigurationError(OPTION, NEEDS_POINTS)
+
+
+def open_at_once(
+    configuration: Configuration,
+    *,
+    ledger: Ledger,
+    rows: PrivateRows,
+    public_values: NDArray[np.float64],
+    noise: NoiseSource,
+    progress: Progress,
+    tell: Callable[[str], None],
+) -> LedgerState:
+    """Open the table of the release of ``ledger`` without a server; return what is committed.
+
+    Args:
+        configuration: the release's.
+        ledger: a release's, or an empty one, whose release begins here.
+        rows: the private rows.
+        public_values: encoded public points, shape (m, d); none to take the queries.
+        noise: where every draw comes from.
+        progress: shows stages.
+        tell: told what the table is worth, in public numbers.
+
+    Raises:
+        ConfigurationError: a draw is impossible, which public numbers show;
+            nothing is charged.
+        ReleaseMismatchError: data or parameters differ from the ledger's release.
+        VerificationError: the ensemble is between its first answer and its last.
+        LedgerCorruptError: a private piece of the release is missing or altered.
+        InvariantError: the calibration of its answers does not hold.
+        LedgerUnavailableError: the ledger took no commit, or another process draws; nothing
+            is published.
+
+    """
+    if len(public_values) > POINTS_MAX:
+        raise ConfigurationError(OPTION, TOO_MANY_POINTS)
+    points = public_values if len(public_values) else _queries(ledger, configuration.schema)
+    draw = statistics_draw(configuration, points, row_count=rows.count)
+    begin_release(configuration, ledger=ledger, rows=rows, noise=noise, progress=progress)
+    check_pieces(configuration.settings, ledger)
+    tell(_worth(draw, point_count=len(points)))
+    with ledger.turn_to_draw(ledger.release_number) as is_held:
+        charged = charge_statistics(configuration, ledger)
+        if charged.statistics is not None:
+            return charged
+        progress(DRAWING, 0, 1)
+        drawn = drawn_statistics(configuration, draw, draw.draw(rows, noise), points)
+        progress(DRAWING, 1, 1)
+        if not is_held():  # another process draws by now: this one's is as if it had crashed
+            raise LedgerUnavailableError(TURN_LOST)
+        return publish_statistics(ledger, drawn)
+
+
+def charge_statistics(configuration: Configuration, ledger: Ledger) -> LedgerState:
+    """Commit the share as charged, unless it is; return what is committed.
+
+    Raises:
+        VerificationError: the ensemble is between its first answer and its last.
+
+    """
+    charge = configuration.charges[Mechanism.STATISTICS]
+    with ledger.transaction() as transaction:
+        if transaction.state.statistics is None:
+            refuse_closed(transaction.state)
+            _refuse_between(transaction.state)
+            if transaction.state.charge_of(Mechanism.STATISTICS) is None:
+                transaction.append(share_event(ShareCharged, charge))
+    return transaction.state
+
+
+def publish_statistics(ledger: Ledger, drawn: DrawnStatistics) -> LedgerState:
+    """Commit the table, unless another process was first; return what is committed.
+
+    Raises:
+        VerificationError: the ensemble has begun to answer since the charge.
+
+    """
+    with ledger.transaction() as transaction:
+        if transaction.state.statistics is None:
+            refuse_closed(transaction.state)
+            _refuse_between(transaction.state)
+            digests = put_pieces(transaction, {POINTS_PIECE: drawn.points})
+            transaction.append(
+                StatisticsReleased(statistics=drawn.document, private_digests=digests)
+            )
+    return transaction.state
+
+
+def draw_after_answers(release: Release, noise: NoiseSource) -> DrawnStatistics:
+    """Draw from a class that the queries asked fix."""
+    rows = release.rows_for_drawing()
+    points = _queries(release.ledger, release.schema)
+    draw = statistics_draw(release.configuration, points, row_count=rows.count)
+    return drawn_statistics(release.configuration, draw, draw.draw(rows, noise), points)
+
+
+def _queries(ledger: Ledger, schema: Schema) -> NDArray[np.float64]:
+    """Return the first of the queries answered, as many as a table takes."""
+    return answered_points(ledger, schema)[:POINTS_MAX]
+
+
+def _worth(draw: StatisticsDraw, *, point_count: int) -> str:
+    """Say what the table holds and what it may promise at best: n is public."""
+    calibration = draw.calibration
+    return (
+        f"drawing a table of {calibration.query_count} hypotheses on {calibration.cell_count} "
+        f"cells that {point_count} public points fix, with {calibration.update_count} updates at "
+        f"epsilon {float(calibration.epsilon):g} on {calibration.row_count} rows: alpha is "
+        f"{min(ALPHA_MAX, float(calibration.accuracy)):.3g} where they last"
+    )
+
+
+def _refuse_between(state: LedgerState) -> None:
+    """Refuse a table between the first answer and the last, where its delta would cost more."""
+    if not state.may_open_statistics:
+        raise VerificationError(BETWEEN.format(answered=state.answered))

@@ -1,0 +1,222 @@
+"""What a statistics table covers, and its one draw; the class is public throughout.
+
+The class comes from the schema, ``[statistics]`` and the public points; the private
+rows enter as counts of the cells of that class and leave through the mechanism only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.data.tests import public_tests
+from app.errors import ConfigurationError
+from app.learning.tables.covering import (
+    CHOSEN_POINT_COUNT_MAX,
+    CHOSEN_QUERY_COUNT_MAX,
+    chosen_tests,
+    covering,
+    point_count,
+    query_count_bound,
+    refuse_table,
+)
+from app.learning.tables.cut_grid import CutGrid
+from app.learning.tables.representative_domain import product_domain
+from app.planning.request import StatisticsForecast
+from app.privacy.budget.composition import Mechanism
+from app.privacy.query_release import calibration as accounting
+from app.privacy.query_release import mechanism as query_release
+from app.release.terms.public_choices import charges_by_mechanism
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.data.rows import PrivateRows
+    from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.tables.representative_domain import RepresentativeDomain
+    from app.noise.source import NoiseSource
+    from app.privacy.budget.composition import Charge
+    from app.privacy.query_release.calibration import QueryReleaseBudget, QueryReleaseCalibration
+    from app.privacy.query_release.mechanism import Table
+    from app.release.terms.configuration import Configuration
+    from app.settings.settings import Settings
+
+# A value lies in [-1, 1]: an error of 2 is no promise.
+ALPHA_MAX: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticsDraw:
+    """Everything public about one draw of a table.
+
+    Attributes:
+        tests: what the hypotheses ask.
+        grid: of the tests, on the public feature space.
+        domain: H~ and all of its cells.
+        calibration: of the statistics' share.
+
+    """
+
+    tests: tuple[BinaryTest, ...]
+    grid: CutGrid
+    domain: RepresentativeDomain
+    calibration: QueryReleaseCalibration
+
+    def draw(self, rows: PrivateRows, noise: NoiseSource) -> Table:
+        """Draw the table under a charge that is committed."""
+        private_cell_count = self.domain.private_count_at(self.grid.places(rows.values))
+        parameters = query_release.Parameters.calibrated(self.calibration, self.domain.labels)
+        return query_release.draw(parameters, private_cell_count, noise)
+
+
+def statistics_draw(
+    configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
+) -> StatisticsDraw:
+    """Return the draw of the table that public points fix.
+
+    Args:
+        configuration: the release's.
+        public_values: encoded public points, shape (m, d); m at least 1.
+        row_count: the public n.
+
+    Raises:
+        ConfigurationError: names what to change, where there is no such table.
+
+    """
+    settings, covered = configuration.settings, configuration.settings.covered
+    tests = _tests(settings, public_values)
+    refuse_table(covered.kind, tests, depth=covered.depth)
+    hypotheses = covering(covered.kind, tests, public_values, depth=covered.depth)
+    grid = CutGrid.of(tests, len(configuration.schema.features))
+    domain = product_domain(hypotheses, grid.axes)
+    budget = _budget(
+        settings,
+        configuration.charges[Mechanism.STATISTICS],
+        row_count=row_count,
+        query_count=len(hypotheses),
+        cell_count=domain.cell_count,
+    )
+    calibration = _calibrated(settings, budget)
+    accounting.check(calibration)
+    return StatisticsDraw(tests=tests, grid=grid, domain=domain, calibration=calibration)
+
+
+def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
+    """Refuse a table that could not be drawn when its turn comes.
+
+    Whatever the points, it is no larger than with one test of each feature without a
+    list, or than the limit up to which tests are chosen.
+
+    Args:
+        settings: the whole configuration.
+        row_count: the public n; where it is unknown, only sizes are refused.
+
+    Raises:
+        ConfigurationError: names what to change.
+
+    """
+    charge, covered = charges_by_mechanism(settings).get(Mechanism.STATISTICS), settings.covered
+    if charge is None:
+        return
+    tests = _tests(settings, np.empty((0, len(settings.data.features))))
+    refuse_table(covered.kind, tests, depth=covered.depth)
+    if row_count is None:
+        return
+    budget = _budget(
+        settings,
+        charge,
+        row_count=row_count,
+        query_count=query_count_bound(covered.kind, tests, depth=covered.depth),
+        cell_count=point_count(tests),
+    )
+    if _asked_for(settings, budget) is None:
+        accounting.calibrate(budget, update_count=1)  # the least that a share must afford
+
+
+def statistics_forecasts(settings: Settings, *, row_count: int) -> tuple[StatisticsForecast, ...]:
+    """Return what a table would be on few public points, and on many.
+
+    The two are the same where every feature has a list of tests.
+
+    Args:
+        settings: the whole configuration, whose table :func:`check_statistics_draw` let pass.
+        row_count: the public n.
+
+    """
+    charge, covered = charges_by_mechanism(settings).get(Mechanism.STATISTICS), settings.covered
+    if charge is None:
+        return ()
+    tests = _tests(settings, np.empty((0, len(settings.data.features))))
+    smallest = (query_count_bound(covered.kind, tests, depth=covered.depth), point_count(tests))
+    is_fixed = len(settings.statistics.tests) == len(settings.data.features)
+    largest = smallest if is_fixed else (CHOSEN_QUERY_COUNT_MAX, CHOSEN_POINT_COUNT_MAX)
+    return tuple(
+        _forecast(settings, charge, row_count=row_count, query_count=queries, cell_count=cells)
+        for queries, cells in (smallest, largest)
+    )
+
+
+def _forecast(
+    settings: Settings, charge: Charge, *, row_count: int, query_count: int, cell_count: int
+) -> StatisticsForecast:
+    budget = _budget(
+        settings, charge, row_count=row_count, query_count=query_count, cell_count=cell_count
+    )
+    calibration = _calibrated(settings, budget)
+    return StatisticsForecast(
+        hypothesis_count=query_count,
+        cell_count=cell_count,
+        update_count=calibration.update_count,
+        alpha=min(ALPHA_MAX, float(calibration.accuracy)),
+        is_proven=calibration.lasts,
+    )
+
+
+def _tests(settings: Settings, public_values: NDArray[np.float64]) -> tuple[BinaryTest, ...]:
+    """Return the tests of the table on these points."""
+    schema, covered = settings.data.public_schema(), settings.covered
+    listed = [schema.feature_indices[name] for name in settings.statistics.tests]
+    tests = public_tests(schema, bins=covered.bins, listed=covered.tests)
+    return chosen_tests(covered.kind, tests, public_values, depth=covered.depth, listed=listed)
+
+
+def _budget(
+    settings: Settings, charge: Charge, *, row_count: int, query_count: int, cell_count: int
+) -> QueryReleaseBudget:
+    return accounting.QueryReleaseBudget(
+        epsilon=charge.epsilon,
+        delta=charge.delta,
+        row_count=row_count,
+        query_count=query_count,
+        cell_count=cell_count,
+        failure=Fraction(repr(settings.answers.beta)),
+    )
+
+
+def _calibrated(settings: Settings, budget: QueryReleaseBudget) -> QueryReleaseCalibration:
+    """Calibrate as asked; an accuracy that these points put out of reach, as if not asked.
+
+    It was within reach of the class when the release opened, and the table says what it
+    promises: a server must not stop for it after the last answer.
+    """
+    try:
+        calibration = _asked_for(settings, budget)
+    except ConfigurationError:
+        calibration = None
+    if calibration is not None:
+        return calibration
+    updates = accounting.balanced_update_count(budget)
+    return accounting.calibrate(budget, update_count=updates)
+
+
+def _asked_for(settings: Settings, budget: QueryReleaseBudget) -> QueryReleaseCalibration | None:
+    """Calibrate for the number of updates or the accuracy that is set; None for neither."""
+    chosen = settings.statistics
+    if chosen.accuracy is not None:
+        return accounting.calibrate_accuracy(budget, accuracy=Fraction(chosen.accuracy))
+    if chosen.updates is not None:
+        return accounting.calibrate(budget, update_count=chosen.updates)
+    return None

@@ -1,0 +1,226 @@
+"""How long one answer takes, measured before a release is charged for.
+
+What is measured are k learners like the release's, on rows made up from the public
+schema, never on its own: the time that fitted learners take may tell of the rows they
+were fitted on, and with it whether an opening is refused.  So a few learners of that
+kind are fitted on made-up rows of a chunk's number, and stand for all k.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.errors import ConfigurationError
+from app.learning.cells.cell_ensemble import CellEnsemble
+from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.estimators.learner_processes import LearnerProcesses, process_count
+from app.learning.fit import asked_one_by_one, check_learner, fit_ensemble
+from app.privacy.voting.tallies import private_tallies
+from app.release.terms.configuration import release_learner
+from app.release.terms.padding import padding_seconds, works_alike
+from app.release.terms.public_choices import public_class
+from app.release.terms.synthetic_rows import synthetic_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from app.learning.ensemble import Ensemble, FittedEnsemble
+    from app.learning.fit import Learner
+    from app.planning.plan import Plan
+    from app.settings.settings import Settings
+
+LIMIT: Final = "answers.query_seconds_max"
+LEARNERS_FITTED: Final = 8
+# Chunks beyond it are measured as if they had so many rows.
+ROWS_FITTED_MAX: Final = 1 << 16
+# More are no more than so many, again and again.
+LEARNERS_EVALUATED_MAX: Final = 1 << 14
+EVALUATIONS: Final = 5
+EVALUATIONS_MIN: Final = 2
+# From here on all k are taken to be as slow as the few that were fitted.
+SECONDS_MEASURED_MAX: Final = 0.5
+_SECRET: Final = b"conclave answer time"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTime:
+    """What one new query takes on this machine, by public choices alone.
+
+    Attributes:
+        seconds: from the evaluation's begin until its result is used, padding included.
+        evaluation_seconds: of all votes, or scores, on it: the least of a few.
+        ensemble_size: k.
+        together: whether all k are evaluated at once, and not one after the other.
+        processes: how many they share, where they are asked one after the other.
+
+    """
+
+    seconds: float
+    evaluation_seconds: float
+    ensemble_size: int
+    together: bool
+    processes: int = 1
+
+    def __str__(self) -> str:
+        """Say it in a line."""
+        way = "worked out together" if self.together else "one learner after the other"
+        way += f" in each of {self.processes} processes" if self.processes > 1 else ""
+        padded = (
+            "" if self.seconds == self.evaluation_seconds else f", padded {_told(self.seconds)}"
+        )
+        return (
+            f"the {self.ensemble_size} votes on a query take about "
+            f"{_told(self.evaluation_seconds)} on this machine, {way}{padded}"
+        )
+
+    def document(self, settings: Settings) -> dict[str, object]:
+        """Return it as ``conclave plan`` shows it, beside its limit."""
+        return {
+            "evaluation_seconds": self.evaluation_seconds,
+            "seconds": self.seconds,
+            "together": self.together,
+            "processes": self.processes,
+            "seconds_max": settings.answers.query_seconds_max,
+            "opens": self.seconds <= settings.answers.query_seconds_max,
+        }
+
+    def refuse_above(self, seconds_max: float) -> None:
+        """Refuse a release whose answers would take longer than its limit.
+
+        Raises:
+            ConfigurationError: names the limit, and what to change.
+
+        """
+        if self.seconds > seconds_max:
+            learners = "" if self.together else ", a learner whose votes are worked out together"
+            problem = (
+                f"is {_told(seconds_max)}, and {self}: raise it, or choose a smaller "
+                f"answers.ensemble{learners} or a shorter padding (docs/learners.md)"
+            )
+            raise ConfigurationError(LIMIT, problem)
+
+
+def measure_answer_time(
+    settings: Settings,
+    learner: Learner,
+    *,
+    row_count: int,
+    ensemble_size: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> AnswerTime:
+    """Measure one answer.
+
+    Args:
+        settings: the whole configuration.
+        learner: what each chunk is given.
+        row_count: rows of all chunks, a public number.
+        ensemble_size: k.
+        clock: in seconds.
+
+    """
+    few = _fitted(settings, replace(learner, jobs=1), row_count, ensemble_size)
+    count = process_count(learner.jobs, ensemble_size) if asked_one_by_one(learner) else 1
+    evaluation = _evaluation_seconds(
+        settings, learner, few, ensemble_size=ensemble_size, process_count=count, clock=clock
+    )
+    padding, seconds = padding_seconds(settings, ensemble_size), evaluation
+    if padding > 0:
+        seconds = padding * max(1, math.ceil(evaluation / padding))
+    return AnswerTime(seconds, evaluation, ensemble_size, works_alike(settings), count)
+
+
+def planned_answer_time(settings: Settings, planned: Plan) -> AnswerTime | None:
+    """Measure one answer of a release as planned.
+
+    Returns:
+        None where k or n is not known, rows are fewer than learners, or nothing is answered.
+
+    Raises:
+        ConfigurationError: such a learner cannot be fitted.
+
+    """
+    size, row_count = planned.answers.ensemble_size, planned.request.sampled_row_count
+    if size is None or row_count is None or not 1 <= size <= row_count:
+        return None
+    if settings.privacy.shares.answers == 0:
+        return None
+    learner = release_learner(settings, public_class(settings))
+    check_learner(learner)
+    return measure_answer_time(settings, learner, row_count=row_count, ensemble_size=size)
+
+
+def _evaluation_seconds(
+    settings: Settings,
+    learner: Learner,
+    few: FittedEnsemble,
+    *,
+    ensemble_size: int,
+    process_count: int,
+    clock: Callable[[], float],
+) -> float:
+    """Return the least time of a few evaluations of one query, scaled to all k learners."""
+    query, _ = synthetic_rows(learner.columns, row_count=1, class_count=few.class_count)
+    scored = settings.answers.output == "score"
+    precision = settings.answers.precision if scored else None
+
+    def least(ensemble: Ensemble) -> float:
+        """Time one query; what is evaluated first also warms up."""
+        times: list[float] = []
+        while len(times) < EVALUATIONS_MIN or (
+            len(times) < EVALUATIONS and sum(times) < SECONDS_MEASURED_MAX
+        ):
+            started = clock()
+            private_tallies(ensemble, query, [precision])
+            times.append(clock() - started)
+        return min(times) * ensemble_size / ensemble.size
+
+    if isinstance(few, CellEnsemble):  # as fast however many learners there are
+        return least(few.repeated(math.ceil(ensemble_size / few.size)))
+    scaled = least(few)
+    is_slow = scaled > SECONDS_MEASURED_MAX or few.size == ensemble_size
+    if is_slow and process_count == 1:
+        return scaled
+    evaluated = min(ensemble_size, LEARNERS_EVALUATED_MAX)
+    times = process_count if is_slow else math.ceil(evaluated / few.size)
+    return least(_shared(few.repeated(times), process_count))
+
+
+def _shared(ensemble: Ensemble, process_count: int) -> Ensemble:
+    """Return an ensemble as a release's is asked, in processes where it shares some."""
+    if process_count == 1 or not isinstance(ensemble, EstimatorEnsemble):
+        return ensemble
+    return ensemble.side_by_side(LearnerProcesses(process_count))
+
+
+def _fitted(
+    settings: Settings, learner: Learner, row_count: int, ensemble_size: int
+) -> FittedEnsemble:
+    """Fit a few learners on made-up rows, as many each as a chunk has."""
+    count = min(ensemble_size, LEARNERS_FITTED)
+    chunk_rows = min(math.ceil(row_count / ensemble_size), ROWS_FITTED_MAX)
+    values, labels = synthetic_rows(
+        learner.columns,
+        row_count=count * chunk_rows,
+        class_count=len(settings.data.classes),
+    )
+    places: npt.NDArray[np.int64] = np.arange(len(values), dtype=np.int64)
+    return fit_ensemble(
+        learner,
+        values,
+        labels,
+        permutation=places,
+        offsets=np.arange(count + 1, dtype=np.int64) * chunk_rows,
+        secret=_SECRET,
+    )
+
+
+def _told(seconds: float) -> str:
+    """Write a time for people."""
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"

@@ -1,0 +1,141 @@
+"""What a release is bound to: every public parameter, by setting, as text.
+
+The ledger's first entry holds these; a restart compares them one by one and
+names the first that differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from app.errors import ReleaseMismatchError
+from app.ledger.composed import DELTA_KEY, EPSILON_KEY
+from app.ledger.entries.fold import LEARNER
+from app.release.terms.predictor_code import code_digests
+
+if TYPE_CHECKING:
+    from app.settings.release_sections import DeltaMechanism
+    from app.settings.settings import Settings
+
+UNBOUND: Final = frozenset(
+    {
+        # Where rows, entries and clients are; the fingerprint binds the rows.
+        "data.source",
+        "data.query",
+        "data.rows",  # bound as what the source holds, not as what is expected of it
+        "data.dead_features",
+        # How long a reply takes.
+        "answers.reply_padding_milliseconds",
+        "answers.query_seconds_max",
+        # Where the same votes are worked out.
+        "learner.jobs",
+    }
+)
+# Planning only, but for the calibration that is made from them.
+TARGETS: Final = frozenset({"answers.alpha", "answers.beta"})
+# Settings that ledgers opened by earlier versions do not know, with the value that is
+# what those versions did: at that value they are left out.
+LATER: Final[Mapping[str, str]] = {
+    "privacy.sampling": "1",
+    "hypotheses.grid": '"public"',
+    "hypotheses.predictors": "[]",
+    "classifier.predictors": "[]",
+    "hypotheses.cells": "[]",
+    "classifier.cells": "[]",
+    "learner.packed": "true",
+    "student.packed": "true",
+    "answers.output": '"label"',
+    "answers.precision": "10",
+    LEARNER: '"exponential"',
+    "privacy.delta_shares.classifier": "0",
+    EPSILON_KEY: "null",
+    DELTA_KEY: "null",
+}
+RESTORE: Final = "restore it, or give the new release a name of its own"
+BOUND_SECTIONS: Final = ("release", "data", "hypotheses", "learner", "privacy", "answers")
+DELTA_SHARES: Final[tuple[DeltaMechanism, ...]] = ("answers", "classifier", "statistics")
+
+
+def bound_parameters(settings: Settings) -> dict[str, str]:
+    """Return every bound setting as canonical text, keyed as in the configuration.
+
+    What is bound is what is in force, so that a default may be written out later.
+    A setting that was added later is bound unless it is at its default.
+    """
+    unbound = UNBOUND if settings.privacy.calibration == "paper" else UNBOUND | TARGETS
+    bound: dict[str, str] = {}
+    for section in BOUND_SECTIONS:
+        _flatten(section, getattr(settings, section).model_dump(by_alias=True), bound)
+    # What is published comes from a public grid whatever relabels.
+    published = settings.published.model_dump(by_alias=True, exclude={"grid"})
+    _flatten("classifier", published, bound)
+    bound[LEARNER] = _text(settings.classifier.learner)
+    if settings.student_may_follow:
+        _flatten("student", settings.taught.model_dump(exclude={"jobs"}), bound)
+    if settings.privacy.shares.statistics > 0:  # ledgers of earlier versions had none
+        _flatten("statistics", _statistics(settings), bound)
+    for name in DELTA_SHARES:
+        bound[f"privacy.delta_shares.{name}"] = str(settings.delta_share(name))
+    bound |= code_digests(settings)
+    return {
+        key: text for key, text in bound.items() if key not in unbound and LATER.get(key) != text
+    }
+
+
+def _statistics(settings: Settings) -> Mapping[str, object]:
+    """Return what the statistics table is made of, in force."""
+    covered = settings.covered
+    return {
+        **settings.statistics.model_dump(by_alias=True),
+        "class": covered.kind,
+        "depth": covered.depth,
+    }
+
+
+def check_bound(opened: Mapping[str, str], given: Mapping[str, str]) -> None:
+    """Compare a release's parameters with the configuration's.
+
+    Raises:
+        ReleaseMismatchError: names the first setting that differs.
+
+    """
+    # Absent keys of [classifier] follow the other sections, so those are named first.
+    for key in sorted(opened.keys() | given.keys(), key=_inherited_last):
+        if opened.get(key) != given.get(key):
+            was, is_now = opened.get(key, "absent"), given.get(key, "absent")
+            problem = (
+                f"the ledger's release was opened with {was}, the configuration says {is_now}; "
+                f"{RESTORE}"
+            )
+            raise ReleaseMismatchError(key, problem)
+
+
+def _inherited_last(key: str) -> tuple[bool, str]:
+    # The learner is inherited from nowhere, and default shares of delta follow it.
+    return key.startswith("classifier.") and key != LEARNER, key
+
+
+def _flatten(key: str, value: object, bound: dict[str, str]) -> None:
+    """Give every leaf a dotted key; features go by their names, and their order is kept."""
+    if isinstance(value, Mapping) and value:
+        for name, member in value.items():
+            _flatten(f"{key}.{name}", member, bound)
+    elif key == "data.features" and isinstance(value, tuple | list):
+        bound[key] = _text([feature["name"] for feature in value])
+        for feature in value:
+            _flatten(f"{key}.{feature['name']}", feature, bound)
+    else:
+        bound[key] = _text(value)
+
+
+def _text(value: object) -> str:
+    return (
+        msgspec.json.encode(value, enc_hook=str).decode()
+        if not isinstance(value, Decimal)
+        else str(Fraction(value))
+    )

@@ -1,0 +1,229 @@
+"""The public side of every draw, derived before anything is charged.
+
+What would make a draw impossible is a function of the configuration and the
+public n.  It is refused here, while the ledger is as it was.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.errors import ConfigurationError, InvariantError
+from app.learning.fit import votes_by_cell
+from app.privacy.budget.composition import Mechanism
+from app.privacy.budget.ensemble_size import ensemble_size_auto
+from app.privacy.exponential import mechanism as exponential
+from app.privacy.exponential.relabel import DichotomyParameters
+from app.release.classifier.learner_choice import is_linear
+from app.release.classifier.linear import linear_draw
+from app.release.terms.answer_terms import PAPER, calibrate_answers, check_calibration
+from app.release.terms.dichotomies import refuse_bound
+from app.release.terms.pipeline import printed_ensemble_size, release_budget, rows_needed
+from app.release.terms.public_choices import published_class
+from app.release.terms.work_limits import PUBLISHED, SEARCHED, refuse_long_draw, refuse_long_fit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from app.learning.hypothesis import HypothesisClass
+    from app.privacy.budget.calibration import Calibration
+    from app.privacy.budget.pipeline import PipelineBudget
+    from app.release.progress import Progress
+    from app.release.terms.configuration import Configuration
+
+CALIBRATING = "calibrating the answers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnsembleParameters:
+    """What the draw of an ensemble needs besides rows and noise.
+
+    Attributes:
+        calibration: of the answers' share.
+        sampled_row_count: n', the rows that are relabelled and cut into chunks.
+        with_replacement: whether the chunks' rows are drawn from those with replacement.
+        size: k.
+        relabel: the draw that relabels; None where that has no share.
+
+    """
+
+    calibration: Calibration
+    sampled_row_count: int
+    with_replacement: bool
+    size: int
+    relabel: exponential.Parameters | DichotomyParameters | None
+
+
+def ensemble_parameters(
+    configuration: Configuration, *, row_count: int, progress: Progress
+) -> EnsembleParameters | None:
+    """Return the parameters of the ensemble; None where answers have no share.
+
+    Raises:
+        ConfigurationError: names what leaves no calibration, or no row.
+        InvariantError: a calibration that does not hold.
+
+    """
+    progress(CALIBRATING, 0, 1)
+    budget = release_budget(configuration.settings)
+    calibration = calibrate_answers(configuration.settings, budget)
+    progress(CALIBRATING, 1, 1)
+    if budget is None or calibration is None:
+        return None
+    check_calibration(configuration.settings, budget, calibration)  # before anything is charged
+    sampled = budget.sampled_row_count(row_count)
+    size = ensemble_size(
+        configuration, row_count=row_count, sampled_row_count=sampled, calibration=calibration
+    )
+    refuse_long_fit(
+        configuration.settings, configuration.hypotheses, row_count=sampled, chunk_count=size
+    )
+    return EnsembleParameters(
+        calibration=calibration,
+        sampled_row_count=sampled,
+        with_replacement=budget.is_with_replacement,
+        size=size,
+        relabel=relabel_draw(configuration, budget, sampled_row_count=sampled),
+    )
+
+
+def check_classifier_draw(
+    configuration: Configuration,
+    *,
+    row_count: int,
+    public_values: NDArray[np.float64] | None = None,
+) -> None:
+    """Refuse a classifier that could not be drawn when its turn comes.
+
+    Args:
+        configuration: the release's.
+        row_count: the public n.
+        public_values: encoded public points, shape (m, d), where they are known;
+            without any its class is at its largest.
+
+    Raises:
+        ConfigurationError: names what to change.
+
+    """
+    if configuration.has(Mechanism.CLASSIFIER):
+        no_points = np.empty((0, len(configuration.schema.features)))
+        points = no_points if public_values is None else public_values
+        if is_linear(configuration.settings, row_count=row_count):
+            charge = configuration.charges[Mechanism.CLASSIFIER]
+            linear_draw(configuration.settings, charge, points, row_count=row_count)
+            return
+        largest = published_class(configuration.settings, points)
+        refuse_long_draw(PUBLISHED, largest, row_count=row_count)
+        tree_draw(configuration, Mechanism.CLASSIFIER, largest, row_count=row_count)
+
+
+def ensemble_size(
+    configuration: Configuration,
+    *,
+    row_count: int,
+    sampled_row_count: int,
+    calibration: Calibration,
+) -> int:
+    """Return k, from the configuration and the public n only.
+
+    Raises:
+        ConfigurationError: there is no row, or in calibration ``paper`` fewer than learners.
+
+    """
+    settings = configuration.settings
+    given = settings.answers.ensemble
+    if settings.privacy.calibration == PAPER:
+        size = given if isinstance(given, int) else printed_ensemble_size(settings)
+        needed = rows_needed(settings, size)
+        if size > sampled_row_count:
+            problem = (
+                f'"paper" cuts k = {size} chunks, and its sample of {row_count} rows has'
+                f" {sampled_row_count}: it needs at least {needed} rows, a smaller"
+                ' answers.ensemble, or "profile", which makes the same promise'
+            )
+            raise ConfigurationError("privacy.calibration", problem)
+        return size
+    if sampled_row_count < 1:
+        raise ConfigurationError("privacy.sampling", f"leaves no row of {row_count}")
+    hypotheses, estimator = configuration.hypotheses, settings.learner.estimator
+    if not isinstance(given, int) and votes_by_cell(hypotheses, estimator):
+        return sampled_row_count
+    if not isinstance(given, int):
+        return ensemble_size_auto(
+            row_count=sampled_row_count,
+            table=calibration,
+            query_count=settings.answers.queries,
+            hypothesis_count=hypotheses.size,
+        )
+    return given
+
+
+def relabel_draw(
+    configuration: Configuration, budget: PipelineBudget, *, sampled_row_count: int
+) -> exponential.Parameters | DichotomyParameters | None:
+    """Return the parameters of the draw that relabels; None where rows keep their labels.
+
+    Raises:
+        ConfigurationError: numerical error would not stay within the budget, or there
+            are more labellings of the rows than can be listed.
+
+    """
+    if budget.relabel_epsilon is None:
+        return None
+    if budget.relabel_is_private:
+        with _naming_share(Mechanism.RELABEL):
+            return DichotomyParameters(
+                epsilon=budget.relabel_epsilon,
+                composed_epsilon=budget.inner_epsilon,
+                delta_truncation=budget.relabel_delta,
+                row_count=sampled_row_count,
+                class_count=configuration.hypotheses.class_count,
+                dichotomy_count_max=refuse_bound(configuration.settings, sampled_row_count),
+            )
+    refuse_long_draw(SEARCHED, configuration.hypotheses, row_count=sampled_row_count)
+    with _naming_share(Mechanism.RELABEL):
+        return exponential.Parameters(
+            epsilon=budget.relabel_epsilon,
+            delta_truncation=budget.relabel_delta,
+            row_count=sampled_row_count,
+            hypotheses=configuration.hypotheses,
+        )
+
+
+def tree_draw(
+    configuration: Configuration,
+    mechanism: Mechanism,
+    hypotheses: HypothesisClass,
+    *,
+    row_count: int,
+) -> exponential.Parameters:
+    """Return the parameters of an exponential mechanism under its share.
+
+    Raises:
+        ConfigurationError: numerical error would not stay within the share.
+
+    """
+    charge = configuration.charges[mechanism]
+    with _naming_share(mechanism):
+        return exponential.Parameters(
+            epsilon=charge.epsilon,
+            delta_truncation=charge.delta,
+            row_count=row_count,
+            hypotheses=hypotheses,
+        )
+
+
+@contextmanager
+def _naming_share(mechanism: Mechanism) -> Iterator[None]:
+    """Refuse parameters that do not hold in a line that names the share to change."""
+    try:
+        yield
+    except InvariantError as broken:
+        problem = f"allows no exact draw, for which {broken}; change it, epsilon or delta"
+        raise ConfigurationError(f"privacy.shares.{mechanism.value}", problem) from None

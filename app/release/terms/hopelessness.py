@@ -1,0 +1,81 @@
+"""A hopeless opening: refused before anything is charged, or opened on record.
+
+Whether an opening is hopeless follows from the configuration and the public number of rows
+(:mod:`app.privacy.budget.unanimity`).  One that is opened all the same says so in the ledger's first
+entry, so that every later start knows it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ConfigurationError
+from app.planning.from_settings import plan_request
+from app.planning.plan import plan_answers
+from app.privacy.budget.unanimity import hopeless_reasons
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.ledger.entries.entry_kinds import ReleaseOpened
+    from app.release.terms.configuration import Configuration
+    from app.release.terms.draw_parameters import EnsembleParameters
+
+HOPELESS_KEY: Final = "opening.even_if_hopeless"
+"""Parameter of the first entry of a release that was opened though it was hopeless."""
+
+HOPELESS_TEXT: Final = "true"
+ENSEMBLE_KEY: Final = "answers.ensemble"
+REFUSED: Final = "this release is hopeless, and nothing is charged"
+ALL_THE_SAME: Final = (
+    "to open it all the same, on record: --even-if-hopeless, or even_if_hopeless=True of the"
+    " estimator"
+)
+WARNING: Final = (
+    "this release was opened though it is hopeless: its ensemble gives next to no stable answer;"
+    " `conclave plan` says what a new one needs"
+)
+
+
+def refuse_hopeless(
+    configuration: Configuration, parameters: EnsembleParameters | None, *, row_count: int
+) -> bool:
+    """Return whether an opening is hopeless; refuse it unless it was asked for all the same.
+
+    Args:
+        configuration: the release's.
+        parameters: of its ensemble; None where answers have no share, which is never hopeless.
+        row_count: the public n.
+
+    Raises:
+        ConfigurationError: says why it is hopeless and what to change.
+
+    """
+    if parameters is None:
+        return False
+    reasons = hopeless_reasons(
+        parameters.calibration,
+        ensemble_size=parameters.size,
+        sampled_row_count=parameters.sampled_row_count,
+    )
+    if reasons and not configuration.even_if_hopeless:
+        advice = plan_answers(plan_request(configuration.settings, row_count)).advice
+        problem = "; ".join((*reasons, *advice, ALL_THE_SAME))
+        raise ConfigurationError(ENSEMBLE_KEY, f"{REFUSED}: {problem}")
+    return bool(reasons)
+
+
+def hopeless_parameter(*, is_hopeless: bool) -> dict[str, str]:
+    """Return what the first entry says of a hopeless opening; nothing of any other."""
+    return {HOPELESS_KEY: HOPELESS_TEXT} if is_hopeless else {}
+
+
+def is_hopeless(opened: ReleaseOpened | None) -> bool:
+    """Return whether a release was opened though it was hopeless, by its first entry."""
+    return opened is not None and HOPELESS_KEY in opened.parameters
+
+
+def warn_if_hopeless(opened: ReleaseOpened | None, warn: Callable[[str], None]) -> None:
+    """Tell the operator, at every start, of a release that was opened though it was hopeless."""
+    if is_hopeless(opened):
+        warn(WARNING)

@@ -1,0 +1,63 @@
+"""The time that an evaluation takes: a public constant, so that it tells nothing.
+
+The built-in rules do the same work for every query, whatever the rows were, and so
+do estimators that vote together; any other learner may not, and is padded by
+default.  The wait comes right after the evaluation, before anything that others
+see: a commit, a log line, a counter of ``GET /budget``, a reply.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from app.learning.estimators.packing import packing_of
+
+if TYPE_CHECKING:
+    from app.settings.settings import Settings
+
+ESTIMATOR_MILLISECONDS_PER_MODEL: Final = 0.5
+NAP_SECONDS: Final = 2e-4
+NAPS_MIN: Final = 10
+
+
+def padding_seconds(settings: Settings, ensemble_size: int) -> float:
+    """Return the constant of which every evaluation takes a whole multiple, in seconds."""
+    given = settings.answers.reply_padding_milliseconds
+    if given is not None:
+        return given / 1000
+    if works_alike(settings):
+        return 0.0
+    return ESTIMATOR_MILLISECONDS_PER_MODEL * ensemble_size / 1000
+
+
+def works_alike(settings: Settings) -> bool:
+    """Return whether every query is the same work, scores of estimators being asked one by one."""
+    learner = settings.learner
+    if learner.estimator is None:
+        return True
+    is_packed = packing_of(learner.estimator, learner.params) is not None
+    return is_packed and settings.answers.output == "label"
+
+
+def wait_for_multiple(padding_seconds: float, *, started: float) -> None:
+    """Sleep until a whole multiple of the constant has passed since ``started``.
+
+    An evaluation that overruns the constant is held until the next multiple, so
+    that its time is seen in coarse steps only.
+
+    The wait is made of naps, and of several at least.  After one long sleep a busy
+    machine lets a process wait for its turn longer or shorter by how much it computed
+    before, milliseconds in all: that would tell of what the padding is to hide.
+
+    Args:
+        padding_seconds: the constant; 0 waits for nothing.
+        started: of :func:`time.monotonic`, in seconds.
+
+    """
+    if padding_seconds <= 0:
+        return
+    earliest = time.monotonic() + NAPS_MIN * NAP_SECONDS
+    end = earliest + (started - earliest) % padding_seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, NAP_SECONDS))

@@ -1,0 +1,79 @@
+"""Refuse work that would take hours, from public numbers, before anything is charged."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ConfigurationError
+from app.learning.learner_rules import DEFAULT_RULE
+from app.learning.trees.search_time import refuse_long_search
+from app.learning.trees.tree_class import TreeClass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from app.learning.hypothesis import HypothesisClass
+    from app.settings.settings import Settings
+
+SEARCHED: Final = "hypotheses"
+PUBLISHED: Final = "classifier"
+
+
+def refuse_long_fit(
+    settings: Settings,
+    searched: HypothesisClass,
+    *,
+    row_count: int | None,
+    chunk_count: int | None,
+) -> None:
+    """Refuse built-in learners, a student too, that would search for hours.
+
+    Args:
+        settings: the whole configuration.
+        searched: the class of ``[hypotheses]``.
+        row_count: rows in all chunks; where unknown, the ensemble is not refused.
+        chunk_count: k, likewise.
+
+    Raises:
+        ConfigurationError: names ``hypotheses.depth``.
+
+    """
+    if not isinstance(searched, TreeClass):
+        return
+    fits = [(settings.learner, row_count, chunk_count)]
+    if settings.student_may_follow:
+        fits.append((settings.taught, settings.answers.queries, 1))
+    for learner, rows, chunks in fits:
+        if learner.estimator is None and rows is not None and chunks is not None:
+            rule = learner.rule or DEFAULT_RULE
+            refuse_long_search(rule, searched, row_count=rows, chunk_count=chunks)
+
+
+def refuse_long_draw(section: str, hypotheses: HypothesisClass, *, row_count: int | None) -> None:
+    """Refuse a draw among trees that would count rows for hours; without a size, none is refused.
+
+    Args:
+        section: ``hypotheses`` or ``classifier``, whose depth is named.
+        hypotheses: the class of that section.
+        row_count: rows that the draw reads, where known.
+
+    Raises:
+        ConfigurationError: names the section's depth.
+
+    """
+    if row_count is not None and isinstance(hypotheses, TreeClass):
+        with naming_section(section):
+            hypotheses.refuse_rows(row_count)
+
+
+@contextmanager
+def naming_section(section: str) -> Iterator[None]:
+    """Name the keys of ``[classifier]`` where a class names those of ``[hypotheses]``."""
+    try:
+        yield
+    except ConfigurationError as refused:
+        if section == SEARCHED or refused.key.partition(".")[0] != SEARCHED:
+            raise
+        key = section + refused.key.removeprefix(SEARCHED)
+        raise ConfigurationError(key, refused.problem) from None

@@ -1,0 +1,1 @@
+"""The release as ``GET /budget`` and ``GET /parameters`` show it."""

@@ -1,1 +1,0 @@
-"""The stateful part: opening a release, the one writer, the switch."""

@@ -1,0 +1,134 @@
+"""``[data]`` and ``[[data.features]]``: the private source and its public schema."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from app.data.schema import CategoricalFeature, NumericFeature, Schema
+from app.settings.fields import Address, Bounds, Name, Number, Text, Unit, Whole
+from app.settings.section import Section
+
+PublicShare = Annotated[Number, Field(ge=0, le=1)]
+
+
+class NumericFeatureSettings(Section):
+    """A ``[[data.features]]`` of kind ``numeric``."""
+
+    name: Annotated[Name, Field(description="Column of the source and key in a posted query.")]
+    kind: Annotated[Literal["numeric"], Field(description="What the feature is.")]
+    bounds: Annotated[
+        Bounds,
+        Unit("the feature's own"),
+        Field(description="Public [lower, upper]; what lies outside is clipped."),
+    ]
+    thresholds: Annotated[
+        tuple[Number, ...] | None,
+        Unit("the feature's own"),
+        Field(min_length=1, description="Public cuts, increasing, in place of `bins`."),
+    ] = None
+    threshold_shares: Annotated[
+        tuple[PublicShare, ...] | None,
+        Unit("fraction of people"),
+        Field(description="Public share of people at or above each cut of `thresholds`."),
+    ] = None
+
+    def feature(self) -> NumericFeature:
+        """Return the feature as the readers of rows and queries take it."""
+        lower, upper = self.bounds
+        return NumericFeature(
+            name=self.name,
+            lower=lower,
+            upper=upper,
+            thresholds=self.thresholds,
+            threshold_shares=self.threshold_shares,
+        )
+
+
+class CategoricalFeatureSettings(Section):
+    """A ``[[data.features]]`` of kind ``categorical``."""
+
+    name: Annotated[Name, Field(description="Column of the source and key in a posted query.")]
+    kind: Annotated[Literal["categorical"], Field(description="What the feature is.")]
+    categories: Annotated[
+        tuple[Text, ...],
+        Field(min_length=1, description="Public categories; any other string is one more, other."),
+    ]
+    category_shares: Annotated[
+        tuple[PublicShare, ...] | None,
+        Unit("fraction of people"),
+        Field(description="Public share of people in each category."),
+    ] = None
+
+    def feature(self) -> CategoricalFeature:
+        """Return the feature as the readers of rows and queries take it."""
+        return CategoricalFeature(
+            name=self.name, categories=self.categories, category_shares=self.category_shares
+        )
+
+
+FeatureSettings = Annotated[
+    NumericFeatureSettings | CategoricalFeatureSettings, Field(discriminator="kind")
+]
+
+
+class DataSettings(Section):
+    """``[data]``: the private source and its public schema."""
+
+    source: Annotated[
+        Address,
+        Field(
+            description="Private rows: a .csv, .csv.gz, .parquet or .npz file, a folder of "
+            ".parquet parts, or an SQLAlchemy URL. See [sources.md](sources.md).",
+        ),
+    ]
+    query: Annotated[
+        Text | None,
+        Field(
+            description="Where `source` is an SQLAlchemy URL: one SELECT that gives one row for "
+            "each record, without aggregates, joins, windows or limits."
+        ),
+    ] = None
+    rows: Annotated[
+        Whole | None,
+        Unit("rows"),
+        Field(ge=1, description="n, which is public; opening checks it."),
+    ] = None
+    label: Annotated[Name, Field(description="Column of the label.")]
+    classes: Annotated[
+        tuple[Text, ...],
+        Field(min_length=2, description="Public labels, ordered; ties go to the first."),
+    ]
+    missing: Annotated[
+        tuple[str, ...],
+        Field(description="Strings that stand for a missing value, besides an empty cell."),
+    ] = ()
+    dead_features: Annotated[
+        Literal["refuse", "allow"],
+        Field(
+            description="Whether a release opens where a feature has none of its categories, all "
+            "values on one bound, or none at all; not bound to the ledger."
+        ),
+    ] = "refuse"
+    features: Annotated[
+        tuple[FeatureSettings, ...],
+        Field(min_length=1, description="The public schema, in the order of a posted list."),
+    ]
+
+    def grids(self) -> dict[str, tuple[float, ...]]:
+        """Return the public grid of each numeric feature that has one, by its name."""
+        return {
+            feature.name: feature.thresholds
+            for feature in self.features
+            if isinstance(feature, NumericFeatureSettings) and feature.thresholds is not None
+        }
+
+    def public_schema(self) -> Schema:
+        """Return the public schema, as the readers of rows and queries take it."""
+        return Schema(
+            label=self.label,
+            classes=self.classes,
+            features=tuple(feature.feature() for feature in self.features),
+            missing=self.missing,
+        )

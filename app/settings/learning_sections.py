@@ -1,0 +1,227 @@
+"""``[hypotheses]``, ``[learner]`` and ``[classifier]``: what is learned, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from app.settings.fields import Parameter, TestValue, Unit, Whole
+from app.settings.section import Section
+
+Tests = Annotated[Mapping[str, tuple[TestValue, ...]], Unit("cuts, categories")]
+
+CLASS_PATTERN = (
+    r"^(thresholds|stumps|intervals|rectangles|halfspaces|trees|cells|finite"
+    r"|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)$"
+)
+PREDICTOR_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"
+ESTIMATOR_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*$"
+
+
+Predictors = Annotated[
+    tuple[Annotated[str, Field(pattern=PREDICTOR_PATTERN, max_length=200)], ...],
+    Field(max_length=10_000),
+]
+Cells = Annotated[
+    tuple[Annotated[str, Field(max_length=1000)], ...], Unit("tests"), Field(max_length=10_000)
+]
+
+
+class HypothesesSettings(Section):
+    """``[hypotheses]``: the public class that relabels and that learners search."""
+
+    kind: Annotated[
+        str,
+        Field(
+            alias="class",
+            pattern=CLASS_PATTERN,
+            description="thresholds, stumps, intervals, rectangles, halfspaces, trees, cells, "
+            'finite or "package.module:Class".',
+        ),
+    ]
+    depth: Annotated[
+        Whole,
+        Unit("tests on a path"),
+        Field(
+            ge=1,
+            le=16,
+            description="Depth of the trees; up to 8, and less where drawing or searching them "
+            "would take hours.",
+        ),
+    ] = 2
+    bins: Annotated[
+        Whole,
+        Unit("intervals"),
+        Field(ge=2, le=65536, description="Equal intervals of a numeric feature: `bins` - 1 cuts."),
+    ] = 16
+    tests: Annotated[
+        Tests,
+        Field(description="Lists, by feature, of its cuts or categories, in place of all."),
+    ] = {}
+    grid: Annotated[
+        Literal["public", "private"],
+        Field(
+            description="Rows are relabelled by these tests, or by every labelling that the class "
+            "allows on the rows themselves, which costs Lemma L's charge."
+        ),
+    ] = "public"
+    predictors: Annotated[
+        Predictors,
+        Field(
+            description='Functions of a row, "package.module:function", that make up the class '
+            "finite."
+        ),
+    ] = ()
+    cells: Annotated[
+        Cells,
+        Field(
+            description="Tests that part the rows into the class cells: each followed by its "
+            "false side, then its true side, an empty one for a cell (docs/hypotheses.md)."
+        ),
+    ] = ()
+
+
+class ClassifierSettings(Section):
+    """``[classifier]``: the class of the published one; absent keys are as in ``[hypotheses]``."""
+
+    learner: Annotated[
+        Literal["exponential", "linear", "auto"],
+        Field(
+            description="How it is learned: an exact draw from the class, a linear score of the "
+            "class's tests by noisy gradients, which uses delta, or whichever the public numbers "
+            "speak for."
+        ),
+    ] = "exponential"
+    kind: Annotated[
+        str | None,
+        Field(alias="class", pattern=CLASS_PATTERN, description="Hypothesis class."),
+    ] = None
+    depth: Annotated[
+        Whole | None,
+        Unit("tests on a path"),
+        Field(
+            ge=1,
+            le=16,
+            description="Depth of the trees; up to 8, and less where drawing them would take "
+            "longer than minutes.",
+        ),
+    ] = None
+    bins: Annotated[
+        Whole | None,
+        Unit("intervals"),
+        Field(
+            ge=2,
+            le=65536,
+            description="`bins` - 1 cuts at quantiles of the public points, and of trees more "
+            "beside a value that over half of them hold (docs/algorithms.md); given here it also "
+            "replaces the `thresholds` of features.",
+        ),
+    ] = None
+    tests: Annotated[
+        Tests | None,
+        Field(description="Lists, by feature, of its cuts or categories; {} for none."),
+    ] = None
+    predictors: Annotated[
+        Predictors | None,
+        Field(description="Functions of a row that make up the class finite."),
+    ] = None
+    cells: Annotated[
+        Cells | None, Field(description="Tests that part the rows into the class cells.")
+    ] = None
+
+    def inherit(
+        self, hypotheses: HypothesesSettings, *, grids: Mapping[str, tuple[float, ...]]
+    ) -> HypothesesSettings:
+        """Return the whole class: keys absent here are as in ``[hypotheses]``.
+
+        Args:
+            hypotheses: what absent keys are taken from.
+            grids: public cuts by feature; they count as lists where ``bins``
+                is absent here, and give way to quantiles where it is given.
+
+        """
+        tests: Mapping[str, tuple[float | str, ...]] = (
+            hypotheses.tests if self.tests is None else self.tests
+        )
+        return hypotheses.model_copy(
+            update={
+                "kind": self.kind or hypotheses.kind,
+                "depth": self.depth or hypotheses.depth,
+                "bins": self.bins or hypotheses.bins,
+                "tests": {**grids, **tests} if self.bins is None else tests,
+                "predictors": (
+                    hypotheses.predictors if self.predictors is None else self.predictors
+                ),
+                "cells": hypotheses.cells if self.cells is None else self.cells,
+            }
+        )
+
+
+class LearnerSettings(Section):
+    """``[learner]``: the non-private learner that each chunk is given."""
+
+    rule: Annotated[
+        Literal["canonical", "halving"],
+        Field(description="Built-in rule; without effect where an `estimator` is given."),
+    ] = "canonical"
+    estimator: Annotated[
+        str | None,
+        Field(
+            pattern=ESTIMATOR_PATTERN,
+            max_length=200,
+            description="Import path of a scikit-learn classifier, in place of a rule.",
+        ),
+    ] = None
+    params: Annotated[
+        Mapping[str, Parameter], Field(description="Keyword arguments of the estimator.")
+    ] = {}
+    packed: Annotated[
+        bool,
+        Field(
+            description="Whether an `estimator` that can be is fitted on all chunks at once; "
+            "otherwise by its own `fit`, chunk by chunk."
+        ),
+    ] = True
+    jobs: Annotated[
+        Whole | None,
+        Unit("processes"),
+        Field(
+            ge=1,
+            le=256,
+            description="Processes that share the work of an `estimator` that is fitted or asked "
+            "one by one: `docs/learners.md`; 1, the server's own; unset, one a processor, with "
+            "64 learners each at least.",
+        ),
+    ] = None
+
+
+class StudentSettings(Section):
+    """``[student]``: what learns from the answers where a student follows; absent, `[learner]`."""
+
+    rule: Annotated[
+        Literal["canonical"] | None,
+        Field(description="Least errors over the class of `[hypotheses]`."),
+    ] = None
+    estimator: Annotated[
+        str | None,
+        Field(
+            pattern=ESTIMATOR_PATTERN,
+            max_length=200,
+            description="Import path of a scikit-learn classifier, in place of a rule.",
+        ),
+    ] = None
+    params: Annotated[
+        Mapping[str, Parameter], Field(description="Keyword arguments of the estimator.")
+    ] = {}
+
+    def inherit(self, learner: LearnerSettings) -> LearnerSettings:
+        """Return the whole choice: the estimator of ``[learner]`` where there is neither here.
+
+        Whatever rule the chunks are given, a student takes the canonical one,
+        which gives a single hypothesis.
+        """
+        if self.rule is None and self.estimator is None and learner.estimator is not None:
+            return learner.model_copy(update={"packed": True})
+        return LearnerSettings(estimator=self.estimator, params=self.params)

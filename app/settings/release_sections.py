@@ -1,0 +1,216 @@
+"""``[release]``, ``[privacy]`` and ``[answers]``: what is promised, and how it is spent."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from app.settings.fields import EnsembleSize, Exact, Name, Number, Unit, Whole
+from app.settings.section import Section
+
+Mechanism = Literal["relabel", "answers", "classifier", "statistics"]
+DeltaMechanism = Literal["answers", "classifier", "statistics"]
+Successor = Literal["classifier", "halt", "student"]
+Share = Annotated[Exact, Field(ge=0, le=1)]
+
+
+class ReleaseSettings(Section):
+    """``[release]``: one data set, one configuration, one ledger."""
+
+    name: Annotated[
+        Name,
+        Field(
+            max_length=200,
+            pattern=r"^[^/]*$",
+            description="Name of the release, and its model name in the V2 protocol; no slash.",
+        ),
+    ]
+
+
+class SharesSettings(Section):
+    """``[privacy.shares]``: fractions of epsilon; 0 switches a mechanism off."""
+
+    relabel: Annotated[
+        Share, Unit("fraction of epsilon"), Field(description="Share that relabels the rows.")
+    ] = Decimal("0.1")
+    answers: Annotated[
+        Share, Unit("fraction of epsilon"), Field(description="Share of the ensemble's answers.")
+    ] = Decimal("0.6")
+    classifier: Annotated[
+        Share, Unit("fraction of epsilon"), Field(description="Share of the published classifier.")
+    ] = Decimal("0.3")
+    statistics: Annotated[
+        Share, Unit("fraction of epsilon"), Field(description="Share of the statistics table.")
+    ] = Decimal(0)
+
+
+class DeltaSharesSettings(Section):
+    """``[privacy.delta_shares]``: fractions of delta."""
+
+    answers: Annotated[
+        Share | None,
+        Unit("fraction of delta"),
+        Field(description="Share of the ensemble's answers; by default what the others leave."),
+    ] = None
+    classifier: Annotated[
+        Share | None,
+        Unit("fraction of delta"),
+        Field(
+            description="Share of a classifier whose `learner` uses delta, and of no other; 0.1, "
+            "or without answers what statistics leave."
+        ),
+    ] = None
+    statistics: Annotated[
+        Share | None,
+        Unit("fraction of delta"),
+        Field(description="Share of the statistics table; 0.1 where it has a share of epsilon."),
+    ] = None
+
+
+class ComposedSettings(Section):
+    """``[privacy.composed]``: what all releases of the ledger's database promise together."""
+
+    epsilon: Annotated[
+        Exact | None,
+        Unit("nats"),
+        Field(
+            gt=0,
+            le=1_000_000,
+            description="Epsilon of all of them; required where another release is there.",
+        ),
+    ] = None
+    delta: Annotated[
+        Exact | None,
+        Unit("probability"),
+        Field(gt=0, lt=1, description="Delta of all of them; required where another is there."),
+    ] = None
+
+
+class PrivacySettings(Section):
+    """``[privacy]``: what the release promises, and how it is split."""
+
+    epsilon: Annotated[
+        Exact, Unit("nats"), Field(gt=0, le=1000, description="The release's whole epsilon.")
+    ] = Decimal(1)
+    delta: Annotated[
+        Exact, Unit("probability"), Field(gt=0, lt=1, description="The release's whole delta.")
+    ] = Decimal("1e-6")
+    calibration: Annotated[
+        Literal["profile", "svt", "paper"],
+        Field(description="Theorem A, sparse vector, or the constants as printed."),
+    ] = "profile"
+    sampling: Annotated[
+        Exact,
+        Unit("fraction of the rows"),
+        Field(
+            gt=0,
+            le=1,
+            description="Sample that the ensemble is made of; smaller ones may spend more on it.",
+        ),
+    ] = Decimal(1)
+    shares: SharesSettings = SharesSettings()
+    delta_shares: DeltaSharesSettings = DeltaSharesSettings()
+    composed: ComposedSettings = ComposedSettings()
+
+    def epsilon_of(self, mechanism: Mechanism) -> Fraction:
+        """Return the part of epsilon that a mechanism may use, exactly."""
+        share: Decimal = getattr(self.shares, mechanism)
+        return Fraction(self.epsilon) * Fraction(share)
+
+    def delta_of(
+        self, mechanism: DeltaMechanism, *, classifier_uses_delta: bool = False
+    ) -> Fraction:
+        """Return the part of delta that a mechanism may use, exactly."""
+        share = self.delta_share(mechanism, classifier_uses_delta=classifier_uses_delta)
+        return Fraction(self.delta) * share
+
+    def delta_share(
+        self, mechanism: DeltaMechanism, *, classifier_uses_delta: bool = False
+    ) -> Fraction:
+        """Return the fraction of delta of a mechanism: as given, or its default.
+
+        Args:
+            mechanism: whose.
+            classifier_uses_delta: whether the classifier's learner needs a share.
+
+        """
+        given: Decimal | None = getattr(self.delta_shares, mechanism)
+        if given is not None:
+            return Fraction(given)
+        statistics = Fraction(1, 10) if self.shares.statistics > 0 else Fraction(0)
+        if mechanism == "statistics":
+            return statistics
+        if not classifier_uses_delta:
+            return 1 - statistics if mechanism == "answers" else Fraction(0)
+        classifier = Fraction(1, 10) if self.shares.answers > 0 else 1 - statistics
+        return classifier if mechanism == "classifier" else 1 - statistics - classifier
+
+
+class AnswersSettings(Section):
+    """``[answers]``: how queries are answered, how many, and what follows."""
+
+    mechanism: Annotated[
+        Literal["stability", "noisy-vote"],
+        Field(description="Stability test of the calibration, or Gaussian noise on the votes."),
+    ] = "stability"
+    queries: Annotated[
+        Whole,
+        Unit("answers"),
+        Field(ge=1, le=10**12, description="m (m_o): fresh answers of the ensemble, at most."),
+    ] = 1000
+    cutoff: Annotated[Whole, Unit("unstable answers"), Field(ge=1, le=10**9, description="T.")] = 5
+    ensemble: Annotated[
+        EnsembleSize, Unit("learners"), Field(description='k, or "auto", from n and this file.')
+    ] = "auto"
+    unstable: Annotated[
+        Literal["abstain", "coin"],
+        Field(description="Label of an unstable answer: null, or fair and random."),
+    ] = "abstain"
+    after: Annotated[Successor, Field(description="What follows query m.")] = "classifier"
+    on_cutoff: Annotated[Successor, Field(description="What follows unstable answer T.")] = "halt"
+    output: Annotated[
+        Literal["label", "score"],
+        Field(
+            description="What a query gets: a label, or the bin of the probability of the second "
+            "of two classes, with its label."
+        ),
+    ] = "label"
+    precision: Annotated[
+        Whole,
+        Unit("bins"),
+        Field(ge=2, le=1000, description="Equal bins of a score; a query may ask for others."),
+    ] = 10
+    alpha: Annotated[
+        Number,
+        Unit("error rate"),
+        Field(gt=0, lt=1, description="Accuracy target of planning, and of calibration paper."),
+    ] = 0.1
+    beta: Annotated[
+        Number,
+        Unit("probability"),
+        Field(gt=0, lt=1, description="Failure allowed by planning, and by calibration paper."),
+    ] = 0.05
+    query_seconds_max: Annotated[
+        Number,
+        Unit("seconds"),
+        Field(
+            gt=0,
+            le=3600,
+            description="A release does not open where one answer would take longer: its "
+            "evaluation and its padding, measured on learners of made-up rows.",
+        ),
+    ] = 2.0
+    reply_padding_milliseconds: Annotated[
+        Whole | None,
+        Unit("milliseconds"),
+        Field(
+            ge=0,
+            le=60_000,
+            description="An evaluation of the ensemble takes a whole multiple of this; unset, "
+            "built-in rules and packed estimators are not padded, and other estimators are, by "
+            "half a millisecond a learner.",
+        ),
+    ] = None

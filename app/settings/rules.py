@@ -1,0 +1,393 @@
+"""Rules that span several keys of the configuration.
+
+Each raises a ``ConfigurationError`` that names the key to change.  What is
+valid configuration but not served by this version is refused by the service,
+never here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+
+from app.data.embedded_demo import DEMO_CLASSES, DEMO_FEATURE_NAMES, DEMO_LABEL, DEMO_SOURCE
+from app.data.sources.row_wise import check_row_wise
+from app.data.spelling import twins
+from app.errors import ConfigurationError
+from app.settings.data_section import (
+    CategoricalFeatureSettings,
+    DataSettings,
+    NumericFeatureSettings,
+)
+from app.settings.delta_rules import check_delta_shares
+from app.settings.learning_sections import HypothesesSettings, LearnerSettings, StudentSettings
+from app.settings.release_sections import AnswersSettings, PrivacySettings
+from app.settings.server_sections import LedgerSettings
+from app.settings.statistics_section import StatisticsSettings
+from app.settings.wording import printable
+
+Lists = Mapping[str, Sequence[float | str]]
+
+PAPER_DELTA_MAX = Decimal("0.036")
+TREES = frozenset({"stumps", "trees"})
+# Classes that compare features with cuts and codes, whose cells a grid therefore meets.
+COVERED = TREES | {"thresholds", "intervals", "rectangles"}
+# Classes of two labels over numbers, and how many features with a test they take.
+NUMBERS_BY_CLASS: Mapping[str, tuple[int, int | None]] = {
+    "thresholds": (1, None),
+    "intervals": (1, None),
+    "rectangles": (2, None),
+    "halfspaces": (1, 3),
+}
+PLACEHOLDERS = frozenset({"changeme", "change-me", "change_me", "placeholder", "your-password"})
+LEDGER_URL = re.compile(r"^(sqlite|postgresql)(\+\w+)?://")
+LEDGER_IN_MEMORY = re.compile(r"^sqlite(\+\w+)?://(/(:memory:)?)?(\?.*)?$")
+PASSWORD = re.compile(r"^[^/]*//[^/@]*:([^/]*)@")
+
+
+def check_data(data: DataSettings) -> None:
+    """Check the public schema and the source."""
+    _check_distinct("data.classes", data.classes)
+    _check_distinct("data.missing", data.missing)
+    _check_no_missing("data.classes", data.classes, data.missing)
+    _check_one_name("data.classes", data.classes)
+    _check_distinct("data.features", [feature.name for feature in data.features], ".name")
+    for index, feature in enumerate(data.features):
+        key = f"data.features[{index}]"
+        if feature.name == data.label:
+            raise ConfigurationError(f"{key}.name", "is the label too (data.label)")
+        if isinstance(feature, NumericFeatureSettings):
+            _check_numeric(key, feature)
+        else:
+            _check_categorical(key, feature, data.missing)
+    _check_source(data)
+
+
+def check_privacy(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:
+    """Check that shares add up, exactly, and that the calibration can hold."""
+    shares = privacy.shares
+    total = sum(
+        map(Fraction, (shares.relabel, shares.answers, shares.classifier, shares.statistics)),
+        start=Fraction(0),
+    )
+    if total > 1:
+        raise ConfigurationError("privacy.shares", "add up to more than 1")
+    if total == 0:
+        raise ConfigurationError("privacy.shares", "are all 0; nothing could be released")
+    check_delta_shares(privacy, classifier_uses_delta=classifier_uses_delta)
+    if privacy.calibration == "paper" and privacy.delta > PAPER_DELTA_MAX:
+        raise ConfigurationError(
+            "privacy.delta", f"must be at most {PAPER_DELTA_MAX} with the paper calibration"
+        )
+    if privacy.calibration == "paper" and privacy.sampling != 1:
+        raise ConfigurationError(
+            "privacy.sampling", "is for the other calibrations: paper takes a sample of its own"
+        )
+    _check_composed(privacy)
+
+
+def _check_composed(privacy: PrivacySettings) -> None:
+    """A composed budget is of both kinds, and covers this release at least."""
+    composed = privacy.composed
+    if composed.epsilon is None and composed.delta is None:
+        return
+    for name, stated, own in (
+        ("epsilon", composed.epsilon, privacy.epsilon),
+        ("delta", composed.delta, privacy.delta),
+    ):
+        key = f"privacy.composed.{name}"
+        if stated is None:
+            raise ConfigurationError(key, "is required: the other half of the budget is stated")
+        if stated < own:
+            raise ConfigurationError(key, f"is below privacy.{name}, which it covers")
+
+
+def _check_numeric(key: str, feature: NumericFeatureSettings) -> None:
+    """Check the public cuts of a numeric feature and their shares."""
+    cuts, shares = feature.thresholds, feature.threshold_shares
+    if cuts is not None:
+        _check_cuts(f"{key}.thresholds", cuts, feature.bounds)
+    if shares is None:
+        return
+    if cuts is None:
+        raise ConfigurationError(f"{key}.threshold_shares", "needs thresholds beside it")
+    _check_length(f"{key}.threshold_shares", shares, len(cuts), "cut of thresholds")
+    if any(later > earlier for earlier, later in pairwise(shares)):
+        raise ConfigurationError(
+            f"{key}.threshold_shares", "must not increase from one cut to the next"
+        )
+
+
+def _check_categorical(
+    key: str, feature: CategoricalFeatureSettings, missing: Sequence[str]
+) -> None:
+    """Check the public categories and their shares."""
+    _check_distinct(f"{key}.categories", feature.categories)
+    _check_no_missing(f"{key}.categories", feature.categories, missing)
+    _check_one_name(f"{key}.categories", feature.categories, missing)
+    shares = feature.category_shares
+    if shares is None:
+        return
+    _check_length(f"{key}.category_shares", shares, len(feature.categories), "category")
+    if sum(Fraction(repr(share)) for share in shares) > 1:
+        raise ConfigurationError(f"{key}.category_shares", "add up to more than 1")
+
+
+def _check_source(data: DataSettings) -> None:
+    """A query belongs to a database, and a database needs one."""
+    is_address = "://" in data.source.get_secret_value()
+    if is_address and data.query is None:
+        raise ConfigurationError("data.query", "is required: data.source is a database")
+    if data.query is not None and not is_address:
+        raise ConfigurationError("data.query", "is for a database; data.source is a file")
+    _check_placeholder("data.source", data.source.get_secret_value())
+    if data.query is not None:
+        check_row_wise(data.query)
+    if data.source.get_secret_value() == DEMO_SOURCE:
+        _check_demo_schema(data)
+
+
+def _check_demo_schema(data: DataSettings) -> None:
+    """The embedded rows fit one schema only."""
+    if (data.label, data.classes) != (DEMO_LABEL, DEMO_CLASSES):
+        raise ConfigurationError("data.classes", "and data.label must be the embedded demo's")
+    spans = [
+        (feature.name, *feature.bounds)
+        for feature in data.features
+        if isinstance(feature, NumericFeatureSettings)
+    ]
+    if spans != [(name, 0.0, 1.0) for name in DEMO_FEATURE_NAMES]:
+        raise ConfigurationError("data.features", "must be the embedded demo's eight, in [0, 1]")
+
+
+def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
+    """What follows the ensemble needs its share, and a mechanism its calibration."""
+    if privacy.calibration == "paper" and answers.mechanism != "stability":
+        raise ConfigurationError(
+            "answers.mechanism", 'must be "stability" with the paper calibration, which is one'
+        )
+    shares = privacy.shares
+    if shares.classifier > 0:
+        return
+    if shares.answers == 0 and shares.statistics == 0:
+        raise ConfigurationError(
+            "privacy.shares.classifier", "must be above 0 while answers is 0: nothing would serve"
+        )
+    if shares.answers == 0:
+        return
+    for key, successor in (("after", answers.after), ("on_cutoff", answers.on_cutoff)):
+        if successor == "classifier":
+            raise ConfigurationError(
+                f"answers.{key}", '"classifier" needs privacy.shares.classifier above 0'
+            )
+
+
+def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataSettings) -> None:
+    """Scores are of two classes, and an ensemble's tests of stability release them."""
+    if answers.output == "label":
+        if "precision" in answers.model_fields_set:
+            raise ConfigurationError("answers.precision", 'is for answers.output = "score"')
+        return
+    for holds, needed in (
+        (len(data.classes) == len(("no", "yes")), "two data.classes"),
+        (answers.mechanism == "stability", 'answers.mechanism = "stability"'),
+        (privacy.calibration != "paper", 'privacy.calibration = "profile" or "svt"'),
+        (privacy.shares.answers > 0, "privacy.shares.answers above 0"),
+    ):
+        if not holds:
+            raise ConfigurationError("answers.output", f'"score" needs {needed}')
+
+
+def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> None:
+    """A chunk is given a rule or an estimator, and so is a student.
+
+    Args:
+        section: ``learner`` or ``student``.
+        learner: what is written there.
+
+    """
+    if learner.estimator is not None and "rule" in learner.model_fields_set:
+        raise ConfigurationError(f"{section}.estimator", "give a rule or an estimator, not both")
+    if learner.params and learner.estimator is None:
+        raise ConfigurationError(f"{section}.params", "are for an estimator; a rule takes none")
+
+
+def check_tests(section: str, chosen: HypothesesSettings, lists: Lists, data: DataSettings) -> None:
+    """The lists of a section name features, cuts and categories; some test is left.
+
+    Args:
+        section: ``hypotheses`` or ``classifier``.
+        chosen: the class, with what it inherits.
+        lists: the lists written in the section itself.
+        data: the public schema.
+
+    """
+    for name, values in lists.items():
+        _check_list(printable(f"{section}.tests.{name}"), name, values, data)
+    _check_some_test(section, chosen, data)
+
+
+def check_statistics(
+    written: StatisticsSettings,
+    covered: HypothesesSettings,
+    data: DataSettings,
+    privacy: PrivacySettings,
+) -> None:
+    """The table has two labels, a class whose tests can be listed, and one way to mend it.
+
+    Args:
+        written: the section itself.
+        covered: the class, with what it inherits.
+        data: the public schema.
+        privacy: whether the table has a share; without one only the lists are checked.
+
+    """
+    for name, values in written.tests.items():
+        _check_list(printable(f"statistics.tests.{name}"), name, values, data)
+    if written.updates is not None and written.accuracy is not None:
+        raise ConfigurationError("statistics.accuracy", "give updates or an accuracy, not both")
+    if privacy.shares.statistics == 0:
+        return
+    if len(data.classes) > len(("no", "yes")):
+        problem = "must be 0 with more than two classes: statistics are means of two labels"
+        raise ConfigurationError("privacy.shares.statistics", problem)
+    if covered.kind not in COVERED:
+        problem = f'cannot be "{covered.kind}", whose cells cannot be listed: set '
+        raise ConfigurationError("statistics.class", problem + ", ".join(sorted(COVERED)))
+    _check_some_test("statistics", covered, data)
+
+
+def check_predictors(
+    section: str, chosen: HypothesesSettings, written: Sequence[str] | None
+) -> None:
+    """The class finite has its functions, each once, and no other class has any.
+
+    Args:
+        section: ``hypotheses`` or ``classifier``.
+        chosen: the class, with what it inherits.
+        written: the import paths written in the section itself.
+
+    """
+    key = f"{section}.predictors"
+    _check_distinct(key, written or ())
+    if chosen.kind == "finite" and not chosen.predictors:
+        raise ConfigurationError(key, 'is required with class = "finite"')
+    if written and chosen.kind != "finite":
+        raise ConfigurationError(key, f'are for class = "finite", and it is "{chosen.kind}"')
+
+
+def check_size(answers: AnswersSettings, data: DataSettings) -> None:
+    """Every learner of the ensemble needs a row."""
+    if answers.ensemble != "auto" and data.rows is not None and answers.ensemble > data.rows:
+        raise ConfigurationError("answers.ensemble", "is above data.rows: a learner needs a row")
+
+
+def check_ledger(ledger: LedgerSettings) -> None:
+    """The ledger is a database that lasts."""
+    url = ledger.url.get_secret_value()
+    if not LEDGER_URL.match(url):
+        raise ConfigurationError(
+            "ledger.url", "must start with sqlite:/// or postgresql+psycopg://"
+        )
+    if LEDGER_IN_MEMORY.match(url):
+        raise ConfigurationError("ledger.url", "must name a file: a ledger in memory would be lost")
+    _check_placeholder("ledger.url", url)
+
+
+def _check_list(key: str, name: str, values: Sequence[float | str], data: DataSettings) -> None:
+    """Check the list of one feature."""
+    feature = next((feature for feature in data.features if feature.name == name), None)
+    if feature is None:
+        raise ConfigurationError(key, "names no feature of data.features")
+    is_numeric = isinstance(feature, NumericFeatureSettings)
+    for index, value in enumerate(values):
+        if isinstance(value, str) is is_numeric:
+            expected = "a number" if is_numeric else "a category"
+            raise ConfigurationError(f"{key}[{index}]", f"must be {expected}")
+    if isinstance(feature, NumericFeatureSettings):
+        cuts = [value for value in values if not isinstance(value, str)]
+        _check_cuts(key, cuts, feature.bounds)
+        return
+    names = [value for value in values if isinstance(value, str)]
+    _check_distinct(key, names)
+    for index, value in enumerate(names):
+        if value not in (*feature.categories, *data.missing):
+            raise ConfigurationError(f"{key}[{index}]", "is no category of the feature")
+
+
+def _check_some_test(section: str, chosen: HypothesesSettings, data: DataSettings) -> None:
+    """A class of tests needs one; a class of numbers needs as many as it has sides."""
+    tested = [feature for feature in data.features if chosen.tests.get(feature.name, (True,))]
+    if chosen.kind in NUMBERS_BY_CLASS:
+        numbers = sum(isinstance(feature, NumericFeatureSettings) for feature in tested)
+        _check_numbers(section, chosen.kind, data, numbers)
+    elif chosen.kind in TREES and not tested:
+        raise ConfigurationError(f"{section}.tests", "leaves no test at all")
+
+
+def _check_numbers(section: str, kind: str, data: DataSettings, numbers: int) -> None:
+    """A class of two sides takes two labels, and some numeric features."""
+    if len(data.classes) > len(("no", "yes")):
+        raise ConfigurationError(f"{section}.class", f"{kind} is for two classes")
+    least, most = NUMBERS_BY_CLASS[kind]
+    if numbers < least:
+        needed = "a test of a number" if least == 1 else "tests of two numbers"
+        raise ConfigurationError(f"{section}.class", f"{kind} needs {needed}")
+    if most is not None and numbers > most:
+        raise ConfigurationError(
+            f"{section}.class",
+            f"{kind} takes tests of at most {most} numbers, and {numbers} have some: leave a "
+            f"feature out by an empty list in [{section}.tests]",
+        )
+
+
+def _check_placeholder(key: str, url: str) -> None:
+    """Refuse an address whose password was never filled in."""
+    password = PASSWORD.match(url)
+    if password and (password[1].lower() in PLACEHOLDERS or password[1].startswith("<")):
+        raise ConfigurationError(key, "has a placeholder for its password")
+
+
+def _check_cuts(key: str, cuts: Sequence[float], bounds: tuple[float, float]) -> None:
+    """Cuts increase and lie within the bounds."""
+    for index, cut in enumerate(cuts):
+        if not bounds[0] <= cut <= bounds[1]:
+            raise ConfigurationError(f"{key}[{index}]", "lies outside the feature's bounds")
+        if index and cut <= cuts[index - 1]:
+            raise ConfigurationError(f"{key}[{index}]", "must be above the cut before it")
+
+
+def _check_length(key: str, values: Sequence[float], expected: int, item: str) -> None:
+    """A list of shares has one for each item."""
+    if len(values) != expected:
+        raise ConfigurationError(key, f"must have {expected} items, one for each {item}")
+
+
+def _check_distinct(key: str, values: Sequence[str], suffix: str = "") -> None:
+    """No value occurs twice."""
+    first_index: dict[str, int] = {}
+    for index, value in enumerate(values):
+        if value in first_index:
+            raise ConfigurationError(
+                f"{key}[{index}]{suffix}", f"is the same as {key}[{first_index[value]}]{suffix}"
+            )
+        first_index[value] = index
+
+
+def _check_no_missing(key: str, values: Sequence[str], missing: Sequence[str]) -> None:
+    """A token of ``missing`` is not a value as well."""
+    for index, value in enumerate(values):
+        if value in missing:
+            raise ConfigurationError(f"{key}[{index}]", "is a token of data.missing too")
+
+
+def _check_one_name(key: str, names: Sequence[str], missing: Sequence[str] = ()) -> None:
+    """A number has one name: a typed 1 could be ``1`` and ``1.0``, but no ``01``."""
+    for found in (twins(names), *(twins((*names, token)) for token in missing)):
+        if found is not None:
+            raise ConfigurationError(
+                key, '"{}" and "{}" are two names of one number'.format(*found)
+            )

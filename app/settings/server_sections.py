@@ -1,0 +1,161 @@
+"""``[ledger]`` and ``[server]``: where things are kept, and where they are served."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictBool
+
+from app.settings.fields import (
+    Address,
+    FilePath,
+    HttpAddress,
+    Number,
+    OptionalFile,
+    Text,
+    Unit,
+    Whole,
+)
+from app.settings.section import Section
+
+
+class LedgerSettings(Section):
+    """``[ledger]``: the database of entries, answers and private state."""
+
+    url: Annotated[
+        Address,
+        Field(description="SQLAlchemy URL; unset, conclave.db beside the configuration."),
+    ]
+    head_file: Annotated[
+        OptionalFile | None,
+        Field(
+            description="File that notes the newest entry outside the database, best on another "
+            "disk; unset, the database's path with .head after it; false keeps none."
+        ),
+    ] = None
+
+
+class ServerSettings(Section):
+    """``[server]``: where to listen, who may ask, and the limits of a request."""
+
+    host: Annotated[Text, Field(description="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[
+        Whole, Field(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    ] = 8000
+    keys_file: Annotated[
+        FilePath | None, Field(description="TOML file of keys and roles; unset, loopback only.")
+    ] = None
+    keys_reload_seconds: Annotated[
+        Number,
+        Unit("seconds"),
+        Field(ge=0.1, le=3600, description="How often the file of keys is looked at for changes."),
+    ] = 1.0
+    request_bytes_max: Annotated[
+        Whole,
+        Unit("bytes"),
+        Field(ge=1024, le=2**30, description="Largest body of a request, streams aside."),
+    ] = 4 * 2**20
+    stream_line_bytes_max: Annotated[
+        Whole, Unit("bytes"), Field(ge=256, le=2**30, description="Longest line of a stream.")
+    ] = 2**18
+    header_bytes_max: Annotated[
+        Whole,
+        Unit("bytes"),
+        Field(ge=1024, le=2**20, description="Longest request line and headers together."),
+    ] = 32_768
+    header_seconds_max: Annotated[
+        Number,
+        Unit("seconds"),
+        Field(ge=0.5, le=3600, description="Until the headers of a request must be whole."),
+    ] = 10.0
+    body_seconds_max: Annotated[
+        Number,
+        Unit("seconds"),
+        Field(ge=0.5, le=3600, description="Until a body must be whole after that, streams aside."),
+    ] = 60.0
+    keep_alive_seconds_max: Annotated[
+        Whole,
+        Unit("seconds"),
+        Field(ge=1, le=3600, description="Until a connection without a request is closed."),
+    ] = 5
+    stream_idle_seconds_max: Annotated[
+        Number,
+        Unit("seconds"),
+        Field(ge=0.5, le=86400, description="Until a stream must have sent another whole line."),
+    ] = 600.0
+    stalled_seconds_max: Annotated[
+        Number,
+        Unit("seconds"),
+        Field(ge=0.5, le=3600, description="Until a client must have read more of its reply."),
+    ] = 60.0
+    connections_max: Annotated[
+        Whole,
+        Unit("connections"),
+        Field(ge=1, le=10**6, description="Open connections of all clients."),
+    ] = 4096
+    connections_per_client_max: Annotated[
+        Whole,
+        Unit("connections"),
+        Field(ge=1, le=10**6, description="Open connections of one address, a proxy's too."),
+    ] = 2048
+    streams_max: Annotated[
+        Whole,
+        Unit("streams"),
+        Field(ge=1, le=10**6, description="Open streams of queries and events, of all clients."),
+    ] = 256
+    streams_per_key_max: Annotated[
+        Whole, Unit("streams"), Field(ge=1, le=10**6, description="Open streams of one key.")
+    ] = 64
+    pending_queries_max: Annotated[
+        Whole,
+        Unit("queries"),
+        Field(ge=1, le=10**6, description="Queries that may wait for the writer."),
+    ] = 10_000
+    time_metrics: Annotated[
+        StrictBool,
+        Field(
+            description="Whether `GET /metrics` counts the times of requests and commits, in "
+            "coarse buckets."
+        ),
+    ] = True
+
+    @property
+    def port_is_set(self) -> bool:
+        """Whether the port was chosen, rather than left at its default."""
+        return "port" in self.model_fields_set
+
+
+class LogsSettings(Section):
+    """``[logs]``: what is written to stderr."""
+
+    format: Annotated[
+        Literal["json", "console"],
+        Field(description="One JSON object a line, or text for people."),
+    ] = "json"
+    level: Annotated[
+        Literal["info", "warning", "error"], Field(description="The least level that is written.")
+    ] = "info"
+    requests: Annotated[
+        StrictBool,
+        Field(description="A line for every request: route, status and ids, and no time."),
+    ] = False
+
+
+class TelemetrySettings(Section):
+    """``[telemetry]``: traces to a collector; needs the extra `telemetry`."""
+
+    traces_endpoint: Annotated[
+        HttpAddress | None,
+        Field(
+            description="Address of the collector for OTLP over HTTP, such as "
+            "http://127.0.0.1:4318/v1/traces; unset, no traces.",
+        ),
+    ] = None
+    resolution_seconds: Annotated[
+        Number,
+        Unit("seconds"),
+        Field(ge=0.001, le=60, description="Times of spans are rounded outwards to multiples."),
+    ] = 0.01
+    service_name: Annotated[Text, Field(description="What the collector calls the server.")] = (
+        "conclave"
+    )

@@ -1,0 +1,242 @@
+"""Every setting of Conclave: ``conclave.toml`` and the environment, one frozen object.
+
+Built once, by :func:`load_settings` or :func:`demo_settings`, and passed
+down; there is no module global.  Anything wrong with it is a
+``ConfigurationError`` whose one line names the key.  The tables, the types of
+values and the rules that span keys are in ``app/configuration``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Self, get_args
+
+from pydantic import SecretStr, ValidationError, model_validator
+
+from app.data.embedded_demo import DEMO_SOURCE
+from app.settings import demo, reading, rules
+from app.settings.cell_rules import check_cells
+from app.settings.data_section import DataSettings
+from app.settings.learning_sections import (
+    ClassifierSettings,
+    HypothesesSettings,
+    LearnerSettings,
+    StudentSettings,
+)
+from app.settings.release_sections import (
+    AnswersSettings,
+    DeltaMechanism,
+    PrivacySettings,
+    ReleaseSettings,
+)
+from app.settings.section import Section
+from app.settings.server_sections import (
+    LedgerSettings,
+    LogsSettings,
+    ServerSettings,
+    TelemetrySettings,
+)
+from app.settings.statistics_section import StatisticsSettings
+from app.settings.wording import configuration_error
+
+EXPONENTIAL = "exponential"
+DEFAULT_LEDGER_NAME = "conclave.db"
+DEMO_LEDGER_NAME = "conclave-demo.db"
+
+
+class Settings(Section):
+    """The whole configuration; validated, frozen, paths absolute."""
+
+    release: ReleaseSettings
+    data: DataSettings
+    hypotheses: HypothesesSettings
+    learner: LearnerSettings = LearnerSettings()
+    classifier: ClassifierSettings = ClassifierSettings()
+    student: StudentSettings = StudentSettings()
+    statistics: StatisticsSettings = StatisticsSettings()
+    privacy: PrivacySettings = PrivacySettings()
+    answers: AnswersSettings = AnswersSettings()
+    ledger: LedgerSettings
+    server: ServerSettings = ServerSettings()
+    logs: LogsSettings = LogsSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+
+    @classmethod
+    def read(cls, tables: reading.Tables) -> Self:
+        """Validate merged tables.
+
+        Raises:
+            ConfigurationError: the first thing wrong, by its key.
+
+        """
+        try:
+            return cls.model_validate(tables)
+        except ValidationError as error:
+            raise configuration_error(error) from None
+
+    @model_validator(mode="after")
+    def _check_rules(self) -> Self:
+        """Check the rules that span keys."""
+        rules.check_data(self.data)
+        rules.check_privacy(self.privacy, classifier_uses_delta=self.classifier_uses_delta)
+        rules.check_answers(self.answers, self.privacy)
+        rules.check_scores(self.answers, self.privacy, self.data)
+        rules.check_learner("learner", self.learner)
+        rules.check_learner("student", self.student)
+        rules.check_tests("hypotheses", self.hypotheses, self.hypotheses.tests, self.data)
+        rules.check_tests("classifier", self.published, self.classifier.tests or {}, self.data)
+        rules.check_statistics(self.statistics, self.covered, self.data, self.privacy)
+        rules.check_predictors("hypotheses", self.hypotheses, self.hypotheses.predictors)
+        rules.check_predictors("classifier", self.published, self.classifier.predictors)
+        check_cells("hypotheses", self.hypotheses, self.hypotheses.cells, self.data)
+        check_cells("classifier", self.published, self.classifier.cells, self.data)
+        rules.check_size(self.answers, self.data)
+        rules.check_ledger(self.ledger)
+        return self
+
+    @property
+    def ledger_url(self) -> str:
+        """Return the address of the ledger; it may hold a password."""
+        return self.ledger.url.get_secret_value()
+
+    @property
+    def source(self) -> str:
+        """Return the path or address of the private rows; it may hold a password."""
+        return self.data.source.get_secret_value()
+
+    @property
+    def is_embedded_demo(self) -> bool:
+        """Whether the rows are the embedded, public ones."""
+        return self.source == DEMO_SOURCE
+
+    @property
+    def published(self) -> HypothesesSettings:
+        """Return the class of the published classifier: absent keys as in ``[hypotheses]``.
+
+        Where ``[classifier]`` has no ``bins`` of its own, the public grids of
+        features (``thresholds``) are inherited too, as lists.
+        """
+        return self.classifier.inherit(self.hypotheses, grids=self.data.grids())
+
+    @property
+    def classifier_uses_delta(self) -> bool:
+        """Whether the published classifier is learned with noise that needs a share of delta."""
+        return self.classifier.learner != EXPONENTIAL and self.privacy.shares.classifier > 0
+
+    def delta_share(self, mechanism: DeltaMechanism) -> Fraction:
+        """Return the fraction of delta of a mechanism: as given, or its default."""
+        uses = self.classifier_uses_delta
+        return self.privacy.delta_share(mechanism, classifier_uses_delta=uses)
+
+    @property
+    def taught(self) -> LearnerSettings:
+        """Return the learner of a student: absent keys as in ``[learner]``."""
+        return self.student.inherit(self.learner)
+
+    @property
+    def student_may_follow(self) -> bool:
+        """Whether a student follows the ensemble's last answer, or its last unstable one."""
+        return "student" in (self.answers.after, self.answers.on_cutoff)
+
+    @property
+    def covered(self) -> HypothesesSettings:
+        """Return the class of the statistics table: absent keys as in ``[hypotheses]``."""
+        return self.statistics.inherit(self.hypotheses)
+
+
+SECTIONS = frozenset(Settings.model_fields)
+TEXT_KINDS = frozenset({str, SecretStr, Path, type(None)})
+
+
+def load_settings(
+    path: Path | None, environ: Mapping[str, str], *, working_directory: Path | None = None
+) -> Settings:
+    """Read a configuration file and the environment, which beats it.
+
+    Args:
+        path: ``conclave.toml``; None for the embedded demo.
+        environ: names and values, as ``os.environ``.
+        working_directory: what relative paths in the environment are relative
+            to; the process's own when None.
+
+    Raises:
+        ConfigurationError: anything wrong, by the key at fault.
+
+    """
+    if path is None:
+        return demo_settings(environ, folder=working_directory)
+    return Settings.read(_tables(path, environ, working_directory))
+
+
+def load_simulation_settings(
+    path: Path, environ: Mapping[str, str], *, working_directory: Path | None = None
+) -> Settings:
+    """Read a configuration that may hold classes, privacy and answers only.
+
+    What is required elsewhere and absent here is filled in with a placeholder.
+
+    Raises:
+        ConfigurationError: anything wrong, by the key at fault.
+
+    """
+    return Settings.read(reading.with_placeholders(_tables(path, environ, working_directory)))
+
+
+def demo_settings(
+    environ: Mapping[str, str],
+    *,
+    folder: Path | None = None,
+    overrides: Mapping[tuple[str, ...], object] | None = None,
+) -> Settings:
+    """Return the settings of the embedded demo; the environment beats them.
+
+    Args:
+        environ: names and values, as ``os.environ``.
+        folder: where ``conclave-demo.db`` lies unless the environment says
+            otherwise; the working directory when None.
+        overrides: values by keys from the section down, which beat both.
+
+    Raises:
+        ConfigurationError: anything wrong, by the key at fault.
+
+    """
+    ledger = reading.sqlite_address((folder or Path.cwd()) / DEMO_LEDGER_NAME)
+    tables = {**demo.tables(), "ledger": {"url": ledger}}
+    tables = reading.overlay(tables, _environment(environ, Path.cwd()))
+    return Settings.read(reading.overlay(tables, list((overrides or {}).items())))
+
+
+def _tables(
+    path: Path, environ: Mapping[str, str], working_directory: Path | None
+) -> reading.Tables:
+    """Merge the default ledger, the file and the environment."""
+    default = reading.sqlite_address(path.absolute().parent / DEFAULT_LEDGER_NAME)
+    tables = reading.read_file(path)
+    ledger = tables.get("ledger", {})
+    if isinstance(ledger, dict):
+        tables["ledger"] = {"url": default, **ledger}
+    return reading.overlay(tables, _environment(environ, working_directory or Path.cwd()))
+
+
+def _environment(environ: Mapping[str, str], folder: Path) -> list[tuple[tuple[str, ...], object]]:
+    """Read what the environment sets."""
+    return reading.read_environment(environ, sections=SECTIONS, is_text=_is_text, folder=folder)
+
+
+def _is_text(keys: tuple[str, ...]) -> bool:
+    """Whether the setting at a path takes a plain text, never JSON."""
+    annotation: object = Settings
+    for key in keys:
+        annotation = _fields(annotation).get(key)
+    kinds = get_args(annotation) or (annotation,)
+    return all(kind in TEXT_KINDS or isinstance(kind, str) for kind in kinds)
+
+
+def _fields(annotation: object) -> dict[str, object]:
+    """Return the annotations of a table's settings by the keys that the file uses."""
+    if not (isinstance(annotation, type) and issubclass(annotation, Section)):
+        return {}
+    fields = annotation.model_fields.items()
+    return {field.alias or name: field.annotation for name, field in fields}
