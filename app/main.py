@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Final
 
 from app.answering.answer_query import CONTAINED, QueryAnswerer
 from app.answering.current_service import ServiceSlot
-from app.answering.daemon_thread import in_daemon_thread
 from app.answering.service import ConclaveService
-from app.answering.steps import Observer, observe_nothing
+from app.answering.threads import in_daemon_thread
+from app.answering.types import Observer, observe_nothing
 from app.errors import ConclaveError, ContainedError, MachineError, UnavailableError
-from app.http.access.listening import is_loopback, require_safe_binding
+from app.http.access.door import is_loopback, require_safe_binding
 from app.http.access.watched_keys import WatchedKeys
 from app.http.application import create_application
 from app.http.dashboard.page import page_responses
 from app.http.limits import limits_of
 from app.http.watching.observability import Watching, watching_of
 from app.http.watching.tracing import observing
-from app.learning.containment import made_by_machine
+from app.learning.chunks import made_by_machine
 from app.ledger.database.database import turn_to_open
 from app.ledger.head.head_file import head_file_of
 from app.ledger.head.rollback import check_expected_head, check_no_ledger, keep_newest
@@ -32,11 +32,11 @@ from app.ledger.server_lock import take_server_lock
 from app.noise.system import SystemNoise
 from app.release.classifier.learning import check_learnable, learn
 from app.release.classifier.switch import switch_phase
-from app.release.closed_release import warn_if_ended
 from app.release.composed_budget import warn_of_others
+from app.release.drawing import read_points, read_private_rows, read_rows_beside
 from app.release.opening import check_configuration, open_release
 from app.release.progress import Progress, no_progress
-from app.release.source_rows import read_points, read_private_rows, read_rows_beside
+from app.release.release import warn_if_ended
 from app.release.statistics.asked import parse_hypotheses
 from app.release.statistics.opening_table import (
     OPEN_ALREADY,

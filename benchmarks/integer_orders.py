@@ -12,9 +12,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
-from app.privacy.stability.hit_table import ProfileTable, calibrate, check
+from app.privacy.stability.hit_table import ProfileTable, calibrate, check, find_thresholds
 from app.privacy.stability.profile_parameters import choose_ln_ratio
-from app.privacy.stability.search import find_thresholds
 from benchmarks.measuring.circumstances import circumstances
 
 DELTA: Final = Fraction(1, 10**6)

@@ -3,19 +3,19 @@
 ``VALIDATE`` and ``ENQUEUE`` come before and ``RESPOND`` after
 (``app.data.validate``, ``app.answering.writer``).  Nothing that the votes
 touched leaves this module before its transaction has committed.
+
+Answers that are drawn and not known to be committed, and whether that can tell of them.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 
-from app.answering.batch import Batch
-from app.answering.fresh import rows_of
-from app.answering.key_limits import key_limit_refusal
+from app.answering.batch import Batch, key_limit_refusal
 from app.answering.queries import (
     Ticket,
     Tickets,
@@ -23,13 +23,12 @@ from app.answering.queries import (
     in_columns,
     key_digests_of,
     precisions_of,
+    rows_of,
     vector_bytes_of,
     vector_digests_of,
 )
 from app.answering.replays import RecentReplays, recorded_as
-from app.answering.steps import Edge, Observer, Step, observe_nothing
-from app.answering.types import PlainQueries
-from app.answering.undelivered import Undelivered
+from app.answering.types import Edge, Observer, PlainQueries, Step, observe_nothing
 from app.answering.workload import SECONDS_BOUNDS, Buckets
 from app.data.vectors import encode_keys, replay_key, replay_keys
 from app.errors import ContainedError, IntegrityError, UnavailableError, UncountedDrawsError
@@ -45,8 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from app.answering.batch import Decision
-    from app.answering.replay_index import ReplayIndex
-    from app.answering.replays import Records
+    from app.answering.queries import Fresh
+    from app.answering.replays import Records, ReplayIndex
     from app.answering.types import Asker, Query
     from app.ledger.entries.fold import LedgerState
     from app.ledger.key_counts import KeyCount
@@ -54,6 +53,46 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
     from app.privacy.voting.universal import Phase
     from app.release.release import Release
+
+
+class Undelivered(NamedTuple):
+    """The draws of a batch whose commit failed, or is under way.
+
+    Attributes:
+        fresh: as they were drawn; none where every draw is known to be committed.
+        transaction: the last that should have recorded them.
+        was_refused: whether one before it was refused for what it would have written.
+
+    """
+
+    fresh: Sequence[Fresh] = ()
+    transaction: Transaction | None = None
+    was_refused: bool = False
+
+    def followed_by(self, fresh: Sequence[Fresh], transaction: Transaction) -> Undelivered:
+        """Return what is undelivered if ``transaction`` fails, which takes these up."""
+        was_refused = bool(self.fresh) and not self.left_no_trace
+        return Undelivered(fresh, transaction, was_refused)
+
+    @property
+    def may_be_recorded(self) -> bool:
+        """Whether the last transaction may have been committed, unknown to this process."""
+        return self.transaction is not None and self.transaction.may_be_committed
+
+    @property
+    def left_no_trace(self) -> bool:
+        """Whether nothing that was seen can depend on what was drawn.
+
+        A server that was paused, a network or a database that went away: they end a
+        connection whatever is under way on it, as a crash of this process would, after
+        which a draw that nobody saw is made again under the same charge.  A database
+        that refuses a statement and goes on, for want of space say, may do so by the
+        size of what was drawn; its callers have seen that.
+        """
+        if self.was_refused:
+            return False
+        return self.transaction is None or self.transaction.was_cut_off
+
 
 log = structlog.get_logger("conclave.service")
 

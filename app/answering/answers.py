@@ -1,19 +1,22 @@
-"""From what is decided, recorded or published to what a client is told."""
+"""From what is decided, recorded or published to what a client is told.
+
+Results in the order of what was asked: those known at once, and those that come in parts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias, overload
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
 from app.answering.batch import Deferred
-from app.answering.fresh import Fresh, FreshAnswers
-from app.answering.replay_index import Recorded
+from app.answering.queries import Fresh, FreshAnswers
+from app.answering.replays import Recorded
 from app.answering.types import Answer, with_score
 from app.errors import RequestError, UnavailableError
 from app.privacy.voting.universal import Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from app.answering.queries import Ticket
     from app.answering.queue import Decisions
@@ -107,3 +110,40 @@ def classified_as(label: str, *, with_scores: bool) -> Answer:
     """Return an answer of the published classifier, which has no score."""
     answer = Answer(None, label, stable=True, phase=Phase.CLASSIFIER.value, replayed=False)
     return with_score(answer, None, None) if with_scores else answer
+
+
+ResultT = TypeVar("ResultT")
+
+
+async def in_turn(
+    known: Mapping[int, ResultT], parts: AsyncIterator[Sequence[ResultT]]
+) -> AsyncIterator[Sequence[ResultT]]:
+    """Yield results in order, part by part; where none is known at once, the parts as they are.
+
+    Args:
+        known: results by their place.
+        parts: those of all other places, in order, as they come.
+
+    """
+    leading = _known_from(known, 0)
+    if leading:
+        yield leading
+    place = len(leading)
+    async for part in parts:
+        if not known:
+            yield part
+            continue
+        together: list[ResultT] = []
+        for each in part:
+            together.append(each)
+            together += _known_from(known, place + len(together))
+        place += len(together)
+        yield together
+
+
+def _known_from(known: Mapping[int, ResultT], place: int) -> list[ResultT]:
+    """Return what is known at a place and from there on without a gap."""
+    run: list[ResultT] = []
+    while place + len(run) in known:
+        run.append(known[place + len(run)])
+    return run

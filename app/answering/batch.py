@@ -2,6 +2,13 @@
 
 The batch lays its own answers over the committed ones, so that a vector or a
 key asked twice in one batch is treated as it would be in two.
+
+Limits of a key: how many of a release's answers one client may take.
+
+They share the answers out fairly and promise nobody anything: what a release promises
+holds whoever asks.  Only fresh answers of the ensemble count, since only they use up what
+all clients share.  A limit is public, and what it is held against are answers that the
+key was given, so that a refusal tells its client nothing that it has not seen.
 """
 
 from __future__ import annotations
@@ -10,10 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from app.answering.fresh import Fresh, FreshAnswers
-from app.answering.key_limits import key_limit_refusal
-from app.answering.queries import Tickets
-from app.answering.replay_index import Recorded, ReplayIndex, check_same_vector
+from app.answering.queries import Fresh, FreshAnswers, Tickets
+from app.answering.replays import Recorded, ReplayIndex, check_same_vector
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,
@@ -36,6 +41,28 @@ if TYPE_CHECKING:
     from app.privacy.soft_labels.mechanism import PrivateBins
     from app.privacy.voting.universal import Parameters
     from app.privacy.voting.votes import Tally
+
+ANSWERS_USED: Final = (
+    "this key has had its {limit} fresh answers; nothing was charged, recorded vectors still "
+    "get their answers, and the operator can raise the limit"
+)
+UNSTABLE_USED: Final = (
+    "this key has had its {limit} unstable answers; nothing was charged, recorded vectors "
+    "still get their answers, and the operator can raise the limit"
+)
+
+
+def key_limit_refusal(asker: Asker, given: KeyCount) -> KeyLimitError | None:
+    """Return why a key gets no further fresh answer, or None where it does.
+
+    The answer that reaches a limit is still given, as the T-th unstable one is.
+    """
+    if asker.answer_limit is not None and given.answered >= asker.answer_limit:
+        return KeyLimitError(ANSWERS_USED.format(limit=asker.answer_limit))
+    if asker.unstable_limit is not None and given.unstable >= asker.unstable_limit:
+        return KeyLimitError(UNSTABLE_USED.format(limit=asker.unstable_limit))
+    return None
+
 
 EXHAUSTED: Final = (
     "the release has halted: new vectors are refused, recorded ones still get "

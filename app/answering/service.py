@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from app.answering.answers import answer_for, answer_of, answers_for, classified_as
+from app.answering.answers import answer_for, answer_of, answers_for, classified_as, in_turn
 from app.answering.batch import DEFERRED, EXHAUSTED, Deferred
-from app.answering.changes import Changes
-from app.answering.in_turn import in_turn
 from app.answering.other_servers import Abreast
 from app.answering.outlook.outlook import Outlook
 from app.answering.queries import Tickets
 from app.answering.queue import decided, decisions_of
-from app.answering.workload import Workload
+from app.answering.workload import Changes, Workload
 from app.answering.writer import SWITCHING, Writer
 from app.errors import (
     BudgetExhaustedError,
@@ -41,8 +39,7 @@ if TYPE_CHECKING:
     from app.answering.answers import Told
     from app.answering.queries import Ticket
     from app.answering.queue import Pending
-    from app.answering.replay_index import ReplayIndex
-    from app.answering.replays import RecentReplays
+    from app.answering.replays import RecentReplays, ReplayIndex
     from app.answering.types import Answer, Query
     from app.data.schema import Schema
     from app.ledger.key_counts import KeyCount

@@ -2,11 +2,14 @@
 
 The HTTP layer is written against :class:`AnsweringService`, so that its tests
 need neither rows nor a ledger.
+
+The steps of a query, one name for code, docs, logs and crash tests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, overload
 
 import msgspec
@@ -277,3 +280,31 @@ class AnsweringService(Protocol):
     def subscribe(self) -> AbstractAsyncContextManager[AsyncIterator[None]]:
         """Yield once for every change of the budget, coalesced; end when the service closes."""
         ...
+
+
+class Step(StrEnum):
+    """What happens to a query, in this order; see ``docs/life-of-a-query.md``."""
+
+    VALIDATE = "validate"
+    REPLAY = "replay"
+    ENQUEUE = "enqueue"
+    VOTE = "vote"
+    STEP = "step"
+    COMMIT = "commit"
+    RESPOND = "respond"
+
+
+class Edge(StrEnum):
+    """Which side of a step is meant."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+Observer = Callable[[Step, Edge], None]
+"""Called on both sides of a step: crash tests kill the process in it."""
+
+
+def observe_nothing(step: Step, edge: Edge) -> None:
+    """Observe nothing: what production passes."""
+    del step, edge

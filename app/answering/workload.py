@@ -4,13 +4,20 @@ The time of an answer is outside the guarantee (``docs/guarantee.md``), and what
 counted here is coarser than what every client measures: a value is forgotten as soon
 as it is known which bucket it is in, and buckets are not told apart by what was
 answered, by whom it was asked, or whether it was stable.
+
+Telling whoever listens that what is public has changed.
 """
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 SECONDS_BOUNDS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 30.0)
 """Upper bounds of the buckets of times, in seconds: each about five times the last."""
@@ -67,3 +74,38 @@ class Workload:
     waiting_max: int
     batch_queries: Buckets = field(default_factory=lambda: Buckets(QUERIES_BOUNDS))
     commit_seconds: Buckets = field(default_factory=lambda: Buckets(SECONDS_BOUNDS))
+
+
+class Changes:
+    """Listeners of one service; used on the event loop."""
+
+    def __init__(self) -> None:
+        """Begin without a listener."""
+        self._listeners: set[asyncio.Event] = set()
+        self._closed = False
+
+    def notify(self) -> None:
+        """Tell every listener that something has changed."""
+        for changed in self._listeners:
+            changed.set()
+
+    def close(self) -> None:
+        """End what every listener iterates over."""
+        self._closed = True
+        self.notify()
+
+    @asynccontextmanager
+    async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:
+        """Yield an iterator that yields once for every change, coalesced."""
+        changed = asyncio.Event()
+        self._listeners.add(changed)
+        try:
+            yield self._each(changed)
+        finally:
+            self._listeners.discard(changed)
+
+    async def _each(self, changed: asyncio.Event) -> AsyncIterator[None]:
+        while not self._closed:
+            await changed.wait()
+            changed.clear()
+            yield

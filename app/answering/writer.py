@@ -15,11 +15,18 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 import structlog
 
-from app.answering.arrivals import Arrivals
 from app.answering.batch import DEFERRED
-from app.answering.queue import Queue, Waiting, contained, decisions_of, first_deferred, parted
-from app.answering.steps import Edge, Step
+from app.answering.queue import (
+    Arrivals,
+    Queue,
+    Waiting,
+    contained,
+    decisions_of,
+    first_deferred,
+    parted,
+)
 from app.answering.threads import WorkThread
+from app.answering.types import Edge, Step
 from app.answering.workload import QUERIES_BOUNDS, Buckets
 from app.errors import IntegrityError, SwitchingError, UnavailableError
 

@@ -2,6 +2,8 @@
 
 The opening (calibration, its verification) and the step are the ones that the writer
 uses; only the votes are chosen, as the worst neighbours that the auditor knows.
+
+The exact lower bound of whichever mechanism answers.
 """
 
 from __future__ import annotations
@@ -11,7 +13,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from app.auditing.audited import Audited
-from app.auditing.bounds.exact import exact_bound
+from app.auditing.bounds.adaptive_bound import adaptive_bound
+from app.auditing.bounds.profile_bound import constant_bound, hit_table
+from app.auditing.bounds.threshold_bound import threshold_bound
+from app.auditing.bounds.vote_bound import vote_bound
 from app.auditing.draws import audit_draws
 from app.auditing.laws.conditions import broken_conditions
 from app.auditing.outcome_events import ROUNDING, Bound
@@ -23,18 +28,39 @@ from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.sparse_vector.calibration import SvtCalibration
 from app.privacy.stability import mechanism as stability
 from app.privacy.stability.hit_table import ProfileTable
-from app.release.terms.answer_terms import answering_parameters, calibrate_answers
-from app.release.terms.pipeline import release_budget
-from app.release.terms.public_choices import refuse_unknown
+from app.release.terms.answer_terms import answering_parameters, calibrate_answers, release_budget
+from app.release.terms.configuration import refuse_unknown
 
 if TYPE_CHECKING:
     from app.auditing.draws import DrawReport
+    from app.auditing.outcome_events import Bound
     from app.auditing.sampling import Sampled
     from app.auditing.transcripts.served import ServedReport
     from app.noise.source import NoiseSource
     from app.privacy.budget.calibration import Calibration
     from app.privacy.voting.universal import Answering
     from app.settings.settings import Settings
+
+
+def exact_bound(audited: Audited, *, thorough: bool = True) -> Bound:
+    """Return the largest lower bound on epsilon of the exact adversaries; nothing is sampled.
+
+    Args:
+        audited: what answers.
+        thorough: whether the adaptive adversary, which takes a second, is asked too.
+
+    """
+    answering = audited.parameters.answering
+    if isinstance(answering, stability.Parameters):
+        table = hit_table(audited)
+        constant = constant_bound(audited, table)
+        if not thorough or not math.isfinite(constant.epsilon):
+            return constant
+        return max(constant, adaptive_bound(audited, table, start=constant.epsilon))
+    if isinstance(answering, sparse_vector.Parameters):
+        return threshold_bound(audited)
+    return vote_bound(audited)
+
 
 STEPS_QUICK: Final = 1_500_000
 STEPS_LONG: Final = 60_000_000

@@ -1,22 +1,36 @@
-"""Audit the draws of hypotheses that a configuration would make; no private row is read."""
+"""Audit the draws of hypotheses that a configuration would make; no private row is read.
+
+The exponential mechanism on records that are all alike but for one label.
+
+All records have the same features.  The event is that the hypothesis drawn gives them the
+label that one record has on one side and none on the other.  Its probability follows from
+the class's own sums of weights, so the law is that of the tables which the draw uses.
+
+A noisy descent on two records that move its sums as far as any two were found to.
+
+The noise is discrete Gaussian, so wide that its law along the shift is the normal one;
+what is wrong by that is far below a rounding of epsilon.  The shift is computed by the
+mechanism's own sums, at the iterate where the descent starts; a record whose score is
+zero at every iterate moves each step's sum as much.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.auditing.draw_bound import draw_bound, rows_wanted
-from app.auditing.gradient_bound import gradient_bound
-from app.auditing.outcome_events import ROUNDING, Bound
+from app.auditing.outcome_events import ROUNDING, Bound, epsilon_shown, strongest
 from app.data.schema import NumericFeature
+from app.learning.linear.integers import score_count
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential.mechanism import Parameters
-from app.release.classifier.learner_choice import is_linear
-from app.release.classifier.linear import linear_draw
-from app.release.terms.pipeline import release_budget
-from app.release.terms.public_choices import charges_by_mechanism, public_class, published_class
+from app.privacy.noisy_gradient.mechanism import gradient_sum, whole_weights
+from app.release.classifier.linear import is_linear, linear_draw
+from app.release.terms.answer_terms import release_budget
+from app.release.terms.configuration import charges_by_mechanism, public_class, published_class
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -24,7 +38,111 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.hypothesis import HypothesisClass
+    from app.privacy.noisy_gradient.mechanism import Parameters as GradientParameters
     from app.settings.settings import Settings
+
+LOG_ODDS: Final = 18.0
+"""So rare is the event that its complement hardly moves, and still far above any delta."""
+ROWS_MAX: Final = 20_000
+
+
+def rows_wanted(epsilon: float) -> int:
+    """Return how many equal records make the event rare."""
+    return min(ROWS_MAX, math.ceil(LOG_ODDS / epsilon) + 1)
+
+
+def draw_bound(parameters: Parameters, point: NDArray[np.float64]) -> Bound:
+    """Return the most that one draw shows.
+
+    Args:
+        parameters: of the draw, over as many rows as are wanted.
+        point: encoded features, shape (d,); a public choice.
+
+    """
+    rows = parameters.row_count
+    encoded = parameters.hypotheses.encode(np.repeat(point[None, :], rows, axis=0))
+    epsilon = parameters.mechanism_epsilon
+
+    def log_sum(first: int, others: int) -> float:
+        labels = np.full(rows, others, dtype=np.int64)
+        labels[0] = first
+        return parameters.hypotheses.log_normaliser(encoded, labels, epsilon)
+
+    found = []
+    for label, other in ((0, 1), (1, 0)):
+        log_count = _log_count(parameters, log_sum(label, label), epsilon)
+        log_chances = (
+            log_count - epsilon * (rows - with_label) / 2 - log_sum(first, other)
+            for with_label, first in ((1, label), (0, other))
+        )
+        likely, unlikely = (np.exp(np.array([chance])) for chance in log_chances)
+        shown = epsilon_shown(likely, unlikely, float(parameters.delta_truncation))
+        text = f"{rows} equal records, one of which alone has label {label}: its label is drawn"
+        found.append(Bound(float(shown[0]), text))
+    return strongest(found)
+
+
+def _log_count(parameters: Parameters, log_sum: float, epsilon: float) -> float:
+    """Return the log of how many hypotheses give all records the label that they have.
+
+    Of the others each weighs ``e^(-epsilon rows / 2)``.
+    """
+    log_weight = -epsilon * parameters.row_count / 2
+    others = math.exp(math.log(parameters.hypotheses.size) + log_weight - log_sum)
+    if others >= 1.0:
+        return -math.inf
+    return log_sum + math.log1p(-others) - math.log1p(-math.exp(log_weight))
+
+
+BISECTIONS: Final = 100
+EPSILON_MAX: Final = 2000.0
+
+
+def gradient_bound(parameters: GradientParameters, *, delta: float) -> Bound:
+    """Return the epsilon that all steps together show, at delta, for one label replaced.
+
+    Args:
+        parameters: of the draw.
+        delta: what the charge allows.
+
+    """
+    features = parameters.features
+    vector = np.zeros((1, features.width), dtype=np.int16)
+    vector[0, 0] = features.norm_bound
+    weights = whole_weights(np.zeros((features.width, score_count(parameters.class_count))))
+    sums = [
+        gradient_sum(features, vector, np.array([label], dtype=np.int64), weights)
+        for label in (0, 1)
+    ]
+    moved = float(np.sqrt(((sums[0] - sums[1]).astype(np.float64) ** 2).sum()))
+    steps = parameters.step_count
+    # Steps that move alike add up: squares of what each moves, in deviations of its noise.
+    separation = sum(moved**2 / float(parameters.step_variance(step)) for step in range(steps))
+    shown = shown_epsilon(math.sqrt(separation), delta)
+    return Bound(shown, f"the label of one record at full length is replaced, in {steps} steps")
+
+
+def shown_epsilon(separation: float, delta: float) -> float:
+    """Return the epsilon at which two normal laws this many deviations apart show delta."""
+    if _delta_at(0.0, separation) <= delta:
+        return 0.0
+    low, high = 0.0, EPSILON_MAX
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _delta_at(middle, separation) > delta else (low, middle)
+    return low
+
+
+def _delta_at(epsilon: float, separation: float) -> float:
+    """Return the delta of two normal laws at an epsilon."""
+    first = _above(epsilon / separation - separation / 2)
+    second = _above(epsilon / separation + separation / 2)
+    return first - math.exp(min(epsilon, 700.0)) * second
+
+
+def _above(deviations: float) -> float:
+    """Return the chance of a standard normal beyond so many deviations."""
+    return math.erfc(deviations / math.sqrt(2)) / 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def check(
 def _report(config: Path, public: Path | None) -> SourceReport:
     from app.cli.logs import configure_logs
     from app.cli.opening_progress import OpeningProgress
-    from app.release.source_rows import check_private_rows, read_points
+    from app.release.drawing import check_private_rows, read_points
     from app.settings.settings import load_settings
 
     configure_logs()

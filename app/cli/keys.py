@@ -74,7 +74,7 @@ def add(
 
 def list_keys(keys_file: KeysFile = None, config: Config = None) -> None:
     """List names, roles, limits and states; tabs between, a dash where there is no limit."""
-    from app.http.access.keys_file import read_keys
+    from app.http.access.keys import read_keys
 
     for key in read_keys(_keys_path(keys_file, config)):
         typer.echo("\t".join([key.name, key.role, *map(_or_dash, _limits(key)), _state(key)]))
@@ -109,7 +109,7 @@ def enable(name: Name, keys_file: KeysFile = None, config: Config = None) -> Non
 
 def remove(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
     """Remove a key; what it was given stays counted by its name."""
-    from app.http.access.keys_file import read_keys, write_keys
+    from app.http.access.keys import read_keys, write_keys
 
     path = _keys_path(keys_file, config)
     gone = _named(path, name)
@@ -189,8 +189,7 @@ def _new_secret() -> str:
 
 
 def _new_key(secret: str, *, role: str, name: str) -> Key:
-    from app.http.access.keys import Key, Role, hash_of
-    from app.http.access.keys_file import NAME_PATTERN
+    from app.http.access.keys import NAME_PATTERN, Key, Role, hash_of
 
     if role not in set(Role):
         raise ConfigurationError("--role", f"{role!r} is none of {', '.join(Role)}")
@@ -206,8 +205,7 @@ def _limited(key: Key, limit: int | None, unstable_limit: int | None) -> Key:
         ConfigurationError: a key that asks nothing, or a limit beyond all numbers.
 
     """
-    from app.http.access.keys import Role
-    from app.http.access.keys_file import LIMIT_MAX
+    from app.http.access.keys import LIMIT_MAX, Role
 
     given = {"--limit": limit, "--unstable-limit": unstable_limit}
     for option, number in given.items():
@@ -225,7 +223,7 @@ def _named(path: Path, name: str) -> Key:
         ConfigurationError: the file has none.
 
     """
-    from app.http.access.keys_file import read_keys
+    from app.http.access.keys import read_keys
 
     found = [key for key in read_keys(path) if key.name == name]
     if not found:
@@ -235,7 +233,7 @@ def _named(path: Path, name: str) -> Key:
 
 def _append(path: Path, key: Key) -> None:
     """Append a row to a keys file that is whole, readable by its owner only."""
-    from app.http.access.keys_file import parse_keys, read_text, replace_text, row_of
+    from app.http.access.keys import parse_keys, read_text, replace_text, row_of
 
     before = read_text(path) if path.exists() else b""
     known = parse_keys(before, path)
@@ -248,7 +246,7 @@ def _append(path: Path, key: Key) -> None:
 
 def _change(path: Path, changed: Key) -> None:
     """Write the file with one key changed."""
-    from app.http.access.keys_file import read_keys, write_keys
+    from app.http.access.keys import read_keys, write_keys
 
     write_keys(path, [changed if key.name == changed.name else key for key in read_keys(path)])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from app.data.schema import NumericFeature
 from app.errors import ConfigurationError
-from app.learning.cells.cell_splits import CellSplits
+from app.learning.cells.cell_class import CellSplits
 from app.learning.encoding.binary_tests import BinaryTest
 
 if TYPE_CHECKING:

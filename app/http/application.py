@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-from app.answering.steps import Observer, observe_nothing
+from app.answering.types import Observer, observe_nothing
 from app.http.access.door import Access
 from app.http.access.keys import Role
 from app.http.endpoint import Api, Endpoint
@@ -20,8 +20,7 @@ from app.http.problems import from_router, problem_response
 from app.http.routes import ROUTES, RouteEntry
 from app.http.version import VERSION
 from app.http.watching.identity import identity_of
-from app.http.watching.observability import Watching
-from app.http.watching.request_meter import RequestMeter
+from app.http.watching.observability import RequestMeter, Watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping

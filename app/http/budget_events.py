@@ -14,8 +14,8 @@ from starlette.requests import ClientDisconnect
 
 from app.errors import IntegrityError, RequestError, UnavailableError
 from app.http.access.door import caller_of
-from app.http.refusals import InvalidParameterError
-from app.http.watching.request_meter import EVENT_STREAMS
+from app.http.problems import InvalidParameterError
+from app.http.watching.observability import EVENT_STREAMS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

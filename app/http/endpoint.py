@@ -14,17 +14,15 @@ import structlog
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from app.answering.steps import Observer, observe_nothing
+from app.answering.types import Observer, observe_nothing
 from app.errors import IntegrityError, UnavailableError
 from app.http.access.door import CALLER, caller_of
 from app.http.access.rate_limits import rate_limit_headers
-from app.http.open_streams import OpenStreams
+from app.http.limits import OpenStreams
 from app.http.problems import problem_response, slug_of
 from app.http.watching.identity import Identity, identity_of, is_named, known_identity
-from app.http.watching.observability import Watching
-from app.http.watching.request_meter import RequestMeter, count_reply
-from app.http.wire.fast import NamedRequest
-from app.http.wire.json_reply import JsonReply
+from app.http.watching.observability import RequestMeter, Watching, count_reply
+from app.http.wire.fast import JsonReply, NamedRequest
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

@@ -1,14 +1,31 @@
-"""Cutting n permuted rows into k chunks of public sizes."""
+"""Cutting n permuted rows into k chunks of public sizes.
+
+What every built-in learner does alike, whatever class it searches.
+
+A learner's failure is a vote, not an event; the machine's is an event, and never a vote.
+
+Whether a learner fails depends on private rows, so nobody may see it: no
+exception, no warning, no message.  The caller puts the constant vote class 0
+in its place.
+
+Whether memory, files, threads and processes suffice depends on all chunks together:
+a vote that stood for it would be moved by the rows of other chunks.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import warnings
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager, redirect_stdout
+from typing import TYPE_CHECKING, Final, TextIO, TypeVar, cast
 
 import numpy as np
 
-from app.errors import invariant
+from app.errors import ConfigurationError, LearnerProcessError, MachineError, invariant
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from numpy.typing import NDArray
 
 
@@ -28,3 +45,155 @@ def chunk_offsets(row_count: int, chunk_count: int) -> NDArray[np.int64]:
     invariant(row_count >= 0, "the number of rows is not negative")
     invariant(chunk_count >= 1, "there is at least one chunk")
     return np.arange(chunk_count + 1, dtype=np.int64) * row_count // chunk_count
+
+
+DEFAULT_RULE = "canonical"
+RULES = (DEFAULT_RULE, "halving")
+# What an empty chunk votes, and a chunk whose learner failed.
+FALLBACK_LABEL = 0
+
+
+def check_rule(rule: str) -> None:
+    """Refuse a rule that does not exist.
+
+    Raises:
+        ConfigurationError: names the rules there are.
+
+    """
+    if rule not in RULES:
+        raise ConfigurationError(
+            "learner.rule", f"unknown rule {rule!r}: use one of {', '.join(RULES)}"
+        )
+
+
+def label_without_learning(labels: NDArray[np.int64]) -> int | None:
+    """Return the one label of a chunk, class 0 of an empty one, None where there are several."""
+    present = np.unique(labels)
+    if len(present) > 1:
+        return None
+    return int(present[0]) if len(present) else FALLBACK_LABEL
+
+
+ResultT = TypeVar("ResultT")
+
+MACHINE_ERRORS: Final = (
+    MemoryError,
+    OSError,
+    BrokenExecutor,
+    SystemError,  # as where compiled code was refused memory and did not say so
+    MachineError,
+    LearnerProcessError,
+)
+MACHINE_WORDS: Final = (
+    "can't start new thread",
+    "memoryerror",
+    "bad_alloc",
+    "cannot allocate memory",
+    "failed to map segment",
+)
+"""Texts, in small letters, of errors that the machine makes and that have no class of their own:
+a thread that does not start, a library that cannot be loaded, and an error of compiled code, or
+of a search over parameters, that quotes what failed in it."""
+
+
+class _Silence:
+    """A file that forgets what is written to it."""
+
+    def write(self, text: str) -> int:
+        """Take any text."""
+        return len(text)
+
+    def flush(self) -> None:
+        """Have nothing to write out."""
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Swallow warnings, and what is printed to standard output.
+
+    Of the process, not of a thread: while a release opens and after it has
+    opened, one thread at a time runs learners and nothing else prints there.
+    """
+    forgetful = cast("TextIO", _Silence())
+    with warnings.catch_warnings(), np.errstate(all="ignore"), redirect_stdout(forgetful):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def fitted_or_none(attempt: Callable[[], ResultT]) -> ResultT | None:
+    """Return what ``attempt`` returns, or None if the learner fails; nobody is told.
+
+    Raises:
+        MachineError: the machine failed, whatever the learner made of it.
+
+    """
+    try:
+        with silence():
+            return attempt()
+    except Exception as error:  # noqa: BLE001 -- any failure is the constant vote, whatever its kind
+        failed = [error]
+    raise_if_machine_failed(failed)
+    return None
+
+
+def raise_if_machine_failed(failed: list[Exception]) -> None:
+    """Raise where the machine made an error, which is handled by now, and let it go.
+
+    Args:
+        failed: the one error that a learner raised; it is taken away, since it keeps alive
+            what took the memory.
+
+    Raises:
+        MachineError: it did.
+
+    """
+    if made_by_machine(failed.pop(), handled=_being_handled()):
+        raise MachineError
+
+
+def _being_handled() -> BaseException | None:
+    """Return the error that a caller is handling now."""
+    try:
+        raise _ProbeError  # noqa: TRY301 -- what it is raised in is asked for
+    except _ProbeError as probe:
+        return probe.__context__
+
+
+class _ProbeError(Exception):
+    """Raised to see what it is raised in."""
+
+
+def made_by_machine(error: BaseException, *, handled: BaseException | None = None) -> bool:
+    """Return whether the machine made an error, or one that it came of, wrapped or not.
+
+    Args:
+        error: of a learner, or of what runs it.
+        handled: what a caller was handling before, which no learner made.
+
+    """
+    waiting: list[BaseException | None] = [error]
+    seen = {id(handled)}
+    while waiting:
+        each = waiting.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        if _is_of_machine(each):
+            return True
+        waiting += [each.__cause__, each.__context__]
+        if isinstance(each, BaseExceptionGroup):
+            waiting += each.exceptions
+    return False
+
+
+def _is_of_machine(error: BaseException) -> bool:
+    """Return whether an error by itself is one that the machine makes."""
+    if isinstance(error, TimeoutError) and error.errno is None:
+        return False  # a limit of the learner's own, and no call of the system
+    if isinstance(error, MACHINE_ERRORS):
+        return True
+    try:
+        text = str(error).lower()
+    except Exception as unsaid:  # noqa: BLE001 -- a learner's error may fail to say what it is
+        return isinstance(unsaid, MACHINE_ERRORS)
+    return any(words in text for words in MACHINE_WORDS)

@@ -1,12 +1,43 @@
-"""What the service asks of k fitted learners."""
+"""What the service asks of k fitted learners.
+
+The front door: k learners from permuted rows, and the same ones after a restart.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from app.errors import ConfigurationError, LedgerCorruptError, invariant
+from app.learning.cells.cell_class import CellClass
+from app.learning.cells.learners import CellEnsemble, fit_cells
+from app.learning.chunks import DEFAULT_RULE
+from app.learning.encoding.encoded_rows import RowsByPart, RowsInTurn
+from app.learning.estimators.estimator_choice import estimator_factory
+from app.learning.estimators.estimator_fitting import fit_estimators
+from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.estimators.learner_processes import LearnerProcesses, process_count
+from app.learning.estimators.packed_ensemble import MAGIC as PACKED_MAGIC
+from app.learning.estimators.packed_ensemble import PackedEnsemble
+from app.learning.estimators.packed_fit import block_fit_of, fit_together
+from app.learning.estimators.packing import packing_of
+from app.learning.lists.enumerated_class import EnumeratedClass
+from app.learning.lists.enumerated_ensemble import EnumeratedEnsemble
+from app.learning.lists.learners import fit_enumerated
+from app.learning.lists.thresholds import ThresholdClass
+from app.learning.trees.learners import fit_trees
+from app.learning.trees.packed import PACKED_TESTS_MAX, TreeEnsemble
+from app.learning.trees.tree_class import TreeClass
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     import numpy as np
     from numpy.typing import NDArray
+
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.encoding.public_columns import PublicColumn
+    from app.learning.hypothesis import HypothesisClass
 
 
 class Ensemble(Protocol):
@@ -67,3 +98,266 @@ class FittedEnsemble(Ensemble, Protocol):
     def repeated(self, times: int) -> Ensemble:
         """Return an ensemble with every model so many times, to measure the work of more."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Learner:
+    """The public choice of learner.
+
+    Attributes:
+        hypothesis_class: the public class that the rules search; an estimator
+            takes only its number of labels.
+        rule: ``canonical`` or ``halving``; unused where an estimator is given.
+        estimator: import path of a scikit-learn classifier, or None.
+        params: keyword arguments of the estimator.
+        packed: whether an estimator is fitted on all chunks at once where it can be.
+        jobs: processes that an estimator runs in where it cannot be evaluated for all
+            chunks at once; 1, in the serving process; None, as many as are worth it.
+        columns: public encoding of the features for an estimator.
+        scored: whether every learner is asked for scores of the second of two
+            classes, beside its votes.
+
+    """
+
+    hypothesis_class: HypothesisClass
+    rule: str = DEFAULT_RULE
+    estimator: str | None = None
+    params: Mapping[str, object] = field(default_factory=dict)
+    packed: bool = True
+    jobs: int | None = 1
+    columns: Sequence[PublicColumn] = ()
+    scored: bool = False
+
+
+def fit_ensemble(
+    learner: Learner,
+    values: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    *,
+    permutation: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    secret: bytes,
+    progress: Callable[[int, int], None] | None = None,
+) -> FittedEnsemble:
+    """Fit one learner per chunk.
+
+    Args:
+        learner: the public choice.
+        values: encoded private rows in their own order, shape ``(n, d)``.
+        labels: relabelled class indices in the same order, shape ``(n,)``.
+        permutation: secret, uniform positions of rows; chunk i is rows
+            ``permutation[offsets[i] : offsets[i + 1]]``.  Rows that it leaves out
+            reach no learner.
+        offsets: where each chunk starts, shape ``(k + 1,)``.
+        secret: the release's secret, from which chunk seeds derive.
+        progress: told the chunks done and their number.
+
+    Returns:
+        The fitted ensemble, private state.
+
+    Raises:
+        ConfigurationError: a rule or an estimator that does not exist or
+            cannot be used; it depends on public choices only.
+
+    """
+    invariant(len(values) == len(labels), "every row has one label")
+    invariant(len(permutation) == int(offsets[-1]), "chunks hold every position once")
+    if learner.estimator is None:
+        return _fit_rule(
+            learner,
+            RowsInTurn(RowsByPart(learner.hypothesis_class.encode, values, permutation)),
+            labels[permutation],
+            offsets=offsets,
+            secret=secret,
+            progress=progress,
+        )
+    return _fit_estimators(
+        learner,
+        RowsByPart(_as_they_are, values, permutation),
+        labels[permutation],
+        offsets=offsets,
+        secret=secret,
+        progress=progress,
+    )
+
+
+def read_ensemble_bytes(learner: Learner, body: bytes) -> Ensemble:
+    """Rebuild a fitted ensemble from its bytes, whose digest the caller has checked.
+
+    Raises:
+        LedgerCorruptError: the bytes are not those of such an ensemble.
+
+    """
+    found = _read(learner, body)
+    if learner.scored and not found.is_scored:
+        raise LedgerCorruptError("the stored ensemble has no scores")
+    return found
+
+
+def _read(learner: Learner, body: bytes) -> Ensemble:
+    if learner.estimator is None:
+        searched = learner.hypothesis_class
+        if isinstance(searched, EnumeratedClass):
+            return EnumeratedEnsemble.from_bytes(searched.hypotheses, body)
+        if isinstance(searched, CellClass):
+            return CellEnsemble.from_bytes(searched.splits, searched.class_count, body)
+        return TreeEnsemble.from_bytes(searched_by_trees(searched).tests, body)
+    if body.startswith(PACKED_MAGIC):
+        return PackedEnsemble.from_bytes(learner.columns, body)
+    packing = packing_of(learner.estimator, learner.params)
+    found = EstimatorEnsemble.from_bytes(learner.columns, body, packing=packing)
+    if not asked_one_by_one(learner):
+        return found
+    processes = _processes(learner, found.size)
+    return found if processes is None else found.side_by_side(processes)
+
+
+def asked_one_by_one(learner: Learner) -> bool:
+    """Return whether models are asked one by one: estimators not laid out together, or scored."""
+    if learner.estimator is None:
+        return False
+    return learner.scored or packing_of(learner.estimator, learner.params) is None
+
+
+def _processes(learner: Learner, size: int) -> LearnerProcesses | None:
+    """Start the processes that k learners run in; None where this one is to do."""
+    count = process_count(learner.jobs, size)
+    return None if count == 1 else LearnerProcesses(count)
+
+
+def check_learner(learner: Learner, *, section: str = "learner") -> None:
+    """Refuse what could not be fitted or stored whatever the rows, before they are read.
+
+    Args:
+        learner: the public choice.
+        section: where an estimator is in the configuration.
+
+    Raises:
+        ConfigurationError: names ``hypotheses``, ``learner.estimator``, ``learner.rule``
+            or ``learner.params``, or those of the other section, or ``answers.output``.
+
+    """
+    if learner.estimator is None:
+        if isinstance(learner.hypothesis_class, EnumeratedClass):
+            return
+        if isinstance(learner.hypothesis_class, CellClass):
+            _check_cells(learner)
+            return
+        count = len(searched_by_trees(learner.hypothesis_class).tests)
+        if count > PACKED_TESTS_MAX:
+            problem = f"gives {count} tests, and a learner's trees hold at most {PACKED_TESTS_MAX}"
+            raise ConfigurationError("hypotheses", f"{problem}: list fewer")
+    else:
+        estimator_factory(learner.estimator, learner.params, section=section)
+
+
+def votes_by_cell(searched: HypothesisClass, estimator: str | None) -> bool:
+    """Return whether learners vote by public cells, which a row each does best."""
+    return estimator is None and isinstance(searched, CellClass)
+
+
+def _check_cells(learner: Learner) -> None:
+    """Refuse what the learners of cells do not do: draw labels, and score."""
+    if learner.rule != DEFAULT_RULE:
+        problem = f'must be "{DEFAULT_RULE}" for the class cells'
+        raise ConfigurationError("learner.rule", problem)
+    if learner.scored:
+        problem = 'must be "label" for the class cells: its learners have no scores'
+        raise ConfigurationError("answers.output", problem)
+
+
+def _as_they_are(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rows of an estimator, which encodes those of a chunk itself."""
+    return values
+
+
+def _fit_estimators(
+    learner: Learner,
+    values: EncodedRows,
+    labels: NDArray[np.int64],
+    *,
+    offsets: NDArray[np.int64],
+    secret: bytes,
+    progress: Callable[[int, int], None] | None,
+) -> FittedEnsemble:
+    """Fit an estimator on permuted rows: on all chunks at once, or on one by one."""
+    path, class_count = learner.estimator or "", learner.hypothesis_class.class_count
+    make = estimator_factory(path, learner.params)
+    block_fit = block_fit_of(path, learner.params)
+    if block_fit is not None and learner.packed and not learner.scored:
+        return fit_together(
+            block_fit,
+            columns=learner.columns,
+            values=values,
+            labels=labels,
+            offsets=offsets,
+            class_count=class_count,
+            progress=progress,
+        )
+    processes = _processes(learner, len(offsets) - 1)
+    models = fit_estimators(
+        make,
+        columns=learner.columns,
+        values=values,
+        labels=labels,
+        offsets=offsets,
+        secret=secret,
+        progress=progress,
+        processes=processes,
+    )
+    packing = packing_of(path, learner.params)
+    fitted = EstimatorEnsemble(learner.columns, models, class_count=class_count, packing=packing)
+    if processes is None or not asked_one_by_one(learner):
+        return fitted
+    return fitted.side_by_side(processes)
+
+
+def _fit_rule(
+    learner: Learner,
+    encoded: EncodedRows,
+    labels: NDArray[np.int64],
+    *,
+    offsets: NDArray[np.int64],
+    secret: bytes,
+    progress: Callable[[int, int], None] | None,
+) -> FittedEnsemble:
+    """Fit a built-in rule on permuted rows, as the class encodes them."""
+    searched = learner.hypothesis_class
+    if isinstance(searched, EnumeratedClass):
+        return fit_enumerated(
+            learner.rule,
+            encoded=encoded,
+            labels=labels,
+            offsets=offsets,
+            hypothesis_class=searched,
+            secret=secret,
+            scored=learner.scored,
+            progress=progress,
+        )
+    if isinstance(searched, CellClass):
+        return fit_cells(
+            encoded=encoded,
+            labels=labels,
+            offsets=offsets,
+            hypothesis_class=searched,
+            progress=progress,
+        )
+    tree_class = searched_by_trees(searched)
+    packed = fit_trees(
+        learner.rule,
+        bits=encoded,
+        labels=labels,
+        offsets=offsets,
+        hypothesis_class=tree_class,
+        secret=secret,
+        scored=learner.scored,
+        progress=progress,
+    )
+    return TreeEnsemble(tree_class.tests, packed)
+
+
+def searched_by_trees(searched: HypothesisClass) -> TreeClass | ThresholdClass:
+    """Return a class whose hypotheses are trees over its tests."""
+    if isinstance(searched, TreeClass | ThresholdClass):
+        return searched
+    raise ConfigurationError("learner.rule", "no rule searches this hypothesis class")

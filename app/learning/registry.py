@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING
 
 from app.errors import ConfigurationError
 from app.learning.cells.cell_class import CellClass
-from app.learning.lists.box_families import (
-    axes_of,
-    box_class,
-    box_count,
-    box_dichotomies,
-    box_dimension,
-)
+from app.learning.lists.boxes import axes_of, box_class, box_count, box_dichotomies, box_dimension
 from app.learning.lists.enumerated_class import EnumeratedClass, refuse_labels, refuse_size
 from app.learning.lists.thresholds import ThresholdClass
 from app.learning.predictors.predictor_classes import FINITE, is_predictor_kind, predictor_class
@@ -31,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.learning.cells.cell_splits import CellSplits
+    from app.learning.cells.cell_class import CellSplits
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.encoding.public_columns import PublicColumn
     from app.learning.halfspaces.lattice import Lattice

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 import numpy as np
 
 from app.learning.cells.cell_class import CellClass, CellLabels
-from app.learning.containment import raise_if_machine_failed, silence
+from app.learning.chunks import FALLBACK_LABEL, raise_if_machine_failed, silence
 from app.learning.encoding.public_columns import encode_columns
+from app.learning.ensemble import check_learner, searched_by_trees
 from app.learning.estimators.estimator_choice import estimator_factory
 from app.learning.estimators.estimator_fitting import fit_student as fit_estimator
 from app.learning.estimators.estimators import EstimatorEnsemble
-from app.learning.fit import check_learner, searched_by_trees
-from app.learning.learner_rules import FALLBACK_LABEL
 from app.learning.lists.enumerated_class import EnumeratedClass, EnumeratedHypothesis
 from app.learning.lists.learners import fit_hypothesis
 from app.learning.trees.learners import fit_tree
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.encoding.public_columns import PublicColumn
-    from app.learning.fit import Learner
+    from app.learning.ensemble import Learner
 
 SECTION = "student"
 

@@ -4,7 +4,7 @@ A ledger in PostgreSQL has as many servers as it likes, and no such lock.
 
 What writes beside a server (``conclave learn``, ``conclave statistics``) takes no
 such lock: the database's own write lock orders every transaction, and a turn of
-its own (``app.ledger.database.drawing_turn``) whoever draws what is published once.
+its own (``app.ledger.database.locks``) whoever draws what is published once.
 """
 
 from __future__ import annotations

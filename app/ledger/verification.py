@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
-from app.ledger.composed import is_covered
 from app.ledger.database.database_errors import WRONG_TYPE, is_damage
 from app.ledger.database.protections import protection_fault, structural_fault, type_fault
 from app.ledger.database.statements import (
@@ -34,7 +33,7 @@ from app.ledger.entries.digests import private_digest, public_digest
 from app.ledger.entries.entry_kinds import AnswersReleased, ScoresReleased
 from app.ledger.entries.fold import EMPTY, LedgerState, fold
 from app.ledger.key_counts import read_key_counts
-from app.ledger.releases import read_openings, stray_row
+from app.ledger.releases import is_covered, read_openings, stray_row
 from app.ledger.transaction import RELEASE_SECRET
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX
 from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
 
 if TYPE_CHECKING:
-    from app.privacy.budget.approximate_profile import ApproximateProfile
+    from app.privacy.budget.ensemble_size import ApproximateProfile
     from app.privacy.sparse_vector.calibration import SvtCalibration
     from app.privacy.stability.hit_table import ProfileTable
 

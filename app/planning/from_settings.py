@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.learning.fit import votes_by_cell
+from app.learning.ensemble import votes_by_cell
 from app.planning.plan import Plan, plan_release
 from app.planning.request import PlanRequest
 from app.privacy.budget.composition import Mechanism
-from app.release.classifier.learner_choice import is_linear
-from app.release.classifier.linear import linear_draw
+from app.release.classifier.linear import is_linear, linear_draw
 from app.release.statistics.statistics_table import check_statistics_draw, statistics_forecasts
-from app.release.terms.dichotomies import dichotomy_bound
-from app.release.terms.pipeline import paper_targets, release_budget
-from app.release.terms.public_choices import (
+from app.release.terms.answer_terms import paper_targets, release_budget
+from app.release.terms.configuration import (
     charges_by_mechanism,
     public_class,
     published_class,
     refuse_unknown,
 )
+from app.release.terms.draw_parameters import dichotomy_bound
 from app.release.terms.work_limits import PUBLISHED, SEARCHED, refuse_long_draw, refuse_long_fit
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from app.errors import ConfigurationError
 from app.planning.capacity import capacity
 from app.planning.mechanisms.comparison import NOISY_VOTE
 from app.planning.mechanisms.sizes import resolve_ensemble_size
-from app.privacy.budget.approximate_profile import ApproximateProfile, approximate_profile
 from app.privacy.budget.composition import Mechanism
+from app.privacy.budget.ensemble_size import ApproximateProfile, approximate_profile
 from app.privacy.budget.pipeline import pipeline_budget
 from app.privacy.noisy_vote import calibration as noisy_vote
 from app.privacy.paper.paper_pipeline import paper_budget, paper_calibration, printed

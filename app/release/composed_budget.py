@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from app.data.fingerprint import fingerprint
 from app.errors import ReleaseMismatchError
-from app.ledger.composed import DELTA_KEY, EPSILON_KEY, Promise, composed, promised, total
 from app.ledger.database.tables import FIRST_RELEASE
+from app.ledger.releases import DELTA_KEY, EPSILON_KEY, Promise, composed, promised, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

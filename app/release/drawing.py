@@ -3,17 +3,34 @@
 Permutation, sample, relabelling hypothesis, chunks, k learners, the answers'
 calibration and its threshold's noise: drawn once, persisted together, never drawn
 again.  Rows outside the sample reach none of them.
+
+Which rows the ensemble is made of, and in which order.
+
+The sample is the first entries of the uniform permutation of all positions, in that
+order: a uniformly random subset in uniformly random order, which is what sampling's
+amplification is proved for.
+
+The private rows of a configuration, read and validated once, at start-up, or only checked.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
+from app.data.checks.dead_features import dead_features
+from app.data.checks.public_overlap import refuse_source_file, refuse_source_rows
+from app.data.checks.source_check import check_source
+from app.data.embedded_demo import demo_rows
+from app.data.public_points import no_points, read_public_points
+from app.data.sources.sources import read_rows
+from app.errors import DataError, invariant
 from app.learning.chunks import chunk_offsets
-from app.learning.fit import fit_ensemble, read_ensemble_bytes
+from app.learning.encoding.encoded_rows import RowsByPart
+from app.learning.ensemble import fit_ensemble, read_ensemble_bytes
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential import relabel
 from app.privacy.voting import universal
@@ -25,33 +42,103 @@ from app.release.private_state import (
     read_piece,
     threshold_noise_piece,
 )
-from app.release.sample import chunk_places, positions_bytes, sampled_rows
 from app.release.terms.answer_terms import (
     PAPER,
     answering_parameters,
     calibration_piece,
     read_calibration,
+    release_budget,
 )
-from app.release.terms.dichotomies import private_dichotomies
-from app.release.terms.pipeline import release_budget
+from app.release.terms.draw_parameters import private_dichotomies
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
+    from app.data.checks.source_check import SourceReport
     from app.data.rows import PrivateRows
     from app.learning.ensemble import Ensemble
+    from app.learning.lists.hypothesis_list import Encoded
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
     from app.privacy.budget.calibration import Calibration
     from app.privacy.voting.universal import Parameters
     from app.release.progress import Progress
-    from app.release.sample import SampledRows
     from app.release.terms.configuration import Configuration
     from app.release.terms.draw_parameters import EnsembleParameters
     from app.settings.settings import Settings
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SampledRows:
+    """The rows of a sample, left where they are among all rows; secret.
+
+    Attributes:
+        rows: all private rows.
+        positions: where the sample's are, in its order, shape ``(n',)``.
+
+    """
+
+    rows: PrivateRows = field(repr=False)
+    positions: NDArray[np.int64] = field(repr=False)
+
+    @property
+    def count(self) -> int:
+        """Return n', which is public."""
+        return len(self.positions)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Return a copy of the sample's values, shape ``(n', d)``."""
+        return self.rows.values[self.positions]
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Return a copy of the sample's labels, shape ``(n',)``."""
+        return self.rows.labels[self.positions]
+
+    def encoded_by(self, encode: Callable[[NDArray[np.float64]], Encoded]) -> RowsByPart:
+        """Return the sample as a class encodes it, part by part."""
+        return RowsByPart(encode, self.rows.values, self.positions)
+
+    def in_order_of_rows(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Put labels of the sample where their rows are; other rows get class 0, shape ``(n,)``."""
+        placed = np.zeros(self.rows.count, dtype=np.int64)
+        placed[self.positions] = labels
+        return placed
+
+
+def sampled_rows(rows: PrivateRows, permutation: NDArray[np.int64], *, count: int) -> SampledRows:
+    """Return the first ``count`` rows of the permutation, in its order.
+
+    Args:
+        rows: the private rows.
+        permutation: uniform, of all their positions; secret.
+        count: n', a public number up to n.
+
+    """
+    invariant(len(permutation) == rows.count, "the permutation is of all the rows")
+    invariant(1 <= count <= rows.count, "a sample has a row, and no more than there are")
+    return SampledRows(rows, permutation[:count])
+
+
+def chunk_places(count: int, *, with_replacement: bool, noise: NoiseSource) -> NDArray[np.int64]:
+    """Return the places of the sample that are cut into chunks, in their order; secret.
+
+    Without replacement the sample is in uniformly random order already.  With it (NB
+    Algorithm 3, step 4), each place is drawn anew from all of them.
+    """
+    if not with_replacement:
+        return np.arange(count, dtype=np.int64)
+    return np.array([noise.below(count) for _ in range(count)], dtype=np.int64)
+
+
+def positions_bytes(positions: NDArray[np.int64]) -> bytes:
+    """Return positions as a release keeps them."""
+    return positions.astype("<u4").tobytes()
+
 
 RELABELLING = "drawing the labelling hypothesis"
 FITTING = "fitting learners"
@@ -169,3 +256,106 @@ def _parts(
         settings, release_budget(settings), calibration, ensemble_size=private_ensemble.size
     )
     return AnsweringParts(mechanism, private_ensemble)
+
+
+READING = "reading rows"
+DEAD_FEATURES = "data.dead_features"
+
+
+def read_private_rows(settings: Settings, progress: Progress) -> PrivateRows:
+    """Read every private row; a cell that does not fit the schema ends the opening.
+
+    Raises:
+        DataError: names the column and the row number, never the value.
+
+    """
+    if settings.is_embedded_demo:
+        return demo_rows()
+    return read_rows(
+        settings.source,
+        settings.data.public_schema(),
+        query=settings.data.query,
+        rows_expected=settings.data.rows,
+        progress=lambda count: progress(READING, count, settings.data.rows),
+    )
+
+
+def read_points(settings: Settings, public: Path | None) -> NDArray[np.float64]:
+    """Read public points, float64 (m, d); none where there is no file of them.
+
+    Raises:
+        ConfigurationError: the file is the private one, or holds what no query could.
+
+    """
+    schema = settings.data.public_schema()
+    if public is None:
+        return no_points(schema)
+    refuse_source_file(public, settings.source)
+    return read_public_points(public, schema)
+
+
+def read_rows_beside(
+    points: NDArray[np.float64],
+    settings: Settings,
+    progress: Progress,
+    warn: Callable[[str], None],
+) -> PrivateRows:
+    """Read every private row, and refuse public points that are these rows.
+
+    Args:
+        points: encoded public points, float64 (m, d); m may be 0.
+        settings: the whole configuration.
+        progress: shows how far it has come.
+        warn: told how many of the points equal a row, on the operator's terminal alone.
+
+    Raises:
+        ConfigurationError: points are rows, by their order; or a cell does not fit.
+
+    """
+    rows = read_private_rows(settings, progress)
+    refuse_source_rows(points, rows.values, warn)
+    return rows
+
+
+def refuse_dead_features(settings: Settings, rows: PrivateRows) -> None:
+    """Refuse an opening on rows that a feature says nothing of, unless the settings allow it.
+
+    Raises:
+        DataError: names every such feature, and says why it is one.
+
+    """
+    if settings.data.dead_features == "allow":
+        return
+    dead = dead_features(settings.data.public_schema(), rows.values)
+    if dead:
+        named = ", ".join(f'"{name}" ({reason})' for name, reason in dead.items())
+        problem = (
+            f"learners get nothing from {named}, and nothing is charged; `conclave check` says"
+            ' more of the rows, and "allow" opens the release all the same'
+        )
+        raise DataError(DEAD_FEATURES, problem)
+
+
+def check_private_rows(
+    settings: Settings, points: NDArray[np.float64] | None, progress: Progress
+) -> SourceReport:
+    """Return what of the private rows does not fit the schema, for the operator's terminal.
+
+    Args:
+        settings: the whole configuration.
+        points: encoded public points to be compared with the rows, shape (m, d).
+        progress: shows how far it has come.
+
+    Raises:
+        DataError: the source cannot be opened.
+        ConfigurationError: the query is not row-wise.
+
+    """
+    return check_source(
+        settings.source,
+        settings.data.public_schema(),
+        query=settings.data.query,
+        rows_expected=settings.data.rows,
+        points=points,
+        progress=lambda count: progress(READING, count, settings.data.rows),
+    )

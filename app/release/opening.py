@@ -30,12 +30,10 @@ from app.ledger.entries.entry_kinds import (
 from app.ledger.ledger import RELEASE_SECRET
 from app.privacy.budget.composition import Mechanism
 from app.release.classifier.drawn_student import read_classifier
-from app.release.closed_release import DRAWS_NOTHING, SOURCE, UNKNOWN_ROWS, refuse_closed
 from app.release.composed_budget import Beside
-from app.release.drawing import draw_ensemble, read_ensemble
+from app.release.drawing import draw_ensemble, read_ensemble, refuse_dead_features
 from app.release.private_state import put_pieces, read_piece
-from app.release.release import Release
-from app.release.source_rows import refuse_dead_features
+from app.release.release import DRAWS_NOTHING, SOURCE, UNKNOWN_ROWS, Release, refuse_closed
 from app.release.statistics.statistics_table import check_statistics_draw
 from app.release.terms.answer_time import measure_answer_time
 from app.release.terms.bound_settings import RESTORE, check_bound

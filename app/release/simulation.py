@@ -15,9 +15,8 @@ from app.errors import ConfigurationError
 from app.privacy.voting import universal
 from app.privacy.voting.universal import Phase
 from app.privacy.voting.votes import tally
-from app.release.terms.answer_terms import answering_parameters, calibrate_answers
-from app.release.terms.pipeline import release_budget
-from app.release.terms.public_choices import refuse_unknown
+from app.release.terms.answer_terms import answering_parameters, calibrate_answers, release_budget
+from app.release.terms.configuration import refuse_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

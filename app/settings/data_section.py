@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.settings.fields import Address, Bounds, Name, Number, Text, Unit, Whole
-from app.settings.section import Section
+from app.settings.fields import Address, Bounds, Name, Number, Section, Text, Unit, Whole
 
 PublicShare = Annotated[Number, Field(ge=0, le=1)]
 

@@ -2,6 +2,8 @@
 
 Numbers arrive as ``int`` or as ``Decimal`` (nothing is ever parsed into a
 binary float first), so shares, epsilon and delta stay exact.
+
+What every table of the configuration has in common.
 """
 
 from __future__ import annotations
@@ -14,7 +16,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Strict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    Strict,
+)
 from pydantic_core import PydanticCustomError
 
 TEXT_CHARACTERS_MAX = 1000
@@ -169,3 +179,9 @@ Parameter = Annotated[object, BeforeValidator(_parameter)]
 
 EnsembleSize = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
 """``auto`` or k."""
+
+
+class Section(BaseModel):
+    """What every table of the configuration has in common."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.settings.fields import EnsembleSize, Exact, Name, Number, Unit, Whole
-from app.settings.section import Section
+from app.settings.fields import EnsembleSize, Exact, Name, Number, Section, Unit, Whole
 
 Mechanism = Literal["relabel", "answers", "classifier", "statistics"]
 DeltaMechanism = Literal["answers", "classifier", "statistics"]

@@ -3,6 +3,10 @@
 Each raises a ``ConfigurationError`` that names the key to change.  What is
 valid configuration but not served by this version is refused by the service,
 never here.
+
+The rule of ``cells``: public parts of the rows, for the class that labels them.
+
+Rules on the division of delta.
 """
 
 from __future__ import annotations
@@ -12,7 +16,9 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
+from app.data.cell_tests import read_splits
 from app.data.embedded_demo import DEMO_CLASSES, DEMO_FEATURE_NAMES, DEMO_LABEL, DEMO_SOURCE
 from app.data.sources.row_wise import check_row_wise
 from app.data.spelling import twins
@@ -22,12 +28,77 @@ from app.settings.data_section import (
     DataSettings,
     NumericFeatureSettings,
 )
-from app.settings.delta_rules import check_delta_shares
-from app.settings.learning_sections import HypothesesSettings, LearnerSettings, StudentSettings
+from app.settings.learning_sections import (
+    HypothesesSettings,
+    LearnerSettings,
+    StatisticsSettings,
+    StudentSettings,
+)
 from app.settings.release_sections import AnswersSettings, PrivacySettings
 from app.settings.server_sections import LedgerSettings
-from app.settings.statistics_section import StatisticsSettings
 from app.settings.wording import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.settings.data_section import DataSettings
+    from app.settings.learning_sections import HypothesesSettings
+    from app.settings.release_sections import DeltaMechanism, PrivacySettings
+
+CELLS = "cells"
+
+
+def check_cells(
+    section: str, chosen: HypothesesSettings, written: Sequence[str] | None, data: DataSettings
+) -> None:
+    """The class cells has its public cells, and no other class has any.
+
+    Args:
+        section: ``hypotheses`` or ``classifier``.
+        chosen: the class, with what it inherits.
+        written: the tests written in the section itself.
+        data: the public schema.
+
+    """
+    if chosen.kind != CELLS:
+        if written:
+            problem = f'are for class = "{CELLS}", and it is "{chosen.kind}"'
+            raise ConfigurationError(f"{section}.cells", problem)
+        return
+    if not chosen.cells:
+        raise ConfigurationError(f"{section}.cells", f'is required with class = "{CELLS}"')
+    if section == "hypotheses" and chosen.grid != "public":
+        problem = f'must be "public" with class = "{CELLS}", whose cells are'
+        raise ConfigurationError("hypotheses.grid", problem)
+    read_splits(data.public_schema(), chosen.cells, section=section)
+
+
+DELTA_MECHANISMS: tuple[DeltaMechanism, ...] = ("answers", "classifier", "statistics")
+
+
+def check_delta_shares(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:
+    """Whatever needs delta has a share of it, a pure classifier has none, and they add up."""
+    answers, classifier, statistics = (
+        privacy.delta_share(name, classifier_uses_delta=classifier_uses_delta)
+        for name in DELTA_MECHANISMS
+    )
+    if answers + classifier + statistics > 1:
+        raise ConfigurationError("privacy.delta_shares", "add up to more than 1")
+    if classifier > 0 and not classifier_uses_delta:
+        raise ConfigurationError(
+            "privacy.delta_shares.classifier",
+            'must be 0: only a classifier with a share and a learner such as "linear" uses delta',
+        )
+    for name, share, is_needed in (
+        ("answers", answers, privacy.shares.answers > 0),
+        ("classifier", classifier, classifier_uses_delta),
+        ("statistics", statistics, privacy.shares.statistics > 0),
+    ):
+        if is_needed and share == 0:
+            verb = "has" if name == "classifier" else "have"
+            problem = f"must be above 0 while {name} {verb} a share of epsilon"
+            raise ConfigurationError(f"privacy.delta_shares.{name}", problem)
+
 
 Lists = Mapping[str, Sequence[float | str]]
 

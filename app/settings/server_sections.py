@@ -12,11 +12,11 @@ from app.settings.fields import (
     HttpAddress,
     Number,
     OptionalFile,
+    Section,
     Text,
     Unit,
     Whole,
 )
-from app.settings.section import Section
 
 
 class LedgerSettings(Section):

@@ -4,25 +4,35 @@ Built once, by :func:`load_settings` or :func:`demo_settings`, and passed
 down; there is no module global.  Anything wrong with it is a
 ``ConfigurationError`` whose one line names the key.  The tables, the types of
 values and the rules that span keys are in ``app/configuration``.
+
+The configuration of the embedded demo, as demo_tables; the environment may change it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Self, get_args
 
 from pydantic import SecretStr, ValidationError, model_validator
 
-from app.data.embedded_demo import DEMO_SOURCE
-from app.settings import demo, reading, rules
-from app.settings.cell_rules import check_cells
+from app.data.embedded_demo import (
+    DEMO_CLASSES,
+    DEMO_FEATURE_NAMES,
+    DEMO_LABEL,
+    DEMO_ROW_COUNT,
+    DEMO_SOURCE,
+)
+from app.settings import reading, rules
 from app.settings.data_section import DataSettings
+from app.settings.fields import Section
 from app.settings.learning_sections import (
     ClassifierSettings,
     HypothesesSettings,
     LearnerSettings,
+    StatisticsSettings,
     StudentSettings,
 )
 from app.settings.release_sections import (
@@ -31,15 +41,48 @@ from app.settings.release_sections import (
     PrivacySettings,
     ReleaseSettings,
 )
-from app.settings.section import Section
+from app.settings.rules import check_cells
 from app.settings.server_sections import (
     LedgerSettings,
     LogsSettings,
     ServerSettings,
     TelemetrySettings,
 )
-from app.settings.statistics_section import StatisticsSettings
 from app.settings.wording import configuration_error
+
+
+def demo_tables() -> dict[str, object]:
+    """Return the demo_tables of the demo: everything but the ledger's address."""
+    return {
+        "release": {"name": "demo"},
+        "data": {
+            "source": DEMO_SOURCE,
+            "rows": DEMO_ROW_COUNT,
+            "label": DEMO_LABEL,
+            "classes": list(DEMO_CLASSES),
+            "features": [
+                {"name": name, "kind": "numeric", "bounds": [0, 1]} for name in DEMO_FEATURE_NAMES
+            ],
+        },
+        "hypotheses": {"class": "trees", "depth": 3, "bins": 8},
+        "classifier": {"bins": 16},
+        "privacy": {
+            "epsilon": 1,
+            "shares": {
+                "relabel": Decimal("0.1"),
+                "answers": Decimal("0.6"),
+                "classifier": Decimal("0.3"),
+            },
+        },
+        "answers": {
+            "queries": 2000,
+            "cutoff": 20,
+            "ensemble": 800,
+            "after": "classifier",
+            "on_cutoff": "classifier",
+        },
+    }
+
 
 EXPONENTIAL = "exponential"
 DEFAULT_LEDGER_NAME = "conclave.db"
@@ -203,7 +246,7 @@ def demo_settings(
 
     """
     ledger = reading.sqlite_address((folder or Path.cwd()) / DEMO_LEDGER_NAME)
-    tables = {**demo.tables(), "ledger": {"url": ledger}}
+    tables = {**demo_tables(), "ledger": {"url": ledger}}
     tables = reading.overlay(tables, _environment(environ, Path.cwd()))
     return Settings.read(reading.overlay(tables, list((overrides or {}).items())))
 

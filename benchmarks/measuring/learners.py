@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn, encode_columns
-from app.learning.fit import Learner, fit_ensemble
+from app.learning.ensemble import Learner, fit_ensemble
 from app.learning.registry import hypothesis_class
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from app.data.vectors import encode
 from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
 from app.privacy.stability import hit_table as profile
 from app.privacy.voting.votes import tally
-from app.release.terms.answer_terms import calibrate_answers
-from app.release.terms.pipeline import release_budget
+from app.release.terms.answer_terms import calibrate_answers, release_budget
 from app.settings.settings import load_settings
 
 if TYPE_CHECKING:

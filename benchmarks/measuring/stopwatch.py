@@ -7,9 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from app.answering.fresh import Fresh
-from app.answering.steps import Edge, Step
-from app.answering.types import Query
+from app.answering.queries import Fresh
+from app.answering.types import Edge, Query, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.answering.answer_query import QueryAnswerer
-from app.answering.fresh import Fresh
+from app.answering.queries import Fresh
 from app.answering.types import Query
 from app.data.vectors import parse_features
 from app.main import open_from_settings

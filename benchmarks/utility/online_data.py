@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.data.vectors import encode
+from app.release.drawing import read_private_rows
 from app.release.progress import no_progress
-from app.release.source_rows import read_private_rows
 from app.settings.settings import load_settings
 from benchmarks.measuring.circumstances import ROOT
 from benchmarks.measuring.trials import read_rows

@@ -19,7 +19,7 @@ import numpy as np
 
 from app.data.tests import classifier_tests
 from app.learning.encoding.binary_tests import evaluate
-from app.privacy.noisy_vote.gaussian_noise import least_variance
+from app.privacy.noisy_vote.calibration import least_variance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,14 +16,12 @@ from app.planning.trial.agreement import try_out
 from app.planning.trial.cliff import labels_at_worst
 from app.planning.trial.effort import Trial, extent_of
 from app.planning.trial.forecast import forecast_answers
-from app.planning.trial.people import Population
-from app.planning.trial.public_laws import column_laws
-from app.privacy.budget.approximate_profile import approximate_profile
+from app.planning.trial.people import Population, column_laws
+from app.privacy.budget.ensemble_size import approximate_profile
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.voting.votes import aggregate
-from app.release.drawing import draw_ensemble
+from app.release.drawing import draw_ensemble, read_private_rows
 from app.release.progress import no_progress
-from app.release.source_rows import read_private_rows
 from app.release.terms.configuration import configure
 from app.release.terms.draw_parameters import ensemble_parameters
 from benchmarks.utility.online_data import data_folder, loaded
@@ -38,8 +36,8 @@ if TYPE_CHECKING:
 
     from app.data.rows import PrivateRows
     from app.planning.trial.agreement import Agreement
-    from app.privacy.budget.approximate_profile import ApproximateProfile
     from app.privacy.budget.composition import Charge
+    from app.privacy.budget.ensemble_size import ApproximateProfile
     from app.privacy.sparse_vector.calibration import SvtCalibration
     from app.settings.settings import Settings
     from benchmarks.utility.planning_tasks import Case, Task

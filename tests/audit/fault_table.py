@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from app.auditing.bounds.exact import exact_bound
+from app.auditing.audit import exact_bound
 from app.auditing.laws import conditions
 from tests.audit import planted_systems as planted
 from tests.audit.planted_systems import (

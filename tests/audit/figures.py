@@ -6,7 +6,7 @@ import sys
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from app.auditing.bounds.exact import exact_bound
+from app.auditing.audit import exact_bound
 from tests.audit.planted_systems import NOISY_VOTE, ONE_THRESHOLD, PROFILE, REFRESHED, system
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from app.answering import answer_query
 from app.answering import service as conclave_service
 from app.answering.answer_query import QueryAnswerer
 from app.http import problems
-from app.learning.fit import fit_ensemble
+from app.learning.ensemble import fit_ensemble
 from app.ledger import ledger as store
 from app.ledger.entries import fold
 from app.ledger.entries.chain import public_entry

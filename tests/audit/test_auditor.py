@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.auditing.audit import exact_bound
 from app.auditing.bounds.adaptive_bound import adaptive_bound
-from app.auditing.bounds.exact import exact_bound
 from app.auditing.bounds.profile_bound import hit_table
 from app.auditing.laws.conditions import HITS_PAID, broken_conditions
 from app.auditing.outcome_events import ROUNDING

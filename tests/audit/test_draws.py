@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from app.auditing import draws as audit_draws
-from app.auditing.draw_bound import draw_bound, rows_wanted
+from app.auditing.draws import draw_bound, rows_wanted
 from app.auditing.outcome_events import ROUNDING
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.registry import dichotomy_class

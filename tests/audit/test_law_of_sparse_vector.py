@@ -23,8 +23,7 @@ from app.privacy.sparse_vector import calibration as svt
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.sparse_vector.calibration import SvtCalibration, Variant, calibrate_variant
 from app.release.simulation import simulate
-from app.release.terms.answer_terms import calibrate_answers
-from app.release.terms.pipeline import release_budget
+from app.release.terms.answer_terms import calibrate_answers, release_budget
 from tests.unit.service.small_release import SmallRelease
 from tests.unit.service.svt_release import SVT
 

@@ -27,8 +27,7 @@ from app.privacy.voting import universal
 from app.privacy.voting.universal import Sequel
 from app.privacy.voting.votes import tally
 from app.release.simulation import simulate
-from app.release.terms.answer_terms import answering_parameters, calibrate_answers
-from app.release.terms.pipeline import release_budget
+from app.release.terms.answer_terms import answering_parameters, calibrate_answers, release_budget
 from tests.unit.mechanisms.prescribed import NOTHING, PrescribedGaussian
 from tests.unit.service.small_release import SmallRelease
 from tests.unit.service.svt_release import NOISY_VOTE

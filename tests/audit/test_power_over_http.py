@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from app.auditing.confidence import bounds_shown
+from app.auditing.outcome_events import bounds_shown
 from app.auditing.transcripts.served import plan_runs
 from app.cli.audit.audited_releases import RUNS_LONG
 from app.cli.audit.neighbours import HITS_BEYOND, Claim

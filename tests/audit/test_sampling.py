@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.auditing.adversaries import Adversary, Stretch
-from app.auditing.confidence import bounds_shown, detection_limit, largest_shown
-from app.auditing.sampling import FALSE_ALARM, bound_of, sample
+from app.auditing.outcome_events import bounds_shown, detection_limit, largest_shown
+from app.auditing.sampling import FALSE_ALARM, Adversary, Stretch, bound_of, sample
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.system import SystemNoise
 from app.privacy.proportions import at_least, at_most

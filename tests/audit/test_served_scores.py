@@ -15,7 +15,7 @@ import pytest
 
 from app.answering.batch import Batch
 from app.answering.queries import Ticket
-from app.answering.replay_index import ReplayIndex
+from app.answering.replays import ReplayIndex
 from app.errors import InvariantError, LedgerCorruptError
 from app.ledger.entries.entry_kinds import LedgerEvent, ScoresReleased
 from app.noise.scripted import ScriptedNoise
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.answering.fresh import Fresh
+    from app.answering.queries import Fresh
     from app.noise.source import NoiseSource
 
     Step = Callable[..., tuple[soft_labels.State, Outcome]]

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.auditing.transcripts.flatten import DEPTH_MAX, readings_of
-from app.auditing.transcripts.transcripts import EVERYTHING, Trials, suspect, told_by
+from app.auditing.transcripts.transcripts import (
+    DEPTH_MAX,
+    EVERYTHING,
+    Trials,
+    readings_of,
+    suspect,
+    told_by,
+)
 from app.errors import InvariantError
 
 if TYPE_CHECKING:

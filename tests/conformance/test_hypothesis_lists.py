@@ -10,7 +10,7 @@ import pytest
 
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.halfspaces.halfspaces import grid_halfspaces
-from app.learning.lists.box_families import axes_of, box_class
+from app.learning.lists.boxes import axes_of, box_class
 from app.learning.lists.hypothesis_list import count_errors, distinct_on
 from app.learning.predictors.own_predictors import PublicFeature
 from app.learning.predictors.predictor_classes import PredictorSource, predictor_class

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from app.ledger.database import sqlite
-from app.ledger.database.writing import KeptWriting
+from app.ledger.database.driver import KeptWriting
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -35,7 +35,7 @@ from tests.crash.marks import Marks
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from app.answering.steps import Edge, Step
+    from app.answering.types import Edge, Step
     from app.noise.source import NoiseSource
     from app.release.classifier.drawn_student import TrainedStudent
     from app.release.classifier.published import PublishedClassifier

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
-from app.learning.containment import made_by_machine
+from app.learning.chunks import made_by_machine
 from app.learning.encoding.public_columns import PublicColumn
-from app.learning.fit import Learner, fit_ensemble
+from app.learning.ensemble import Learner, fit_ensemble
 from app.learning.registry import hypothesis_class
 from tests.unit.ensembles.plain_estimators import Plain
 from tests.unit.hypotheses.enumeration import unit_tests

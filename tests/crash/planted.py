@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from app.answering.fresh import Fresh
+    from app.answering.queries import Fresh
     from app.answering.queue import Waiting
     from app.ledger.ledger import Transaction
     from tests.crash.marks import Marks

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.steps import Step
+from app.answering.types import Step
 from tests.crash.campaign import Campaign, Counts, Kill, campaign, planned
 from tests.crash.planted import EARLY_REPLIES
 

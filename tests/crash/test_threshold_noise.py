@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.steps import Edge, Step
+from app.answering.types import Edge, Step
 from tests.crash.clients import Clients, check_ledger, connect
 from tests.crash.killing import kill_at
 from tests.http.end_to_end.chances import Asked

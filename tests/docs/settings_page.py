@@ -13,8 +13,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic_core import PydanticUndefined
 
 from app.settings.data_section import CategoricalFeatureSettings, NumericFeatureSettings
-from app.settings.fields import Unit
-from app.settings.section import Section
+from app.settings.fields import Section, Unit
 from app.settings.settings import Settings
 
 if TYPE_CHECKING:

@@ -80,7 +80,7 @@ def test_the_five_minutes_of_somebody_new(reader: Reader, tmp_path: Path) -> Non
 def test_the_readme_asks_the_demo(reader: Reader, tmp_path: Path) -> None:
     """The front door's two requests are answered by the embedded demo."""
     # Its own settings, with fewer learners and rows fewer to fit: the requests are the same.
-    from app.settings.demo import tables
+    from app.settings.settings import tables
 
     demo = tables()["data"]
     assert isinstance(demo, dict)

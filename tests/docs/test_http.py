@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from app import errors
-from app.http import refusals
+from app.http import problems
 from app.http.problems import INTERNAL_SLUG, KINDS
 from app.http.routes import ROUTES
 
@@ -33,7 +33,7 @@ def test_every_problem_is_in_the_catalogue_with_its_status(repository: Path) -> 
 
 def test_every_error_class_has_a_row_of_the_table_for_its_slug() -> None:
     """An error that a client can see is never mapped by accident of its base alone."""
-    kinds = [*vars(errors).values(), *vars(refusals).values()]
+    kinds = [*vars(errors).values(), *vars(problems).values()]
     slugs = {kind.slug for kind in kinds if isinstance(kind, type) and hasattr(kind, "slug")}
     assert slugs == {kind.slug for kind in KINDS if hasattr(kind, "slug")}
 

@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from app import cli, errors
-from app.answering.steps import Step
-from app.http import refusals
+from app.answering.types import Step
+from app.http import problems
 from app.http.routes import ROUTES
 from app.ledger.entries.entry_kinds import EVENT_TYPES
 from tests.docs import settings_page
@@ -145,7 +145,7 @@ def _slugs() -> set[str]:
     bases = {errors.RequestError, errors.UnavailableError}
     classes = [
         value
-        for module in (errors, refusals)
+        for module in (errors, problems)
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, errors.ConclaveError)
     ]

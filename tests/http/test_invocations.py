@@ -10,8 +10,7 @@ import pytest
 from app.data.schema import NumericFeature, Schema
 from app.http.access.keys import Role
 from app.http.limits import Limits
-from app.http.protocols.batches import ONE_ROW
-from app.http.protocols.mlflow import REPEATED_FORM, SPLIT_SHAPE
+from app.http.protocols.mlflow import ONE_ROW, REPEATED_FORM, SPLIT_SHAPE
 from tests.http.doubles import (
     CONFLICT,
     EXHAUSTED,

@@ -14,7 +14,7 @@ from app.answering.types import Answer
 from app.errors import InvariantError, KeyLimitError, LedgerUnavailableError
 from app.http.limits import Limits
 from app.http.problems import NO_SUCH_PATH
-from app.http.protocols.batches import ONE_ROW
+from app.http.protocols.mlflow import ONE_ROW
 from app.http.protocols.v2 import NO_SUCH_MODEL
 from app.http.protocols.v2_body import HEADER_LENGTH_SHAPE
 from tests.http.doubles import CONFLICT, EXHAUSTED, KEY_RING, Http

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from app.answering.batch import Deferred
-from app.answering.fresh import Fresh
-from app.answering.replay_index import Recorded
+from app.answering.queries import Fresh
+from app.answering.replays import Recorded
 from app.errors import BudgetExhaustedError, IdempotencyConflictError
 
 if TYPE_CHECKING:

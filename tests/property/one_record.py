@@ -27,15 +27,13 @@ from app.learning.estimators.batched_cart import CompleteTrees
 from app.learning.estimators.estimators import EstimatorEnsemble
 from app.learning.estimators.packed_ensemble import LinearForm, PackedEnsemble
 from app.learning.lists.enumerated_ensemble import EnumeratedEnsemble
-from app.learning.trees.packed import PackedTrees
-from app.learning.trees.tree_ensemble import TreeEnsemble
+from app.learning.trees.packed import PackedTrees, TreeEnsemble
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.exponential import relabel
 from app.release import drawing
-from app.release.drawing import draw_ensemble
+from app.release.drawing import draw_ensemble, read_private_rows
 from app.release.private_state import PERMUTATION, RESAMPLE
 from app.release.progress import no_progress
-from app.release.source_rows import read_private_rows
 from app.release.terms.configuration import Configuration, configure
 from app.release.terms.draw_parameters import EnsembleParameters, ensemble_parameters
 from app.settings.settings import Settings, load_settings

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.learning.chunks import chunk_offsets
-from app.learning.fit import fit_ensemble as genuine_fit
+from app.learning.ensemble import fit_ensemble as genuine_fit
 from app.learning.trees import learners as tree_learners
 from tests.property.chunk_estimators import CarriesOn
 

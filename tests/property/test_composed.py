@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from app.ledger.composed import DELTA_KEY, EPSILON_KEY, composed, is_covered
+from app.ledger.releases import DELTA_KEY, EPSILON_KEY, composed, is_covered
 from app.release.composed_budget import exact_text
 from tests.unit.ledger.releases import opened
 

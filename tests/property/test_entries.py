@@ -14,8 +14,15 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from app.errors import InvariantError
-from app.ledger.entries.chain import GENESIS, Entry, next_entry, public_entry, read_event
-from app.ledger.entries.encoding import INTEGER_MAX, canonical_json
+from app.ledger.entries.chain import (
+    GENESIS,
+    INTEGER_MAX,
+    Entry,
+    canonical_json,
+    next_entry,
+    public_entry,
+    read_event,
+)
 from app.ledger.entries.entry_kinds import EVENT_TYPES, LedgerEvent
 from tests.docs.pages import ROOT
 

@@ -25,7 +25,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from app.ledger.composed import DELTA_KEY, EPSILON_KEY
 from app.ledger.entries.entry_kinds import (
     ReleaseClosed,
     ReleaseHalted,
@@ -35,6 +34,7 @@ from app.ledger.entries.entry_kinds import (
     threshold_noise_name,
 )
 from app.ledger.ledger import RELEASE_SECRET, open_ledger
+from app.ledger.releases import DELTA_KEY, EPSILON_KEY
 from app.ledger.verification import verify
 from tests.docs.verify_exported_ledger import check
 from tests.property.ledger_driver import LedgerDriver

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from app.answering.batch import Batch
-from app.answering.fresh import Fresh
-from app.answering.queries import Ticket
-from app.answering.replay_index import Recorded, ReplayIndex
+from app.answering.queries import Fresh, Ticket
+from app.answering.replays import Recorded, ReplayIndex
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.soft_labels import mechanism as soft_labels
 from app.privacy.soft_labels.mechanism import bin_scores

@@ -16,9 +16,8 @@ from msgspec import structs
 
 from app.answering.answers import FirstAnswers, answers_for
 from app.answering.batch import Batch
-from app.answering.fresh import Fresh, rows_of
-from app.answering.queries import Ticket, Tickets, askers_of, in_columns
-from app.answering.replay_index import Recorded, ReplayIndex
+from app.answering.queries import Fresh, Ticket, Tickets, askers_of, in_columns, rows_of
+from app.answering.replays import Recorded, ReplayIndex
 from app.answering.types import Asker
 from app.data.schema import NumericFeature, Schema
 from app.data.vectors import (
@@ -31,7 +30,7 @@ from app.data.vectors import (
 )
 from app.errors import RequestError, UnavailableError
 from app.http.query.query_body import parse_line, parse_lines_of_numbers
-from app.http.query.reply_lines import encode_replies
+from app.http.query.stream import encode_replies
 from app.ledger.entries.digests import Digests
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace

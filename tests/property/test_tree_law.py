@@ -18,10 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.learning.lists.scaled_sums import ScaledSums
-from app.learning.trees.multisets import multiset_rank
-from app.learning.trees.tree_size import TreeSize
-from app.learning.trees.weights import Path, TreeWeights, draw_log_error
+from app.learning.lists.enumerated_class import ScaledSums
+from app.learning.trees.region_tables import multiset_rank
+from app.learning.trees.weights import Path, TreeSize, TreeWeights, draw_log_error
 from app.noise.choice import _grid_weights
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.hypotheses.exact_recursion import ARITHMETIC, ExactRecursion

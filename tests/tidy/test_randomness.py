@@ -15,9 +15,9 @@ GENERATOR_FILES = {
     "app/noise/system.py": "the one door to the operating system's generator",
     "app/learning/learner_seeds.py": "learners' own, seeded by chunk, made here only",
     "app/learning/trees/halving.py": "a learner that asks the one it is given by learner_seeds",
-    "app/planning/trial/made_up_rules.py": "made-up labels, by a generator of learner_seeds",
+    "app/planning/trial/people.py": "made-up labels, by a generator of learner_seeds",
     "app/planning/trial/people.py": "made-up people, by a generator of learner_seeds",
-    "app/release/terms/synthetic_rows.py": "made-up rows, by a generator of learner_seeds",
+    "app/release/terms/answer_time.py": "made-up rows, by a generator of learner_seeds",
     "app/planning/trial/agreement.py": "made-up shares of cells, by a generator of learner_seeds",
     "app/data/embedded_demo.py": "public data",
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.trees.tree_ensemble import TreeEnsemble
+    from app.learning.trees.packed import TreeEnsemble
     from app.noise.source import NoiseSource
     from app.privacy.soft_labels.mechanism import PrivateBins
     from app.privacy.voting.universal import Outcome, Parameters, State

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from app.learning.trees.tree_ensemble import TreeEnsemble
+from app.learning.trees.packed import TreeEnsemble
 from app.privacy.voting import universal
 from benchmarks.measuring.comparisons import (
     AMONG_STABLE,

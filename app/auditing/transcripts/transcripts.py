@@ -11,6 +11,8 @@ A channel of many readings separates any runs that it was fitted to: a clock has
 that only one side saw, and twelve coins together hardly come twice.  So each half of the
 runs that choose, the earlier and the later one, tries what the other half proposes, and a
 reading that both halves do not have stands for no more than its being rare.
+
+From what was received to readings by channel: nothing of a reply is left out.
 """
 
 from __future__ import annotations
@@ -22,12 +24,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from app.auditing.confidence import bounds_shown, detection_limit, largest_shown
-from app.auditing.outcome_events import Bound
+from app.auditing.outcome_events import Bound, bounds_shown, detection_limit, largest_shown
 from app.errors import invariant
 
 if TYPE_CHECKING:
-    from app.auditing.confidence import Floats
+    from collections.abc import Iterator
+
+    from app.auditing.outcome_events import Floats
 
 Transcript: TypeAlias = Mapping[str, str]
 """What was read, by channel; a channel that was silent is absent."""
@@ -220,3 +223,33 @@ def _expected(rates: Sequence[Floats], trials: Trials) -> Floats:
         np.minimum(np.round(rate * trials.runs), trials.runs).astype(np.int64) for rate in rates
     )
     return bounds_shown(*counts, trials=trials.runs, delta=trials.delta, miss=trials.miss)
+
+
+DEPTH_MAX = 32
+
+
+def readings_of(document: object, channel: str) -> dict[str, str]:
+    """Return every leaf of a decoded document, and how long every list and text is.
+
+    Args:
+        document: of mappings, sequences, texts, numbers, truth values and None.
+        channel: where it was received, which begins the name of each reading.
+
+    """
+    return dict(_leaves(document, channel, DEPTH_MAX))
+
+
+def _leaves(document: object, channel: str, depth: int) -> Iterator[tuple[str, str]]:
+    """Yield readings; what is nested too deeply is one of them, whole."""
+    if isinstance(document, Mapping) and depth:
+        yield f"{channel}, members", repr(list(document))
+        for name, member in document.items():
+            yield from _leaves(member, f"{channel}.{name}", depth - 1)
+    elif isinstance(document, Sequence) and not isinstance(document, str) and depth:
+        yield f"{channel}, length", repr(len(document))
+        for index, member in enumerate(document):
+            yield from _leaves(member, f"{channel}[{index}]", depth - 1)
+    else:
+        yield channel, repr(document)
+        if isinstance(document, str):
+            yield f"{channel}, length", repr(len(document))

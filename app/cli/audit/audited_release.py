@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
-from app.auditing.transcripts.flatten import readings_of
 from app.auditing.transcripts.promises import Answer, Life
 from app.auditing.transcripts.served import Heard
+from app.auditing.transcripts.transcripts import readings_of
 from app.cli.audit.neighbours import ABOVE
 from app.cli.loopback_client import LoopbackClient, Reply, connected
 from app.cli.web_server import WebServer, listen

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from app.errors import invariant
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
-from app.release.terms.answer_terms import PAPER, calibrate_answers
-from app.release.terms.pipeline import release_budget
-from app.release.terms.public_choices import charges_by_mechanism
+from app.release.terms.answer_terms import PAPER, calibrate_answers, release_budget
+from app.release.terms.configuration import charges_by_mechanism
 from app.settings.reading import sqlite_address
 from app.settings.settings import Settings
 

@@ -21,7 +21,7 @@ from app.errors import ConfigurationError
 if TYPE_CHECKING:
     from app.planning.plan import Plan
     from app.planning.telling.plan_document import Document
-    from app.privacy.paper.sample_bounds import Targets
+    from app.privacy.paper.row_theorems import Targets
     from app.settings.settings import Settings
 
 EXIT_INFEASIBLE: Final = 1
@@ -165,7 +165,7 @@ def _release(config: Path, given: Given) -> Document:
 def _tried_out(settings: Settings, planned: Plan, given: Given) -> Plan:
     """Predict what a plan gives, on public points where there are some."""
     from app.planning.trial.planned_answers import with_prediction
-    from app.release.source_rows import read_points
+    from app.release.drawing import read_points
 
     points, populations = given.get("--public"), given.get(POPULATIONS)
     return with_prediction(
@@ -203,7 +203,7 @@ def _paper(given: Given) -> Document:
 
 
 def _targets(given: Given) -> Targets:
-    from app.privacy.paper.sample_bounds import Targets
+    from app.privacy.paper.row_theorems import Targets
 
     gamma, dual = given.get("--gamma"), given.get("--dual-vc")
     hypotheses = given.get("--hypotheses")

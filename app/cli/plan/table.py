@@ -2,6 +2,8 @@
 
 On a terminal the tables have frames and colours and keep to its width.  In a pipe a
 row is a line of plain text, whatever its length, so that ``grep`` and ``awk`` find it.
+
+What each parameter of a plan means, in a few words.
 """
 
 from __future__ import annotations
@@ -13,13 +15,120 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from app.cli.plan.meanings import MEANINGS
 from app.planning.telling.counts import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import JustifyMethod
+
+MEANINGS: Final = {
+    "feasible": "can work at this n",
+    "calibration": "constants of the answers",
+    "mechanism": "what answers",
+    "output": "what an answer is",
+    "best_mechanism": "needs the fewest votes at this budget",
+    "best_calibration": "with these constants",
+    "epsilon": "of the release",
+    "delta": "of the release",
+    "sampling": "share of the rows that reach the ensemble",
+    "relabel_epsilon": "what the draw may cost on those rows",
+    "relabel_parameter": "of the draw's weights, before its numerical error",
+    "answers_epsilon": "what the answers may cost on those rows",
+    "answers_delta": "what the answers may cost on those rows",
+    "n": "private rows",
+    "n_prime": "rows that reach the ensemble",
+    "rows_needed": "smallest n for a release like this",
+    "m": "fresh answers of the ensemble",
+    "m_o": "answers before the classifier",
+    "m_o_wanted": "queries that the classifier's guarantee asks for",
+    "T": "unstable answers until the ensemble ends",
+    "k": "chunks, learners, votes",
+    "chunk_rows": "rows of the smallest chunk",
+    "classes": "labels",
+    "learner": "of the published classifier",
+    "vc_dimension": "of the class that relabels, or a bound of it",
+    "hypotheses": "that learners search",
+    "variant": "how often the threshold's noise is drawn",
+    "b1": "scale of the threshold's noise, in votes",
+    "b2": "scale of a query's noise, in votes",
+    "delta_svt": "part of delta for the hits",
+    "delta_release": "part of delta for a label that should be a hit",
+    "variance": "of the noise on a count, in votes squared",
+    "lead_needed": "votes by which a label worth answering leads",
+    "lead_loses": "its chance of losing to the noise",
+    "votes_needed.profile": "k where two thirds agree",
+    "votes_needed.svt one-threshold": "k where two thirds agree",
+    "votes_needed.svt refreshed": "k where two thirds agree",
+    "votes_needed.noisy-vote": "k where two thirds agree",
+    "alpha": "order of the divergence, or accuracy target",
+    "lnR": "price of one unstable answer",
+    "word_bits": "bits of a fresh word",
+    "answer_time.evaluation_seconds": "k votes on one query, made-up learners, here",
+    "answer_time.seconds": "the same, padding included",
+    "answer_time.together": "whether all votes are worked out at once",
+    "answer_time.processes": "that learners share which are asked one by one",
+    "answer_time.seconds_max": "answers.query_seconds_max",
+    "answer_time.opens": "else the release is refused at its opening",
+    "charge.relabel": "(epsilon, delta) to relabel the rows",
+    "charge.answers": "(epsilon, delta) of all answers",
+    "charge.classifier": "(epsilon, delta) of the classifier",
+    "charge.statistics": "(epsilon, delta) of the statistics",
+    "relabel": "bound on what the draw costs in errors",
+    "classifier": "bound on what the draw costs in errors",
+    "1e-2": "distance at which hits are this probable",
+    "1e-4": "distance at which hits are this probable",
+    "needed": "distance of a query worth answering",
+    "needed_hits": "its chance of an unstable answer",
+    "agreement_needed": "share of the votes that puts it there",
+    "unanimous": "distance of unanimous votes",
+    "unanimous_hits": "their chance of an unstable answer",
+    "hits_max": "chance at which m queries reach the cutoff",
+    "T_real": "before rounding up",
+    "eps_prime": "of the bootstrap's copies",
+    "eps_hat": "of one copy of a record",
+    "delta_hat": "of one copy of a record",
+    "lambda": "scale of the threshold's noise, in votes",
+    "w": "threshold, in votes",
+    "m_o_real": "before rounding up",
+    "after": "what follows query m",
+    "on_cutoff": "what follows unstable answer T",
+    "labels_by_mechanism.profile": "labels with these k votes, 90% agree",
+    "labels_by_mechanism.svt one-threshold": "labels with these k votes, 90% agree",
+    "labels_by_mechanism.svt refreshed": "labels with these k votes, 90% agree",
+    "labels_by_mechanism.noisy-vote": "labels with these k votes, 90% agree",
+    "statistics.few_points.alpha": "error of a value, table on few public points",
+    "statistics.many_points.alpha": "error of a value, table on many public points",
+    "proven": "whatever the rows; else where its updates last",
+    "updates": "counts with noise of their own",
+    "cells": "that rows are counted by",
+    "statistics.few_points.hypotheses": "of the table",
+    "statistics.many_points.hypotheses": "of the table",
+    "prediction.people": "on whom it was tried: public shares, or public points",
+    "prediction.hypotheses": "made-up rules that were tried",
+    "prediction.learners": "fitted for each rule",
+    "prediction.labels": "that most made-up rules give within a factor of two",
+    "labels": "that most made-up rules give within a factor of two",
+    "labels_likelihood": "share of the rules that do",
+    "labels_otherwise": "what the middle one of the others gives",
+    "labels_mean": "the mean over rules",
+    "labels_low": "nine rules in ten give more",
+    "labels_high": "one rule in ten gives more",
+    "labels_unlimited": "by the middle rule, if m did not end them",
+    "unpredicted": "why nothing was tried out",
+    "cliff.labels": "that the worst leaf leaves",
+    "hypotheses_at_risk": "share of the rules that give less than half the mean",
+    "publish_at_once": "a published classifier would be better",
+    "classifier_learner": "what would publish it, with all of epsilon",
+    "recommendation.mechanism": "what should answer",
+    "recommendation.calibration": "with these constants",
+    "recommendation.k": "learners",
+    "recommendation.T": "unstable answers",
+    "recommendation.chunk_rows": "rows of a chunk",
+    "recommendation.shares.relabel": "of epsilon",
+    "recommendation.shares.answers": "of epsilon",
+    "labels_at_worst": "that the worst leaf leaves",
+}
 
 Record = dict[str, object]
 

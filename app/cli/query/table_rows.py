@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from app.errors import ConfigurationError
-from app.http.wire.csv_rows import number_in
+from app.http.wire.bodies import number_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

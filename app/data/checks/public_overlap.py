@@ -15,6 +15,8 @@ Single points that equal a record are common and prove nothing: their share is
 told.  All of this depends on private rows, so it goes to the operator's terminal
 and is recorded nowhere.  It is a guard against mistakes: some of the rows in another
 order pass it.
+
+How many public points equal a record, both encoded by the public schema.
 """
 
 from __future__ import annotations
@@ -147,3 +149,28 @@ def _shared_codes(
     known, point_codes = np.unique(points, return_inverse=True)
     places = np.minimum(np.searchsorted(known, rows), len(known) - 1)
     return point_codes, np.where(known[places] == rows, places, ABSENT)
+
+
+class EqualPoints:
+    """Counts public points that equal some private row."""
+
+    def __init__(self, points: NDArray[np.float64]) -> None:
+        """Keep encoded public points, shape (m, d), m at least 1."""
+        self._points = _as_bytes(points)
+        self._is_equal = np.zeros(len(points), dtype=bool)
+
+    def add(self, private_values: NDArray[np.float64]) -> None:
+        """Compare with encoded rows, shape (B, d)."""
+        if len(private_values):
+            self._is_equal |= np.isin(self._points, _as_bytes(private_values))
+
+    @property
+    def share(self) -> float:
+        """Share of the public points that equal a record so far."""
+        return float(self._is_equal.mean())
+
+
+def _as_bytes(values: NDArray[np.float64]) -> NDArray[np.void]:
+    """Return each row as one item, so that rows with the same bytes are equal."""
+    rows = np.ascontiguousarray(values)
+    return rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel()

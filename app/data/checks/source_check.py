@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.data.checks.dead_features import summary_of
-from app.data.checks.equal_points import EqualPoints
+from app.data.checks.public_overlap import EqualPoints
 from app.data.near_names import NEAR_IN, NearNames
 from app.data.schema import CategoricalFeature
 from app.data.sources.cells import Values, source_columns

@@ -1,18 +1,21 @@
-"""Who may use a route: keys, roles, and what a browser must not be tricked into."""
+"""Who may use a route: keys, roles, and what a browser must not be tricked into.
+
+Where a server without keys may listen.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import ipaddress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from app.errors import ForbiddenError, UnauthorizedError
+from app.errors import ConfigurationError, ForbiddenError, UnauthorizedError
 from app.http.access.keys import Role
-from app.http.access.listening import is_loopback
-from app.http.refusals import CrossSiteError, MisdirectedRequestError
+from app.http.problems import CrossSiteError, MisdirectedRequestError
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
@@ -20,6 +23,36 @@ if TYPE_CHECKING:
 
     from app.answering.types import Asker
     from app.http.access.keys import Found, Keys
+    from app.settings.settings import Settings
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether ``host``, a name or an address, is only reachable from this machine."""
+    name = host.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def require_safe_binding(settings: Settings, *, is_demo: bool) -> None:
+    """Refuse to serve private data without keys where other machines can connect.
+
+    Raises:
+        ConfigurationError: says what to mount.
+
+    """
+    if is_demo or settings.server.keys_file is not None or is_loopback(settings.server.host):
+        return
+    raise ConfigurationError(
+        "server.keys_file",
+        f"not set, and server.host {settings.server.host!r} can be reached from other machines; "
+        "mount a keys file (`conclave keys add --role query --name NAME` writes one) and set "
+        "CONCLAVE_SERVER__KEYS_FILE to its path, or listen on 127.0.0.1",
+    )
+
 
 SEND_A_KEY: Final = (
     "send a key of this server as `Authorization: Bearer KEY`, or as the password of Basic"

@@ -2,17 +2,26 @@
 
 A key has 256 random bits, so one SHA-256 of it cannot be searched; the file of keys
 holds that hash and never the key.
+
+The file of keys: TOML with a ``[[keys]]`` table for each, read and written whole.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import os
+import re
+import tempfile
+import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from app.answering.types import Asker
+from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,3 +133,151 @@ def hash_of(secret: str) -> str:
 
 def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
+
+
+SETTING: Final = "server.keys_file"
+ADD_ONE: Final = "add one with `conclave keys add --role query --name NAME`"
+NO_KEY_LEFT: Final = "# Every key was removed: nobody may ask.\nkeys = []\n"
+NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+HASH_PATTERN: Final = re.compile(r"[0-9a-f]{64}")
+NEEDED: Final = frozenset({"name", "role", "hash"})
+MEMBERS: Final = NEEDED | {"old_hash", "limit", "unstable_limit", "disabled"}
+LIMIT_MAX: Final = 10**15
+OWNER_ONLY: Final = 0o600
+SHAPE: Final = (
+    "needs name, hash and role = query | read | admin, and may have old_hash, limit and "
+    "unstable_limit (whole numbers, of role query or admin) and disabled = true"
+)
+
+
+def read_key_ring(path: Path) -> KeyRing:
+    """Read a keys file that must hold at least one key.
+
+    Raises:
+        ConfigurationError: the file is missing, empty, or not a keys file.
+
+    """
+    keys = read_keys(path)
+    if not keys:
+        raise ConfigurationError(SETTING, f"{path} holds no key; {ADD_ONE}")
+    return KeyRing(keys)
+
+
+def read_keys(path: Path) -> list[Key]:
+    """Read the rows of a keys file, in order; see :func:`read_key_ring` for errors."""
+    return parse_keys(read_text(path), path)
+
+
+def read_text(path: Path) -> bytes:
+    """Read a keys file as it is.
+
+    Raises:
+        ConfigurationError: it is missing, or cannot be read.
+
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise ConfigurationError(SETTING, f"{path} does not exist; {ADD_ONE}") from None
+    except OSError as error:
+        raise ConfigurationError(SETTING, f"{path} cannot be read: {error.strerror}") from None
+
+
+def parse_keys(text: bytes, path: Path) -> list[Key]:
+    """Read the rows of what a keys file holds.
+
+    Raises:
+        ConfigurationError: it is no keys file.
+
+    """
+    try:
+        document = tomllib.loads(text.decode("utf-8"))
+    except ValueError:
+        # Neither the decoder's text nor TOML's is repeated: it could quote the file.
+        raise ConfigurationError(SETTING, f"{path} is not a TOML file") from None
+    rows = document.get("keys", [])
+    if set(document) - {"keys"} or not isinstance(rows, list):
+        raise ConfigurationError(SETTING, f"{path} may hold [[keys]] tables only")
+    keys = [_parse_row(row, number, path) for number, row in enumerate(rows, start=1)]
+    _refuse_doubles(keys, path)
+    return keys
+
+
+def _refuse_doubles(keys: Sequence[Key], path: Path) -> None:
+    names = [key.name for key in keys]
+    if len(set(names)) < len(names):
+        raise ConfigurationError(SETTING, f"{path} names two keys alike")
+    hashes = [each for key in keys for each in key.hashes]
+    if len(set(hashes)) < len(hashes):
+        raise ConfigurationError(SETTING, f"{path} has one key under two names")
+
+
+def _parse_row(row: object, number: int, path: Path) -> Key:
+    problem = f"[[keys]] number {number} of {path} {SHAPE}"
+    if not isinstance(row, dict) or not set(row) >= NEEDED or set(row) - MEMBERS:
+        raise ConfigurationError(SETTING, problem)
+    texts = [row[name] for name in ("name", "role", "hash")]
+    hashes = [row["hash"], row.get("old_hash", row["hash"])]
+    limits = [row[name] for name in ("limit", "unstable_limit") if name in row]
+    if not (
+        all(isinstance(text, str) for text in (*texts, *hashes))
+        and NAME_PATTERN.fullmatch(row["name"])
+        and row["role"] in set(Role)
+        and all(HASH_PATTERN.fullmatch(text) for text in hashes)
+        and all(type(limit) is int and 0 <= limit <= LIMIT_MAX for limit in limits)
+        and not (limits and row["role"] == Role.READ)
+        and isinstance(row.get("disabled", False), bool)
+    ):
+        raise ConfigurationError(SETTING, problem)
+    return Key(**(row | {"role": Role(row["role"])}))
+
+
+def row_of(key: Key) -> str:
+    """Return a key as a table of the file."""
+    lines = [f'name = "{key.name}"', f'role = "{key.role}"', f'hash = "{key.hash}"']
+    if key.old_hash is not None:
+        lines.append(f'old_hash = "{key.old_hash}"')
+    if key.limit is not None:
+        lines.append(f"limit = {key.limit}")
+    if key.unstable_limit is not None:
+        lines.append(f"unstable_limit = {key.unstable_limit}")
+    if key.disabled:
+        lines.append("disabled = true")
+    return "\n".join(["[[keys]]", *lines, "", ""])
+
+
+def write_keys(path: Path, keys: Sequence[Key]) -> None:
+    """Write the whole file anew; what is not a key, a comment for example, goes."""
+    replace_text(path, "".join(map(row_of, keys)) or NO_KEY_LEFT)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Put a text in the place of a file, for its owner only; a server never reads half of it.
+
+    Raises:
+        ConfigurationError: the folder or the file does not allow it.
+
+    """
+    target = path.resolve()
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+        building = Path(name)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                _keep_owner(file.fileno(), target)
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            building.replace(target)
+        finally:
+            building.unlink(missing_ok=True)
+    except OSError as error:
+        raise ConfigurationError(SETTING, f"{path} cannot be written: {error.strerror}") from None
+
+
+def _keep_owner(descriptor: int, target: Path) -> None:
+    """Close a file to all but its owner, who stays whoever it was, where that is allowed."""
+    os.fchmod(descriptor, OWNER_ONLY)
+    with suppress(FileNotFoundError, PermissionError):
+        known = target.stat()
+        os.fchown(descriptor, known.st_uid, known.st_gid)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from app.errors import ConfigurationError
-from app.http.access.keys import KeyRing
-from app.http.access.keys_file import SETTING, parse_keys, read_key_ring, read_text
+from app.http.access.keys import SETTING, KeyRing, parse_keys, read_key_ring, read_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -28,10 +28,10 @@ from app.http.openapi.operation import (
 )
 from app.http.openapi.protocol_paths import PROTOCOL_OPERATIONS
 from app.http.openapi.refusal_replies import HEADERS, RATE_LIMITS, refusal_responses
+from app.http.problems import InvalidParameterError, NotAcceptableError
 from app.http.query import statistics_route as statistics
 from app.http.query import stream
 from app.http.reads import ONNX, TWO_FORMS
-from app.http.refusals import InvalidParameterError, NotAcceptableError
 from app.http.routes import ROUTES, RouteEntry
 from app.http.version import VERSION
 from app.http.wire.bodies import JSON, NDJSON

@@ -16,8 +16,8 @@ from app.errors import (
     UnsupportedMediaTypeError,
 )
 from app.http.openapi.components import COMPONENTS
+from app.http.problems import InvalidParameterError
 from app.http.query import query_body
-from app.http.refusals import InvalidParameterError
 from app.http.wire.bodies import JSON
 
 if TYPE_CHECKING:

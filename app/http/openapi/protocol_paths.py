@@ -14,9 +14,9 @@ from app.http.openapi.operation import (
     parameter,
     request_body,
 )
+from app.http.problems import InvalidParameterError, NotFoundError
 from app.http.protocols import mlflow as invocations
 from app.http.protocols import v2, v2_body
-from app.http.refusals import InvalidParameterError, NotFoundError
 from app.http.wire.bodies import CSV, JSON, OCTETS
 
 MODEL_NAME: Final = {

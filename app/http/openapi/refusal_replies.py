@@ -5,8 +5,8 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+from app.answering.batch import ANSWERS_USED
 from app.answering.current_service import OPENING, STOPPED
-from app.answering.key_limits import ANSWERS_USED
 from app.errors import (
     ContainedError,
     ForbiddenError,
@@ -15,11 +15,11 @@ from app.errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from app.http import open_streams
+from app.http import limits
 from app.http.access.door import CROSS_SITE, MISDIRECTED, SEND_A_KEY
 from app.http.endpoint import GIVEN_UP
-from app.http.problems import MEDIA_TYPE, is_below_v2, kind_of, problem_of, slug_of, v2_error_of
-from app.http.refusals import (
+from app.http.problems import (
+    MEDIA_TYPE,
     CrossSiteError,
     HeadersTooLargeError,
     MalformedRequestError,
@@ -27,6 +27,11 @@ from app.http.refusals import (
     RequestTimeoutError,
     TooManyConnectionsError,
     TooManyStreamsError,
+    is_below_v2,
+    kind_of,
+    problem_of,
+    slug_of,
+    v2_error_of,
 )
 from app.http.wire import connection_guard
 from app.http.wire.bodies import JSON
@@ -98,7 +103,7 @@ def _common(entry: RouteEntry, *, with_keys: bool) -> Iterable[Exception]:
         yield ContainedError(STOPPED)
         yield UnavailableError(GIVEN_UP)
     if entry.path in STREAMS:
-        yield TooManyStreamsError(open_streams.FULL)
+        yield TooManyStreamsError(limits.FULL)
     if entry.role is None:
         return
     if entry.method == "POST":

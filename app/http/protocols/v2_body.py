@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from app.errors import MalformedBodyError
-from app.http.protocols.batches import validated
+from app.http.problems import InvalidParameterError
+from app.http.protocols.mlflow import validated
 from app.http.protocols.v2_tensors import InputTensor, read_rows
 from app.http.query.query_body import refuse_repeated_members
-from app.http.refusals import InvalidParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -20,7 +20,7 @@ from app.data.validate import (
     parse_numbers,
 )
 from app.errors import MalformedBodyError
-from app.http.refusals import InvalidParameterError
+from app.http.problems import InvalidParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.answering.steps import Edge, Step
-from app.answering.types import Answer
+from app.answering.types import Answer, Edge, Step
 from app.http.access.door import asker_of
 from app.http.query.query_body import idempotency_key, parse_body
 from app.http.wire.bodies import JSON_TYPES, check_media_type, read_body
-from app.http.wire.json_reply import JsonReply
+from app.http.wire.fast import JsonReply
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -3,6 +3,8 @@
 Three tasks run side by side, so that a client may send everything before it
 reads, or wait for each answer before it sends the next query: one reads lines,
 one answers whatever lines have come, and one sends.
+
+The lines of a stream's reply: an answer or a problem each.
 """
 
 from __future__ import annotations
@@ -11,25 +13,23 @@ import asyncio
 import math
 from collections import Counter
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+import msgspec
 from starlette.requests import ClientDisconnect
 
-from app.answering.answers import FirstAnswers
-from app.answering.in_turn import in_turn
-from app.answering.steps import Edge, Step
-from app.answering.types import Answer, PlainQueries, Query
+from app.answering.answers import FirstAnswers, in_turn
+from app.answering.replays import Recorded
+from app.answering.types import Answer, Edge, PlainQueries, Query, Step
 from app.errors import IntegrityError, RequestError, TooLargeError, UnavailableError
 from app.http.access.door import caller_of
 from app.http.access.rate_limits import rate_limit_headers
 from app.http.endpoint import note_refusal
-from app.http.query.channel import Channel
-from app.http.query.lines import LineCutter, Overlong
+from app.http.problems import InvalidParameterError, RequestTimeoutError, problem_body
+from app.http.query.lines import Channel, LineCutter, Overlong
 from app.http.query.query_body import parse_line, parse_lines_of_numbers
-from app.http.query.reply_lines import encode_replies
-from app.http.refusals import InvalidParameterError, RequestTimeoutError
 from app.http.watching.identity import Identity, identity_of
-from app.http.watching.request_meter import QUERY_STREAMS
+from app.http.watching.observability import QUERY_STREAMS
 from app.http.wire.bodies import LINE_TYPES, NDJSON, check_media_type
 
 if TYPE_CHECKING:
@@ -43,7 +43,39 @@ if TYPE_CHECKING:
     from app.http.access.door import Caller
     from app.http.endpoint import Api
     from app.http.query.lines import Line
-    from app.http.query.reply_lines import Refusal, Reply
+
+Refusal: TypeAlias = RequestError | UnavailableError | IntegrityError
+Reply: TypeAlias = Answer | Refusal
+
+_ENCODER: Final = msgspec.json.Encoder()
+_BEGINNING: Final = '{"query_id":'
+_NUMBER: Final = 0  # of an answer after which others of its kind are written
+
+
+def encode_replies(replies: Sequence[Reply]) -> bytes:
+    """Return a line for each reply."""
+    if isinstance(replies, FirstAnswers):
+        return _encode_first_answers(replies)
+    return _ENCODER.encode_lines(
+        [each if isinstance(each, Answer) else msgspec.Raw(problem_body(each)) for each in replies]
+    )
+
+
+def _encode_first_answers(answers: FirstAnswers) -> bytes:
+    """Return what the encoder makes of answers that differ by their numbers, and little else."""
+    kinds = [(each.label, each.stable) for each in answers.recorded]
+    different = list(set(kinds))
+    firsts = FirstAnswers([Recorded(_NUMBER, *kind) for kind in different], answers.schema)
+    ends = dict(zip(different, map(_end, firsts), strict=True))
+    pairs = zip(answers.recorded, kinds, strict=True)
+    return "".join([f"{_BEGINNING}{each.query_id}{ends[kind]}" for each, kind in pairs]).encode()
+
+
+def _end(answer: Answer) -> str:
+    """Return what follows the number in the line of an answer, for all answers of its kind."""
+    line = _ENCODER.encode_lines([answer]).decode()
+    return line.removeprefix(f"{_BEGINNING}{_NUMBER}")
+
 
 DRAINING: Final = (
     "the server is shutting down and did not take this line; nothing was charged, send it "

@@ -17,7 +17,7 @@ from app.answering.workload import Buckets, Workload
 if TYPE_CHECKING:
     from prometheus_client import Metric as Family
 
-    from app.http.watching.request_meter import RequestMeter
+    from app.http.watching.observability import RequestMeter
 
 COUNTER: Final = "counter"
 GAUGE: Final = "gauge"

@@ -1,10 +1,18 @@
-"""What is kept of requests for whoever operates the server: times, lines, spans."""
+"""What is kept of requests for whoever operates the server: times, lines, spans.
+
+What a process counts of its requests; it costs a request two looks at the clock.
+"""
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from app.answering.workload import SECONDS_BOUNDS, Buckets
 from app.http.watching.identity import SECRET_BYTES, RequestIds
 from app.http.watching.tracing import Tracing, open_tracing
 
@@ -49,3 +57,53 @@ def watching_of(settings: Settings, secret: Callable[[int], bytes]) -> Watching:
         ids=RequestIds(secret(SECRET_BYTES)),
         tracing=open_tracing(settings.telemetry, secret),
     )
+
+
+EVENT_STREAMS: Final = "events"
+QUERY_STREAMS: Final = "queries"
+
+
+class RequestMeter:
+    """Requests under way, open streams, and how long replies took to begin.
+
+    Attributes:
+        in_flight: requests whose reply has not begun.
+        streams: open streams by what they carry.
+        started: when the process began to serve, in whole seconds since 1970.
+
+    """
+
+    def __init__(self, *, with_times: bool = True) -> None:
+        """Start at zero; without times nothing looks at the clock."""
+        self.in_flight = 0
+        self.streams: Counter[str] = Counter({EVENT_STREAMS: 0, QUERY_STREAMS: 0})
+        self.started = int(time.time())
+        self.with_times = with_times
+        self._routes: dict[tuple[str, str], dict[int, Buckets]] = {}
+
+    def route(self, method: str, path: str) -> dict[int, Buckets]:
+        """Return the counts of one route by status, which its endpoint adds to."""
+        return self._routes.setdefault((method, path), {})
+
+    def times(self) -> Iterator[tuple[tuple[str, str, str], Buckets]]:
+        """Yield the counts of every route and status that occurred: method, route, status."""
+        for (method, path), by_status in list(self._routes.items()):
+            for status, buckets in sorted(by_status.items()):
+                yield (method, path, str(status)), buckets
+
+    @contextmanager
+    def stream(self, kind: str) -> Iterator[None]:
+        """Count one open stream while it lasts."""
+        self.streams[kind] += 1
+        try:
+            yield
+        finally:
+            self.streams[kind] -= 1
+
+
+def count_reply(by_status: dict[int, Buckets], status: int, seconds: float) -> None:
+    """Count one reply in the bucket of its status."""
+    buckets = by_status.get(status)
+    if buckets is None:
+        buckets = by_status[status] = Buckets(SECONDS_BOUNDS)
+    buckets.add(seconds)

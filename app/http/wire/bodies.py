@@ -1,18 +1,35 @@
-"""Reading request bodies: media types, encodings, sizes."""
+"""Reading request bodies: media types, encodings, sizes.
+
+Compressed request bodies, read no further than the limit of a plain one.
+
+The rows of a CSV with a header, as clients post and ask them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import csv
+import io
+import math
+import re
+import zlib
 from typing import TYPE_CHECKING, Final
 
 from starlette.requests import ClientDisconnect
 
-from app.errors import TooLargeError, UnsupportedMediaTypeError
+from app.errors import (
+    InvalidFeaturesError,
+    MalformedBodyError,
+    TooLargeError,
+    UnsupportedMediaTypeError,
+)
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
     from starlette.requests import Request
+
+    from app.data.validate import Schema
 
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
@@ -103,3 +120,81 @@ async def _discard(request: Request) -> None:
             while more and discarded_bytes <= DISCARD_BYTES_MAX:
                 part, more = await _next_part(request)
                 discarded_bytes += len(part)
+
+
+IDENTITY: Final = "identity"
+# Window bits, as zlib names its three formats.
+WINDOW_BITS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+ENCODINGS: Final = frozenset({IDENTITY, *WINDOW_BITS})
+
+
+def inflate(body: bytes, encoding: str, *, bytes_max: int) -> bytes:
+    """Return the body without its compression.
+
+    Args:
+        body: as it was sent, whole.
+        encoding: one of ``ENCODINGS``.
+        bytes_max: of the result; not a byte more than one over it is ever made.
+
+    Raises:
+        MalformedBodyError: it is not of that encoding, or not one whole stream of it.
+        TooLargeError: it is longer than ``bytes_max``.
+
+    """
+    if encoding == IDENTITY:
+        return body
+    decompressor = zlib.decompressobj(WINDOW_BITS[encoding])
+    try:
+        inflated = decompressor.decompress(body, bytes_max + 1)
+    except zlib.error:
+        raise MalformedBodyError(f"the body is not {encoding}, as Content-Encoding says") from None
+    if len(inflated) > bytes_max:
+        raise TooLargeError(f"the body is longer than {bytes_max} bytes once decompressed")
+    if not decompressor.eof or decompressor.unused_data:
+        raise MalformedBodyError(f"the body is not one whole {encoding} stream")
+    return inflated
+
+
+NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+NO_CSV: Final = "the body is not a CSV in UTF-8 with a header and rows of its length"
+
+
+def number_in(cell: str) -> float | None:
+    """Return the finite number that a cell spells; None where it spells none."""
+    number = float(cell) if NUMBER.fullmatch(cell.strip(" \t")) else math.nan
+    return number if math.isfinite(number) else None
+
+
+def read_csv(schema: Schema, body: bytes) -> list[dict[str, object]]:
+    """Return a row an object by column name, null where a cell is missing.
+
+    Raises:
+        MalformedBodyError: not a CSV, or without a header.
+        InvalidFeaturesError: a cell of a numeric feature that is no number.
+
+    """
+    try:
+        text = io.StringIO(body.decode("utf-8-sig"), newline="")
+        header, *rows = (row for row in csv.reader(text, strict=True) if row)
+    except (csv.Error, ValueError):
+        raise MalformedBodyError(NO_CSV) from None
+    if len(set(header)) < len(header) or any(len(row) != len(header) for row in rows):
+        raise MalformedBodyError(NO_CSV)
+    flags = zip(schema.feature_names, schema.numeric_flags, strict=True)
+    numeric = {name for name, is_numeric in flags if is_numeric}
+    return [
+        {
+            name: None if cell in schema.missing_tokens else _value(name, cell, numeric)
+            for name, cell in zip(header, row, strict=True)
+        }
+        for row in rows
+    ]
+
+
+def _value(name: str, cell: str, numeric: set[str]) -> float | str:
+    if name not in numeric:
+        return cell
+    number = number_in(cell)
+    if number is None:
+        raise InvalidFeaturesError(feature=name, problem="a finite number is needed in every cell")
+    return number

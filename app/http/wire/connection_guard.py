@@ -34,12 +34,14 @@ from uvicorn.protocols.http.httptools_impl import (
 
 from app.errors import UnavailableError
 from app.http.limits import Limits
-from app.http.problems import kind_of, refusal_body, slug_of
-from app.http.refusals import (
+from app.http.problems import (
     HeadersTooLargeError,
     MalformedRequestError,
     RequestTimeoutError,
     TooManyConnectionsError,
+    kind_of,
+    refusal_body,
+    slug_of,
 )
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from app.errors import ConfigurationError
-from app.learning.containment import silence
+from app.learning.chunks import silence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.errors import invariant
-from app.learning.containment import fitted_or_none
+from app.learning.chunks import FALLBACK_LABEL, fitted_or_none
 from app.learning.encoding.public_columns import PackedColumns
 from app.learning.estimators.estimators import model_bytes, read_model_bytes
-from app.learning.learner_rules import FALLBACK_LABEL
 from app.learning.learner_seeds import chunk_seed, random_state, seed_shared_generator
 
 if TYPE_CHECKING:

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar, cast
 import numpy as np
 
 from app.errors import LedgerCorruptError, invariant
-from app.learning.containment import fitted_or_none, silence
+from app.learning.chunks import FALLBACK_LABEL, fitted_or_none, silence
 from app.learning.encoding.public_columns import PackedColumns
 from app.learning.estimators.estimator_choice import Classifier
 from app.learning.estimators.learner_processes import kept
-from app.learning.learner_rules import FALLBACK_LABEL
 from app.learning.learner_seeds import seed_shared_generator
 
 if TYPE_CHECKING:

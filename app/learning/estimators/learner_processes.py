@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar, cast
 from weakref import finalize
 
 from app.errors import ConfigurationError, LearnerProcessError, MachineError, invariant
-from app.learning.containment import made_by_machine
+from app.learning.chunks import made_by_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

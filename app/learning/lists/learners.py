@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.learning.containment import fitted_or_none
-from app.learning.learner_rules import (
+from app.learning.chunks import (
     DEFAULT_RULE,
     FALLBACK_LABEL,
     check_rule,
+    fitted_or_none,
     label_without_learning,
 )
 from app.learning.learner_seeds import chunk_seed, generator

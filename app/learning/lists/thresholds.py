@@ -10,8 +10,8 @@ import numpy as np
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import distinct_cuts, evaluate
 from app.learning.encoding.encoded_rows import parts
-from app.learning.lists.box_families import box_dimension
-from app.learning.lists.scaled_sums import FUNCTION_ROUNDOFFS, UNIT_ROUNDOFF, log_sum_exp
+from app.learning.lists.boxes import box_dimension
+from app.learning.lists.enumerated_class import FUNCTION_ROUNDOFFS, UNIT_ROUNDOFF, log_sum_exp
 from app.learning.trees.regions import Region
 from app.learning.trees.tree import Tree
 from app.noise.choice import draw_index, truncation_variation

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self, TypeAlias
 import numpy as np
 
 from app.errors import invariant
-from app.learning.containment import raise_if_machine_failed, silence
+from app.learning.chunks import raise_if_machine_failed, silence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

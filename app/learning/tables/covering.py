@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import evaluate
-from app.learning.lists.box_families import axes_of, box_class, box_count
+from app.learning.lists.boxes import axes_of, box_class, box_count
 from app.learning.tables.representative_domain import LABEL_COUNT_MAX, cover, refuse_grid
-from app.learning.trees.tree_cover import covering_trees, tree_candidate_count
+from app.learning.trees.listed import covering_trees, tree_candidate_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from app.learning.containment import fitted_or_none
-from app.learning.learner_rules import (
+from app.learning.chunks import (
     DEFAULT_RULE,
     FALLBACK_LABEL,
     check_rule,
+    fitted_or_none,
     label_without_learning,
 )
 from app.learning.learner_seeds import chunk_seed, generator
 from app.learning.lists.thresholds import ThresholdClass
 from app.learning.trees import canonical, halving
-from app.learning.trees.leaf_scores import leaf_scores
+from app.learning.trees.leaves import leaf_scores
 from app.learning.trees.packed import PackedTrees
 from app.learning.trees.tree import Tree
 

@@ -5,6 +5,18 @@ order in which a tree asks does not matter.  Trees of depth D need
 ``Z(region, 2)`` once for each multiset of D - 2 literals, and everything above
 from that table.  A literal may be repeated or contradicted; the region is then
 the same or empty, and is weighed like any other.
+
+Which regions are the same, or empty, by what their tests ask: public, whatever the rows.
+
+Of two cuts of one number the higher implies the lower, and two categories of
+one feature exclude each other.  So some lists of literals describe a region
+that another list describes as well, and its sums need computing once.  No
+region is left out for what rows there are in it.
+
+Sorted tuples with repetition, numbered: where tables of regions keep their entries.
+
+The rank of ``x_0 <= x_1 <= ...`` is the sum of ``C(x_i + i, i + 1)``: the number
+of multisets of that size before it, whatever the number of kinds.
 """
 
 from __future__ import annotations
@@ -12,23 +24,109 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from itertools import combinations_with_replacement, permutations
+from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.learning.lists.scaled_sums import ScaledSums
-from app.learning.trees.multisets import multiset_count, multiset_rank, multiset_ranks, multisets
-from app.learning.trees.region_statistics import RegionStatistics, exact_outcomes, statistics_length
-from app.learning.trees.same_regions import first_descriptions
+from app.learning.lists.enumerated_class import ScaledSums
+from app.learning.trees.regions import RegionStatistics, exact_outcomes, statistics_length
 from app.learning.trees.tree_terms import is_narrow, pair_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from app.learning.trees.region_statistics import Counts, MergedRows
+    from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.trees.regions import Counts, MergedRows
+
+
+def multiset_count(kind_count: int, size: int) -> int:
+    """Return how many multisets of ``size`` there are over ``kind_count`` kinds, one or more."""
+    return comb(kind_count + size - 1, size)
+
+
+def multiset_rank(members: Sequence[int]) -> int:
+    """Return the rank of one sorted multiset."""
+    return sum(comb(member + place, place + 1) for place, member in enumerate(members))
+
+
+def multiset_ranks(members: NDArray[np.int64], kind_count: int) -> NDArray[np.int64]:
+    """Return the ranks of sorted multisets, which lie along the last axis."""
+    ranks = np.zeros(members.shape[:-1], dtype=np.int64)
+    for place in range(members.shape[-1]):
+        ranks += _steps(kind_count, place)[members[..., place]]
+    return ranks
+
+
+def multisets(kind_count: int, size: int) -> NDArray[np.int64]:
+    """Return all multisets by rank, shape ``(count, size)``."""
+    listed = np.array(
+        list(combinations_with_replacement(range(kind_count), size)), dtype=np.int64
+    ).reshape(multiset_count(kind_count, size), size)
+    ordered = np.empty_like(listed)
+    ordered[multiset_ranks(listed, kind_count)] = listed
+    return ordered
+
+
+@cache
+def _steps(kind_count: int, place: int) -> NDArray[np.int64]:
+    """Return what each kind adds to a rank in its place."""
+    return np.array([comb(kind + place, place + 1) for kind in range(kind_count)], dtype=np.int64)
+
+
+def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
+    """Return the pairs of literals that no row satisfies both of, shape ``(2 t, 2 t)``.
+
+    The literal of test a with outcome o is ``2 a + o``.
+    """
+    excluded = np.zeros((2 * len(tests), 2 * len(tests)), dtype=np.bool_)
+    for first, test in enumerate(tests):
+        excluded[2 * first, 2 * first + 1] = True
+        for second, other in enumerate(tests):
+            if first == second or test.feature_index != other.feature_index:
+                continue
+            if test.cut is not None and other.cut is not None:
+                # At or above the higher cut, and not at or above the lower.
+                excluded[2 * first + 1, 2 * second] = test.cut >= other.cut
+            elif test.cut is None and other.cut is None:
+                same = test.category_code == other.category_code
+                excluded[2 * first + 1, 2 * second + (not same)] = True
+    return excluded | excluded.T
+
+
+def first_descriptions(excluded: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
+    """Return, for each multiset of ``size`` literals, the rank of the one that stands for it.
+
+    A literal that another one implies gives way to it; an empty region is that
+    of a test both ways.  What stands for a region stands for itself.
+
+    Args:
+        excluded: pairs of literals that exclude each other, at least the two of each test.
+        size: literals of a region; with one, each stands for itself.
+
+    Returns:
+        Ranks by rank, shape ``(regions,)``.
+
+    """
+    regions = multisets(len(excluded), size)
+    if size == 1:
+        return np.arange(len(regions))
+    implied = excluded[:, np.arange(len(excluded)) ^ 1]
+    # Of literals that imply each other, the first stays.
+    gives_way = implied & (~implied.T | np.triu(np.ones_like(implied), 1))
+    pairs = list(permutations(range(size), 2))
+    is_empty = np.zeros(len(regions), dtype=np.bool_)
+    for first, second in pairs:
+        is_empty |= excluded[regions[:, first], regions[:, second]]
+    for first, second in pairs * size:
+        stays, goes = regions[:, first], regions[:, second]
+        regions[:, second] = np.where(gives_way[stays, goes], stays, goes)
+    regions[is_empty] = [0] * (size - 1) + [1]
+    return multiset_ranks(np.sort(regions, axis=1), len(excluded))
 
 
 PAIR_DEPTH = 2

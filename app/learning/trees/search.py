@@ -4,12 +4,14 @@ The canonical and the halving learner are the same factorised sum over trees
 in two algebras: (max, +) over the rows a tree gets right, and (+, x) over the
 number of trees without error.  A :class:`TreeRule` holds the algebra; this
 module counts and combines.  Tests are columns in the order of the caller.
+
+What distinguishes two learners that search the same trees.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
@@ -18,7 +20,32 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.trees.tree_rule import TreeRule
+
+class TreeRule(Protocol):
+    """An algebra over trees, a choice among tests, and the labels of leaves."""
+
+    def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
+        """Score leaves with label counts of shape ``(L, ...)``; drops the first axis."""
+        ...
+
+    def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Combine the scores of the two sides of a test."""
+        ...
+
+    def total(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Combine the scores of all tests, over the last axis."""
+        ...
+
+    def choose(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
+        """Choose a test at every node: scores ``(G, N, t)`` to indices ``(G, N)``."""
+        ...
+
+    def label(
+        self, leaf_counts: NDArray[np.float32], parent_counts: NDArray[np.float32]
+    ) -> NDArray[np.int64]:
+        """Label leaves by counts ``(L, G, leaves)`` of their own and their parent's region."""
+        ...
+
 
 # Numbers held at once in a block of pairs of tests, and in a batch of trees.
 BLOCK_NUMBERS_MAX = 1 << 18

@@ -10,9 +10,15 @@ import numpy as np
 
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import distinct_cuts, evaluate
-from app.learning.trees.same_regions import excluded_literals
-from app.learning.trees.tree_size import DEPTH_MAX, MEMORY_BYTES_MAX, WEIGHT_COUNT_MAX, TreeSize
-from app.learning.trees.weights import TreeWeights, draw_log_error
+from app.learning.trees.region_tables import excluded_literals
+from app.learning.trees.weights import (
+    DEPTH_MAX,
+    MEMORY_BYTES_MAX,
+    WEIGHT_COUNT_MAX,
+    TreeSize,
+    TreeWeights,
+    draw_log_error,
+)
 from app.noise.choice import truncation_variation
 
 if TYPE_CHECKING:

@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.learning.lists.scaled_sums import EXPONENT_MAX, FUNCTION_ROUNDOFFS, ScaledSums
+from app.learning.lists.enumerated_class import EXPONENT_MAX, FUNCTION_ROUNDOFFS, ScaledSums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from app.learning.trees.region_statistics import RegionStatistics
+    from app.learning.trees.regions import RegionStatistics
 
 # Twice that, and the logarithm of the number of tests, is the exponent of a double.
 EXPONENT_NARROW = 340.0

@@ -4,19 +4,35 @@ A reserved database has tables and a secret of its own, and says in place of a r
 that it is no ledger yet, so that no server opens it and none begins a release there.  The
 one transaction that fills it brings every row, the ledger's secret and the revision, all
 or none of them.
+
+Rows from one database to another of whatever kind, a block at a time.
+
+What is copied is every table of the ledger but the database's secret, in an order in which
+no row refers to one that comes later, and in the order of the keys, as the tables ask for.
 """
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import closing, contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sqlalchemy import inspect, text, update
+from sqlalchemy import (
+    String,
+    collate,
+    insert,
+    inspect,
+    literal,
+    select,
+    text,
+    tuple_,
+    type_coerce,
+    update,
+)
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import ConfigurationError, VerificationError
-from app.ledger.copies.row_copier import copy_rows, is_without_rows, row_digests
 from app.ledger.database.database import ledger_database
 from app.ledger.database.open_database import (
     UNFINISHED,
@@ -25,18 +41,107 @@ from app.ledger.database.open_database import (
     read_revision,
     refusal_reason,
 )
-from app.ledger.database.postgresql import allow_long_waits
+from app.ledger.database.postgresql import DIALECT, allow_long_waits
 from app.ledger.database.protections import unprotected
 from app.ledger.database.sqlite import URL_KEY
 from app.ledger.database.statements import read_database_secret
-from app.ledger.database.tables import REVISION, database_secret, entries
+from app.ledger.database.tables import REVISION, database_secret, entries, metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection, Row, Table
 
+    AnyRow = Row[tuple[object, ...]]
     from app.noise.source import NoiseSource
+
+COPIED: Final = tuple(table for table in metadata.sorted_tables if table is not database_secret)
+"""The tables whose rows are copied, in order."""
+
+BLOCK_ROWS: Final = 1000
+"""Rows of one block, where a row is a few hundred bytes."""
+
+_LARGE_ROWS: Final = {"private_state": 1, "entries": 64}  # a piece may be of 900 MB
+_BYTE_ORDER: Final = {DIALECT: "C", "sqlite": "BINARY"}
+
+
+class TableDigest(NamedTuple):
+    """What tells whether two tables hold the same rows: how many, and a SHA-256 of all."""
+
+    row_count: int
+    sha256: str
+
+
+def copy_rows(source: Connection, target: Connection) -> None:
+    """Copy every row into tables that are empty.
+
+    Args:
+        source: a transaction that sees one moment.
+        target: a transaction that holds its database's write lock.
+
+    Raises:
+        SQLAlchemyError: either database refuses.
+
+    """
+    for table in COPIED:
+        for block in _blocks(source, table):
+            target.execute(insert(table), [dict(row._mapping) for row in block])  # noqa: SLF001 -- SQLAlchemy's own public name
+
+
+def row_digests(connection: Connection) -> dict[str, TableDigest]:
+    """Return a digest of the rows of every copied table, the same in every kind of database.
+
+    Raises:
+        SQLAlchemyError: the database cannot be read.
+
+    """
+    return {table.name: _digest(connection, table) for table in COPIED}
+
+
+def is_without_rows(connection: Connection) -> bool:
+    """Return whether every copied table is empty."""
+    one = literal(1)
+    return all(
+        connection.execute(select(one).select_from(table).limit(1)).first() is None
+        for table in COPIED
+    )
+
+
+def _digest(connection: Connection, table: Table) -> TableDigest:
+    digest, count = hashlib.sha256(), 0
+    for block in _blocks(connection, table):
+        count += len(block)
+        for value in (value for row in block for value in row):
+            # A kind and a length before each, so that no two rows read the same.
+            body = value if isinstance(value, bytes) else str(value).encode()
+            digest.update(f"{type(value).__name__} {len(body)} ".encode())
+            digest.update(body)
+    return TableDigest(count, digest.hexdigest())
+
+
+def _blocks(connection: Connection, table: Table) -> Iterator[Sequence[AnyRow]]:
+    """Yield the rows of a table in the order of the bytes of its key."""
+    order = _BYTE_ORDER[connection.dialect.name]
+    key = [_ordered(column, order) for column in table.primary_key.columns]
+    places = [table.columns.keys().index(column.name) for column in table.primary_key.columns]
+    rows_max = _LARGE_ROWS.get(table.name, BLOCK_ROWS)
+    query = select(table).order_by(*key).limit(rows_max)
+    block = connection.execute(query).all()
+    while block:
+        yield block
+        if len(block) < rows_max:
+            return
+        after = tuple_(*[literal(block[-1][place]) for place in places])
+        block = connection.execute(query.where(tuple_(*key) > after)).all()
+
+
+def _ordered(column: ColumnElement[object], order: str) -> ColumnElement[object]:
+    """Return a column that is compared by its bytes, whatever the database's language."""
+    ordered: ColumnElement[object] = column
+    if isinstance(column.type, String):
+        ordered = type_coerce(collate(column, order), column.type)
+    return ordered
+
 
 _SET_REVISION: Final = text("UPDATE alembic_version SET version_num = :revision")
 

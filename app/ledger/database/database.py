@@ -11,8 +11,8 @@ from sqlalchemy.exc import ArgumentError
 
 from app.errors import ConfigurationError
 from app.ledger.database import postgresql, sqlite
-from app.ledger.database.drawing_turn import turn_to_draw
-from app.ledger.database.writing import KeptWriting
+from app.ledger.database.driver import KeptWriting
+from app.ledger.database.locks import turn_to_draw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from app.ledger.database.writing import Writing
+    from app.ledger.database.driver import Writing
 
 
 class LedgerDatabase(Protocol):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from app.ledger.database.writing import Writing
+    from app.ledger.database.driver import Writing
     from app.noise.source import NoiseSource
 
 MIGRATIONS: Final = Path(app.__file__).parent.parent / "migrations"

@@ -5,7 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from app.ledger.database import postgresql, postgresql_protections, sqlite, sqlite_protections
+from app.ledger.database import (
+    postgresql,
+    sqlite,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,15 +30,15 @@ def protection_fault(connection: Connection) -> str | None:
     A trigger that is missing, one that was altered, and one that is not ours.
     """
     if _is_postgresql(connection):
-        return postgresql_protections.protection_fault(connection)
-    return sqlite_protections.protection_fault(connection)
+        return postgresql.protection_fault(connection)
+    return sqlite.protection_fault(connection)
 
 
 def type_fault(connection: Connection) -> str | None:
     """Return which column holds a value that no entry, answer or piece was written with."""
     if _is_postgresql(connection):
-        return postgresql_protections.type_fault(connection)
-    return sqlite_protections.type_fault(connection)
+        return postgresql.type_fault(connection)
+    return sqlite.type_fault(connection)
 
 
 @contextmanager
@@ -49,7 +52,7 @@ def unprotected(connection: Connection, table: str) -> Iterator[None]:
         SQLAlchemyError: the database refuses, as where another role owns the table.
 
     """
-    chosen = postgresql_protections if _is_postgresql(connection) else sqlite_protections
+    chosen = postgresql if _is_postgresql(connection) else sqlite
     with chosen.unprotected(connection, table):
         yield
 

@@ -22,8 +22,7 @@ from app.ledger.database.statements import (
     read_newest_checkpoint,
 )
 from app.ledger.database.tables import checkpoints
-from app.ledger.entries.chain import Entry, Head, computed_hash, read_event
-from app.ledger.entries.encoding import canonical_json
+from app.ledger.entries.chain import Entry, Head, canonical_json, computed_hash, read_event
 from app.ledger.entries.entry_kinds import (
     EnsembleFitted,
     ReleaseClosed,

@@ -32,8 +32,15 @@ from app.ledger.entries.entry_kinds import (
     ThresholdRefreshed,
     threshold_noise_name,
 )
-from app.ledger.entries.legality import IllegalError, allow, cost, exact
-from app.ledger.score_rules import OUTPUT, SCORE, illegal_scores
+from app.ledger.entries.legality import (
+    OUTPUT,
+    SCORE,
+    IllegalError,
+    allow,
+    cost,
+    exact,
+    illegal_scores,
+)
 
 
 class LedgerState(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,12 +1,21 @@
-"""Why an event does not follow from those before it, and exact costs."""
+"""Why an event does not follow from those before it, and exact costs.
+
+What makes the answers of a range with scores legal, beside what every range is asked.
+
+A query has up to two tests with one counter: the plain histogram's, and after a hit
+the shifted one's, unless the hit was the last unit.  So what an answer was and how
+many units it used fix one another.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from app.privacy.soft_labels.mechanism import ScoreBin
 
 if TYPE_CHECKING:
-    from app.ledger.entries.entry_kinds import ShareCharged, ShareReserved
+    from app.ledger.entries.entry_kinds import ScoresReleased, ShareCharged, ShareReserved
 
 
 class IllegalError(Exception):
@@ -42,3 +51,54 @@ def exact(text: str) -> Fraction:
 def cost(share: ShareCharged | ShareReserved) -> tuple[Fraction, Fraction]:
     """Return the epsilon and delta of a share."""
     return exact(share.epsilon), exact(share.delta)
+
+
+OUTPUT: Final = "answers.output"
+SCORE: Final = '"score"'
+"""The parameter of ``ReleaseOpened`` that says that answers have scores, and its text."""
+
+
+def illegal_scores(event: ScoresReleased, units_before: int, cutoff: int | None) -> str:
+    """Return what is wrong with a range, or nothing.
+
+    Args:
+        event: of as many labels and stable flags as digests.
+        units_before: units that the answers before it used.
+        cutoff: the unit that ends the run; a release with scores has one.
+
+    """
+    count = len(event.stable)
+    lists = (event.precisions, event.bins, event.shifted, event.units)
+    if any(len(each) != count for each in lists):
+        return "does not give every answer a precision, a bin or none, and its units"
+    if cutoff is None:
+        return "has scores where no count of units ends the run"
+    if not _have_units_of_tests(event, units_before, cutoff):
+        return "has an answer that used other units than its tests do"
+    if not all(_is_label_of_bin(event, place) for place in range(count)):
+        return "has an answer with another bin or label than its stable flag allows"
+    return ""
+
+
+def _have_units_of_tests(event: ScoresReleased, units: int, cutoff: int) -> bool:
+    """Whether each answer used the units that its tests must have used, up to the last one."""
+    for stable, shifted, used in zip(event.stable, event.shifted, event.units, strict=True):
+        # An unstable answer failed both tests, or the one that used the last unit.
+        expected = int(shifted) if stable else min(2, cutoff - units)
+        if units >= cutoff or used != expected:
+            return False
+        units += used
+        if stable and units >= cutoff:
+            return False
+    return True
+
+
+def _is_label_of_bin(event: ScoresReleased, place: int) -> bool:
+    """Whether an answer has a bin of its histogram, with its label, if and only if stable."""
+    index, shifted = event.bins[place], event.shifted[place]
+    if not event.stable[place]:
+        return index is None and not shifted
+    last = event.precisions[place] - (not shifted)
+    if index is None or index > last:
+        return False
+    return event.labels[place] == ScoreBin(event.precisions[place], index, shifted=shifted).label

@@ -22,7 +22,7 @@ import msgspec
 
 from app.errors import ConfigurationError, HeadFileError
 from app.ledger.database.database import is_shared
-from app.ledger.database.drawing_turn import DRAW_SUFFIX
+from app.ledger.database.locks import DRAW_SUFFIX
 from app.ledger.database.sqlite import URL_KEY, database_path
 from app.ledger.server_lock import LOCK_SUFFIX
 

@@ -9,8 +9,8 @@ from app.privacy.budget.ensemble_size import chunk_row_min, ensemble_size_auto, 
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
-    from app.privacy.budget.approximate_profile import ApproximateProfile
     from app.privacy.budget.calibration import Calibration
+    from app.privacy.budget.ensemble_size import ApproximateProfile
 
 
 def resolve_ensemble_size(

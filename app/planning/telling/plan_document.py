@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from app.planning.request import PlanRequest, StatisticsForecast
     from app.planning.verdict import NoisyLead, Stability, Verdict
     from app.privacy.paper.paper import PaperParameters
-    from app.privacy.paper.sample_bounds import Theorem
+    from app.privacy.paper.row_theorems import Theorem
 
 Document = dict[str, object]
 

@@ -20,15 +20,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.learning.cells.cell_class import CellClass
-from app.learning.fit import fit_ensemble
+from app.learning.ensemble import fit_ensemble
 from app.learning.learner_seeds import generator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.learning.fit import Learner
-    from app.planning.trial.made_up_rules import MadeUpRules
-    from app.planning.trial.people import Population
+    from app.learning.ensemble import Learner
+    from app.planning.trial.people import MadeUpRules, Population
 
 QUERIES: Final = 512
 # Rows of all chunks of one hypothesis; beyond it fewer chunks are fitted.

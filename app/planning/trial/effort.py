@@ -11,12 +11,12 @@ from app.learning.predictors.own_predictors import Predictors
 from app.learning.trees.search_time import search_seconds
 from app.learning.trees.tree_class import TreeClass
 from app.planning.trial.agreement import votes_by_cell
-from app.planning.trial.made_up_rules import MadeUpRules
+from app.planning.trial.people import MadeUpRules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.learning.fit import Learner
+    from app.learning.ensemble import Learner
     from app.planning.request import PlanRequest
     from app.planning.trial.people import Population
 

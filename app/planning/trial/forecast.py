@@ -5,6 +5,13 @@ Fewer of them are fitted than vote, so that leads scatter more than they would; 
 fall about exponentially with the distance, and the mean over so much more scatter of
 ``s^2`` exceeds the hits by ``e^(a^2 s^2 / 2)``, a being their local slope.  By that they
 are divided.
+
+One number for many: the one within a factor of two of which most of them lie.
+
+On a cliff made-up rules part into some that run to the end and some that fall off, and a
+mean or a median lies where none of them does.  What is printed is then the number that is
+most likely to be right within a factor of two, with how likely that is, and what the rest
+gives.
 """
 
 from __future__ import annotations
@@ -15,7 +22,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.special import betainc, erfc
 
-from app.planning.trial.typical import likely
 from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX
 from app.privacy.noisy_vote.calibration import BINARY, NoisyVoteCalibration
 from app.privacy.sparse_vector.calibration import SvtCalibration, Variant
@@ -26,13 +32,53 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.planning.trial.agreement import Agreement
-    from app.planning.trial.typical import Likely
-    from app.privacy.budget.approximate_profile import ApproximateProfile
+    from app.privacy.budget.ensemble_size import ApproximateProfile
     from app.privacy.stability.hit_table import ProfileTable
 
     Numbers = NDArray[np.float64]
     Hits = Callable[[Numbers], Numbers]
     Weighed = ProfileTable | SvtCalibration | NoisyVoteCalibration | ApproximateProfile
+
+FACTOR: Final = 2.0
+# Fewer labels than half of one are none, whatever the factor.
+LEAST: Final = 0.5
+# What rounds to the ends is within them.
+SLACK: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Likely:
+    """What many numbers come to.
+
+    Attributes:
+        number: within a factor of two of which most of them lie.
+        share: how many do, as a share of all.
+        otherwise: the middle one of all others; None where there is none.
+
+    """
+
+    number: float
+    share: float
+    otherwise: float | None
+
+
+def likely(numbers: NDArray[np.float64]) -> Likely:
+    """Return the number that is within a factor of two of most, shape ``(H,)``, H at least 1.
+
+    Of windows from a number to four times it the fullest is taken, the highest of equal
+    ones, and in it the median, moved so far that the whole window is within the factor.
+    """
+    rising = np.sort(np.maximum(numbers, LEAST))
+    ends = np.searchsorted(rising, rising * FACTOR**2 * (1 + SLACK), side="right")
+    held = ends - np.arange(len(rising))
+    first = int(np.flatnonzero(held == held.max())[-1])
+    window = rising[first : ends[first]]
+    lowest, highest = float(window[-1]) / FACTOR, float(window[0]) * FACTOR
+    number = float(np.clip(np.median(window), lowest, highest))
+    inside = (rising >= number / FACTOR * (1 - SLACK)) & (rising <= number * FACTOR * (1 + SLACK))
+    others = rising[~inside]
+    return Likely(number, float(inside.mean()), float(np.median(others)) if len(others) else None)
+
 
 # The least and the most that one hypothesis in ten gives.
 TAIL: Final = 0.1

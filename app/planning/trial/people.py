@@ -3,23 +3,41 @@
 No private row has a part in them.  A person's features are independent, each by its
 public shares, or are those of a public point.  Seeds are public: the same people every
 time.
+
+Made-up rules to relabel by: what the release's own draw makes of labels that are made up.
+
+Which hypothesis relabels hangs on the labels of the rows, which are private; so labels are
+made up: every feature has an effect on them, some much more than others and a few values
+most of all, and what is left is chance.  From them the rule is drawn as a release draws
+it, with its own weights, which prefer few errors and, among as many, what many hypotheses
+of the class say alike.  Seeds are public: the same rules every time.
+
+What a public schema says of how its features are distributed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.data.schema import NumericFeature
 from app.learning.learner_seeds import generator
+from app.learning.lists.enumerated_class import EnumeratedClass
+from app.noise.scripted import ScriptedNoise, seeded_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from app.learning.hypothesis import Hypothesis, HypothesisClass
     from app.learning.learner_seeds import LearnerGenerator
+
+    Numbers = NDArray[np.float64]
+    from app.data.schema import CategoricalFeature, Schema
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,3 +113,151 @@ def _column(law: ColumnLaw, row_count: int, drawn: LearnerGenerator) -> NDArray[
     # Parts of each end: the distance of two bounds may be no double.
     within: NDArray[np.float64] = edges[pieces] * (1.0 - parts) + edges[pieces + 1] * parts
     return within
+
+
+# Made-up people that a rule is drawn for, and the fewest; a list takes rows times hypotheses.
+PEOPLE: Final = 1 << 14
+PEOPLE_MIN: Final = 1 << 9
+LISTED_PEOPLE_MAX: Final = 20_000_000
+# Labels after which a constant rule is taken: the class may have no other.
+ATTEMPTS_MAX: Final = 32
+# Heavy tails: of ten values of a feature, one or two may count for more than all others.
+DEGREES_OF_FREEDOM: Final = 2
+# How far what is not chance moves a label's log-odds, one standard deviation, from and to.
+STRENGTHS: Final = (1.5, 4.0)
+# Share of the second of two labels, or one less it.
+SHARES: Final = (0.1, 0.5)
+BINARY: Final = 2
+_SEED: Final = b"conclave made-up rule %d %d "
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MadeUpRules:
+    """Rules that a release might relabel by, each drawn once.
+
+    Attributes:
+        searched: the public class.
+        population: whom people are like.
+        epsilon: parameter of the release's draw.
+        row_count: rows that it is made from.
+
+    """
+
+    searched: HypothesisClass
+    population: Population
+    epsilon: float
+    row_count: int
+    _drawn: dict[int, Hypothesis] = field(default_factory=dict)
+
+    def labels(self, index: int, values: Numbers) -> NDArray[np.int64]:
+        """Return what the rule of an index labels people, shape ``(n,)``."""
+        if index not in self._drawn:
+            self._drawn[index] = self._rule(index)
+        return self._drawn[index].predict(self.searched.encode(values))
+
+    def _rule(self, index: int) -> Hypothesis:
+        """Draw a rule; one that labels people alike only where so many labels gave no other."""
+        count = min(self.row_count, _people_count(self.searched))
+        # Errors of fewer people weigh as those of all rows.
+        epsilon = self.epsilon * self.row_count / count
+        for attempt in range(ATTEMPTS_MAX):
+            seed = _SEED % (index, attempt)
+            values = self.population.rows(count, seed + b"people")
+            labels = made_up_labels(
+                np.nan_to_num(values),
+                [law.edges is None for law in self.population.laws],
+                self.searched.class_count,
+                generator(seed + b"labels"),
+            )
+            noise = ScriptedNoise(seeded_words(index * ATTEMPTS_MAX + attempt))
+            encoded = self.searched.encode(values)
+            rule = self.searched.draw(encoded, labels, epsilon, noise)
+            found = rule.predict(encoded)
+            if (found != found[0]).any():
+                break
+        return rule
+
+
+def made_up_labels(
+    values: Numbers, are_codes: list[bool], class_count: int, drawn: LearnerGenerator
+) -> NDArray[np.int64]:
+    """Make labels up whose log-odds add an effect of every feature.
+
+    Args:
+        values: encoded people, shape ``(n, d)``, none missing.
+        are_codes: whether each feature is a category.
+        class_count: L, at least 2.
+        drawn: where effects and chance come from.
+
+    Returns:
+        Class indices, shape ``(n,)``.
+
+    """
+    odds = np.zeros((len(values), class_count))
+    for label in range(1, class_count):
+        for column, is_code in zip(values.T, are_codes, strict=True):
+            effect = _of_codes(column, drawn) if is_code else _of_number(column, drawn)
+            odds[:, label] += np.exp(drawn.standard_normal()) * (effect - effect.mean())
+    told = odds[:, 1:]
+    scale = drawn.uniform(*STRENGTHS) / (told.std(axis=0) + 1e-9)
+    odds[:, 1:] = (told - told.mean(axis=0)) * scale
+    if class_count == BINARY:
+        share = drawn.uniform(*SHARES)
+        share = share if drawn.random() < SHARES[1] else 1 - share
+        odds[:, 1] -= np.quantile(odds[:, 1], 1 - share)
+    else:
+        odds[:, 1:] += drawn.standard_normal(class_count - 1)
+    labels: NDArray[np.int64] = (odds + drawn.gumbel(size=odds.shape)).argmax(axis=1)
+    return labels.astype(np.int64)
+
+
+def _of_codes(column: Numbers, drawn: LearnerGenerator) -> Numbers:
+    """Return an effect of each code, heavy-tailed."""
+    codes = column.astype(np.int64)
+    effects: Numbers = drawn.standard_t(DEGREES_OF_FREEDOM, int(codes.max()) + 1)[codes]
+    return effects
+
+
+def _of_number(column: Numbers, drawn: LearnerGenerator) -> Numbers:
+    """Return a rise over ranks and a step at a value of the column, which few may exceed."""
+    ranks = np.searchsorted(np.sort(column), column, side="right") / len(column)
+    known = np.unique(ranks)
+    edge = known[drawn.integers(len(known))]
+    rise = 3 * drawn.standard_normal() * (ranks - 0.5)
+    effect: Numbers = rise + drawn.standard_t(DEGREES_OF_FREEDOM) * (ranks >= edge)
+    return effect
+
+
+def _people_count(searched: HypothesisClass) -> int:
+    if not isinstance(searched, EnumeratedClass):
+        return PEOPLE
+    return max(PEOPLE_MIN, min(PEOPLE, LISTED_PEOPLE_MAX // searched.size))
+
+
+def column_laws(schema: Schema) -> tuple[ColumnLaw, ...]:
+    """Return one law a feature: by its public shares, and uniform where it has none.
+
+    Shares that do not add up are scaled; nothing is missing.
+    """
+    return tuple(
+        _number(feature) if isinstance(feature, NumericFeature) else _category(feature)
+        for feature in schema.features
+    )
+
+
+def _number(feature: NumericFeature) -> ColumnLaw:
+    """Return a number's law: uniform between cuts, as many people there as the shares say."""
+    cuts, above = feature.thresholds, feature.threshold_shares
+    if not cuts or not above:
+        return ColumnLaw(edges=(feature.lower, feature.upper), shares=(1.0,))
+    steps = (1.0, *above, 0.0)
+    shares = [max(0.0, more - less) for more, less in pairwise(steps)]
+    return ColumnLaw(edges=(feature.lower, *cuts, feature.upper), shares=tuple(shares))
+
+
+def _category(feature: CategoricalFeature) -> ColumnLaw:
+    """Return the law of a category's codes, of which the last counts any other string."""
+    listed = feature.category_shares
+    if not listed or not sum(listed):
+        return ColumnLaw(edges=None, shares=(1.0,) * (len(feature.categories) + 1))
+    return ColumnLaw(edges=None, shares=(*listed, max(0.0, 1.0 - sum(listed))))

@@ -6,17 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from app.learning.cells.cell_class import CellClass
-from app.learning.fit import check_learner
+from app.learning.ensemble import check_learner
 from app.learning.lists.thresholds import ThresholdClass
 from app.learning.trees.tree_class import TreeClass
 from app.planning.trial.agreement import votes_by_cell
 from app.planning.trial.effort import Trial, is_quick
-from app.planning.trial.people import Population
+from app.planning.trial.people import Population, column_laws
 from app.planning.trial.prediction import predict
-from app.planning.trial.public_laws import column_laws
 from app.privacy.budget.composition import Mechanism
-from app.release.terms.configuration import release_learner
-from app.release.terms.public_choices import public_class
+from app.release.terms.configuration import public_class, release_learner
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
     from app.data.schema import Schema
     from app.learning.encoding.binary_tests import BinaryTest
-    from app.learning.fit import Learner
+    from app.learning.ensemble import Learner
     from app.learning.hypothesis import HypothesisClass
     from app.planning.plan import Plan
     from app.settings.settings import Settings

@@ -12,9 +12,12 @@ from app.planning.trial.agreement import try_out, votes_by_cell
 from app.planning.trial.cliff import labels_at_worst
 from app.planning.trial.effort import SECONDS_COMPARED, extent_of
 from app.planning.trial.forecast import forecast_answers
-from app.privacy.budget.approximate_profile import approximate_profile
 from app.privacy.budget.composition import Mechanism
-from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX, size_at_unanimity
+from app.privacy.budget.ensemble_size import (
+    HIT_PROBABILITY_MAX,
+    approximate_profile,
+    size_at_unanimity,
+)
 from app.privacy.budget.pipeline import pipeline_budget
 from app.privacy.exponential.sample_size import excess_error
 from app.privacy.noisy_vote import calibration as noisy_vote
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from app.planning.trial.agreement import Agreement
     from app.planning.trial.effort import Trial
     from app.planning.trial.forecast import Forecast, Weighed
-    from app.planning.trial.made_up_rules import MadeUpRules
+    from app.planning.trial.people import MadeUpRules
 
 PROFILE: Final = "profile"
 SVT: Final = "svt"

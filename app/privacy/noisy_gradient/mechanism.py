@@ -38,16 +38,17 @@ import numpy as np
 
 from app.errors import invariant
 from app.learning.encoding.encoded_rows import parts
-from app.learning.linear.averaged_descent import AveragedDescent
-from app.learning.linear.integer_residuals import (
+from app.learning.linear.integers import (
     BINARY,
+    EXACT_BOUND,
+    ROWS_PER_BLOCK,
     SCORE_STEPS,
     WHOLE,
     residuals,
     score_count,
     squared_length_bound,
 )
-from app.learning.linear.integers import EXACT_BOUND, ROWS_PER_BLOCK
+from app.learning.linear.linear_scores import AveragedDescent
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.privacy.noisy_gradient import calibration as accounting
 

@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError, InvariantError
+from app.privacy.arithmetic import COUNT_MAX, composed_delta
 from app.privacy.budget.pipeline import PipelineBudget, check
 from app.privacy.exponential.amplification import relabelled_epsilon
 from app.privacy.paper.paper import (
@@ -26,7 +27,6 @@ from app.privacy.paper.paper import (
     paper_parameters,
     refuse_out_of_range,
 )
-from app.privacy.pure_composition import COUNT_MAX, composed_delta
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.stability.inequality import precise_context, to_decimal
 

@@ -27,8 +27,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError, invariant
-from app.privacy.plain import reading, to_plain
-from app.privacy.pure_composition import composed_delta, largest_pure_epsilon
+from app.privacy.arithmetic import composed_delta, largest_pure_epsilon, reading, to_plain
 from app.privacy.sparse_vector.calibration import EPSILON_PER_HIT_MIN, SCALE_GRID, Variant
 from app.privacy.stability.profile_parameters import DELTA_KEY, EPSILON_KEY, EPSILON_MAX
 

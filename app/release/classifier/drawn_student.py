@@ -29,8 +29,8 @@ from app.release.classifier.published_student import (
     StudentDocument,
     rebuilt_student,
 )
-from app.release.closed_release import refuse_closed
 from app.release.private_state import put_pieces, read_piece
+from app.release.release import refuse_closed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -24,8 +24,8 @@ from app.release.classifier.switch import (
     publish_classifier,
     refuse_waiting,
 )
-from app.release.closed_release import refuse_closed
 from app.release.opening import begin_release, check_configuration
+from app.release.release import refuse_closed
 from app.release.terms.answer_terms import check_pieces
 
 if TYPE_CHECKING:

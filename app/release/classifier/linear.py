@@ -1,4 +1,7 @@
-"""The learner ``linear``: what public points and public numbers make of a noisy descent."""
+"""The learner ``linear``: what public points and public numbers make of a noisy descent.
+
+Which learner publishes the classifier: as configured, or by public numbers alone.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,15 @@ from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import distinct_cuts, evaluate
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.linear.linear_scores import LinearScores
-from app.learning.linear.public_pairs import PAIRS_MAX, paired
-from app.learning.linear.terms import Terms
+from app.learning.linear.terms import PAIRS_MAX, Terms, paired
 from app.learning.linear.whitening import PublicMap, Shrinkage, whitened
+from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
-from app.privacy.noisy_gradient.descent import descent_choice
-from app.release.terms.public_choices import published_tests
+from app.privacy.noisy_gradient.descent import descends, descent_choice
+from app.release.terms.configuration import published_tests
 from app.release.terms.work_limits import PUBLISHED, naming_section
+from app.settings.settings import EXPONENTIAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,3 +169,22 @@ def _known_terms(
         return single, PublicMap.of_points(public_bits)
     pairs = tuple(((one, True), (other, True)) for one, other in found.pairs)
     return Terms(single.tests, single.terms + pairs), found.public_map
+
+
+AUTO: Final = "auto"
+LINEAR: Final = "linear"
+
+
+def is_linear(settings: Settings, *, row_count: int | None) -> bool:
+    """Tell whether the noisy descent learns; where n is not known, "auto" counts as it.
+
+    Args:
+        settings: the whole configuration.
+        row_count: the public n, where known.
+
+    """
+    chosen = settings.classifier.learner
+    if chosen != AUTO or row_count is None:
+        return chosen != EXPONENTIAL
+    epsilon = settings.privacy.epsilon_of(Mechanism.CLASSIFIER.value)
+    return descends(row_count=row_count, epsilon=epsilon)

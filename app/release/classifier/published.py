@@ -2,10 +2,13 @@
 
 Once its entry is committed the document is public; answering by it is
 post-processing and costs nothing.
+
+Whether a row lies in a published halfspace: sums of whole numbers of steps.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypedDict
 
@@ -23,7 +26,6 @@ from app.learning.lists.thresholds import ThresholdClass
 from app.learning.predictors.own_predictors import Predictors, PublicFeature
 from app.learning.trees.tree import Tree
 from app.learning.trees.tree_class import TreeClass
-from app.release.classifier.published_halfspace import holds_point
 from app.release.classifier.published_predictor import (
     PredictorDocument,
     PublishedPredictor,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
     from app.data.schema import Feature, Schema
     from app.data.vectors import Vector
-    from app.learning.cells.cell_splits import CellSplits
+    from app.learning.cells.cell_class import CellSplits
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.hypothesis import Hypothesis, HypothesisClass
     from app.learning.linear.linear_scores import LinearScores
@@ -392,3 +394,25 @@ def onnx_model(document: bytes) -> bytes:
     from app.release.classifier.onnx.onnx_model import to_onnx  # noqa: PLC0415 -- as above
 
     return to_onnx(read_document(document))
+
+
+def holds_point(halfspace: HalfspaceDocument, vector: Vector) -> bool:
+    """Return whether a row, in schema order, lies in the halfspace, by sums of integers."""
+    point = [
+        _steps(vector[feature], bounds, halfspace.steps)
+        for feature, bounds in zip(halfspace.features, halfspace.bounds, strict=True)
+    ]
+    for level in halfspace.levels:
+        terms = (weight * place for weight, place in zip(level.weights, point, strict=True))
+        value = sum(terms) - level.offset
+        if value:
+            return value > 0
+    return False
+
+
+def _steps(value: float | str | None, bounds: tuple[float, float], steps: int) -> int:
+    """Return how many steps a clipped number lies above its lower bound; 0 where missing."""
+    if not isinstance(value, float) or math.isnan(value):
+        return 0
+    lower, upper = bounds
+    return round((min(max(value, lower), upper) - lower) / (upper - lower) * steps)

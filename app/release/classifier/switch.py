@@ -4,39 +4,50 @@ The share is charged in a commit of its own before the private rows are read.
 A crash between charge and publication left no trace outside: the next start
 draws again under the same charge; a commit that fails publishes the same draw
 later.  Of several servers one draws, and the others wait for what it publishes.
+
+The queries answered so far, as the public points of what is drawn after them.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from app.data.vectors import decode_key, encode
 from app.errors import LedgerUnavailableError, VerificationError
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.ledger.entries.entry_kinds import ClassifierPublished, ShareCharged
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential import semi_private
 from app.privacy.voting.universal import Sequel
-from app.release.classifier.answered_points import answered_points
 from app.release.classifier.drawn_student import publish_student
-from app.release.classifier.learner_choice import is_linear
-from app.release.classifier.linear import LinearDraw, linear_draw
+from app.release.classifier.linear import LinearDraw, is_linear, linear_draw
 from app.release.classifier.published import publish_drawn, publish_scores
-from app.release.closed_release import ending_where_closed, refuse_closed
 from app.release.opening import share_event
+from app.release.release import ending_where_closed, refuse_closed
+from app.release.terms.configuration import published_class
 from app.release.terms.draw_parameters import tree_draw
-from app.release.terms.public_choices import published_class
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from app.data.rows import PrivateRows
+    from app.data.schema import Schema
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
     from app.release.classifier.published import PublishedClassifier
     from app.release.release import Release
     from app.release.terms.configuration import Configuration
+
+
+def answered_points(ledger: Ledger, schema: Schema) -> NDArray[np.float64]:
+    """Return the vectors of all fresh answers, encoded, shape (answered, d)."""
+    vectors = [decode_key(answer.vector) for answer in ledger.answers_after(0)]
+    if not vectors:
+        return np.empty((0, len(schema.features)))
+    return encode(schema, vectors)
 
 
 BETWEEN: Final = (

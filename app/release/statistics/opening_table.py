@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Final
 from app.errors import ConfigurationError, LedgerUnavailableError, VerificationError
 from app.ledger.entries.entry_kinds import ShareCharged, StatisticsReleased
 from app.privacy.budget.composition import Mechanism
-from app.release.classifier.answered_points import answered_points
-from app.release.classifier.switch import TURN_LOST
-from app.release.closed_release import ending_where_closed, refuse_closed
+from app.release.classifier.switch import TURN_LOST, answered_points
 from app.release.opening import begin_release, check_configuration, share_event
 from app.release.private_state import put_pieces
+from app.release.release import ending_where_closed, refuse_closed
 from app.release.statistics.released import POINTS_PIECE, drawn_statistics
 from app.release.statistics.statistics_table import ALPHA_MAX, statistics_draw
 from app.release.terms.answer_terms import check_pieces

@@ -16,8 +16,7 @@ import numpy as np
 
 from app.errors import InvalidHypothesisError, InvariantError, TooLargeError, invariant
 from app.learning.encoding.binary_tests import BinaryTest
-from app.learning.lists.box_families import axes_of
-from app.learning.lists.boxes import Boxes
+from app.learning.lists.boxes import Boxes, axes_of
 from app.learning.tables.covering import TREE_KINDS
 from app.learning.tables.representative_domain import Projection
 from app.learning.trees.listed import TreeList

@@ -29,7 +29,7 @@ from app.planning.request import StatisticsForecast
 from app.privacy.budget.composition import Mechanism
 from app.privacy.query_release import calibration as accounting
 from app.privacy.query_release import mechanism as query_release
-from app.release.terms.public_choices import charges_by_mechanism
+from app.release.terms.configuration import charges_by_mechanism
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

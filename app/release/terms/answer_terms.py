@@ -1,7 +1,11 @@
-"""The mechanism of a release's answers; ``serve`` and ``simulate`` build the same."""
+"""The mechanism of a release's answers; ``serve`` and ``simulate`` build the same.
+
+From settings to the budget of relabelling and answers; all of it is public.
+"""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -10,9 +14,19 @@ from app.errors import invariant
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.privacy.budget.calibration import check
+from app.privacy.budget.composition import Mechanism
+from app.privacy.budget.pipeline import pipeline_budget
 from app.privacy.noisy_vote import calibration as noisy_vote_accounting
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+from app.privacy.paper import paper
+from app.privacy.paper.paper_pipeline import (
+    PaperTargets,
+    paper_budget,
+    paper_calibration,
+    pipeline_epsilon,
+    printed,
+)
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.sparse_vector.calibration import SvtCalibration, Variant
@@ -21,7 +35,7 @@ from app.privacy.stability import mechanism as stability
 from app.privacy.stability.hit_table import ProfileTable
 from app.privacy.voting.universal import Parameters, Sequel
 from app.release.private_state import read_piece
-from app.release.terms.pipeline import calibrate_paper, release_budget
+from app.release.terms.configuration import charges_by_mechanism
 
 if TYPE_CHECKING:
     from app.ledger.ledger import Ledger
@@ -29,6 +43,74 @@ if TYPE_CHECKING:
     from app.privacy.budget.pipeline import PipelineBudget
     from app.privacy.voting.universal import Answering
     from app.settings.settings import Settings
+
+
+def release_budget(settings: Settings) -> PipelineBudget | None:
+    """Return what relabelling and answers may cost; None where answers have no share.
+
+    Raises:
+        ConfigurationError: the calibration does not cover the shares, or Lemma L's
+            least cost exceeds what relabelling may cost.
+
+    """
+    charges = charges_by_mechanism(settings)
+    relabel, answers = charges.get(Mechanism.RELABEL), charges.get(Mechanism.ANSWERS)
+    private_grid = settings.hypotheses.grid == "private"
+    class_count = len(settings.data.classes)
+    if settings.privacy.calibration == "paper":
+        return paper_budget(
+            paper_targets(settings),
+            relabel=relabel,
+            answers=answers,
+            private_grid=private_grid,
+            class_count=class_count,
+        )
+    return pipeline_budget(
+        relabel=relabel,
+        answers=answers,
+        sampling_rate=Fraction(settings.privacy.sampling),
+        private_grid=private_grid,
+        class_count=class_count,
+    )
+
+
+def calibrate_paper(settings: Settings) -> SvtCalibration:
+    """Return the sparse vector of calibration ``paper``, where answers have a share.
+
+    Raises:
+        ConfigurationError: the printed parameters do not keep what they claim.
+
+    """
+    charges = charges_by_mechanism(settings)
+    return paper_calibration(
+        paper_targets(settings),
+        relabel=charges.get(Mechanism.RELABEL),
+        answers=charges[Mechanism.ANSWERS],
+    )
+
+
+def printed_ensemble_size(settings: Settings) -> int:
+    """Return k as NB Algorithm 5 prints it, where answers have a share."""
+    charges = charges_by_mechanism(settings)
+    return printed(
+        paper_targets(settings),
+        relabel=charges.get(Mechanism.RELABEL),
+        answers=charges[Mechanism.ANSWERS],
+    ).ensemble_size
+
+
+def rows_needed(settings: Settings, ensemble_size: int) -> int:
+    """Return the smallest n whose sample in calibration ``paper`` has a row a chunk."""
+    charges = charges_by_mechanism(settings)
+    epsilon = pipeline_epsilon(charges.get(Mechanism.RELABEL), charges[Mechanism.ANSWERS])
+    return paper.rows_needed(epsilon=epsilon, ensemble_size=ensemble_size)
+
+
+def paper_targets(settings: Settings) -> PaperTargets:
+    """Return the accuracy that calibration ``paper`` is made for."""
+    answers = settings.answers
+    return PaperTargets(alpha=answers.alpha, beta=answers.beta, query_count=answers.queries)
+
 
 NOISY_VOTE: Final = "noisy-vote"
 PAPER: Final = "paper"

@@ -4,6 +4,12 @@ What is measured are k learners like the release's, on rows made up from the pub
 schema, never on its own: the time that fitted learners take may tell of the rows they
 were fitted on, and with it whether an opening is refused.  So a few learners of that
 kind are fitted on made-up rows of a chunk's number, and stand for all k.
+
+Rows made up from the public schema, on which the work of learners is measured.
+
+No private row has a part in them: numbers are uniform within their public bounds,
+categories uniform among their codes, labels fair.  Labels that nothing explains make
+learners grow as large as so many rows let them.
 """
 
 from __future__ import annotations
@@ -16,25 +22,58 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.errors import ConfigurationError
-from app.learning.cells.cell_ensemble import CellEnsemble
+from app.learning.cells.learners import CellEnsemble
+from app.learning.encoding.public_columns import EXTRA_CODES
+from app.learning.ensemble import asked_one_by_one, check_learner, fit_ensemble
 from app.learning.estimators.estimators import EstimatorEnsemble
 from app.learning.estimators.learner_processes import LearnerProcesses, process_count
-from app.learning.fit import asked_one_by_one, check_learner, fit_ensemble
+from app.learning.learner_seeds import generator
 from app.privacy.voting.tallies import private_tallies
-from app.release.terms.configuration import release_learner
+from app.release.terms.configuration import public_class, release_learner
 from app.release.terms.padding import padding_seconds, works_alike
-from app.release.terms.public_choices import public_class
-from app.release.terms.synthetic_rows import synthetic_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
+    from numpy.typing import NDArray
 
-    from app.learning.ensemble import Ensemble, FittedEnsemble
-    from app.learning.fit import Learner
+    from app.learning.encoding.public_columns import PublicColumn
+    from app.learning.ensemble import Ensemble, FittedEnsemble, Learner
     from app.planning.plan import Plan
     from app.settings.settings import Settings
+
+# Public: the same rows every time.
+_SEED = b"conclave synthetic rows"
+
+
+def synthetic_rows(
+    columns: Sequence[PublicColumn], *, row_count: int, class_count: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Make rows up.
+
+    Args:
+        columns: the public encoding, one a feature.
+        row_count: how many, n.
+        class_count: number of labels.
+
+    Returns:
+        Encoded values, shape ``(n, d)``, and class indices, shape ``(n,)``.
+
+    """
+    drawn = generator(_SEED)
+    values = np.empty((row_count, len(columns)))
+    for index, column in enumerate(columns):
+        if column.bounds is None:
+            codes = (column.category_count or 0) + EXTRA_CODES
+            values[:, index] = drawn.integers(0, codes, row_count)
+        else:
+            lower, upper = column.bounds
+            # Halves first: the distance of two bounds may be no double.
+            shares = drawn.random(row_count)
+            values[:, index] = lower * (1.0 - shares) + upper * shares
+    return values, drawn.integers(0, class_count, row_count)
+
 
 LIMIT: Final = "answers.query_seconds_max"
 LEARNERS_FITTED: Final = 8

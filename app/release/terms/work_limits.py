@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
-from app.learning.learner_rules import DEFAULT_RULE
+from app.learning.chunks import DEFAULT_RULE
 from app.learning.trees.search_time import refuse_long_search
 from app.learning.trees.tree_class import TreeClass
 

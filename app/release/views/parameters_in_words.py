@@ -13,7 +13,7 @@ from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
-from app.release.classifier.learner_choice import is_linear
+from app.release.classifier.linear import is_linear
 from app.release.opening import ROW_COUNT
 from app.release.terms.answer_terms import PAPER
 

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 from app.privacy.sparse_vector.calibration import SvtCalibration
 from app.privacy.stability.hit_table import ProfileTable
-from app.release.terms.answer_terms import calibrate_answers
-from app.release.terms.pipeline import release_budget
+from app.release.terms.answer_terms import calibrate_answers, release_budget
 
 if TYPE_CHECKING:
     from app.settings.settings import Settings

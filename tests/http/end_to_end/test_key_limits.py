@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from app.cli import run
-from app.http.access.keys_file import read_keys
+from app.http.access.keys import read_keys
 from app.ledger.key_counts import KeyCount
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify

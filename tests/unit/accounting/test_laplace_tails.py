@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from app.errors import InvariantError
-from app.privacy.sparse_vector.laplace_tails import DifferenceTail
+from app.privacy.sparse_vector.calibration import DifferenceTail
 
 SCALES = [("1/3", "1/2"), ("2", "2"), ("3", "5"), ("5", "2"), ("4", "4000000001/1000000000")]
 

@@ -12,15 +12,16 @@ import pytest
 from scipy.special import log_ndtr
 
 from app.errors import ConfigurationError, InvariantError
-from app.learning.linear.integer_residuals import HALF, SCORE_STEPS, residuals, squared_length_bound
+from app.learning.linear.integers import HALF, SCORE_STEPS, residuals, squared_length_bound
 from app.privacy.noisy_gradient.calibration import (
     DRAWS_MAX,
     LN_ROUNDING,
     ROUNDING_VARIANCE,
     calibrate,
     check,
+    covers,
+    delta_bound,
 )
-from app.privacy.noisy_gradient.normal_profile import covers, delta_bound
 
 # (epsilon, delta, steps).
 KNOWN = [

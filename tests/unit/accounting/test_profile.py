@@ -19,9 +19,7 @@ from app.privacy.stability import (
 from app.privacy.stability import (
     hit_table as profile,
 )
-from app.privacy.stability import (
-    search as profile_search,
-)
+from app.privacy.stability import hit_table as profile_search
 from app.privacy.stability.curve import curve_points, estimated_count, logit_of, point
 from app.privacy.stability.hit_table import ProfileTable, calibrate, check
 from app.privacy.stability.inequality import WORD_RANGE, Inequality

@@ -10,11 +10,12 @@ from itertools import product
 import pytest
 
 from app.errors import InvariantError
-from app.privacy.arithmetic import exponential_down, exponential_up
-from app.privacy.pure_composition import (
+from app.privacy.arithmetic import (
     COUNT_MAX,
     EPSILON_GRID,
     composed_delta,
+    exponential_down,
+    exponential_up,
     largest_pure_epsilon,
 )
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from app.errors import ConfigurationError, InvariantError
-from app.privacy.pure_composition import composed_delta
+from app.privacy.arithmetic import composed_delta
 from app.privacy.query_release.calibration import (
     UPDATE_COUNT_MAX,
     QueryReleaseBudget,

@@ -14,9 +14,8 @@ from fractions import Fraction
 
 import pytest
 
-from app.privacy.paper import learning_rows
-from app.privacy.paper.row_theorems import sample_complexity
-from app.privacy.paper.sample_bounds import Bound, Constant, Setting, Targets
+from app.privacy.paper import row_theorems
+from app.privacy.paper.row_theorems import Bound, Constant, Setting, Targets, sample_complexity
 
 NAMES = (
     "NB 7",
@@ -325,10 +324,10 @@ def test_more_dimensions_than_public_points_count_as_their_number() -> None:
 def textbook(alpha: float, beta: float, dimension: int) -> tuple[float, ...]:
     """Realizable, agnostic, disagreement and cover rows."""
     return (
-        learning_rows.realizable_rows(alpha=alpha, beta=beta, dimension=dimension),
-        learning_rows.agnostic_rows(alpha=alpha, beta=beta, dimension=dimension),
-        learning_rows.disagreement_rows(alpha=alpha, beta=beta, dimension=dimension),
-        learning_rows.cover_rows(alpha=alpha, beta=beta, dimension=dimension),
+        row_theorems.realizable_rows(alpha=alpha, beta=beta, dimension=dimension),
+        row_theorems.agnostic_rows(alpha=alpha, beta=beta, dimension=dimension),
+        row_theorems.disagreement_rows(alpha=alpha, beta=beta, dimension=dimension),
+        row_theorems.cover_rows(alpha=alpha, beta=beta, dimension=dimension),
     )
 
 

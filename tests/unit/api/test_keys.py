@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from app.errors import ConfigurationError
-from app.http.access.keys import Key, KeyRing, Role, hash_of
-from app.http.access.keys_file import read_key_ring
-from app.http.access.listening import is_loopback, require_safe_binding
+from app.http.access.door import is_loopback, require_safe_binding
+from app.http.access.keys import Key, KeyRing, Role, hash_of, read_key_ring
 
 if TYPE_CHECKING:
     from pathlib import Path

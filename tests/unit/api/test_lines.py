@@ -7,8 +7,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.http.query.channel import Channel
-from app.http.query.lines import OVERLONG, LineCutter
+from app.http.query.lines import OVERLONG, Channel, LineCutter
 
 PIECES = st.binary(max_size=12).map(lambda raw: raw.replace(b"\r", b"\n").replace(b"x", b" "))
 

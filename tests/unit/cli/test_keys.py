@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.cli import run
-from app.http.access.keys import Role, hash_of
-from app.http.access.keys_file import read_key_ring, read_keys
+from app.http.access.keys import Role, hash_of, read_key_ring, read_keys
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.data.point_grid import quantile_cuts
-from app.data.tests import classifier_tests, equal_cuts, public_tests
+from app.data.tests import classifier_tests, equal_cuts, public_tests, quantile_cuts
 from tests.unit.data.schemas import AGE, HOURS, PEOPLE, SEX, WORK
 
 if TYPE_CHECKING:

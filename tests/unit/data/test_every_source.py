@@ -162,7 +162,7 @@ def test_what_is_no_source_is_refused(tmp_path: Path, name: str) -> None:
 def test_a_csv_needs_no_other_library() -> None:
     """A release on a CSV starts without the libraries of the other sources."""
     script = (
-        "import sys; import app.release.source_rows, app.data.sources.sources; "
+        "import sys; import app.release.drawing, app.data.sources.sources; "
         "sys.exit(any(name in sys.modules for name in ('pyarrow', 'app.data.sources.database_source')))"
     )
     ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=60)

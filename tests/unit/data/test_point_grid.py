@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from app.data.point_grid import extra_cuts, frequent_codes, is_spiked, quantile_cuts
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.tests import classifier_tests
+from app.data.tests import classifier_tests, extra_cuts, frequent_codes, is_spiked, quantile_cuts
 
 GAIN = NumericFeature(name="gain", lower=0.0, upper=100.0)
 AGE = NumericFeature(name="age", lower=0.0, upper=100.0)

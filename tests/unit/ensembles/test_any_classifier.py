@@ -11,8 +11,8 @@ from sklearn.utils import all_estimators
 
 from app.errors import ConfigurationError
 from app.learning.encoding.public_columns import PublicColumn
+from app.learning.ensemble import Learner, check_learner, fit_ensemble, read_ensemble_bytes
 from app.learning.estimators.estimators import EstimatorEnsemble
-from app.learning.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
 from app.learning.registry import hypothesis_class
 from tests.unit.hypotheses.enumeration import unit_tests
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from app.errors import InvariantError
-from app.learning.estimators import batched_logistic, batched_newton
+from app.learning.estimators import batched_logistic
 from app.learning.estimators.batched_logistic import fit_logistic
 from tests.unit.ensembles.packed_chunks import PackedChunks
 
@@ -89,7 +89,7 @@ def test_a_chunk_that_fails_moves_no_other(monkeypatch: pytest.MonkeyPatch) -> N
     chunks = PackedChunks.make(6, class_count=2)
     weights, intercepts = chunks.logistic()
     spoiled = chunks.rows[int(chunks.offsets[3]), 0]
-    whole = batched_newton.minimise
+    whole = batched_logistic.minimise
 
     def fails_on_one(functions: batched_logistic._TwoClasses) -> object:
         if np.any(functions._design[:, 0, 0] == spoiled):
@@ -119,7 +119,7 @@ def test_a_function_that_cannot_fall_stays_where_it_is() -> None:
             del points
             return np.ones((len(which), 1)), np.ones((len(which), 1, 1))
 
-    assert batched_newton.minimise(Rises()).tolist() == [[0.0]]  # type: ignore[arg-type]  # a double
+    assert batched_logistic.minimise(Rises()).tolist() == [[0.0]]  # type: ignore[arg-type]  # a double
 
 
 def test_no_chunk_is_no_fit() -> None:

@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from app.errors import ConfigurationError, InvariantError, LedgerCorruptError
 from app.learning.cells import learners as cell_learners
-from app.learning.cells.cell_class import CellClass
-from app.learning.cells.cell_ensemble import CellEnsemble
-from app.learning.cells.cell_splits import CellSplits
-from app.learning.cells.learners import fit_cells
+from app.learning.cells.cell_class import CellClass, CellSplits
+from app.learning.cells.learners import CellEnsemble, fit_cells
 from app.learning.chunks import chunk_offsets
-from app.learning.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
+from app.learning.ensemble import Learner, check_learner, fit_ensemble, read_ensemble_bytes
 from app.privacy.voting.votes import aggregate
 from tests.unit.hypotheses.enumeration import unit_tests
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError
-from app.learning.chunks import chunk_offsets
-from app.learning.containment import fitted_or_none
+from app.learning.chunks import chunk_offsets, fitted_or_none
 from app.learning.learner_seeds import chunk_seed, generator, random_state
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from app.errors import ConfigurationError, InvariantError, LedgerCorruptError
 from app.learning.chunks import chunk_offsets
-from app.learning.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
-from app.learning.lists.box_families import axes_of, box_class
-from app.learning.lists.boxes import Boxes
+from app.learning.ensemble import Learner, check_learner, fit_ensemble, read_ensemble_bytes
+from app.learning.lists.boxes import Boxes, axes_of, box_class
 from app.learning.lists.enumerated_ensemble import EnumeratedEnsemble
 from app.learning.lists.learners import fit_enumerated
 from app.learning.trees.listed import TreeList

@@ -11,9 +11,9 @@ import pytest
 from app.errors import ConfigurationError, InvariantError, LedgerCorruptError
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.public_columns import PublicColumn, encode_columns
+from app.learning.ensemble import Learner, check_learner, fit_ensemble, read_ensemble_bytes
 from app.learning.estimators import estimator_fitting
 from app.learning.estimators.estimators import EstimatorEnsemble
-from app.learning.fit import Learner, check_learner, fit_ensemble, read_ensemble_bytes
 from app.learning.registry import hypothesis_class
 from app.ledger.transaction import PRIVATE_BODY_BYTES_MAX
 from tests.unit.hypotheses.enumeration import unit_tests

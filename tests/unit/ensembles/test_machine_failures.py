@@ -11,8 +11,8 @@ import pytest
 from app.errors import ConfigurationError, MachineError
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.public_columns import PublicColumn
+from app.learning.ensemble import Learner, fit_ensemble
 from app.learning.estimators.learner_processes import LearnerProcesses
-from app.learning.fit import Learner, fit_ensemble
 from app.learning.registry import hypothesis_class
 from app.learning.student import fit_student
 from tests.unit.hypotheses.enumeration import unit_tests

@@ -8,8 +8,13 @@ import pytest
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.learner_seeds import generator
 from app.learning.registry import hypothesis_class
-from app.planning.trial.made_up_rules import ATTEMPTS_MAX, MadeUpRules, made_up_labels
-from app.planning.trial.people import ColumnLaw, Population
+from app.planning.trial.people import (
+    ATTEMPTS_MAX,
+    ColumnLaw,
+    MadeUpRules,
+    Population,
+    made_up_labels,
+)
 
 LAWS = (
     ColumnLaw(edges=(0.0, 1.0, 10.0), shares=(0.25, 0.75)),

@@ -9,9 +9,8 @@ import pytest
 
 from app.errors import InvariantError, LedgerCorruptError
 from app.learning.trees import leaves as leaf_selection
-from app.learning.trees.packed import PackedTrees
+from app.learning.trees.packed import PackedTrees, TreeEnsemble
 from app.learning.trees.tree import Tree
-from app.learning.trees.tree_ensemble import TreeEnsemble
 from tests.unit.hypotheses.enumeration import unit_tests
 
 if TYPE_CHECKING:

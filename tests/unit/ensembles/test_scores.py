@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from app.errors import InvariantError, LedgerCorruptError
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn
+from app.learning.ensemble import Learner, fit_ensemble, read_ensemble_bytes
 from app.learning.estimators.estimators import EstimatorEnsemble
-from app.learning.fit import Learner, fit_ensemble, read_ensemble_bytes
 from app.learning.lists.enumerated_class import EnumeratedClass
 from app.learning.lists.learners import side_scores
 from app.learning.registry import hypothesis_class
 from app.learning.trees import canonical
-from app.learning.trees.leaf_scores import leaf_scores, reached_leaves
+from app.learning.trees.leaves import leaf_scores, reached_leaves
 from app.learning.trees.packed import PackedTrees
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Estimators in processes fit, vote and score as they do one after the other."""
+"""Estimators in processes ensemble, vote and score as they do one after the other."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.learning import fit
+from app.learning import ensemble
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.public_columns import PublicColumn
+from app.learning.ensemble import Learner, fit_ensemble, read_ensemble_bytes
 from app.learning.estimators.estimators import EstimatorEnsemble
 from app.learning.estimators.learner_processes import LearnerProcesses
-from app.learning.fit import Learner, fit_ensemble, read_ensemble_bytes
 from app.learning.registry import hypothesis_class
 from tests.unit.ensembles import calls_apart
 from tests.unit.hypotheses.enumeration import unit_tests
@@ -76,7 +76,7 @@ def two_processes() -> Iterator[LearnerProcesses]:
         return two if learner.jobs == two.count else None
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fit, "_processes", started)
+        patch.setattr(ensemble, "_processes", started)
         yield two
 
 

@@ -10,7 +10,7 @@ import pytest
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn
-from app.learning.fit import Learner
+from app.learning.ensemble import Learner
 from app.learning.learner_seeds import student_seed
 from app.learning.lists.enumerated_class import EnumeratedHypothesis
 from app.learning.registry import hypothesis_class

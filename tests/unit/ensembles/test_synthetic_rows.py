@@ -7,9 +7,9 @@ import pytest
 
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn
-from app.learning.fit import Learner, fit_ensemble
+from app.learning.ensemble import Learner, fit_ensemble
 from app.learning.registry import hypothesis_class
-from app.release.terms.synthetic_rows import synthetic_rows
+from app.release.terms.answer_time import synthetic_rows
 
 COLUMNS = (PublicColumn(bounds=(-3.0, 5.0)), PublicColumn(category_count=2))
 TESTS = (

@@ -9,8 +9,7 @@ import pytest
 
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import BinaryTest
-from app.learning.lists.box_families import axes_of, box_class, box_count, box_dimension
-from app.learning.lists.boxes import Boxes, Side
+from app.learning.lists.boxes import Boxes, Side, axes_of, box_class, box_count, box_dimension
 from app.learning.lists.enumerated_class import EnumeratedClass
 from app.learning.lists.hypothesis_list import count_errors, distinct_on
 from app.learning.registry import hypothesis_class

@@ -12,8 +12,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from app.errors import InvariantError
-from app.learning.cells.cell_class import CellClass, CellLabels
-from app.learning.cells.cell_splits import CellSplits
+from app.learning.cells.cell_class import CellClass, CellLabels, CellSplits
 from app.noise.choice import truncation_variation
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.hypotheses.enumeration import pearson, unit_tests

@@ -11,7 +11,7 @@ import pytest
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.tables.cut_grid import CutGrid
 from app.learning.tables.representative_domain import product_domain
-from app.learning.trees.tree_cover import covering_trees
+from app.learning.trees.listed import covering_trees
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

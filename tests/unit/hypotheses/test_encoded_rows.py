@@ -14,7 +14,7 @@ from app.learning.encoding.encoded_rows import RowsByPart, RowsInTurn, parts, pr
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.lists.thresholds import ThresholdClass
 from app.learning.registry import dichotomy_class
-from app.learning.trees.region_statistics import MergedRows
+from app.learning.trees.regions import MergedRows
 from app.learning.trees.tree_class import TreeClass
 from app.noise.scripted import ScriptedNoise, seeded_words
 
@@ -97,7 +97,7 @@ def test_merging_by_part_changes_no_count(
     values, labels = rows()
     bits = TreeClass(tests=TESTS, depth=2, class_count=2).encode(values)
     least = 1 if merged_again else len(bits)
-    monkeypatch.setattr("app.learning.trees.region_statistics.WORTHWHILE", least)
+    monkeypatch.setattr("app.learning.trees.regions.WORTHWHILE", least)
     merged = MergedRows.of(bits, labels, 2)
     assert (len(merged.packed) <= 25) is merged_again
     inside = bits[:, 2] == 0

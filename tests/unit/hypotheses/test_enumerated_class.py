@@ -9,7 +9,7 @@ import pytest
 from scipy.special import logsumexp
 
 from app.errors import ConfigurationError, InvariantError
-from app.learning.lists.box_families import axes_of, box_class
+from app.learning.lists.boxes import axes_of, box_class
 from app.learning.lists.enumerated_class import (
     SIZE_MAX,
     EnumeratedClass,

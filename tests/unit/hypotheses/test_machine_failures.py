@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.errors import LearnerProcessError, MachineError
-from app.learning.containment import fitted_or_none, made_by_machine
+from app.learning.chunks import fitted_or_none, made_by_machine
 from app.learning.predictors.own_predictors import Labels
 
 if TYPE_CHECKING:

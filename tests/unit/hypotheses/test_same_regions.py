@@ -11,8 +11,7 @@ import pytest
 
 from app.errors import InvariantError
 from app.learning.encoding.binary_tests import BinaryTest, evaluate
-from app.learning.trees.multisets import multisets
-from app.learning.trees.same_regions import excluded_literals, first_descriptions
+from app.learning.trees.region_tables import excluded_literals, first_descriptions, multisets
 from app.learning.trees.tree_class import TreeClass
 from app.learning.trees.weights import TreeWeights
 

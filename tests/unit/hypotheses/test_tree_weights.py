@@ -10,9 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from app.learning.trees import region_statistics, region_tables
-from app.learning.trees.tree_size import TreeSize
-from app.learning.trees.weights import Path, TreeWeights, draw_log_error
+from app.learning.trees import region_tables, regions
+from app.learning.trees.weights import Path, TreeSize, TreeWeights, draw_log_error
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.unit.hypotheses.enumeration import pearson
 from tests.unit.hypotheses.exact_recursion import ARITHMETIC, ExactRecursion
@@ -146,7 +145,7 @@ def test_deep_trees_are_drawn_as_often_as_they_weigh(depth: int) -> None:
         (region_tables, "THREAD_COUNT_MAX", 1),
         (region_tables, "PAIRS_PER_BATCH", 1),
         (region_tables, "SIDES_PER_BLOCK", 1),
-        (region_statistics, "SINGLE_PRECISION_MAX", 0),
+        (regions, "SINGLE_PRECISION_MAX", 0),
     ],
 )
 def test_no_digit_depends_on_how_the_work_is_shared(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import InvariantError
-from app.ledger.entries.encoding import DEPTH_MAX, INTEGER_MAX, canonical_json
+from app.ledger.entries.chain import DEPTH_MAX, INTEGER_MAX, canonical_json
 
 SCALARS = st.none() | st.booleans() | st.integers(-INTEGER_MAX, INTEGER_MAX) | st.text(max_size=20)
 DOCUMENTS = st.dictionaries(

@@ -13,15 +13,15 @@ from app.errors import (
     InvariantError,
 )
 from app.ledger import moving
-from app.ledger.composed import DELTA_KEY, EPSILON_KEY
-from app.ledger.copies import row_copier
+from app.ledger.copies import copy_target
 from app.ledger.copies.copies import back_up, retire
-from app.ledger.copies.row_copier import BLOCK_ROWS, COPIED, row_digests
+from app.ledger.copies.copy_target import BLOCK_ROWS, COPIED, row_digests
 from app.ledger.database.database import ledger_database
 from app.ledger.database.open_database import reading
 from app.ledger.database.tables import answers
 from app.ledger.ledger import Ledger, open_ledger
 from app.ledger.moving import Moved, MoveStep
+from app.ledger.releases import DELTA_KEY, EPSILON_KEY
 from app.ledger.server_lock import take_server_lock
 from app.ledger.verification import verify
 from app.noise.system import SystemNoise
@@ -233,7 +233,7 @@ def test_blocks_are_bounded_and_in_order(places: Places) -> None:
     for url in (source, target):
         with reading(ledger_database(url)) as connection:
             digests.append(row_digests(connection))
-            blocks = [len(block) for block in row_copier._blocks(connection, answers)]
+            blocks = [len(block) for block in copy_target._blocks(connection, answers)]
             assert blocks == [BLOCK_ROWS] * 2
     differing = {name for name, digest in digests[0].items() if digest != digests[1][name]}
     assert differing == {"entries"}

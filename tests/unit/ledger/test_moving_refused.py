@@ -16,7 +16,7 @@ from app.errors import (
 )
 from app.ledger.copies import copy_target
 from app.ledger.copies.copies import back_up, restore, retire
-from app.ledger.copies.row_copier import copy_rows
+from app.ledger.copies.copy_target import copy_rows
 from app.ledger.database.database import ledger_database
 from app.ledger.database.protections import unprotected
 from app.ledger.ledger import open_ledger

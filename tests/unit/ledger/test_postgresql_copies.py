@@ -10,7 +10,7 @@ from sqlalchemy import text
 from app.errors import ConfigurationError, LedgerUnavailableError, VerificationError
 from app.ledger.copies import copy_target
 from app.ledger.copies.copies import Copied, back_up, restore, retire
-from app.ledger.copies.row_copier import copy_rows, row_digests
+from app.ledger.copies.copy_target import copy_rows, row_digests
 from app.ledger.database.database import ledger_database
 from app.ledger.database.open_database import reading
 from app.ledger.database.protections import unprotected

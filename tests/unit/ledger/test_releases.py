@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import ConfigurationError, LedgerCorruptError, VerificationError
-from app.ledger.composed import DELTA_KEY, EPSILON_KEY, Promise, composed
 from app.ledger.entries.entry_kinds import ReleaseClosed, ReleaseReopened
 from app.ledger.ledger import RELEASE_SECRET, Ledger, open_ledger
-from app.ledger.releases import RELEASES_MAX
+from app.ledger.releases import DELTA_KEY, EPSILON_KEY, RELEASES_MAX, Promise, composed
 from app.ledger.verification import verify
 from tests.unit.ledger.releases import (
     SECRET,

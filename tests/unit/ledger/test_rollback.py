@@ -9,7 +9,6 @@ import pytest
 from msgspec import structs
 
 from app.errors import ConfigurationError, HeadFileError, LedgerCorruptError
-from app.ledger.composed import DELTA_KEY, EPSILON_KEY
 from app.ledger.entries.entry_kinds import ReleaseClosed, ReleaseReopened
 from app.ledger.entries.fold import BACKUP, NEWEST
 from app.ledger.head.head_file import HeadFile, noted_head
@@ -20,6 +19,7 @@ from app.ledger.head.rollback import (
     keep_newest,
 )
 from app.ledger.ledger import open_ledger
+from app.ledger.releases import DELTA_KEY, EPSILON_KEY
 from tests.unit.ledger.releases import answer, create, open_release, tamper, url_of
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.auditing.gradient_bound import gradient_bound, shown_epsilon
-from app.learning.linear.integer_residuals import score_count
+from app.auditing.draws import gradient_bound, shown_epsilon
+from app.learning.linear.integers import score_count
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.noisy_gradient import mechanism as noisy_gradient

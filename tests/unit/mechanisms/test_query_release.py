@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError
-from app.learning.lists.box_families import box_class, box_dichotomies
-from app.learning.lists.boxes import Axis
+from app.learning.lists.boxes import Axis, box_class, box_dichotomies
 from app.learning.tables.representative_domain import (
     Projection,
     RepresentativeDomain,

@@ -17,8 +17,7 @@ from app.planning.levers import Lever, changed, labels_at, levers
 from app.planning.plan import plan_release
 from app.planning.telling.counts import count
 from app.planning.telling.words import summary
-from app.privacy.budget.approximate_profile import approximate_profile
-from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX
+from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX, approximate_profile
 from app.privacy.noisy_vote import calibration as noisy_vote
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.stability import hit_table as profile

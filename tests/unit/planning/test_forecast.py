@@ -11,7 +11,7 @@ import pytest
 from app.planning.trial.agreement import Agreement
 from app.planning.trial.cliff import find_cliff, labels_at_worst
 from app.planning.trial.forecast import expected_answers, forecast_answers, unstable_rates
-from app.privacy.budget.approximate_profile import approximate_profile
+from app.privacy.budget.ensemble_size import approximate_profile
 from app.privacy.noisy_vote import calibration as noisy_vote
 from app.privacy.sparse_vector import calibration as svt
 

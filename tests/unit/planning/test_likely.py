@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.planning.trial.typical import FACTOR, likely
+from app.planning.trial.forecast import FACTOR, likely
 
 RNG = np.random.default_rng(11)
 

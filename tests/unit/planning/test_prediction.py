@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.learning.cells.cell_class import CellClass
-from app.learning.cells.cell_splits import CellSplits
+from app.learning.cells.cell_class import CellClass, CellSplits
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn
-from app.learning.fit import Learner
+from app.learning.ensemble import Learner
 from app.learning.registry import hypothesis_class
 from app.planning.plan import plan_release
 from app.planning.telling.prediction_words import prediction_words
 from app.planning.trial.agreement import try_out
 from app.planning.trial.effort import SECONDS_OWN, Trial, extent_of, is_quick
-from app.planning.trial.made_up_rules import MadeUpRules
-from app.planning.trial.people import ColumnLaw, Population
+from app.planning.trial.people import ColumnLaw, MadeUpRules, Population
 from app.planning.trial.prediction import predict
 from app.planning.trial.recommendation import CUTOFFS, recommend, with_shares
 from app.privacy.budget.composition import Mechanism

@@ -8,24 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.learning.cells.cell_class import CellClass
-from app.learning.cells.cell_splits import CellSplits
+from app.learning.cells.cell_class import CellClass, CellSplits
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.binary_tests import BinaryTest
-from app.learning.fit import Learner, fit_ensemble
+from app.learning.ensemble import Learner, fit_ensemble
 from app.learning.registry import hypothesis_class
 from app.planning.trial.agreement import try_out
 from app.planning.trial.forecast import expected_answers, forecast_answers
-from app.planning.trial.made_up_rules import MadeUpRules
-from app.planning.trial.people import ColumnLaw, Population
-from app.privacy.budget.approximate_profile import approximate_profile
+from app.planning.trial.people import ColumnLaw, MadeUpRules, Population
+from app.privacy.budget.ensemble_size import approximate_profile
 from app.privacy.voting.votes import aggregate
 from tests.unit.service.small_release import seeded_noise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.privacy.budget.approximate_profile import ApproximateProfile
+    from app.privacy.budget.ensemble_size import ApproximateProfile
 
 ROWS, LIMIT, TEST_COUNT = 12_000, 5000, 4
 SHARES = (0.5, 0.4, 0.3, 0.55)

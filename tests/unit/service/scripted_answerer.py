@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from app.answering.batch import DEFERRED
-from app.answering.replay_index import Recorded
+from app.answering.replays import Recorded
 from app.answering.writer import Writer
 from tests.unit.service.small_release import ask
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from app.answering.answer_query import QueryAnswerer
     from app.answering.batch import Decision
-    from app.answering.steps import Edge, Step
-    from app.answering.types import Query
+    from app.answering.types import Edge, Query, Step
     from app.errors import IntegrityError
 
 PATIENCE_SECONDS = 20.0

@@ -9,9 +9,9 @@ from structlog.testing import capture_logs
 
 from app.answering.answer_query import QueryAnswerer
 from app.answering.batch import DEFERRED
-from app.answering.fresh import Fresh
-from app.answering.replay_index import Recorded
-from app.answering.steps import Edge, Step
+from app.answering.queries import Fresh
+from app.answering.replays import Recorded
+from app.answering.types import Edge, Step
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.answering.arrivals import Arrivals
+from app.answering.queue import Arrivals
 
 QUIET_SECONDS = 0.5
 
@@ -23,7 +23,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Return the clock that arrivals are timed by."""
     standing = Clock()
-    monkeypatch.setattr("app.answering.arrivals.time", standing)
+    monkeypatch.setattr("app.answering.queue.time", standing)
     return standing
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.answering.batch import DEFERRED, Batch
-from app.answering.fresh import Fresh
-from app.answering.queries import Ticket
-from app.answering.replay_index import Recorded, ReplayIndex
+from app.answering.queries import Fresh, Ticket
+from app.answering.replays import Recorded, ReplayIndex
 from app.errors import BudgetExhaustedError, IdempotencyConflictError
 from app.noise.scripted import ScriptedNoise
 from app.privacy.stability import mechanism as stability

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.answering.batch import DEFERRED
-from app.answering.fresh import Fresh
-from app.answering.replay_index import Recorded
+from app.answering.queries import Fresh
+from app.answering.replays import Recorded
 from app.errors import (
     BudgetExhaustedError,
     IntegrityError,
@@ -28,7 +28,7 @@ from app.release.classifier.switch import (
     publish_classifier,
     switch_phase,
 )
-from app.release.closed_release import CLASSIFIER_SERVES, CLOSED, REPLAYS, warn_if_ended
+from app.release.release import CLASSIFIER_SERVES, CLOSED, REPLAYS, warn_if_ended
 from app.release.statistics.opening_table import check_openable
 from tests.unit.service.served import replay, run, serving
 from tests.unit.service.small_release import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.answering.answer_query import CONTAINED, FAILED_AFTER_VOTE
-from app.answering.fresh import Fresh
+from app.answering.queries import Fresh
 from app.errors import BudgetExhaustedError, ContainedError
 from app.ledger.entries.entry_kinds import ReleaseHalted
 from app.ledger.verification import verify

@@ -8,7 +8,7 @@ import pytest
 
 from app.data.vectors import encode
 from app.errors import LedgerUnavailableError
-from app.ledger.database.drawing_turn import turn_to_draw
+from app.ledger.database.locks import turn_to_draw
 from app.release.classifier import learning
 from app.release.classifier import switch as switching
 from app.release.progress import no_progress

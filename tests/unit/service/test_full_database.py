@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.answering.answer_query import NOT_COUNTED, QueryAnswerer
-from app.answering.fresh import Fresh
+from app.answering.queries import Fresh
 from app.errors import BudgetExhaustedError, LedgerUnavailableError, UncountedDrawsError
-from app.ledger.database.writing import KeptWriting
+from app.ledger.database.driver import KeptWriting
 from app.ledger.entries.entry_kinds import ReleaseHalted
 from app.ledger.verification import verify
 from app.privacy.voting.universal import Phase

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from app.answering.batch import Deferred
-from app.answering.fresh import Fresh
-from app.answering.replay_index import Recorded
+from app.answering.queries import Fresh
+from app.answering.replays import Recorded
 from app.answering.types import Asker, Query
 from app.errors import KeyLimitError, LedgerUnavailableError
 from app.ledger.key_counts import KeyCount

@@ -18,7 +18,7 @@ from app.errors import (
     ReleaseMismatchError,
     VerificationError,
 )
-from app.ledger.database.drawing_turn import DRAW_SUFFIX
+from app.ledger.database.locks import DRAW_SUFFIX
 from app.ledger.verification import verify
 from app.privacy.voting.universal import Phase
 from app.release.classifier import learning as module

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.answering.answer_query import CONTAINED, FAILED_AFTER_VOTE, QueryAnswerer
-from app.answering.fresh import Fresh
+from app.answering.queries import Fresh
 from app.errors import BudgetExhaustedError, ContainedError
 from app.learning.estimators.estimators import EstimatorEnsemble
 from app.ledger.entries.entry_kinds import ReleaseHalted

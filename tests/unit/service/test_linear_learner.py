@@ -17,9 +17,8 @@ from app.planning.from_settings import plan_settings
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.voting.universal import Phase
-from app.release.classifier.learner_choice import is_linear
 from app.release.classifier.learning import check_learnable
-from app.release.classifier.linear import linear_draw
+from app.release.classifier.linear import is_linear, linear_draw
 from app.release.classifier.published import SCORES_VERSION, read_published
 from app.release.classifier.switch import switch_phase
 from tests.unit.service.learning import POINTS, crash_after_the_charge, learned

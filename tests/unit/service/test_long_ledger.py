@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Engine, event
 
 from app.answering.answer_query import READ_AT_ONCE_MAX, QueryAnswerer
-from app.answering.fresh import Fresh
-from app.answering.replay_index import Recorded
+from app.answering.queries import Fresh
+from app.answering.replays import Recorded
 from app.answering.types import Query
 from app.ledger.entries.checkpoint import CHECKPOINT_ENTRIES
 from app.ledger.ledger import open_ledger

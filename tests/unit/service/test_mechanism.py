@@ -17,8 +17,7 @@ from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.sparse_vector.calibration import SvtCalibration, Variant
 from app.privacy.stability import mechanism as stability
 from app.privacy.stability.hit_table import ProfileTable
-from app.release.terms.answer_terms import answering_parameters, calibrate_answers
-from app.release.terms.pipeline import release_budget
+from app.release.terms.answer_terms import answering_parameters, calibrate_answers, release_budget
 from tests.unit.service.svt_release import NOISY_VOTE, REFRESHED, SVT, changed
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.fresh import Fresh
-from app.answering.replay_index import Recorded
+from app.answering.queries import Fresh
+from app.answering.replays import Recorded
 from app.errors import IdempotencyConflictError
 from app.ledger.verification import verify
 from tests.unit.ledger.old_ledgers import copy_down, revisions

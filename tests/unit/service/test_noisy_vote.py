@@ -9,8 +9,8 @@ import pytest
 
 from app.answering.answer_query import QueryAnswerer
 from app.answering.batch import DEFERRED
-from app.answering.fresh import Fresh
-from app.answering.replay_index import Recorded
+from app.answering.queries import Fresh
+from app.answering.replays import Recorded
 from app.errors import BudgetExhaustedError, LedgerCorruptError, LedgerUnavailableError
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.answering.answer_query import QueryAnswerer
-from app.answering.fresh import Fresh
+from app.answering.queries import Fresh
 from app.answering.types import Query
 from app.data.rows import PrivateRows
 from app.errors import (

@@ -12,10 +12,8 @@ from app.errors import ConfigurationError, ReleaseMismatchError
 from app.learning.lists.enumerated_class import EnumeratedClass, EnumeratedHypothesis
 from app.ledger.entries.entry_kinds import ClassifierPublished
 from app.release.classifier.published import publish_drawn, read_published
-from app.release.terms.bound_settings import bound_parameters, check_bound
-from app.release.terms.configuration import configure
-from app.release.terms.predictor_code import predictor_source
-from app.release.terms.public_choices import public_class, published_class
+from app.release.terms.bound_settings import bound_parameters, check_bound, predictor_source
+from app.release.terms.configuration import configure, public_class, published_class
 from app.settings.settings import Settings, load_settings
 from tests.unit.service.small_release import CONFIGURATION
 

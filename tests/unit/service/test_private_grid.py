@@ -14,8 +14,11 @@ from app.errors import ConfigurationError
 from app.privacy.exponential.relabel import DichotomyParameters
 from app.release import drawing
 from app.release.progress import no_progress
-from app.release.terms.dichotomies import dichotomy_bound, private_dichotomies
-from app.release.terms.draw_parameters import ensemble_parameters
+from app.release.terms.draw_parameters import (
+    dichotomy_bound,
+    ensemble_parameters,
+    private_dichotomies,
+)
 from tests.unit.service.opened_release import NoNoise, changed, pieces
 from tests.unit.service.small_release import SmallRelease, private_rows
 

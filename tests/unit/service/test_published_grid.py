@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.learning.trees.tree_class import TreeClass
-from app.release.terms.public_choices import published_class
+from app.release.terms.configuration import published_class
 from app.settings.settings import load_settings
 from tests.unit.service.small_release import CONFIGURATION
 

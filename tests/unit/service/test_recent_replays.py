@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.replay_index import Recorded
-from app.answering.replays import RecentReplays
+from app.answering.replays import RecentReplays, Recorded
 from app.answering.types import Answer
 from app.errors import (
     BudgetExhaustedError,

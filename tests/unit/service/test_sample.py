@@ -10,7 +10,7 @@ import pytest
 
 from app.data.rows import PrivateRows
 from app.errors import ConfigurationError, InvariantError
-from app.release.sample import chunk_places, positions_bytes, sampled_rows
+from app.release.drawing import chunk_places, positions_bytes, sampled_rows
 from tests.unit.service.opened_release import changed, pieces
 from tests.unit.service.small_release import private_rows, seeded_noise
 

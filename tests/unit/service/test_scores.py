@@ -13,8 +13,8 @@ import pytest
 from msgspec import structs
 
 from app.answering.answer_query import QueryAnswerer
-from app.answering.fresh import Fresh
-from app.answering.replay_index import Recorded
+from app.answering.queries import Fresh
+from app.answering.replays import Recorded
 from app.errors import (
     BudgetExhaustedError,
     ConfigurationError,

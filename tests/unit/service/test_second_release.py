@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.answering.fresh import Fresh
-from app.answering.replay_index import Recorded
+from app.answering.queries import Fresh
+from app.answering.replays import Recorded
 from app.data import fingerprint as fingerprinting
 from app.data.rows import PrivateRows
 from app.errors import (

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from app.answering import queries as tickets
 from app.answering.answer_query import QueryAnswerer
-from app.answering.fresh import FreshAnswers
+from app.answering.queries import FreshAnswers
 from app.answering.types import Asker, PlainQueries
 from app.data.vectors import TOGETHER_MIN, replay_keys
 from app.errors import LedgerUnavailableError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import InvariantError, LedgerUnavailableError
-from app.ledger.database.drawing_turn import DRAW_SUFFIX
+from app.ledger.database.locks import DRAW_SUFFIX
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.privacy.voting.universal import Phase

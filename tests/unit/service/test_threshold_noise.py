@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.answering.answer_query import NOT_COUNTED
-from app.answering.fresh import Fresh
-from app.answering.replay_index import Recorded
+from app.answering.queries import Fresh
+from app.answering.replays import Recorded
 from app.errors import LedgerCorruptError, LedgerUnavailableError, UncountedDrawsError
 from app.ledger.entries.entry_kinds import ReleaseHalted
 from app.ledger.verification import verify

@@ -9,8 +9,8 @@ import pytest
 
 from app.answering.answer_query import QueryAnswerer
 from app.answering.batch import DEFERRED
-from app.answering.fresh import Fresh
-from app.answering.replay_index import Recorded
+from app.answering.queries import Fresh
+from app.answering.replays import Recorded
 from app.errors import BudgetExhaustedError, ReleaseMismatchError, UnknownRowsError
 from app.ledger.entries.entry_kinds import ReleaseOpened
 from app.ledger.verification import verify
@@ -19,7 +19,7 @@ from app.noise.system import SystemNoise
 from app.privacy.voting.universal import Phase
 from app.release import opening as open_release
 from app.release.classifier.switch import switch_phase
-from app.release.closed_release import CLASSIFIER_SERVES, DRAWS_NOTHING, REPLAYS, UNKNOWN_ROWS
+from app.release.release import CLASSIFIER_SERVES, DRAWS_NOTHING, REPLAYS, UNKNOWN_ROWS
 from tests.property.planted_encodings import block_typed
 from tests.unit.service.small_release import (
     HIT,
