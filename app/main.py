@@ -30,6 +30,7 @@ from app.ledger.head.rollback import check_expected_head, check_no_ledger, keep_
 from app.ledger.ledger import open_ledger
 from app.ledger.server_lock import take_server_lock
 from app.noise.system import SystemNoise
+from app.planning.from_settings import warn_if_infeasible, warn_of_relabelled_scores
 from app.release.classifier.learning import check_learnable, learn
 from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
@@ -45,7 +46,7 @@ from app.release.statistics.opening_table import (
     open_statistics,
 )
 from app.release.statistics.released import released_table
-from app.release.terms.configuration import configure, warn_if_infeasible, warn_of_relabelled_scores
+from app.release.terms.configuration import configure
 from app.release.terms.hopelessness import warn_if_hopeless
 from app.release.terms.padding import padding_seconds
 

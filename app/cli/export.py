@@ -56,8 +56,8 @@ def write_document(document: str, output: Path | None) -> None:
 
 def _write_model(document: str, output: Path | None) -> None:
     """Write a document as an ONNX model."""
+    from app.release.classifier.classifier_document import read_document
     from app.release.classifier.onnx.onnx_model import to_onnx
-    from app.release.classifier.published import read_document
 
     model = to_onnx(read_document(document))
     if output is None:

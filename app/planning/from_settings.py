@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.learning.ensemble import votes_by_cell
-from app.planning.plan import Plan, plan_release
+from app.planning.plan import Plan, plan_answers, plan_release
 from app.planning.request import PlanRequest
-from app.privacy.budget.composition import Mechanism
+from app.privacy.budget.composition import Charge, Mechanism
 from app.release.classifier.linear import is_linear, linear_draw
 from app.release.statistics.statistics_table import check_statistics_draw, statistics_forecasts
 from app.release.terms.answer_terms import paper_targets, release_budget
@@ -22,10 +22,15 @@ from app.release.terms.configuration import (
     refuse_unknown,
 )
 from app.release.terms.draw_parameters import dichotomy_bound
-from app.release.terms.work_limits import PUBLISHED, SEARCHED, refuse_long_draw, refuse_long_fit
+from app.release.terms.work_limits import (
+    PUBLISHED,
+    SEARCHED,
+    refuse_long_draw,
+    refuse_long_fit,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from app.learning.hypothesis import HypothesisClass
     from app.privacy.budget.composition import Charge
@@ -137,3 +142,16 @@ def _relabel_count(
     if budget is None or row_count is None or not budget.relabel_is_private:
         return None
     return dichotomy_bound(settings, budget.sampled_row_count(row_count))
+
+
+def warn_of_relabelled_scores(settings: Settings, warn: Callable[[str], None]) -> None:
+    """Tell of scores of rows whose labels one hypothesis gives: they are 0 or 1 in a leaf."""
+    if settings.answers.output == "score" and settings.privacy.shares.relabel > 0:
+        warn("relabelled rows have lost their shares of a class: set privacy.shares.relabel = 0")
+
+
+def warn_if_infeasible(settings: Settings, row_count: int, warn: Callable[[str], None]) -> None:
+    """Tell of a release that will serve and that planning calls infeasible; n is public."""
+    reasons = plan_answers(plan_request(settings, row_count)).reasons
+    if reasons:
+        warn(f"this release is infeasible as planned: {'; '.join(reasons)}")

@@ -13,31 +13,11 @@ if TYPE_CHECKING:
     from app.privacy.budget.composition import Charge, Mechanism
     from app.privacy.budget.pipeline import PipelineBudget
     from app.privacy.paper.paper_pipeline import PaperTargets
+    from app.release.statistics.statistics_table import StatisticsForecast
 
 Calibration = Literal["profile", "svt", "paper"]
 Answering = Literal["stability", "noisy-vote"]
 Sequel = Literal["classifier", "halt", "student"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatisticsForecast:
-    """What a statistics table of one size would promise.
-
-    Attributes:
-        hypothesis_count: hypotheses of the table.
-        cell_count: cells that rows are counted by.
-        update_count: answers with noise of their own.
-        alpha: error of a value that goes with all passes, 2 at most, which says nothing.
-        is_proven: whether the updates last for all passes whatever the rows; else alpha
-            holds where they do, and is larger where they run out before.
-
-    """
-
-    hypothesis_count: int
-    cell_count: int
-    update_count: int
-    alpha: float
-    is_proven: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

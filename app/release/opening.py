@@ -29,7 +29,7 @@ from app.ledger.entries.entry_kinds import (
 )
 from app.ledger.ledger import RELEASE_SECRET
 from app.privacy.budget.composition import Mechanism
-from app.release.classifier.drawn_student import read_classifier
+from app.release.classifier.published import read_classifier
 from app.release.composed_budget import Beside
 from app.release.drawing import draw_ensemble, read_ensemble, refuse_dead_features
 from app.release.private_state import put_pieces, read_piece

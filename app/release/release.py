@@ -15,7 +15,7 @@ from app.privacy.budget.composition import Mechanism
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.voting import universal
 from app.privacy.voting.universal import Phase, Sequel
-from app.release.classifier.drawn_student import read_classifier
+from app.release.classifier.published import read_classifier
 from app.release.private_state import read_threshold_noise
 from app.release.statistics.released import released_statistics
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger
     from app.privacy.voting.universal import Parameters, State
-    from app.release.classifier.drawn_student import TrainedStudent
-    from app.release.classifier.published import PublishedClassifier
+    from app.release.classifier.published import PublishedClassifier, TrainedStudent
     from app.release.statistics.released import DrawnStatistics, ReleasedStatistics
     from app.release.terms.configuration import Configuration
 

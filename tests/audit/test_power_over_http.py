@@ -17,9 +17,9 @@ import pytest
 from scipy.stats import binom
 
 from app.auditing.outcome_events import bounds_shown
-from app.auditing.transcripts.served import plan_runs
+from app.auditing.transcripts.served import Claim, plan_runs
 from app.cli.audit.audited_releases import RUNS_LONG
-from app.cli.audit.neighbours import HITS_BEYOND, Claim
+from app.cli.audit.neighbours import HITS_BEYOND
 from app.privacy.noisy_vote import calibration as noisy_vote
 from app.privacy.stability import hit_table as profile
 

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
     from app.answering.types import Edge, Step
     from app.noise.source import NoiseSource
-    from app.release.classifier.drawn_student import TrainedStudent
-    from app.release.classifier.published import PublishedClassifier
+    from app.release.classifier.published import PublishedClassifier, TrainedStudent
     from app.release.release import Release
     from app.release.statistics.released import DrawnStatistics
 

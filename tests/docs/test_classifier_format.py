@@ -10,15 +10,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.release.classifier.onnx.onnx_model import to_onnx
-from app.release.classifier.published import (
+from app.release.classifier.classifier_document import (
     FORMAT,
     ClassifierDocument,
     FeatureDocument,
+    LiteralDocument,
     NodeDocument,
-    PublishedClassifier,
+    ScoresDocument,
+    TermDocument,
 )
-from app.release.classifier.published_scores import LiteralDocument, ScoresDocument, TermDocument
+from app.release.classifier.onnx.onnx_model import to_onnx
+from app.release.classifier.published import PublishedClassifier
 from tests.docs.pages import ROOT, examples, text
 from tests.unit.service.classifier_documents import documents, vectors
 

@@ -12,11 +12,12 @@ from app.auditing.transcripts.transcripts import Suspicion, Trials, suspect, tol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     from app.auditing.outcome_events import Bound
     from app.auditing.transcripts.promises import Life
     from app.auditing.transcripts.transcripts import Transcript
-    from app.cli.audit.neighbours import Claim
+
 
 FALSE_ALARM: Final = 1e-6
 """Probability that any bound of an audit over HTTP is above the truth."""
@@ -182,3 +183,11 @@ def served_document(report: ServedReport) -> dict[str, object]:
             for name, bound in report.told.items()
         ],
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What the releases of an audit over HTTP promise, exactly."""
+
+    epsilon: Fraction
+    delta: Fraction

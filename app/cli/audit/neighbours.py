@@ -17,6 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from app.auditing.transcripts.served import Claim
 from app.errors import invariant
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
@@ -71,14 +72,6 @@ class Neighbours:
         one, other = self.rows
         differing = sum(first != second for first, second in zip(one, other, strict=True))
         invariant(differing == 1, "neighbours differ in one record")
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What the releases of an audit over HTTP promise, exactly."""
-
-    epsilon: Fraction
-    delta: Fraction
 
 
 def audited_claim(settings: Settings) -> Claim:

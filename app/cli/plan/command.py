@@ -133,7 +133,7 @@ def _release(config: Path, given: Given) -> Document:
     from app.planning.curves import panels
     from app.planning.from_settings import plan_settings
     from app.planning.telling.plan_document import curves_document, plan_document
-    from app.release.terms.answer_time import planned_answer_time
+    from app.planning.trial.planned_answers import planned_answer_time
     from app.settings.settings import load_settings
 
     rows = numbers.count("--rows", given["--rows"]) if "--rows" in given else None

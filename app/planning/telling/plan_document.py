@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
     from app.planning.curves import Panel
     from app.planning.plan import Plan
-    from app.planning.request import PlanRequest, StatisticsForecast
+    from app.planning.request import PlanRequest
     from app.planning.verdict import NoisyLead, Stability, Verdict
     from app.privacy.paper.paper import PaperParameters
     from app.privacy.paper.row_theorems import Theorem
+    from app.release.statistics.statistics_table import StatisticsForecast
 
 Document = dict[str, object]
 

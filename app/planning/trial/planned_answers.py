@@ -12,8 +12,9 @@ from app.learning.trees.tree_class import TreeClass
 from app.planning.trial.agreement import votes_by_cell
 from app.planning.trial.effort import Trial, is_quick
 from app.planning.trial.people import Population, column_laws
-from app.planning.trial.prediction import predict
+from app.planning.trial.run_trial import predict
 from app.privacy.budget.composition import Mechanism
+from app.release.terms.answer_time import AnswerTime, measure_answer_time
 from app.release.terms.configuration import public_class, release_learner
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from app.learning.hypothesis import HypothesisClass
     from app.planning.plan import Plan
     from app.settings.settings import Settings
+
 
 SIZES_UNKNOWN: Final = (
     "how many people are in a cell of several features no shares of single ones say: give public"
@@ -124,3 +126,23 @@ def _asked(schema: Schema, test: BinaryTest) -> str:
     code = test.category_code or 0
     named = categories[code] if code < len(categories) else "another"
     return f"{feature.name} = {named}"
+
+
+def planned_answer_time(settings: Settings, planned: Plan) -> AnswerTime | None:
+    """Measure one answer of a release as planned.
+
+    Returns:
+        None where k or n is not known, rows are fewer than learners, or nothing is answered.
+
+    Raises:
+        ConfigurationError: such a learner cannot be fitted.
+
+    """
+    size, row_count = planned.answers.ensemble_size, planned.request.sampled_row_count
+    if size is None or row_count is None or not 1 <= size <= row_count:
+        return None
+    if settings.privacy.shares.answers == 0:
+        return None
+    learner = release_learner(settings, public_class(settings))
+    check_learner(learner)
+    return measure_answer_time(settings, learner, row_count=row_count, ensemble_size=size)

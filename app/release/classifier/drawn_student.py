@@ -7,61 +7,41 @@ A crash before the publication trains the same student again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import structlog
 
 from app.data.vectors import decode_key, encode
-from app.errors import InvariantError, LedgerCorruptError
+from app.errors import LedgerCorruptError
 from app.learning.learner_seeds import student_seed
 from app.learning.student import ConstantStudent, EstimatorStudent, fit_student
 from app.ledger.entries.entry_kinds import StudentPublished
 from app.privacy.voting.knowledge_transfer import training_set
+from app.release.classifier.classifier_document import StudentDocument
 from app.release.classifier.published import (
+    STUDENT,
+    TrainedStudent,
     publish_constant,
     publish_drawn,
     publish_estimator,
-    read_published,
 )
-from app.release.classifier.published_student import (
-    PublishedStudent,
-    StudentDocument,
-    rebuilt_student,
-)
-from app.release.private_state import put_pieces, read_piece
+from app.release.classifier.published_student import PublishedStudent
+from app.release.private_state import put_pieces
 from app.release.release import refuse_closed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from app.data.schema import Schema
     from app.learning.student import Student
     from app.ledger.database.statements import RecordedAnswer
-    from app.ledger.entries.entry_kinds import ClassifierPublished
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger
     from app.privacy.voting.knowledge_transfer import TrainingSet
-    from app.release.classifier.published import PublishedClassifier
     from app.release.release import Release
     from app.release.terms.configuration import Configuration
 
-STUDENT: Final = "student"
 log = structlog.get_logger("conclave.service")
-
-
-@dataclass(frozen=True, slots=True)
-class TrainedStudent:
-    """A student that is not known to be published.
-
-    Attributes:
-        classifier: what is to be published.
-        pieces: the fitted estimator; nothing where the document is the whole student.
-
-    """
-
-    classifier: PublishedClassifier
-    pieces: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def publish_student(release: Release) -> None:
@@ -115,26 +95,6 @@ def taught(
     if isinstance(student, ConstantStudent) and failed:
         log.warning("student_constant", error=student.failure, count=len(examples.labels))
     return _written(configuration, student, document)
-
-
-def read_classifier(
-    configuration: Configuration, ledger: Ledger, event: ClassifierPublished | StudentPublished
-) -> PublishedClassifier:
-    """Read what was published, ready to predict.
-
-    Raises:
-        LedgerCorruptError: the fitted estimator is missing or altered.
-
-    """
-    published = read_published(event)
-    if STUDENT not in event.private_digests:
-        return published
-    document = published.document.student
-    if document is None or document.otherwise is None:
-        raise InvariantError("the document of an estimator names its other label")
-    body = read_piece(ledger, STUDENT)
-    student = rebuilt_student(configuration.schema, body, otherwise=document.otherwise)
-    return published.with_student(student)
 
 
 def _examples(schema: Schema, answers: Sequence[RecordedAnswer]) -> TrainingSet:

@@ -6,10 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from app.errors import NotPublishedError
-from app.release.classifier.published import onnx_model
+from app.release.classifier.classifier_document import (
+    read_document,
+)
 
 if TYPE_CHECKING:
     from app.release.release import Release
+
 
 NOT_PUBLISHED: Final = "no classifier is published yet; ask again after the switch"
 
@@ -53,3 +56,10 @@ class PublishedForms:
             if self._model_of is None or self._model_of[0] != document:
                 self._model_of = document, await asyncio.to_thread(onnx_model, document)
             return self._model_of[1]
+
+
+def onnx_model(document: bytes) -> bytes:
+    """Return a document as an ONNX model; its library is slow to import and rarely needed."""
+    from app.release.classifier.onnx.onnx_model import to_onnx  # noqa: PLC0415 -- as above
+
+    return to_onnx(read_document(document))

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from app.data.schema import NumericFeature
 from app.data.spelling import finite_numbers
-from app.errors import InvariantError, invariant
+from app.errors import InvariantError
 from app.learning.cells.cell_class import CellClass, CellLabels
 from app.learning.halfspaces.halfspaces import Halfspaces
 from app.learning.lists.boxes import Boxes
@@ -26,17 +26,25 @@ from app.learning.lists.thresholds import ThresholdClass
 from app.learning.predictors.own_predictors import Predictors, PublicFeature
 from app.learning.trees.tree import Tree
 from app.learning.trees.tree_class import TreeClass
-from app.release.classifier.published_predictor import (
+from app.ledger.entries.entry_kinds import StudentPublished
+from app.release.classifier.classifier_document import (
+    FORMAT,
+    ClassifierDocument,
+    FeatureDocument,
+    HalfspaceDocument,
+    NodeDocument,
     PredictorDocument,
-    PublishedPredictor,
-    described,
-    rebuilt,
+    ScoresDocument,
+    StudentDocument,
+    read_document,
 )
-from app.release.classifier.published_scores import PublishedScores, ScoresDocument, scores_document
-from app.release.classifier.published_student import StudentDocument
+from app.release.classifier.published_predictor import PublishedPredictor, described, rebuilt
+from app.release.classifier.published_scores import PublishedScores, scores_document
+from app.release.classifier.published_student import PublishedStudent, rebuilt_student
+from app.release.private_state import read_piece
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from app.data.schema import Feature, Schema
     from app.data.vectors import Vector
@@ -45,62 +53,15 @@ if TYPE_CHECKING:
     from app.learning.hypothesis import Hypothesis, HypothesisClass
     from app.learning.linear.linear_scores import LinearScores
     from app.ledger.entries.entry_kinds import ClassifierPublished, StudentPublished
+    from app.ledger.ledger import Ledger
     from app.release.classifier.published_student import PublishedStudent
+    from app.release.terms.configuration import Configuration
 
-FORMAT: Final = "conclave-classifier"
+
 TREE_VERSION: Final = 1
 HYPOTHESIS_VERSION: Final = 2
 ESTIMATOR_VERSION: Final = 3
 SCORES_VERSION: Final = 4
-
-
-class FeatureDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A feature of the public schema, as far as the classifier needs it."""
-
-    name: str
-    kind: str
-    bounds: tuple[float, float] | None = None
-    categories: tuple[str, ...] | None = None
-
-
-class NodeDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A node: a leaf's ``label``, or a test of one feature with two branches.
-
-    The test is one of ``at_least`` (a cut of a clipped number), ``category``
-    (an exact string), ``other`` (a string outside the categories) and
-    ``missing``.
-    """
-
-    label: str | None = None
-    feature: int | None = None
-    at_least: float | None = None
-    category: str | None = None
-    other: bool = False
-    missing: bool = False
-    true: NodeDocument | None = None
-    false: NodeDocument | None = None
-
-
-class LevelDocument(msgspec.Struct, frozen=True):
-    """A hyperplane ``weights . u = offset`` in integers."""
-
-    weights: tuple[int, ...]
-    offset: int
-
-
-class HalfspaceDocument(msgspec.Struct, frozen=True):
-    """A halfspace over whole numbers ``u`` of steps between the bounds of features.
-
-    ``u`` is ``(x - lower) / (upper - lower) * steps`` of a clipped number x,
-    rounded to the nearest integer, a half to the even one, and 0 where it is
-    missing.  A row is in the second class iff the first level whose ``weights
-    . u - offset`` is not zero is positive.
-    """
-
-    features: tuple[int, ...]
-    bounds: tuple[tuple[float, float], ...]
-    steps: int
-    levels: tuple[LevelDocument, ...]
 
 
 class Condition(TypedDict, total=False):
@@ -110,29 +71,6 @@ class Condition(TypedDict, total=False):
     category: str | None
     other: bool
     missing: bool
-
-
-class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The whole classifier; but for version 3, enough to predict without anything else.
-
-    Version 1 has a ``tree``; version 2 has in its place a ``halfspace``, or a
-    ``predictor`` of the operator's own, which its code predicts by.  A
-    ``student`` was trained on answers; version 3 has nothing else: a fitted
-    estimator, by which its server alone predicts.  Version 4 has ``scores``.
-    """
-
-    format: str
-    version: int
-    release: str
-    label: str
-    classes: tuple[str, ...]
-    missing: tuple[str, ...]
-    features: tuple[FeatureDocument, ...]
-    tree: NodeDocument | None = None
-    halfspace: HalfspaceDocument | None = None
-    predictor: PredictorDocument | None = None
-    student: StudentDocument | None = None
-    scores: ScoresDocument | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,13 +213,6 @@ def read_published(event: ClassifierPublished | StudentPublished) -> PublishedCl
     return PublishedClassifier(document, event.classifier.encode(), _predictor(document))
 
 
-def read_document(text: str | bytes) -> ClassifierDocument:
-    """Read a document alone; code that it names stays where it is."""
-    document = msgspec.json.decode(text, type=ClassifierDocument)
-    invariant(document.format == FORMAT, "a published classifier names its format")
-    return document
-
-
 def _published(
     release: str,
     schema: Schema,
@@ -389,13 +320,6 @@ def _condition(feature: Feature, test: BinaryTest) -> Condition:
     return Condition(category=feature.categories[test.category_code or 0])
 
 
-def onnx_model(document: bytes) -> bytes:
-    """Return a document as an ONNX model; its library is slow to import and rarely needed."""
-    from app.release.classifier.onnx.onnx_model import to_onnx  # noqa: PLC0415 -- as above
-
-    return to_onnx(read_document(document))
-
-
 def holds_point(halfspace: HalfspaceDocument, vector: Vector) -> bool:
     """Return whether a row, in schema order, lies in the halfspace, by sums of integers."""
     point = [
@@ -416,3 +340,40 @@ def _steps(value: float | str | None, bounds: tuple[float, float], steps: int) -
         return 0
     lower, upper = bounds
     return round((min(max(value, lower), upper) - lower) / (upper - lower) * steps)
+
+
+STUDENT: Final = "student"
+
+
+def read_classifier(
+    configuration: Configuration, ledger: Ledger, event: ClassifierPublished | StudentPublished
+) -> PublishedClassifier:
+    """Read what was published, ready to predict.
+
+    Raises:
+        LedgerCorruptError: the fitted estimator is missing or altered.
+
+    """
+    published = read_published(event)
+    if STUDENT not in event.private_digests:
+        return published
+    document = published.document.student
+    if document is None or document.otherwise is None:
+        raise InvariantError("the document of an estimator names its other label")
+    body = read_piece(ledger, STUDENT)
+    student = rebuilt_student(configuration.schema, body, otherwise=document.otherwise)
+    return published.with_student(student)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedStudent:
+    """A student that is not known to be published.
+
+    Attributes:
+        classifier: what is to be published.
+        pieces: the fitted estimator; nothing where the document is the whole student.
+
+    """
+
+    classifier: PublishedClassifier
+    pieces: Mapping[str, bytes] = field(default_factory=dict)

@@ -9,27 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from app.learning.predictors.own_predictors import Labels, posted_row
 from app.learning.predictors.predictor_classes import PredictorSource, read_predictor
+from app.release.classifier.classifier_document import PredictorDocument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.data.vectors import Vector
     from app.learning.predictors.own_predictors import Predictor, Predictors, PublicFeature
-
-
-class PredictorDocument(msgspec.Struct, frozen=True):
-    """One predictor: the class that it is of, and how it describes itself.
-
-    ``of`` is ``finite``, whose description names the function, or the import
-    path of a class, which reads the description.
-    """
-
-    of: str
-    description: dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)

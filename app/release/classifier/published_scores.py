@@ -11,10 +11,9 @@ from bisect import bisect_right
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
-import msgspec
-
 from app.data.schema import NumericFeature
 from app.errors import invariant
+from app.release.classifier.classifier_document import LiteralDocument, ScoresDocument, TermDocument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,42 +22,11 @@ if TYPE_CHECKING:
     from app.data.vectors import Vector
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.linear.linear_scores import LinearScores
-    from app.release.classifier.published import FeatureDocument
+    from app.release.classifier.classifier_document import FeatureDocument
 
 Cells: TypeAlias = frozenset[int]
 
 PAIR = 2
-
-
-class LiteralDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A test of one feature, as in a node of a tree, and whether it has to fail."""
-
-    feature: int
-    at_least: float | None = None
-    category: str | None = None
-    other: bool = False
-    missing: bool = False
-    fails: bool = False
-
-
-class TermDocument(msgspec.Struct, frozen=True):
-    """Tests that have all to come out as asked, and what is then added to the scores."""
-
-    tests: tuple[LiteralDocument, ...]
-    weights: tuple[int, ...]
-
-
-class ScoresDocument(msgspec.Struct, frozen=True):
-    """Scores in integers: ``intercepts`` and the ``weights`` of the terms that hold.
-
-    One score stands for the second of two classes, which is predicted iff it is above
-    zero; otherwise there is one a class, and the first of the largest is predicted.  A
-    score divided by ``unit`` is on the scale of the descent, and no log-odds.
-    """
-
-    unit: int
-    intercepts: tuple[int, ...]
-    terms: tuple[TermDocument, ...]
 
 
 def scores_document(scores: LinearScores, schema: Schema) -> ScoresDocument:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from app.data.schema_columns import public_columns
 from app.data.vectors import encode
 from app.learning.student import EstimatorStudent
@@ -21,24 +19,6 @@ if TYPE_CHECKING:
 
     from app.data.schema import Schema
     from app.data.vectors import Vector
-
-
-class StudentDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a student was made; nothing in it is of a single query.
-
-    ``labelled_queries`` is how many answered queries had a label to learn from.
-    There is a ``rule``, or an ``estimator`` with its ``params``: then
-    ``otherwise`` is the label of a query on which it fails.  ``failed`` says
-    that the learner ended with an error; the label that most queries had
-    stands in.
-    """
-
-    labelled_queries: int
-    rule: str | None = None
-    estimator: str | None = None
-    params: dict[str, object] | None = None
-    otherwise: str | None = None
-    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from app.learning.tables.covering import (
 )
 from app.learning.tables.cut_grid import CutGrid
 from app.learning.tables.representative_domain import product_domain
-from app.planning.request import StatisticsForecast
 from app.privacy.budget.composition import Mechanism
 from app.privacy.query_release import calibration as accounting
 from app.privacy.query_release import mechanism as query_release
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from app.privacy.query_release.mechanism import Table
     from app.release.terms.configuration import Configuration
     from app.settings.settings import Settings
+
 
 # A value lies in [-1, 1]: an error of 2 is no promise.
 ALPHA_MAX: Final = 2.0
@@ -220,3 +220,24 @@ def _asked_for(settings: Settings, budget: QueryReleaseBudget) -> QueryReleaseCa
     if chosen.updates is not None:
         return accounting.calibrate(budget, update_count=chosen.updates)
     return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticsForecast:
+    """What a statistics table of one size would promise.
+
+    Attributes:
+        hypothesis_count: hypotheses of the table.
+        cell_count: cells that rows are counted by.
+        update_count: answers with noise of their own.
+        alpha: error of a value that goes with all passes, 2 at most, which says nothing.
+        is_proven: whether the updates last for all passes whatever the rows; else alpha
+            holds where they do, and is larger where they run out before.
+
+    """
+
+    hypothesis_count: int
+    cell_count: int
+    update_count: int
+    alpha: float
+    is_proven: bool

@@ -24,12 +24,11 @@ import numpy as np
 from app.errors import ConfigurationError
 from app.learning.cells.learners import CellEnsemble
 from app.learning.encoding.public_columns import EXTRA_CODES
-from app.learning.ensemble import asked_one_by_one, check_learner, fit_ensemble
+from app.learning.ensemble import asked_one_by_one, fit_ensemble
 from app.learning.estimators.estimators import EstimatorEnsemble
 from app.learning.estimators.learner_processes import LearnerProcesses, process_count
 from app.learning.learner_seeds import generator
 from app.privacy.voting.tallies import private_tallies
-from app.release.terms.configuration import public_class, release_learner
 from app.release.terms.padding import padding_seconds, works_alike
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
     from app.learning.encoding.public_columns import PublicColumn
     from app.learning.ensemble import Ensemble, FittedEnsemble, Learner
-    from app.planning.plan import Plan
     from app.settings.settings import Settings
 
 # Public: the same rows every time.
@@ -173,26 +171,6 @@ def measure_answer_time(
     if padding > 0:
         seconds = padding * max(1, math.ceil(evaluation / padding))
     return AnswerTime(seconds, evaluation, ensemble_size, works_alike(settings), count)
-
-
-def planned_answer_time(settings: Settings, planned: Plan) -> AnswerTime | None:
-    """Measure one answer of a release as planned.
-
-    Returns:
-        None where k or n is not known, rows are fewer than learners, or nothing is answered.
-
-    Raises:
-        ConfigurationError: such a learner cannot be fitted.
-
-    """
-    size, row_count = planned.answers.ensemble_size, planned.request.sampled_row_count
-    if size is None or row_count is None or not 1 <= size <= row_count:
-        return None
-    if settings.privacy.shares.answers == 0:
-        return None
-    learner = release_learner(settings, public_class(settings))
-    check_learner(learner)
-    return measure_answer_time(settings, learner, row_count=row_count, ensemble_size=size)
 
 
 def _evaluation_seconds(

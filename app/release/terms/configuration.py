@@ -20,14 +20,12 @@ from app.learning.ensemble import Learner, check_learner
 from app.learning.predictors.predictor_classes import is_predictor_kind
 from app.learning.registry import CELLS, KINDS, hypothesis_class
 from app.learning.student import check_student
-from app.planning.from_settings import plan_request
-from app.planning.plan import plan_answers
 from app.privacy.budget.composition import Charge, Mechanism, Shares, charges
 from app.release.terms.bound_settings import bound_parameters, predictor_source
 from app.release.terms.work_limits import naming_section
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -247,19 +245,6 @@ def refuse_unserved(settings: Settings) -> None:
     if shares.classifier > 0 and settings.answers.after != "classifier":
         problem = 'with 0 nothing would ever answer; set answers.after = "classifier"'
         raise ConfigurationError("privacy.shares.answers", problem)
-
-
-def warn_of_relabelled_scores(settings: Settings, warn: Callable[[str], None]) -> None:
-    """Tell of scores of rows whose labels one hypothesis gives: they are 0 or 1 in a leaf."""
-    if settings.answers.output == "score" and settings.privacy.shares.relabel > 0:
-        warn("relabelled rows have lost their shares of a class: set privacy.shares.relabel = 0")
-
-
-def warn_if_infeasible(settings: Settings, row_count: int, warn: Callable[[str], None]) -> None:
-    """Tell of a release that will serve and that planning calls infeasible; n is public."""
-    reasons = plan_answers(plan_request(settings, row_count)).reasons
-    if reasons:
-        warn(f"this release is infeasible as planned: {'; '.join(reasons)}")
 
 
 def _learner(chosen: LearnerSettings, schema: Schema, hypotheses: HypothesisClass) -> Learner:

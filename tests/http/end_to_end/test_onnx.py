@@ -20,8 +20,9 @@ import numpy as np
 import pytest
 
 from app.cli import run
+from app.release.classifier.classifier_document import read_document
 from app.release.classifier.onnx.onnx_model import FITTED
-from app.release.classifier.published import PublishedClassifier, read_document
+from app.release.classifier.published import PublishedClassifier
 from app.settings.settings import load_settings
 from tests.http.end_to_end.serving import Served
 from tests.http.end_to_end.small_release import agreed
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.data.vectors import Vector
-    from app.release.classifier.published import ClassifierDocument, NodeDocument
+    from app.release.classifier.classifier_document import ClassifierDocument, NodeDocument
     from tests.http.end_to_end.conftest import OpenedRelease
 
 ROW_COUNT = 10_000

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.auditing.transcripts.promises import COUNTED
+from app.auditing.transcripts.served import Claim
 from app.cli.audit.audited_releases import audit_releases
 from app.cli.audit.neighbours import (
     ABOVE,
     BELOW,
     FEATURE,
     LABEL,
-    Claim,
     Neighbours,
     audited_claim,
     neighbours,

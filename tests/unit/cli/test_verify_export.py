@@ -9,15 +9,15 @@ import pytest
 from app.cli import run
 from app.errors import LedgerCorruptError
 from app.ledger.database.tables import REVISION
+from app.release.classifier.classifier_document import read_document
 from app.release.classifier.onnx.onnx_model import OWN_CODE, to_onnx
-from app.release.classifier.published import read_document
 from tests.unit.ledger.releases import DOCUMENT, create, middle_of_life, publish, tamper
 from tests.unit.service.onnx_models import labels_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.release.classifier.published import ClassifierDocument
+    from app.release.classifier.classifier_document import ClassifierDocument
 
 CONFIGURATION = """
 [release]

@@ -20,8 +20,8 @@ from app.planning.telling.prediction_words import prediction_words
 from app.planning.trial.agreement import try_out
 from app.planning.trial.effort import SECONDS_OWN, Trial, extent_of, is_quick
 from app.planning.trial.people import ColumnLaw, MadeUpRules, Population
-from app.planning.trial.prediction import predict
 from app.planning.trial.recommendation import CUTOFFS, recommend, with_shares
+from app.planning.trial.run_trial import predict
 from app.privacy.budget.composition import Mechanism
 from tests.unit.planning.plan_requests import request
 

@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from app.release.classifier.published import (
+from app.release.classifier.classifier_document import (
     FORMAT,
-    HYPOTHESIS_VERSION,
-    SCORES_VERSION,
-    TREE_VERSION,
     ClassifierDocument,
-    Condition,
     FeatureDocument,
     HalfspaceDocument,
     LevelDocument,
+    LiteralDocument,
     NodeDocument,
+    ScoresDocument,
+    TermDocument,
 )
-from app.release.classifier.published_scores import LiteralDocument, ScoresDocument, TermDocument
+from app.release.classifier.published import (
+    HYPOTHESIS_VERSION,
+    SCORES_VERSION,
+    TREE_VERSION,
+    Condition,
+)
 
 if TYPE_CHECKING:
     from app.data.vectors import Vector

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.vectors import Vector
-    from app.release.classifier.published import ClassifierDocument
+    from app.release.classifier.classifier_document import ClassifierDocument
 
 
 def model_labels(document: ClassifierDocument, vectors: Sequence[Vector]) -> list[str]:

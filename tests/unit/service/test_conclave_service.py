@@ -19,8 +19,8 @@ from app.errors import (
     UnavailableError,
 )
 from app.ledger.entries.entry_kinds import ClassifierPublished
+from app.release.classifier.classifier_document import read_document
 from app.release.classifier.onnx.onnx_model import to_onnx
-from app.release.classifier.published import read_document
 from app.release.classifier.switch import charge_classifier
 from tests.unit.ledger.releases import DOCUMENT
 from tests.unit.service.served import PATIENCE_SECONDS, fresh, published, replay, run, serving
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.release.classifier.published import ClassifierDocument
+    from app.release.classifier.classifier_document import ClassifierDocument
 
 
 class FailingVotes(VotesByMargin):

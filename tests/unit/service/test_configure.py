@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.errors import ConfigurationError
-from app.release.terms.configuration import configure, warn_if_infeasible
+from app.planning.from_settings import warn_if_infeasible
+from app.release.terms.configuration import configure
 from tests.unit.service.small_release import SmallRelease
 
 

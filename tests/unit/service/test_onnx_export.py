@@ -15,21 +15,19 @@ from app.data.schema import NumericFeature, Schema
 from app.data.tests import public_tests
 from app.errors import InvariantError, NotExportableError
 from app.learning.trees.tree import Tree
-from app.release.classifier.onnx.onnx_model import FITTED, OWN_CODE, TOO_LARGE, output_name, to_onnx
-from app.release.classifier.published import (
+from app.release.classifier.classifier_document import (
     FORMAT,
     ClassifierDocument,
-    Condition,
     FeatureDocument,
     HalfspaceDocument,
     LevelDocument,
     NodeDocument,
-    PublishedClassifier,
-    publish,
+    PredictorDocument,
+    StudentDocument,
     read_document,
 )
-from app.release.classifier.published_predictor import PredictorDocument
-from app.release.classifier.published_student import StudentDocument
+from app.release.classifier.onnx.onnx_model import FITTED, OWN_CODE, TOO_LARGE, output_name, to_onnx
+from app.release.classifier.published import Condition, PublishedClassifier, publish
 from tests.unit.service.classifier_documents import documents, vectors
 from tests.unit.service.onnx_models import labels_of, model_labels
 

@@ -24,11 +24,11 @@ from app.errors import (
 )
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
+from app.planning.from_settings import warn_of_relabelled_scores
 from app.privacy.soft_labels.mechanism import ScoreBin
 from app.privacy.stability import mechanism as stability
 from app.privacy.voting import universal
 from app.privacy.voting.universal import Outcome, Parameters, Phase, Sequel, State
-from app.release.terms.configuration import warn_of_relabelled_scores
 from app.release.views.budget import budget_view
 from tests.unit.service.faulty_ledger import FaultyLedger
 from tests.unit.service.opened_release import NoNoise, kinds

@@ -36,7 +36,7 @@ from tests.unit.service.student_release import NEIGHBORS, STUDENT, TREE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.release.classifier.drawn_student import TrainedStudent
+    from app.release.classifier.published import TrainedStudent
     from app.release.release import Release
     from tests.unit.service.faulty_ledger import Fault
 

@@ -17,9 +17,13 @@ from app.release.classifier.onnx.graph import DOUBLE, LEARNING_DOMAIN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from app.release.classifier.classifier_document import (
+        ClassifierDocument,
+        FeatureDocument,
+        LiteralDocument,
+        NodeDocument,
+    )
     from app.release.classifier.onnx.graph import Graph
-    from app.release.classifier.published import ClassifierDocument, FeatureDocument, NodeDocument
-    from app.release.classifier.published_scores import LiteralDocument
 
 ALL_FEATURES: Final = "features"
 NO_VALUE: Final = (math.inf, -math.inf)

@@ -25,7 +25,11 @@ from app.release.classifier.onnx.score_graph import scores_index
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.release.classifier.published import ClassifierDocument, HalfspaceDocument, NodeDocument
+    from app.release.classifier.classifier_document import (
+        ClassifierDocument,
+        HalfspaceDocument,
+        NodeDocument,
+    )
 
 LABEL: Final = "label"
 ABOUT: Final = "A published classifier of Conclave: a public, differentially private document."

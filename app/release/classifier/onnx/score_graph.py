@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from app.release.classifier.classifier_document import (
+        ClassifierDocument,
+        LiteralDocument,
+        ScoresDocument,
+    )
     from app.release.classifier.onnx.input_columns import Columns
-    from app.release.classifier.published import ClassifierDocument
-    from app.release.classifier.published_scores import LiteralDocument, ScoresDocument
 
 
 def scores_index(columns: Columns, document: ClassifierDocument) -> str:

@@ -1,0 +1,151 @@
+"""The published classifier's document: its structures, and reading them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from app.errors import invariant
+
+
+class LiteralDocument(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A test of one feature, as in a node of a tree, and whether it has to fail."""
+
+    feature: int
+    at_least: float | None = None
+    category: str | None = None
+    other: bool = False
+    missing: bool = False
+    fails: bool = False
+
+
+class TermDocument(msgspec.Struct, frozen=True):
+    """Tests that have all to come out as asked, and what is then added to the scores."""
+
+    tests: tuple[LiteralDocument, ...]
+    weights: tuple[int, ...]
+
+
+class ScoresDocument(msgspec.Struct, frozen=True):
+    """Scores in integers: ``intercepts`` and the ``weights`` of the terms that hold.
+
+    One score stands for the second of two classes, which is predicted iff it is above
+    zero; otherwise there is one a class, and the first of the largest is predicted.  A
+    score divided by ``unit`` is on the scale of the descent, and no log-odds.
+    """
+
+    unit: int
+    intercepts: tuple[int, ...]
+    terms: tuple[TermDocument, ...]
+
+
+class PredictorDocument(msgspec.Struct, frozen=True):
+    """One predictor: the class that it is of, and how it describes itself.
+
+    ``of`` is ``finite``, whose description names the function, or the import
+    path of a class, which reads the description.
+    """
+
+    of: str
+    description: dict[str, object]
+
+
+class StudentDocument(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a student was made; nothing in it is of a single query.
+
+    ``labelled_queries`` is how many answered queries had a label to learn from.
+    There is a ``rule``, or an ``estimator`` with its ``params``: then
+    ``otherwise`` is the label of a query on which it fails.  ``failed`` says
+    that the learner ended with an error; the label that most queries had
+    stands in.
+    """
+
+    labelled_queries: int
+    rule: str | None = None
+    estimator: str | None = None
+    params: dict[str, object] | None = None
+    otherwise: str | None = None
+    failed: bool = False
+
+
+FORMAT: Final = "conclave-classifier"
+
+
+class FeatureDocument(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A feature of the public schema, as far as the classifier needs it."""
+
+    name: str
+    kind: str
+    bounds: tuple[float, float] | None = None
+    categories: tuple[str, ...] | None = None
+
+
+class NodeDocument(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A node: a leaf's ``label``, or a test of one feature with two branches.
+
+    The test is one of ``at_least`` (a cut of a clipped number), ``category``
+    (an exact string), ``other`` (a string outside the categories) and
+    ``missing``.
+    """
+
+    label: str | None = None
+    feature: int | None = None
+    at_least: float | None = None
+    category: str | None = None
+    other: bool = False
+    missing: bool = False
+    true: NodeDocument | None = None
+    false: NodeDocument | None = None
+
+
+class LevelDocument(msgspec.Struct, frozen=True):
+    """A hyperplane ``weights . u = offset`` in integers."""
+
+    weights: tuple[int, ...]
+    offset: int
+
+
+class HalfspaceDocument(msgspec.Struct, frozen=True):
+    """A halfspace over whole numbers ``u`` of steps between the bounds of features.
+
+    ``u`` is ``(x - lower) / (upper - lower) * steps`` of a clipped number x,
+    rounded to the nearest integer, a half to the even one, and 0 where it is
+    missing.  A row is in the second class iff the first level whose ``weights
+    . u - offset`` is not zero is positive.
+    """
+
+    features: tuple[int, ...]
+    bounds: tuple[tuple[float, float], ...]
+    steps: int
+    levels: tuple[LevelDocument, ...]
+
+
+class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The whole classifier; but for version 3, enough to predict without anything else.
+
+    Version 1 has a ``tree``; version 2 has in its place a ``halfspace``, or a
+    ``predictor`` of the operator's own, which its code predicts by.  A
+    ``student`` was trained on answers; version 3 has nothing else: a fitted
+    estimator, by which its server alone predicts.  Version 4 has ``scores``.
+    """
+
+    format: str
+    version: int
+    release: str
+    label: str
+    classes: tuple[str, ...]
+    missing: tuple[str, ...]
+    features: tuple[FeatureDocument, ...]
+    tree: NodeDocument | None = None
+    halfspace: HalfspaceDocument | None = None
+    predictor: PredictorDocument | None = None
+    student: StudentDocument | None = None
+    scores: ScoresDocument | None = None
+
+
+def read_document(text: str | bytes) -> ClassifierDocument:
+    """Read a document alone; code that it names stays where it is."""
+    document = msgspec.json.decode(text, type=ClassifierDocument)
+    invariant(document.format == FORMAT, "a published classifier names its format")
+    return document
