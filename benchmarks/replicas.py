@@ -32,7 +32,7 @@ from benchmarks.measuring.circumstances import circumstances
 from benchmarks.measuring.findings import Finding, median_ratio, tell
 from benchmarks.measuring.linear_release import bodies, open_linear_release
 from benchmarks.measuring.load import measure_all
-from tests.postgresql_server import own_server
+from tests.builders.ledger.postgresql_server import own_server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

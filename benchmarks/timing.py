@@ -50,7 +50,7 @@ from benchmarks.measuring.margins import (
 from benchmarks.measuring.medians import difference_of_medians
 from benchmarks.measuring.posting import time_posts
 from benchmarks.measuring.stopwatch import NANO, shuffled, time_queries
-from tests.http.end_to_end.server_process import serving
+from tests.builders.server.server_process import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -17,16 +17,16 @@ from app.auditing.bounds.adaptive_bound import adaptive_bound
 from app.auditing.bounds.profile_bound import hit_table
 from app.auditing.laws.conditions import HITS_PAID, broken_conditions
 from app.auditing.outcome_events import ROUNDING
-from tests.audit import planted_systems as planted
-from tests.audit.figures import EPSILONS, cells, read_table
-from tests.audit.planted_systems import system
+from tests.audit.planted import planted_systems as planted
+from tests.audit.planted.figures import EPSILONS, cells, read_table
+from tests.audit.planted.planted_systems import system
 from tests.tidy.sources import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from app.auditing.audited import Audited
-    from tests.audit.figures import Shares
+    from tests.audit.planted.figures import Shares
 
 pytestmark = pytest.mark.audit
 

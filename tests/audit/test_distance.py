@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from app.privacy.voting.votes import aggregate
-from tests.audit.planted_faults import (
+from tests.audit.planted.planted_faults import (
     gap_as_distance,
     gap_less_one_as_distance,
     half_gap_as_distance,

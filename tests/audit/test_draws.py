@@ -17,8 +17,8 @@ from app.learning.registry import dichotomy_class
 from app.learning.trees.tree_class import TreeClass
 from app.privacy.budget.pipeline import PipelineBudget
 from app.privacy.exponential.mechanism import Parameters
-from tests.unit.hypotheses.enumeration import unit_tests
-from tests.unit.service.small_release import SmallRelease
+from tests.builders.learners.enumeration import unit_tests
+from tests.builders.release.small_release import SmallRelease
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,8 +19,8 @@ from scipy.special import betaincinv, logsumexp
 from app.learning.trees.tree import Tree
 from app.learning.trees.tree_class import TreeClass
 from app.noise.scripted import ScriptedNoise, seeded_words
-from tests.unit.hypotheses.enumeration import unit_tests
-from tests.unit.hypotheses.remembered import Remembered
+from tests.builders.learners.enumeration import unit_tests
+from tests.builders.learners.remembered import Remembered
 
 if TYPE_CHECKING:
     from app.learning.trees.weights import Path

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.audit import fault_table
-from tests.audit.fault_table import EPSILONS, FAULTS, LETTERS, cells, find, read_table
+from tests.audit.planted import fault_table
+from tests.audit.planted.fault_table import EPSILONS, FAULTS, LETTERS, cells, find, read_table
 from tests.tidy.sources import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.audit.fault_table import Fault, Found
+    from tests.audit.planted.fault_table import Fault, Found
 
 pytestmark = pytest.mark.audit
 

@@ -19,7 +19,7 @@ from app.privacy.stability.mechanism import Parameters, State
 from app.privacy.voting import universal
 from app.privacy.voting.universal import Phase, Sequel
 from app.privacy.voting.votes import Tally
-from tests.audit.planted_faults import (
+from tests.audit.planted.planted_faults import (
     StepWithOneWord,
     answer_with_a_loaded_coin,
     answer_with_the_votes,

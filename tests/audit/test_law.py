@@ -26,8 +26,8 @@ from app.privacy.voting import universal
 from app.privacy.voting import votes as subsample_aggregate
 from app.privacy.voting.universal import Phase
 from app.release import simulation
-from tests.audit.planted_faults import StepWithOneWord, gap_as_distance, step_once_more
-from tests.unit.service.small_release import SmallRelease, VotesByMargin
+from tests.audit.planted.planted_faults import StepWithOneWord, gap_as_distance, step_once_more
+from tests.builders.release.small_release import SmallRelease, VotesByMargin
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,8 +24,8 @@ from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.sparse_vector.calibration import SvtCalibration, Variant, calibrate_variant
 from app.release.simulation import simulate
 from app.release.terms.answer_terms import calibrate_answers, release_budget
-from tests.unit.service.small_release import SmallRelease
-from tests.unit.service.svt_release import SVT
+from tests.builders.release.small_release import SmallRelease
+from tests.builders.release.svt_release import SVT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -28,9 +28,9 @@ from app.privacy.voting.universal import Sequel
 from app.privacy.voting.votes import tally
 from app.release.simulation import simulate
 from app.release.terms.answer_terms import answering_parameters, calibrate_answers, release_budget
-from tests.unit.mechanisms.prescribed import NOTHING, PrescribedGaussian
-from tests.unit.service.small_release import SmallRelease
-from tests.unit.service.svt_release import NOISY_VOTE
+from tests.builders.mechanisms.prescribed import NOTHING, PrescribedGaussian
+from tests.builders.release.small_release import SmallRelease
+from tests.builders.release.svt_release import NOISY_VOTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -20,7 +20,7 @@ from app.cli.audit.audited_releases import audit_releases
 from app.cli.audit.neighbours import neighbours
 from app.settings.reading import with_placeholders
 from app.settings.settings import Settings
-from tests.audit import planted_servers as planted
+from tests.audit.planted import planted_servers as planted
 from tests.audit.test_power_over_http import (
     CLAIM_OF_A_RECORD,
     RUNS_OF_A_RECORD,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from app.auditing.transcripts.served import ServedReport
-    from tests.audit.planted_servers import Plant
+    from tests.audit.planted.planted_servers import Plant
 
     Shares = Mapping[str, object]
 

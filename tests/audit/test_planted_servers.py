@@ -18,7 +18,7 @@ from app.auditing.transcripts.served import Promised
 from app.cli.audit import audited_release
 from app.cli.audit.audited_releases import Part, run_part
 from app.cli.audit.neighbours import audited_claim, neighbours
-from tests.audit import planted_servers as planted
+from tests.audit.planted import planted_servers as planted
 from tests.audit.test_over_http import (
     ANSWERS_ALONE,
     FLIP,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from app.auditing.transcripts.served import Heard
     from app.privacy.voting.votes import Tally
     from app.settings.settings import Settings
-    from tests.audit.planted_servers import Plant
+    from tests.audit.planted.planted_servers import Plant
 
 pytestmark = pytest.mark.audit
 

@@ -26,8 +26,8 @@ from app.privacy.query_release.calibration import (
 from app.privacy.query_release.mechanism import Parameters, Table, draw
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.sparse_vector.calibration import Variant
-from tests.unit.mechanisms.prescribed import NOTHING
-from tests.unit.mechanisms.releasing import counts_of, prescribed, table_of
+from tests.builders.mechanisms.prescribed import NOTHING
+from tests.builders.mechanisms.releasing import counts_of, prescribed, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

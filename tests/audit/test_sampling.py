@@ -19,8 +19,8 @@ from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.system import SystemNoise
 from app.privacy.proportions import at_least, at_most
 from app.privacy.voting.universal import Outcome, Parameters, State
-from tests.audit import planted_systems as planted
-from tests.audit.planted_systems import system
+from tests.audit.planted import planted_systems as planted
+from tests.audit.planted.planted_systems import system
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,9 +24,9 @@ from app.privacy.soft_labels.mechanism import Outcome, PrivateBins, ScoreBin
 from app.privacy.stability import mechanism as stability
 from app.privacy.voting.tallies import private_tallies
 from app.privacy.voting.universal import Parameters, Phase, Sequel, State
-from tests.unit.ledger.releases import opened, shares
-from tests.unit.ledger.test_fold import FITTED, fold_all
-from tests.unit.service.small_release import HIT, STABLE, VotesByMargin, ask
+from tests.builders.ledger.releases import opened, shares
+from tests.builders.release.small_release import HIT, STABLE, VotesByMargin, ask
+from tests.unit.ledger.entries.test_fold import FITTED, fold_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

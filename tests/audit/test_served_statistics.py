@@ -27,8 +27,14 @@ from app.release.statistics.opening_table import (
 )
 from app.release.statistics.released import drawn_statistics
 from app.release.statistics.statistics_table import StatisticsDraw, statistics_draw
-from tests.unit.service.small_release import STABLE, SmallRelease, ask, private_rows, seeded_noise
-from tests.unit.service.test_statistics import MARGINS, POINTS, SHARES, answered
+from tests.builders.release.small_release import (
+    STABLE,
+    SmallRelease,
+    ask,
+    private_rows,
+    seeded_noise,
+)
+from tests.unit.release.statistics.test_statistics import MARGINS, POINTS, SHARES, answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable

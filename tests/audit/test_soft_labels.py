@@ -26,7 +26,7 @@ from app.privacy.soft_labels.mechanism import PrivateBins, ScoreBin, State, bin_
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.sparse_vector.calibration import Variant, calibrate_variant
 from app.privacy.stability import mechanism as stability
-from tests.unit.mechanisms.prescribed import NOTHING, PrescribedLaplace
+from tests.builders.mechanisms.prescribed import NOTHING, PrescribedLaplace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -20,9 +20,9 @@ import pytest
 from app.auditing.bounds.threshold_bound import event_probability, hit_law
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.sparse_vector.mechanism import State, step
-from tests.audit import planted_systems as planted
-from tests.audit.planted_systems import DELTA, ONE_THRESHOLD, REFRESHED, system
-from tests.unit.mechanisms.prescribed import NOTHING, PrescribedLaplace
+from tests.audit.planted import planted_systems as planted
+from tests.audit.planted.planted_systems import DELTA, ONE_THRESHOLD, REFRESHED, system
+from tests.builders.mechanisms.prescribed import NOTHING, PrescribedLaplace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ import pytest
 
 from tests.browser.chromium import Dashboard, chromium, dashboard, installed
 from tests.browser.phases import CHANGES
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.small_release import SmallRelease
+from tests.builders.server.http_release import SmallRelease
+from tests.builders.server.server_process import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

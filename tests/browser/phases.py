@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from tests.http.end_to_end.small_release import agreed, split
+from tests.builders.server.http_release import agreed, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

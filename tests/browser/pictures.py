@@ -17,8 +17,8 @@ from PIL import Image
 
 from tests.browser.chromium import PHONE, chromium, dashboard, installed
 from tests.browser.phases import ask_agreed, ask_split
-from tests.http.end_to_end.server_process import ROOT, serving
-from tests.http.end_to_end.small_release import SmallRelease
+from tests.builders.server.http_release import SmallRelease
+from tests.builders.server.server_process import ROOT, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

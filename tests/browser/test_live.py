@@ -11,10 +11,10 @@ import pytest
 from app.http.access.keys import hash_of
 from tests.browser.chromium import dashboard
 from tests.browser.phases import CUTOFF, LIMIT, ask, ask_agreed, ask_split
-from tests.http.end_to_end.chances import Asked
-from tests.http.end_to_end.nursery import started
-from tests.http.end_to_end.server_process import SERVE, serving
-from tests.http.end_to_end.small_release import SmallRelease, agreed, split
+from tests.builders.server.chances import Asked
+from tests.builders.server.http_release import SmallRelease, agreed, split
+from tests.builders.server.nursery import started
+from tests.builders.server.server_process import SERVE, serving
 from tests.http.end_to_end.test_second_release import FurtherRelease
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser.chromium import PHONE, WALL, Dashboard, dashboard
 from tests.browser.phases import CUTOFF, LIMIT, LIVES, REACH
-from tests.http.end_to_end.server_process import serving
+from tests.builders.server.server_process import serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-    from tests.http.end_to_end.small_release import SmallRelease
+    from tests.builders.server.http_release import SmallRelease
 
 pytestmark = pytest.mark.browser
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.phases import CUTOFF, REACH
-from tests.http.end_to_end.server_process import ServerProcess, serving
+from tests.builders.server.server_process import ServerProcess, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.browser.conftest import Open
-    from tests.http.end_to_end.small_release import SmallRelease
+    from tests.builders.server.http_release import SmallRelease
 
 pytestmark = pytest.mark.browser
 

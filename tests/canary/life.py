@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from tests.builders.server.http_release import SmallRelease
+from tests.builders.server.server_process import ServerProcess, serving
 from tests.canary.doubled import LOUD
 from tests.canary.marked_release import QUERIES, marked_release
 from tests.canary.surfaces import COMMANDS, SECONDS_MAX, SERVED, Scene
 from tests.http.collector import collecting
-from tests.http.end_to_end.server_process import ServerProcess, serving
-from tests.http.end_to_end.small_release import SmallRelease
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -15,8 +15,8 @@ from app.release.classifier.published import publish_drawn, read_published
 from app.release.drawing import read_ensemble
 from app.release.private_state import HYPOTHESIS, read_piece
 from app.release.terms.configuration import configure
+from tests.builders.server.http_release import SmallRelease, agreed, private_rows, split
 from tests.canary.marks import Mark, encodings, number_mark, text_mark
-from tests.http.end_to_end.small_release import SmallRelease, agreed, private_rows, split
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import httpx
 
 from app.http.dashboard.page import page_responses
+from tests.builders.server.asking_statistics import QUESTION, question
+from tests.builders.server.http_learning import public_points
 from tests.canary.doubled import run_into
 from tests.canary.marked_release import MARKED_AGE, MARKED_GROUP, MARKED_KEY, QUERIES
-from tests.http.end_to_end.asking_statistics import QUESTION, question
-from tests.http.end_to_end.learning import public_points
 from tests.http.end_to_end.test_errors_of_neighbours import BAD_REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from tests.builders.server.http_release import SmallRelease
+    from tests.builders.server.server_process import ServerProcess
     from tests.http.collector import Collector
-    from tests.http.end_to_end.server_process import ServerProcess
-    from tests.http.end_to_end.small_release import SmallRelease
 
 Options: TypeAlias = "Sequence[str | Path]"
 

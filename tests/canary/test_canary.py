@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builders.server.http_release import SmallRelease, private_rows
+from tests.builders.server.nursery import started
 from tests.canary.life import (
     CONTAINED,
     CRASHED,
@@ -35,8 +37,6 @@ from tests.canary.marked_release import (
     secret_marks,
 )
 from tests.canary.marks import Mark, encodings, found, text_mark
-from tests.http.end_to_end.nursery import started
-from tests.http.end_to_end.small_release import SmallRelease, private_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,7 +24,7 @@ from app.privacy.stability import mechanism as stability
 from app.privacy.voting import universal
 from app.privacy.voting.universal import Sequel
 from app.privacy.voting.votes import Tally
-from tests.unit.mechanisms.drawing import parameters as draw_parameters
+from tests.builders.mechanisms.drawing import parameters as draw_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,12 +12,7 @@ import pytest
 from app.errors import InvariantError
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.noisy_gradient.mechanism import draw
-from tests.unit.mechanisms.descending import (
-    ROW_COUNT,
-    STEPS,
-    descent_parameters,
-    descent_rows,
-)
+from tests.builders.mechanisms.descending import ROW_COUNT, STEPS, descent_parameters, descent_rows
 
 
 def test_parameters_are_immutable_and_validate_themselves() -> None:

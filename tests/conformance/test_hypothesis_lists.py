@@ -16,7 +16,7 @@ from app.learning.predictors.own_predictors import PublicFeature
 from app.learning.predictors.predictor_classes import PredictorSource, predictor_class
 from app.learning.registry import dichotomy_class
 from app.noise.scripted import ScriptedNoise, seeded_words
-from tests.unit.hypotheses.test_boxes import TESTS, rows
+from tests.unit.learning.lists.test_boxes import TESTS, rows
 
 if TYPE_CHECKING:
     from app.learning.hypothesis import Hypothesis, HypothesisClass
@@ -41,7 +41,7 @@ CLASSES = {
     "predictors of one's own": predictor_class(
         PredictorSource(
             section="hypotheses",
-            kind="tests.unit.hypotheses.own_predictors:Steps",
+            kind="tests.builders.learners.own_predictors:Steps",
             features=(
                 PublicFeature(name="age", bounds=(-2.0, 9.0)),
                 PublicFeature(name="home", categories=("town",)),

@@ -10,8 +10,8 @@ import pytest
 
 from app.errors import InvariantError
 from app.noise.scripted import ScriptedNoise, seeded_words
+from tests.builders.mechanisms.drawing import ROW_COUNT, parameters, private_rows, small_class
 from tests.conformance.cases import BAD_DRAW_PARAMETERS, ONE_SHOT_CASES, OneShotCase
-from tests.unit.mechanisms.drawing import ROW_COUNT, parameters, private_rows, small_class
 
 SEEDS = range(40)
 

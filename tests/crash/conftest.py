@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builders.ledger.postgresql_server import PostgresqlServer, postgresql_server
 from tests.http.end_to_end.conftest import opened, opened_releases
-from tests.postgresql_server import PostgresqlServer, postgresql_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.crash.near_the_limit import MACHINE
+from tests.builders.crash.near_the_limit import MACHINE
 
 pytestmark = pytest.mark.crash
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.crash
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, list[str]]:
     """Return what fits and votes came to, with more and more room."""
-    script = [sys.executable, "-m", "tests.crash.near_the_limit"]
+    script = [sys.executable, "-m", "tests.builders.crash.near_the_limit"]
     ended = subprocess.run(script, capture_output=True, text=True, check=True)
     told: dict[str, list[str]] = json.loads(ended.stdout)
     return told

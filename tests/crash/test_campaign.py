@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.answering.types import Step
-from tests.crash.campaign import Campaign, Counts, Kill, campaign, planned
-from tests.crash.planted import EARLY_REPLIES
+from tests.builders.crash.campaign import Campaign, Counts, Kill, campaign, planned
+from tests.builders.crash.planted import EARLY_REPLIES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.http.end_to_end.nursery import started
-from tests.http.end_to_end.small_release import agreed
+from tests.builders.server.http_release import agreed
+from tests.builders.server.nursery import started
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tests.builders.server.server_process import ServerProcess
     from tests.http.end_to_end.conftest import OpenedRelease
-    from tests.http.end_to_end.server_process import ServerProcess
 
 pytestmark = pytest.mark.crash
 

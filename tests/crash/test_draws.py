@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crash.clients import Clients, check_ledger, connect
-from tests.crash.killing import check_killed, start_to_kill_at
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.small_release import SmallRelease, agreed, agreed_label
+from tests.builders.crash.clients import Clients, check_ledger, connect
+from tests.builders.crash.killing import check_killed, start_to_kill_at
+from tests.builders.server.http_release import SmallRelease, agreed, agreed_label
+from tests.builders.server.server_process import serving
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crash.clients import Clients, check_ledger, connect
-from tests.crash.killing import kill_at
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.small_release import agreed, split
+from tests.builders.crash.clients import Clients, check_ledger, connect
+from tests.builders.crash.killing import kill_at
+from tests.builders.server.http_release import agreed, split
+from tests.builders.server.server_process import serving
 
 if TYPE_CHECKING:
     from tests.http.end_to_end.conftest import OpenedRelease

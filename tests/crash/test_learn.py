@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.cli import run
-from tests.crash.clients import Clients, check_ledger, connect
-from tests.http.end_to_end.learning import learn, learned, public_points
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.small_release import SmallRelease, agreed, agreed_label
+from tests.builders.crash.clients import Clients, check_ledger, connect
+from tests.builders.server.http_learning import learn, learned, public_points
+from tests.builders.server.http_release import SmallRelease, agreed, agreed_label
+from tests.builders.server.server_process import serving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ CHARGED = [*OPENED, "classifier"]
 
 def killed_at(release: SmallRelease, point: str) -> LedgerState:
     """Let ``conclave learn`` die at a point; its ledger must verify."""
-    ended = learn(release, script=("-m", "tests.crash.killing_learn", "--at", point))
+    ended = learn(release, script=("-m", "tests.builders.crash.killing_learn", "--at", point))
     assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, b""), ended.stderr
     assert run(["verify", "--config", str(release.config)]) == 0
     return check_ledger(release, Clients())

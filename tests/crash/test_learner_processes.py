@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from app.cli.web_server import END_SECONDS
-from tests.http.end_to_end.server_process import ServerProcess, serving
+from tests.builders.server.server_process import ServerProcess, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable

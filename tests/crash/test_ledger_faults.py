@@ -12,7 +12,7 @@ import pytest
 from app.errors import LedgerUnavailableError
 from app.ledger.ledger import Ledger, open_ledger
 from app.ledger.verification import verify
-from tests.crash.faulting import (
+from tests.builders.crash.faulting import (
     ObservedConnection,
     connecting,
     nothing,
@@ -20,14 +20,14 @@ from tests.crash.faulting import (
     set_pragma,
     writers_connection,
 )
-from tests.unit.ledger.releases import answer, middle_of_life, record, url_of
+from tests.builders.ledger.releases import answer, middle_of_life, record, url_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from tests.crash.faulting import Observer
+    from tests.builders.crash.faulting import Observer
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.ledger.verification import verify
-from tests.unit.ledger.releases import create, url_of
+from tests.builders.ledger.releases import create, url_of
 
 pytestmark = pytest.mark.crash
 

@@ -21,13 +21,11 @@ from app.cli import run
 from app.errors import ConfigurationError
 from app.ledger.ledger import Ledger, Transaction, open_ledger
 from app.ledger.verification import verify
-from tests.crash.clients import Clients, connect
-from tests.crash.faulting import set_pragma
-from tests.crash.killing import start_to_kill_at
-from tests.crash.killing_server import NOWHERE
-from tests.http.end_to_end.nursery import started
-from tests.http.end_to_end.small_release import SmallRelease, agreed
-from tests.unit.ledger.releases import (
+from tests.builders.crash.clients import Clients, connect
+from tests.builders.crash.faulting import set_pragma
+from tests.builders.crash.killing import start_to_kill_at
+from tests.builders.crash.killing_server import NOWHERE
+from tests.builders.ledger.releases import (
     answer,
     create,
     open_release,
@@ -36,6 +34,8 @@ from tests.unit.ledger.releases import (
     refresh,
     url_of,
 )
+from tests.builders.server.http_release import SmallRelease, agreed
+from tests.builders.server.nursery import started
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

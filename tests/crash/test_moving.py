@@ -16,17 +16,17 @@ from app.ledger.ledger import open_ledger
 from app.ledger.moving import MoveStep, move
 from app.ledger.verification import verify
 from app.noise.system import SystemNoise
-from tests.crash.clients import Clients, check_ledger, connect
+from tests.builders.crash.clients import Clients, check_ledger, connect
+from tests.builders.server.chances import Asked
+from tests.builders.server.http_release import SmallRelease, agreed, split
+from tests.builders.server.serving import Served
 from tests.crash.test_replicas import shared_release, start
-from tests.http.end_to_end.chances import Asked
-from tests.http.end_to_end.serving import Served
-from tests.http.end_to_end.small_release import SmallRelease, agreed, split
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.builders.ledger.postgresql_server import PostgresqlServer
     from tests.http.end_to_end.conftest import OpenedRelease
-    from tests.postgresql_server import PostgresqlServer
 
 pytestmark = pytest.mark.crash
 

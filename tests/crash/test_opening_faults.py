@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.cli import run
-from tests.crash.clients import Clients, check_ledger, connect
-from tests.crash.killing import start_to_kill_at
-from tests.crash.killing_server import NOWHERE
-from tests.crash.near_the_limit import BLOCK_BYTES, FIT_ROOM
-from tests.http.end_to_end.learning import learn, learned
-from tests.http.end_to_end.small_release import SmallRelease, agreed, private_rows
+from tests.builders.crash.clients import Clients, check_ledger, connect
+from tests.builders.crash.killing import start_to_kill_at
+from tests.builders.crash.killing_server import NOWHERE
+from tests.builders.crash.near_the_limit import BLOCK_BYTES, FIT_ROOM
+from tests.builders.server.http_learning import learn, learned
+from tests.builders.server.http_release import SmallRelease, agreed, private_rows
 
 if TYPE_CHECKING:
     import subprocess
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.crash
 
 OPENED = ["relabel", "answers"]
-LIMITED = ("-m", "tests.crash.limited")
+LIMITED = ("-m", "tests.builders.crash.limited")
 # What this release's write-ahead log has come to when its tables are there: 49,472 bytes;
 # when its shares are charged: 70,072; when its ensemble is there: 127,752.
 SERVE_BYTES = {"no file": 1, "the tables": 20_000, "the charge": 60_000, "the ensemble": 100_000}
@@ -74,7 +74,7 @@ def test_memory_that_runs_out_in_an_opening_costs_nothing_twice(
 ) -> None:
     """Learners that take more address space than there is end the start in one plain line."""
     changes = {
-        "learner": {"estimator": '"tests.crash.near_the_limit:Hoarder"', "jobs": "1"},
+        "learner": {"estimator": '"tests.builders.crash.near_the_limit:Hoarder"', "jobs": "1"},
         "answers": {"ensemble": "40"},
     }
     release = SmallRelease(tmp_path, changes).write(private_rows())

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crash.planted import EARLY_REPLIES
-from tests.crash.planted_replicas import (
+from tests.builders.crash.planted import EARLY_REPLIES
+from tests.builders.crash.planted_replicas import (
     NO_TURNS,
     SHORT_IDLE_SECONDS,
     SHORT_TURNS,
     STALE_READS,
     STALE_REPLAYS,
 )
-from tests.crash.replica_campaign import Plan, ReplicaCampaign
-from tests.postgresql_server import OwnServer, own_server
+from tests.builders.crash.replica_campaign import Plan, ReplicaCampaign
+from tests.builders.ledger.postgresql_server import OwnServer, own_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,17 +13,17 @@ from sqlalchemy.engine import make_url
 
 from app.cli import run
 from app.ledger.ledger import open_ledger
-from tests.crash.clients import Clients, check_ledger, connect
-from tests.http.end_to_end.chances import Asked
-from tests.http.end_to_end.nursery import started
-from tests.http.end_to_end.small_release import SmallRelease, agreed, split
+from tests.builders.crash.clients import Clients, check_ledger, connect
+from tests.builders.server.chances import Asked
+from tests.builders.server.http_release import SmallRelease, agreed, split
+from tests.builders.server.nursery import started
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.http.end_to_end.server_process import ServerProcess
-    from tests.postgresql_server import PostgresqlServer
+    from tests.builders.ledger.postgresql_server import PostgresqlServer
+    from tests.builders.server.server_process import ServerProcess
 
 pytestmark = pytest.mark.crash
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.cli import run
-from tests.crash.clients import Clients, check_ledger, connect
-from tests.http.end_to_end.learning import learn
-from tests.http.end_to_end.nursery import started
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.small_release import SmallRelease, agreed
+from tests.builders.crash.clients import Clients, check_ledger, connect
+from tests.builders.server.http_learning import learn
+from tests.builders.server.http_release import SmallRelease, agreed
+from tests.builders.server.nursery import started
+from tests.builders.server.server_process import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,15 +12,15 @@ import pytest
 
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
-from tests.crash.clients import Clients, check_ledger, connect
-from tests.crash.killing import kill_at
+from tests.builders.crash.clients import Clients, check_ledger, connect
+from tests.builders.crash.killing import kill_at
+from tests.builders.server.http_release import agreed, agreed_label, split
+from tests.builders.server.server_process import serving
 from tests.crash.test_threshold_noise import ASKED, REFRESHED, REFRESHED_CUTOFF, kinds, noises
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.small_release import agreed, agreed_label, split
 
 if TYPE_CHECKING:
+    from tests.builders.server.http_release import SmallRelease
     from tests.http.end_to_end.conftest import OpenedRelease
-    from tests.http.end_to_end.small_release import SmallRelease
 
 pytestmark = pytest.mark.crash
 

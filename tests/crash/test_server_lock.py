@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.cli import run
-from tests.crash.clients import Clients, check_ledger, connect
-from tests.crash.opening_at_once import RACE_SECONDS_MAX, RACES, open_in_turn
-from tests.http.end_to_end.learning import learned
-from tests.http.end_to_end.nursery import started
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.small_release import SmallRelease, agreed
+from tests.builders.crash.clients import Clients, check_ledger, connect
+from tests.builders.crash.opening_at_once import RACE_SECONDS_MAX, RACES, open_in_turn
+from tests.builders.server.http_learning import learned
+from tests.builders.server.http_release import SmallRelease, agreed
+from tests.builders.server.nursery import started
+from tests.builders.server.server_process import serving
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,11 +17,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app.cli import run
 from app.ledger.ledger import open_ledger
-from tests.crash.clients import Clients
-from tests.crash.killing import kill_at, marks_of, start_to_kill_at
-from tests.crash.killing_server import NOWHERE
-from tests.crash.load import JSON, Crowd, connect
-from tests.crash.planted import (
+from tests.builders.crash.clients import Clients
+from tests.builders.crash.killing import kill_at, marks_of, start_to_kill_at
+from tests.builders.crash.killing_server import NOWHERE
+from tests.builders.crash.load import JSON, Crowd, connect
+from tests.builders.crash.planted import (
     DATABASE_FAULTS,
     DRAWS,
     FAILED_COMMIT,
@@ -33,12 +33,12 @@ from tests.crash.planted import (
     READ_ONLY,
     draws,
 )
-from tests.crash.witnessed import Question, Witnessed
-from tests.http.end_to_end.asking_statistics import SHARES
-from tests.http.end_to_end.chances import Asked
-from tests.http.end_to_end.small_release import agreed
-from tests.http.end_to_end.test_statistics import opened_table
-from tests.http.end_to_end.test_statistics import post as post_statistics
+from tests.builders.crash.witnessed import Question, Witnessed
+from tests.builders.server.asking_statistics import SHARES
+from tests.builders.server.chances import Asked
+from tests.builders.server.http_release import agreed
+from tests.http.end_to_end.publishing.test_statistics import opened_table
+from tests.http.end_to_end.publishing.test_statistics import post as post_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import RecordedAnswer
+    from tests.builders.server.http_release import SmallRelease
+    from tests.builders.server.server_process import ServerProcess
     from tests.http.end_to_end.conftest import OpenedRelease
-    from tests.http.end_to_end.server_process import ServerProcess
-    from tests.http.end_to_end.small_release import SmallRelease
 
 pytestmark = pytest.mark.crash
 

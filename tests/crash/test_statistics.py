@@ -9,12 +9,12 @@ import httpx
 import pytest
 
 from app.cli import run
-from tests.crash.clients import Clients, check_ledger
-from tests.crash.killing import check_killed, start_to_kill_at
-from tests.http.end_to_end.asking_statistics import SHARES, asked, question
-from tests.http.end_to_end.learning import learn, public_points
-from tests.http.end_to_end.small_release import SmallRelease, agreed
-from tests.http.end_to_end.test_statistics import opened_table, post, served
+from tests.builders.crash.clients import Clients, check_ledger
+from tests.builders.crash.killing import check_killed, start_to_kill_at
+from tests.builders.server.asking_statistics import SHARES, asked, question
+from tests.builders.server.http_learning import learn, public_points
+from tests.builders.server.http_release import SmallRelease, agreed
+from tests.http.end_to_end.publishing.test_statistics import opened_table, post, served
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ def charged(state: LedgerState) -> list[str]:
 
 def killed_at(release: SmallRelease, point: str) -> LedgerState:
     """Let ``conclave statistics`` die at a point; its ledger must verify."""
-    script = ("-m", "tests.crash.killing_statistics", "--at", point)
+    script = ("-m", "tests.builders.crash.killing_statistics", "--at", point)
     points = ("--public", public_points(release))
     ended = learn(release, *points, question(release), script=script)
     assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, b""), ended.stderr

@@ -16,15 +16,15 @@ import httpx
 import pytest
 
 from app.cli import run
-from tests.crash.clients import NDJSON, Clients, check_ledger, connect
-from tests.crash.killing import start_to_kill_at
-from tests.crash.killing_server import NOWHERE
-from tests.crash.load import CLIENT_COUNT, REPLY_SECONDS_MAX, Allowance, Crowd
-from tests.crash.witnessed import Witnessed
-from tests.http.end_to_end.chances import Asked
-from tests.http.end_to_end.nursery import started
-from tests.http.end_to_end.server_process import ServerProcess, serving
-from tests.http.end_to_end.small_release import SmallRelease, agreed
+from tests.builders.crash.clients import NDJSON, Clients, check_ledger, connect
+from tests.builders.crash.killing import start_to_kill_at
+from tests.builders.crash.killing_server import NOWHERE
+from tests.builders.crash.load import CLIENT_COUNT, REPLY_SECONDS_MAX, Allowance, Crowd
+from tests.builders.crash.witnessed import Witnessed
+from tests.builders.server.chances import Asked
+from tests.builders.server.http_release import SmallRelease, agreed
+from tests.builders.server.nursery import started
+from tests.builders.server.server_process import ServerProcess, serving
 
 if TYPE_CHECKING:
     from pathlib import Path

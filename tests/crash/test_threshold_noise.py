@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.answering.types import Edge, Step
-from tests.crash.clients import Clients, check_ledger, connect
-from tests.crash.killing import kill_at
-from tests.http.end_to_end.chances import Asked
-from tests.http.end_to_end.nursery import started
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.small_release import agreed, agreed_label, split
-from tests.unit.ledger.releases import tamper
+from tests.builders.crash.clients import Clients, check_ledger, connect
+from tests.builders.crash.killing import kill_at
+from tests.builders.ledger.releases import tamper
+from tests.builders.server.chances import Asked
+from tests.builders.server.http_release import agreed, agreed_label, split
+from tests.builders.server.nursery import started
+from tests.builders.server.server_process import serving
 
 if TYPE_CHECKING:
+    from tests.builders.server.http_release import SmallRelease
     from tests.http.end_to_end.conftest import OpenedRelease
-    from tests.http.end_to_end.small_release import SmallRelease
 
 pytestmark = pytest.mark.crash
 

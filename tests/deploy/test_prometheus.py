@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import yaml
 
+from tests.builders.server.chances import Asked
+from tests.builders.server.http_release import SmallRelease, agreed, split
+from tests.builders.server.server_process import serving
 from tests.deploy.dashboard import filled_in
 from tests.deploy.promtool import PROMETHEUS, program, promtool
 from tests.deploy.test_alerts import NAMES
 from tests.http.doubles import Http
-from tests.http.end_to_end.chances import Asked
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.small_release import SmallRelease, agreed, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,8 +21,8 @@ from app.release.classifier.classifier_document import (
 )
 from app.release.classifier.onnx.onnx_model import to_onnx
 from app.release.classifier.published import PublishedClassifier
+from tests.builders.release.classifier_documents import documents, vectors
 from tests.docs.pages import ROOT, examples, text
-from tests.unit.service.classifier_documents import documents, vectors
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.builders.ledger.releases import middle_of_life, publish, refreshed_epochs
+from tests.builders.ledger.whole_lives import LIVES
 from tests.docs.pages import ROOT, examples
-from tests.unit.ledger.releases import middle_of_life, publish, refreshed_epochs
-from tests.unit.ledger.whole_lives import LIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,12 +15,12 @@ from app import cli
 from app.errors import ReleaseMismatchError
 from app.release.views.budget import budget_view
 from app.settings.settings import load_settings
+from tests.builders.ledger.postgresql_server import postgresql_server
+from tests.builders.release.small_release import SmallRelease as ChosenRelease
+from tests.builders.server.http_release import SmallRelease, agreed
+from tests.builders.server.server_process import serving
+from tests.builders.server.serving import Served
 from tests.docs.pages import ROOT
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.serving import Served
-from tests.http.end_to_end.small_release import SmallRelease, agreed
-from tests.postgresql_server import postgresql_server
-from tests.unit.service.small_release import SmallRelease as ChosenRelease
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -42,7 +42,7 @@ FOLLOWED = {
 }
 # Commands of other pages, and where what they run is run.
 RUN_BY = {
-    "conclave audit --config conclave.toml --quick": "tests/unit/cli/test_audit.py",
+    "conclave audit --config conclave.toml --quick": "tests/unit/cli/audit/test_command.py",
     "make bench": "benchmarks/figures.py",
     "make bench-utility": "benchmarks/utility/__main__.py",
     "make image": "tests/deploy/test_container.py",

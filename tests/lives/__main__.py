@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, TextIO
 # As the command line sets it before numpy loads, and in every process that lives run in.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from tests.builders.ledger.postgresql_server import ENVIRONMENT, postgresql_server
 from tests.lives import claims, records
 from tests.lives.catalogue import POSTGRESQL, lives
-from tests.postgresql_server import ENVIRONMENT, postgresql_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
+from tests.builders.ledger.postgresql_server import ENVIRONMENT, PostgresqlServer
 from tests.lives.catalogue import POSTGRESQL, lives
 from tests.lives.configurations import FEATURES, merged, toml_of
 from tests.lives.people import people, write_paper_rows, write_source
 from tests.lives.plays import played
 from tests.lives.script import scripted
 from tests.lives.stage import Stage
-from tests.postgresql_server import ENVIRONMENT, PostgresqlServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

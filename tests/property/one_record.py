@@ -37,7 +37,7 @@ from app.release.progress import no_progress
 from app.release.terms.configuration import Configuration, configure
 from app.release.terms.draw_parameters import EnsembleParameters, ensemble_parameters
 from app.settings.settings import Settings, load_settings
-from tests.unit.data.tables import QUERY, write_csv, write_table
+from tests.builders.schema.tables import QUERY, write_csv, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -46,6 +46,18 @@ from app.privacy.sparse_vector import calibration as svt
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.release.classifier.switch import switch_phase
 from app.release.private_state import read_threshold_noise
+from tests.builders.ledger.faulty_ledger import FaultyLedger
+from tests.builders.mechanisms.prescribed import PrescribedLaplace
+from tests.builders.release.small_release import (
+    HIT,
+    STABLE,
+    SmallRelease,
+    VotesByMargin,
+    seeded_noise,
+)
+from tests.builders.release.small_release import ask as query_of
+from tests.builders.release.svt_release import HIT as NOISE_OF_HIT
+from tests.builders.release.svt_release import RELEASED as NOISE_OF_NONE
 from tests.property.answering_model import (
     Answered,
     Asked,
@@ -57,15 +69,9 @@ from tests.property.answering_model import (
     UncountedError,
     given_of,
 )
-from tests.unit.mechanisms.prescribed import PrescribedLaplace
-from tests.unit.service.faulty_ledger import FaultyLedger
-from tests.unit.service.small_release import HIT, STABLE, SmallRelease, VotesByMargin, seeded_noise
-from tests.unit.service.small_release import ask as query_of
-from tests.unit.service.svt_release import HIT as NOISE_OF_HIT
-from tests.unit.service.svt_release import RELEASED as NOISE_OF_NONE
 
 if TYPE_CHECKING:
-    from tests.postgresql_server import PostgresqlServer
+    from tests.builders.ledger.postgresql_server import PostgresqlServer
 
 MARGINS = st.integers(-4, 4)
 KEYS = st.one_of(st.none(), st.sampled_from("abc"))

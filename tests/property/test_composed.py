@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from app.ledger.releases import DELTA_KEY, EPSILON_KEY, composed, is_covered
 from app.release.composed_budget import exact_text
-from tests.unit.ledger.releases import opened
+from tests.builders.ledger.releases import opened
 
 if TYPE_CHECKING:
     from app.ledger.entries.entry_kinds import ReleaseOpened

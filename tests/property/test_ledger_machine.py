@@ -36,14 +36,14 @@ from app.ledger.entries.entry_kinds import (
 from app.ledger.ledger import RELEASE_SECRET, open_ledger
 from app.ledger.releases import DELTA_KEY, EPSILON_KEY
 from app.ledger.verification import verify
+from tests.builders.ledger.releases import opened
 from tests.docs.verify_exported_ledger import check
 from tests.property.ledger_driver import LedgerDriver
 from tests.property.ledger_model import Model
-from tests.unit.ledger.releases import opened
 
 if TYPE_CHECKING:
     from app.ledger.ledger import Transaction
-    from tests.postgresql_server import PostgresqlServer
+    from tests.builders.ledger.postgresql_server import PostgresqlServer
 
 CLOSINGS = ["backup", "backup", "moving", "retired"]
 MECHANISMS = st.sampled_from(["relabel", "answers", "classifier", "statistics"])

@@ -29,6 +29,16 @@ from app.release.classifier.drawn_student import publish_student
 from app.release.private_state import RESAMPLE
 from app.release.statistics.statistics_table import statistics_draw
 from app.release.terms.configuration import configure
+from tests.builders.release.small_release import (
+    STABLE,
+    SmallRelease,
+    VotesByMargin,
+    ask,
+    private_rows,
+    seeded_noise,
+)
+from tests.builders.release.student_release import STUDENT
+from tests.builders.release.student_release import TREE as TREE_STUDENT
 from tests.property.one_record import (
     DOUBLES,
     QUERIES,
@@ -55,16 +65,6 @@ from tests.property.planted_chunk_faults import (
     with_one_generator,
     without_duplicates,
 )
-from tests.unit.service.small_release import (
-    STABLE,
-    SmallRelease,
-    VotesByMargin,
-    ask,
-    private_rows,
-    seeded_noise,
-)
-from tests.unit.service.student_release import STUDENT
-from tests.unit.service.student_release import TREE as TREE_STUDENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -82,7 +82,10 @@ FINITE = Case.of(
     {
         "hypotheses__class": "finite",
         "hypotheses__predictors": json.dumps(
-            [f"tests.property.row_predictors:{name}" for name in ("large", "of_group_a", "never")]
+            [
+                f"tests.builders.learners.row_predictors:{name}"
+                for name in ("large", "of_group_a", "never")
+            ]
         ),
     },
 )

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.postgresql_server import postgresql_server
-from tests.property.planted_encodings import alike_zeros, block_typed, spelled_by_type
-from tests.property.row_sources import (
+from tests.builders.ledger.postgresql_server import postgresql_server
+from tests.builders.schema.planted_encodings import alike_zeros, block_typed, spelled_by_type
+from tests.builders.schema.row_sources import (
     CompressedCsvRows,
     CsvRows,
     EstimatorRows,

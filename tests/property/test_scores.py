@@ -20,7 +20,7 @@ from app.privacy.soft_labels.mechanism import bin_scores
 from app.privacy.stability import mechanism as stability
 from app.privacy.voting.tallies import private_tallies
 from app.privacy.voting.universal import Parameters, Sequel, State
-from tests.unit.service.small_release import VotesByMargin, ask
+from tests.builders.release.small_release import VotesByMargin, ask
 
 ANSWER_LIMIT = 12
 # From nearly certain at a distance of 0 to nearly never beyond 40.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.errors import ConfigurationError
 from app.settings import reading
 from app.settings.settings import SECTIONS, Settings, demo_settings
-from tests.unit.settings.configurations import RIGHT
+from tests.builders.schema.configurations import RIGHT
 
 SCHEMAS = Settings.model_json_schema(mode="validation")
 SECTION_KEYS = [

@@ -14,7 +14,7 @@ from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.sources.row_wise import check_row_wise
 from app.data.sources.sources import read_rows
 from app.errors import ConfigurationError, DataError
-from tests.unit.data.tables import FORMATS, write_table
+from tests.builders.schema.tables import FORMATS, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -42,8 +42,8 @@ from app.privacy.voting import universal
 from app.privacy.voting.tallies import PrivateValues
 from app.privacy.voting.universal import Parameters, Phase, Sequel, State
 from app.privacy.voting.votes import Tallies, tally
+from tests.builders.release.small_release import ask
 from tests.property.two_scripts import TwoScripts
-from tests.unit.service.small_release import ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -23,7 +23,7 @@ from app.learning.trees.region_tables import multiset_rank
 from app.learning.trees.weights import Path, TreeSize, TreeWeights, draw_log_error
 from app.noise.choice import _grid_weights
 from app.noise.scripted import ScriptedNoise, seeded_words
-from tests.unit.hypotheses.exact_recursion import ARITHMETIC, ExactRecursion
+from tests.builders.learners.exact_recursion import ARITHMETIC, ExactRecursion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

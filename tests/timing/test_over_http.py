@@ -23,7 +23,7 @@ from benchmarks.measuring.margins import (
 from benchmarks.measuring.medians import certain_difference
 from benchmarks.measuring.posting import time_posts
 from benchmarks.measuring.stopwatch import shuffled
-from tests.http.end_to_end.server_process import serving
+from tests.builders.server.server_process import serving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from tests.http.end_to_end.serving import Served
-from tests.http.end_to_end.small_release import SmallRelease
+from tests.builders.server.http_release import SmallRelease
+from tests.builders.server.serving import Served
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.http.end_to_end.chances import Asked
+    from tests.builders.server.chances import Asked
 
 OpenedRelease: TypeAlias = Callable[..., SmallRelease]
 

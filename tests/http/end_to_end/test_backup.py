@@ -10,9 +10,9 @@ import httpx
 from app.ledger.copies.copies import back_up, restore
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.serving import Served
-from tests.http.end_to_end.small_release import agreed
+from tests.builders.server.http_release import agreed
+from tests.builders.server.server_process import serving
+from tests.builders.server.serving import Served
 
 if TYPE_CHECKING:
     from tests.http.end_to_end.conftest import OpenedRelease

@@ -23,16 +23,16 @@ import pytest
 from app.cli import run
 from app.ledger.database.statements import read_private_names
 from app.ledger.ledger import open_ledger
-from tests.crash.clients import Clients, check_ledger, connect
-from tests.http.end_to_end.chances import Asked
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.small_release import (
+from tests.builders.crash.clients import Clients, check_ledger, connect
+from tests.builders.server.chances import Asked
+from tests.builders.server.http_release import (
     ENSEMBLE_SIZE,
     SmallRelease,
     agreed,
     agreed_label,
     split,
 )
+from tests.builders.server.server_process import serving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from app.ledger.ledger import open_ledger
 from app.privacy.voting.votes import tally
 from app.release.drawing import read_ensemble
 from app.release.terms.configuration import configure
-from tests.http.end_to_end.chances import (
+from tests.builders.server.chances import (
     AGREED_PART,
     CHUNK_ROWS,
     FAILURE_MAX,
@@ -22,7 +22,7 @@ from tests.http.end_to_end.chances import (
     check_chances,
     split_distances,
 )
-from tests.http.end_to_end.small_release import ENSEMBLE_SIZE, SmallRelease, agreed, split
+from tests.builders.server.http_release import ENSEMBLE_SIZE, SmallRelease, agreed, split
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from app.settings.settings import load_settings
-from tests.http.end_to_end.serving import Served
+from tests.builders.server.serving import Served
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from app.cli import run
-from tests.http.end_to_end.server_process import ServerProcess, serving
-from tests.http.end_to_end.small_release import ROW_COUNT, agreed, split, write_rows
+from tests.builders.server.http_release import ROW_COUNT, agreed, split, write_rows
+from tests.builders.server.server_process import ServerProcess, serving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

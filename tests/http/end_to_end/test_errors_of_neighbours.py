@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.http.end_to_end.serving import NDJSON, Served
-from tests.http.end_to_end.small_release import SmallRelease, agreed, private_rows, split
+from tests.builders.server.http_release import SmallRelease, agreed, private_rows, split
+from tests.builders.server.serving import NDJSON, Served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

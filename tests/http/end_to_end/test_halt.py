@@ -6,9 +6,9 @@ import asyncio
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from tests.http.end_to_end.chances import Asked
-from tests.http.end_to_end.serving import Served
-from tests.http.end_to_end.small_release import agreed, agreed_label, split
+from tests.builders.server.chances import Asked
+from tests.builders.server.http_release import agreed, agreed_label, split
+from tests.builders.server.serving import Served
 
 if TYPE_CHECKING:
     from tests.http.end_to_end.conftest import OpenedRelease

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from tests.http.end_to_end.chances import Asked
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.serving import Served
-from tests.http.end_to_end.small_release import SmallRelease, agreed, split
+from tests.builders.server.chances import Asked
+from tests.builders.server.http_release import SmallRelease, agreed, split
+from tests.builders.server.server_process import serving
+from tests.builders.server.serving import Served
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,8 +15,8 @@ from app.http.access.keys import read_keys
 from app.ledger.key_counts import KeyCount
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
-from tests.http.end_to_end.server_process import ServerProcess, serving
-from tests.http.end_to_end.small_release import SmallRelease, agreed, split
+from tests.builders.server.http_release import SmallRelease, agreed, split
+from tests.builders.server.server_process import ServerProcess, serving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

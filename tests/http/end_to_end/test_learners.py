@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.http.end_to_end.serving import Served
-from tests.http.end_to_end.small_release import agreed, agreed_label, split
+from tests.builders.server.http_release import agreed, agreed_label, split
+from tests.builders.server.serving import Served
 
 if TYPE_CHECKING:
     from tests.http.end_to_end.conftest import OpenedRelease

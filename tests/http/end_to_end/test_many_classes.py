@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.cli import run
-from tests.http.end_to_end.many_classes import ANSWERS_MAX, ManyClasses, digits, wine
-from tests.http.end_to_end.serving import Served
+from tests.builders.server.many_classes import ANSWERS_MAX, ManyClasses, digits, wine
+from tests.builders.server.serving import Served
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

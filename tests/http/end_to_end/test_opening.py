@@ -17,15 +17,15 @@ from app.ledger.entries.entry_kinds import ReleaseHalted
 from app.ledger.ledger import open_ledger
 from app.noise.scripted import ScriptedNoise
 from app.release.terms.hopelessness import WARNING as HOPELESS
-from tests.http.end_to_end.chances import Asked
-from tests.http.end_to_end.serving import Served
-from tests.http.end_to_end.small_release import (
+from tests.builders.server.chances import Asked
+from tests.builders.server.http_release import (
     SmallRelease,
     agreed,
     agreed_label,
     private_rows,
     write_rows,
 )
+from tests.builders.server.serving import Served
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from app.settings.settings import load_settings
 from examples.staircases import rows
+from tests.builders.server.serving import Served
 from tests.docs.pages import ROOT
-from tests.http.end_to_end.serving import Served
 
 if TYPE_CHECKING:
     from pathlib import Path

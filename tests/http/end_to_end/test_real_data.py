@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from app.cli import run
-from tests.http.end_to_end.server_process import ServerProcess
+from tests.builders.server.server_process import ServerProcess
 
 if TYPE_CHECKING:
     from pathlib import Path

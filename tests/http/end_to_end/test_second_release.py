@@ -12,13 +12,13 @@ import pytest
 
 from app.cli import run
 from app.errors import ConfigurationError, ReleaseMismatchError
+from tests.builders.ledger.releases import tamper
+from tests.builders.server.asking_statistics import COMMAND, question
+from tests.builders.server.http_learning import learn, learned, public_points
+from tests.builders.server.http_release import SmallRelease, agreed, agreed_label, split
+from tests.builders.server.nursery import started
+from tests.builders.server.serving import Served
 from tests.docs.verify_exported_ledger import check
-from tests.http.end_to_end.asking_statistics import COMMAND, question
-from tests.http.end_to_end.learning import learn, learned, public_points
-from tests.http.end_to_end.nursery import started
-from tests.http.end_to_end.serving import Served
-from tests.http.end_to_end.small_release import SmallRelease, agreed, agreed_label, split
-from tests.unit.ledger.releases import tamper
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from tests.http.end_to_end.server_process import serving
-from tests.http.end_to_end.small_release import SmallRelease, agreed
+from tests.builders.server.http_release import SmallRelease, agreed
+from tests.builders.server.server_process import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.http.end_to_end.server_process import ServerProcess
+    from tests.builders.server.server_process import ServerProcess
 
 SECONDS = 1.0
 # The server looks twice a second, and this machine may be busy.

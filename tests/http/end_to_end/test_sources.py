@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import ReleaseMismatchError
-from tests.http.end_to_end.serving import Served
-from tests.http.end_to_end.small_release import agreed, agreed_label
-from tests.unit.data.tables import QUERY, write_table
+from tests.builders.schema.tables import QUERY, write_table
+from tests.builders.server.http_release import agreed, agreed_label
+from tests.builders.server.serving import Served
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.builders.schema.tables import Table
+    from tests.builders.server.http_release import SmallRelease
     from tests.http.end_to_end.conftest import OpenedRelease
-    from tests.http.end_to_end.small_release import SmallRelease
-    from tests.unit.data.tables import Table
 
 
 @pytest.mark.parametrize("format_name", ["parquet", "parts", "npz", "sqlite"])

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tests.http.end_to_end.serving import Served
-from tests.http.end_to_end.small_release import SmallRelease
+from tests.builders.server.http_release import SmallRelease
+from tests.builders.server.serving import Served
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,8 @@ from app.cli import run
 from app.ledger.head.head_file import HeadFile
 from app.ledger.ledger import open_ledger
 from app.ledger.server_lock import take_server_lock
+from tests.builders.ledger.releases import answer, middle_of_life, record, tamper, url_of
 from tests.unit.cli.test_verify_export import CONFIGURATION
-from tests.unit.ledger.releases import answer, middle_of_life, record, tamper, url_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,9 +13,9 @@ from sqlalchemy.engine import make_url
 from app.cli import run
 from app.ledger.ledger import open_ledger
 from app.ledger.server_lock import take_server_lock
-from tests.postgresql_server import postgresql_server
+from tests.builders.ledger.postgresql_server import postgresql_server
+from tests.builders.ledger.releases import answer, middle_of_life, open_release, record, tamper
 from tests.unit.cli.test_verify_export import CONFIGURATION
-from tests.unit.ledger.releases import answer, middle_of_life, open_release, record, tamper
 
 if TYPE_CHECKING:
     from app.ledger.entries.chain import Head

@@ -11,8 +11,8 @@ from app.errors import LedgerCorruptError
 from app.ledger.database.tables import REVISION
 from app.release.classifier.classifier_document import read_document
 from app.release.classifier.onnx.onnx_model import OWN_CODE, to_onnx
-from tests.unit.ledger.releases import DOCUMENT, create, middle_of_life, publish, tamper
-from tests.unit.service.onnx_models import labels_of
+from tests.builders.ledger.releases import DOCUMENT, create, middle_of_life, publish, tamper
+from tests.builders.release.onnx_models import labels_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 
 from app.data.vectors import decode_key, encode, parse_features, replay_key
 from app.errors import InvalidFeaturesError
-from tests.unit.data.schemas import PEOPLE
+from tests.builders.schema.schemas import PEOPLE
 
 RIGHT = [39, 40, "Private", "F"]
 

@@ -34,8 +34,8 @@ from app.release.progress import no_progress
 from app.release.terms.configuration import configure
 from app.release.views.budget import budget_view
 from app.settings.settings import Settings
+from tests.builders.release.small_release import seeded_noise
 from tests.unit.estimator.private_rows import CLASSES, ENSEMBLE, estimator, fitted, rows
-from tests.unit.service.small_release import seeded_noise
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.ledger.ledger import Ledger
-from tests.postgresql_server import PostgresqlServer, postgresql_server
-from tests.unit.ledger.databases import DATABASES, KINDS, POSTGRESQL, SQLITE
-from tests.unit.ledger.places import Places
+from tests.builders.ledger.databases import DATABASES, KINDS, POSTGRESQL, SQLITE
+from tests.builders.ledger.places import Places
+from tests.builders.ledger.postgresql_server import PostgresqlServer, postgresql_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,8 +20,8 @@ from app.ledger.entries.entry_kinds import (
     ThresholdRefreshed,
 )
 from app.ledger.entries.fold import EMPTY, fold
-from tests.unit.ledger.releases import DOCUMENT, opened, shares
-from tests.unit.ledger.test_fold import (
+from tests.builders.ledger.releases import DOCUMENT, opened, shares
+from tests.unit.ledger.entries.test_fold import (
     CLASSIFIER_CHARGED,
     ENDED,
     HALTED,

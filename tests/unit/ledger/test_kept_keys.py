@@ -10,7 +10,7 @@ from app.errors import LedgerCorruptError, VerificationError
 from app.ledger.entries.digests import Digests
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
-from tests.unit.ledger.releases import create, middle_of_life, tamper, url_of
+from tests.builders.ledger.releases import create, middle_of_life, tamper, url_of
 
 if TYPE_CHECKING:
     from pathlib import Path

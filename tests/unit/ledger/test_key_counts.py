@@ -10,9 +10,9 @@ from app.errors import InvariantError, LedgerCorruptError, VerificationError
 from app.ledger.key_counts import ALTERED, KeyCount
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
-from tests.unit.ledger.old_ledgers import revisions, write_old_ledger
-from tests.unit.ledger.releases import answer, create, open_release, tamper, url_of
-from tests.unit.ledger.whole_lives import life_with_labels
+from tests.builders.ledger.old_ledgers import revisions, write_old_ledger
+from tests.builders.ledger.releases import answer, create, open_release, tamper, url_of
+from tests.builders.ledger.whole_lives import life_with_labels
 
 if TYPE_CHECKING:
     from pathlib import Path

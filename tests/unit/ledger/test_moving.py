@@ -25,16 +25,10 @@ from app.ledger.releases import DELTA_KEY, EPSILON_KEY
 from app.ledger.server_lock import take_server_lock
 from app.ledger.verification import verify
 from app.noise.system import SystemNoise
-from tests.unit.ledger.databases import KINDS, POSTGRESQL, SQLITE
-from tests.unit.ledger.places import EITHER, Places, StoppedError, answers_afresh, go, opened
-from tests.unit.ledger.releases import (
-    answer,
-    create,
-    middle_of_life,
-    open_release,
-    record,
-)
-from tests.unit.ledger.whole_lives import LIVES
+from tests.builders.ledger.databases import KINDS, POSTGRESQL, SQLITE
+from tests.builders.ledger.places import EITHER, Places, StoppedError, answers_afresh, go, opened
+from tests.builders.ledger.releases import answer, create, middle_of_life, open_release, record
+from tests.builders.ledger.whole_lives import LIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,9 +22,9 @@ from app.ledger.database.protections import unprotected
 from app.ledger.ledger import open_ledger
 from app.ledger.moving import MoveStep
 from app.noise.system import SystemNoise
-from tests.unit.ledger.databases import POSTGRESQL, SQLITE
-from tests.unit.ledger.places import EITHER, Places, StoppedError, answers_afresh, go, opened
-from tests.unit.ledger.releases import middle_of_life, open_release, tamper
+from tests.builders.ledger.databases import POSTGRESQL, SQLITE
+from tests.builders.ledger.places import EITHER, Places, StoppedError, answers_afresh, go, opened
+from tests.builders.ledger.releases import middle_of_life, open_release, tamper
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from app.ledger.entries.entry_kinds import ReleaseClosed, ReleaseReopened
 from app.ledger.ledger import RELEASE_SECRET, Ledger, open_ledger
 from app.ledger.releases import DELTA_KEY, EPSILON_KEY, RELEASES_MAX, Promise, composed
 from app.ledger.verification import verify
-from tests.unit.ledger.releases import (
+from tests.builders.ledger.releases import (
     SECRET,
     answer,
     answer_many,

@@ -15,7 +15,7 @@ import pytest
 from app.errors import ConfigurationError
 from app.ledger.database.locks import FileLock
 from app.ledger.server_lock import take_server_lock
-from tests.unit.ledger.releases import create, url_of
+from tests.builders.ledger.releases import create, url_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

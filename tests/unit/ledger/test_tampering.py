@@ -26,8 +26,8 @@ from app.ledger.entries.chain import entry_hash
 from app.ledger.entries.entry_kinds import EVENT_TYPES
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
-from tests.unit.ledger.releases import url_of
-from tests.unit.ledger.whole_lives import LIVES
+from tests.builders.ledger.releases import url_of
+from tests.builders.ledger.whole_lives import LIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

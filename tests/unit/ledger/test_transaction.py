@@ -10,7 +10,7 @@ from app.errors import InvariantError, LedgerUnavailableError
 from app.ledger.entries.entry_kinds import EnsembleFitted
 from app.ledger.ledger import RELEASE_SECRET, Ledger, Transaction
 from app.ledger.verification import verify
-from tests.unit.ledger.releases import (
+from tests.builders.ledger.releases import (
     SECRET,
     answer,
     create,

@@ -16,7 +16,7 @@ from app.noise.discrete_gaussian import ATTEMPTS_MAX, DiscreteGaussian, bernoull
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.noise.scripted import ScriptedNoise
 from app.noise.system import SystemNoise
-from tests.unit.noise.outcomes import exact_law
+from tests.builders.mechanisms.outcomes import exact_law
 
 if TYPE_CHECKING:
     from app.noise.source import NoiseSource

@@ -17,7 +17,7 @@ KINDS = ("words", "word", "below", "permutation", "secret", "laplace", "gaussian
 @cache
 def draws_of_three(source: str) -> list[dict[str, list[str]]]:
     """Return what two children and their parent drew."""
-    command = [sys.executable, "-m", "tests.unit.noise.forked", source]
+    command = [sys.executable, "-m", "tests.builders.mechanisms.forked", source]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     drawn: list[dict[str, list[str]]] = json.loads(said.stdout)
     assert [set(one) for one in drawn] == [set(KINDS)] * 3

@@ -23,8 +23,8 @@ from app.privacy.sparse_vector import calibration as svt
 from app.privacy.stability import hit_table as profile
 from app.privacy.stability import mechanism as stability
 from app.privacy.voting.votes import tally
-from tests.unit.planning.plan_requests import asking, request
-from tests.unit.service.small_release import seeded_noise
+from tests.builders.release.small_release import seeded_noise
+from tests.builders.schema.plan_requests import asking, request
 
 DELTA = Fraction(1, 10**6)
 TABLE = profile.calibrate(epsilon=Fraction(4), delta=DELTA, cutoff=5)

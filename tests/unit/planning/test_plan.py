@@ -18,7 +18,7 @@ from app.planning.telling.plan_document import exact_number, plan_document, prof
 from app.privacy.budget.composition import Mechanism, Shares, charges
 from app.privacy.budget.pipeline import pipeline_budget
 from app.privacy.stability.hit_table import calibrate
-from tests.unit.planning.plan_requests import TARGETS, asking, request
+from tests.builders.schema.plan_requests import TARGETS, asking, request
 
 
 def test_usual_release_is_feasible() -> None:

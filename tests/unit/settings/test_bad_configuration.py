@@ -8,8 +8,8 @@ import pytest
 
 from app import cli
 from app.settings.settings import load_settings
-from tests.unit.settings.bad_configurations import ADDED, SPOILED, SPOILED_BY_ENVIRONMENT
-from tests.unit.settings.configurations import RIGHT, line_of, spoil, write
+from tests.builders.schema.bad_configurations import ADDED, SPOILED, SPOILED_BY_ENVIRONMENT
+from tests.builders.schema.configurations import RIGHT, line_of, spoil, write
 
 if TYPE_CHECKING:
     from pathlib import Path

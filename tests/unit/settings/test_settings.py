@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from app.errors import ConfigurationError
 from app.ledger.database.sqlite import database_path
 from app.settings.settings import demo_settings, load_settings, load_simulation_settings
-from tests.unit.settings.configurations import RIGHT, line_of, spoil, write
+from tests.builders.schema.configurations import RIGHT, line_of, spoil, write
 
 ESTIMATOR = """
 [learner]

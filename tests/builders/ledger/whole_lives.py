@@ -1,0 +1,94 @@
+"""Two ledgers in the middle of their lives that have every kind of entry between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.ledger.entries.entry_kinds import (
+    ReleaseClosed,
+    ReleaseHalted,
+    ReleaseMoved,
+    ReleaseReopened,
+    ShareCharged,
+    StatisticsReleased,
+    StudentPublished,
+    threshold_noise_name,
+)
+from app.ledger.key_counts import KeyCount
+from tests.builders.ledger.releases import (
+    answer,
+    create,
+    open_release,
+    publish,
+    record,
+    refresh,
+    scored,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.ledger.entries.entry_kinds import LedgerEvent
+    from app.ledger.ledger import Ledger
+
+DOCUMENT = '{"cells":[1,2],"alpha":0.1}'
+
+
+def life_with_labels(path: Path) -> Ledger:
+    """Write a life that refreshed its threshold, published, halted, was closed and reopened."""
+    ledger = create(path)
+    open_release(ledger, cutoff=9, further={threshold_noise_name(0): b"noise 0"})
+    _release_statistics(ledger)
+    record(ledger, [answer(ledger, number) for number in (1, 2, 3)])
+    refresh(ledger, [answer(ledger, 4, label=None, stable=False)])
+    with ledger.transaction() as transaction:
+        row = answer(ledger, 5, label=1)
+        transaction.record_answers([row])
+        transaction.record_key(ledger.digests.of_key("first"), row.vector_digest)
+        transaction.keep_key_counts({"web": KeyCount(2, 1), "desk": KeyCount(1)})
+    publish(ledger)
+    with ledger.transaction() as transaction:
+        transaction.record_key(ledger.digests.of_key("second"), row.vector_digest)
+    append(ledger, ReleaseHalted(reason="stopped"))
+    append(ledger, ReleaseClosed(reason="backup"))
+    append(ledger, ReleaseReopened(reason="newest"))
+    return ledger
+
+
+def life_with_scores(path: Path) -> Ledger:
+    """Write a life with scores of both histograms up to its cutoff, a student, and a move."""
+    ledger = create(path)
+    open_release(ledger, cutoff=4, parameters={"answers.output": '"score"'})
+    with ledger.transaction() as transaction:
+        rows = [scored(ledger, 1), scored(ledger, 2, shifted=True, units=1)]
+        transaction.record_answers(rows)
+        transaction.record_key(ledger.digests.of_key("first"), rows[1].vector_digest)
+        transaction.keep_key_counts({"web": KeyCount(2, 1)})
+    record(ledger, [scored(ledger, 3, released=None, units=2, precision=1000)])
+    record(ledger, [scored(ledger, 4), scored(ledger, 5, released=None, units=1)])
+    with ledger.transaction() as transaction:
+        digest = transaction.put_private("student", b"estimator")
+        transaction.append(
+            StudentPublished(classifier=DOCUMENT, private_digests={"student": digest})
+        )
+    append(ledger, ReleaseMoved(place="elsewhere", transfer="cd" * 32))
+    append(ledger, ReleaseReopened(reason="moved"))
+    return ledger
+
+
+LIVES = {"labels": life_with_labels, "scores": life_with_scores}
+
+
+def append(ledger: Ledger, event: LedgerEvent) -> None:
+    """Commit one entry."""
+    with ledger.transaction() as transaction:
+        transaction.append(event)
+
+
+def _release_statistics(ledger: Ledger) -> None:
+    append(ledger, ShareCharged(mechanism="statistics", epsilon="0", delta="0"))
+    with ledger.transaction() as transaction:
+        digest = transaction.put_private("statistics-points", b"points")
+        transaction.append(
+            StatisticsReleased(statistics=DOCUMENT, private_digests={"statistics-points": digest})
+        )

@@ -1,0 +1,179 @@
+"""Calibrations that differ from a good one in a single thing, by the claim that each breaks."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeVar
+
+from app.privacy.noisy_vote import calibration as noisy_vote
+from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+from app.privacy.sparse_vector import calibration as svt
+from app.privacy.sparse_vector.calibration import SCALE_GRID, SvtCalibration
+from app.privacy.stability import hit_table as profile
+from app.privacy.stability.hit_table import ProfileTable
+from app.privacy.stability.inequality import WORD_RANGE
+from app.release import drawing as draw_ensemble
+from app.release.terms.answer_terms import calibration_piece
+from tests.builders.release.svt_release import NOISY_VOTE, REFRESHED, SVT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import pytest
+
+    from app.privacy.budget.calibration import Calibration
+
+CalibrationT = TypeVar("CalibrationT", ProfileTable, SvtCalibration, NoisyVoteCalibration)
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A fault of a calibration.
+
+    Attributes:
+        name: shown by pytest.
+        changes: settings of the release that it is planted in.
+        alter: makes it, in one thing.
+        claim: what no longer holds, in the check's words.
+
+    """
+
+    name: str
+    changes: Mapping[str, str]
+    alter: Callable[[Calibration], Calibration]
+    claim: str
+
+    @contextmanager
+    def calibrating(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        """Let every calibration come out altered while the block runs."""
+        with monkeypatch.context() as patched:
+            for module in (profile, svt, noisy_vote):
+                patched.setattr(module, "calibrate", _altered(module.calibrate, self.alter))
+            yield
+
+    @contextmanager
+    def kept(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        """Let an opening keep it, digest and all, in place of the good one that it checked."""
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                draw_ensemble,
+                "calibration_piece",
+                lambda calibration: calibration_piece(self.alter(calibration)),
+            )
+            yield
+
+
+def _altered(
+    calibrate: Callable[..., Calibration], alter: Callable[[Calibration], Calibration]
+) -> Callable[..., Calibration]:
+    return lambda **budget: alter(calibrate(**budget))
+
+
+def _of(
+    kind: type[CalibrationT], alter: Callable[[CalibrationT], CalibrationT]
+) -> Callable[[Calibration], Calibration]:
+    """Alter one kind of calibration, and leave the others."""
+    return lambda good: alter(good) if isinstance(good, kind) else good
+
+
+def _table(name: str, claim: str, alter: Callable[[ProfileTable], ProfileTable]) -> Planted:
+    return Planted(f"profile: {name}", {}, _of(ProfileTable, alter), claim)
+
+
+def _entry(table: ProfileTable, index: int, change: int) -> ProfileTable:
+    """Return a table of which one threshold is off by so many."""
+    thresholds = list(table.thresholds)
+    thresholds[index] += change
+    return replace(table, thresholds=tuple(thresholds))
+
+
+def _risen(table: ProfileTable) -> ProfileTable:
+    middle = len(table.thresholds) // 2
+    return _entry(table, middle, 1 + table.thresholds[middle - 1] - table.thresholds[middle])
+
+
+def _least_release(table: ProfileTable) -> ProfileTable:
+    """Keep differing labels in as rarely as 64 bits allow, in a part of delta to match."""
+    least = Fraction(table.cutoff, WORD_RANGE)
+    first = table.thresholds[0]
+    return replace(_entry(table, 0, WORD_RANGE - 1 - first), delta_release=least)
+
+
+TRUE_PROFILE = profile.calibrate
+HITS, LABELS = "the scales cover the cutoff's hits", "the threshold keeps differing labels in"
+SMALL = Fraction(4, SCALE_GRID)
+
+PLANTED = [
+    _table("P_0 is one lower", "p_0 keeps differing labels in", lambda t: _entry(t, 0, -1)),
+    _table("an early entry is one lower", "within R", lambda t: _entry(t, 1, -1)),
+    _table("a late entry is one lower", "within R", lambda t: _entry(t, -2, -1)),
+    _table("an entry is one higher", "within R", lambda t: _entry(t, 1, 1)),
+    _table("an entry is above the one before", "do not rise", _risen),
+    _table(
+        "a last entry of none",
+        "strictly inside a word",
+        lambda t: replace(t, thresholds=(*t.thresholds, 0)),
+    ),
+    _table(
+        "a first entry of all words",
+        "strictly inside a word",
+        lambda t: replace(t, thresholds=(WORD_RANGE, *t.thresholds)),
+    ),
+    _table(
+        "ln R is a step larger",
+        "delta_svt covers",
+        lambda t: replace(t, ln_ratio=t.ln_ratio + Fraction(1, 1 << 40)),
+    ),
+    _table(
+        "alpha is smaller",
+        "delta_svt covers",
+        lambda t: replace(t, alpha=1 + (t.alpha - 1) / 2),
+    ),
+    _table("delta_release is below 2^-60 a hit", "60 a hit at least", _least_release),
+    _table(
+        "it was made for twice the epsilon",
+        "the one of the answers' share",
+        lambda t: TRUE_PROFILE(epsilon=2 * t.epsilon, delta=t.delta, cutoff=t.cutoff),
+    ),
+    *(
+        Planted(f"{name}: {fault}", changes, _of(SvtCalibration, alter), claim)
+        for name, changes in (("one threshold", SVT), ("refreshed", REFRESHED))
+        for fault, claim, alter in (
+            (
+                "b1 is a little smaller",
+                HITS,
+                lambda c: replace(c, threshold_scale=c.threshold_scale - SMALL),
+            ),
+            (
+                "b2 is a little smaller",
+                HITS,
+                lambda c: replace(c, query_scale=c.query_scale - SMALL),
+            ),
+            ("w is one lower", LABELS, lambda c: replace(c, threshold=c.threshold - 1)),
+            ("one hit more", "the answers' share", lambda c: replace(c, cutoff=c.cutoff + 1)),
+        )
+    ),
+    Planted(
+        "noisy vote: the variance is a hundred-millionth smaller",
+        NOISY_VOTE,
+        _of(
+            NoisyVoteCalibration,
+            lambda c: replace(c, variance=c.variance * (1 - Fraction(1, 10**8))),
+        ),
+        "the variance covers every answer",
+    ),
+    Planted(
+        "noisy vote: the order is another",
+        NOISY_VOTE,
+        _of(NoisyVoteCalibration, lambda c: replace(c, alpha=2 * c.alpha)),
+        "the variance covers every answer",
+    ),
+    Planted(
+        "noisy vote: one answer more",
+        NOISY_VOTE,
+        _of(NoisyVoteCalibration, lambda c: replace(c, answer_limit=c.answer_limit + 1)),
+        "the answers' share",
+    ),
+]

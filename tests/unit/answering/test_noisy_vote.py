@@ -1,0 +1,126 @@
+"""A release that answers by the noisy vote: no unstable answer, no cutoff, an end after m."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.answering.answer_query import QueryAnswerer
+from app.answering.batch import DEFERRED
+from app.answering.queries import Fresh
+from app.answering.replays import Recorded
+from app.errors import BudgetExhaustedError, LedgerCorruptError, LedgerUnavailableError
+from app.ledger.verification import verify
+from app.noise.scripted import ScriptedNoise
+from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.voting.universal import Phase
+from tests.builders.ledger.faulty_ledger import FaultyLedger
+from tests.builders.ledger.releases import tamper
+from tests.builders.mechanisms.prescribed import PrescribedGaussian
+from tests.builders.release.opened_release import NoNoise, kinds, pieces, statement_of
+from tests.builders.release.small_release import VOTES, SmallRelease, VotesByMargin, ask
+from tests.builders.release.svt_release import NOISY_VOTE, changed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.answering.batch import Decision
+    from app.ledger.ledger import Ledger
+
+
+@pytest.fixture
+def voting(small_release: SmallRelease) -> SmallRelease:
+    """Return a release of four noisy votes."""
+    return changed(small_release, NOISY_VOTE)
+
+
+def answerer(release: SmallRelease, *noise: int, ledger: Ledger | None = None) -> QueryAnswerer:
+    """Open or continue the release with votes by margin and this noise on them."""
+    opened = release.open(ledger=ledger)
+    opened.private_ensemble = VotesByMargin()
+    answering = opened.mechanism.answering
+    assert isinstance(answering, noisy_vote.Parameters)
+    prescribed = replace(answering, ensemble_size=VOTES, vote_noise=PrescribedGaussian(noise))
+    opened.mechanism = replace(opened.mechanism, answering=prescribed)
+    return QueryAnswerer(opened, ScriptedNoise([]))
+
+
+def recorded(decisions: Sequence[Decision]) -> list[Recorded]:
+    """Return what was answered, fresh or replayed."""
+    found = [each.recorded if isinstance(each, Fresh) else each for each in decisions]
+    assert all(isinstance(each, Recorded) for each in found)
+    return [each for each in found if isinstance(each, Recorded)]
+
+
+def test_every_answer_is_a_stable_label(voting: SmallRelease) -> None:
+    """Noise may turn a label over, and never makes an answer unstable."""
+    asked = answerer(voting, 0, -30, 30)
+    given = recorded(asked.answer_batch([ask(20), ask(19), ask(-20)]))
+    assert given == [
+        Recorded(1, 1, stable=True),
+        Recorded(2, 0, stable=True),
+        Recorded(3, 1, stable=True),
+    ]
+    assert (asked.release.state.answered, asked.release.state.unstable) == (3, 0)
+    verify(asked.release.ledger)
+
+
+def test_a_vote_for_each_half_is_the_first_class(voting: SmallRelease) -> None:
+    """Ties of noisy counts go to the smaller class index."""
+    (given,) = recorded(answerer(voting, 0).answer_batch([ask(0)]))
+    assert given.label == 0
+
+
+@pytest.mark.parametrize(
+    ("after", "phase"), [("halt", Phase.HALTED), ("classifier", Phase.CLASSIFIER)]
+)
+def test_the_run_ends_with_its_last_answer(voting: SmallRelease, after: str, phase: Phase) -> None:
+    """After m answers the next query is refused, or left to the classifier; restarts know it."""
+    release = changed(voting, {"answers__after": after})
+    asked = answerer(release, *[0] * 4)
+    *given, rest = asked.answer_batch([ask(margin) for margin in (1, 2, 3, 4, 5)])
+    assert len(recorded(given)) == 4
+    assert asked.phase is phase
+    assert rest is DEFERRED if after == "classifier" else isinstance(rest, BudgetExhaustedError)
+    assert release.open(noise=NoNoise()).phase is phase
+
+
+def test_what_is_kept_has_no_threshold(voting: SmallRelease) -> None:
+    """The calibration is the piece beside the learners, and no state is secret but they."""
+    release = voting.open()
+    assert set(pieces(voting)) == {
+        "release-secret",
+        "hypothesis",
+        "permutation",
+        "ensemble",
+        "noisy-vote-calibration",
+    }
+    assert release.private_threshold_noise is None
+    again = voting.open(noise=NoNoise())
+    assert again.mechanism == release.mechanism
+    assert kinds(voting).count("EnsembleFitted") == 1
+
+
+@pytest.mark.parametrize("damage", ["altered", "missing"])
+def test_a_calibration_that_is_not_what_was_written_refuses_to_start(
+    voting: SmallRelease, damage: str
+) -> None:
+    """Nothing is served under a variance that nobody bound."""
+    voting.open().ledger.close()
+    tamper(voting.folder / "conclave.db", statement_of(damage, "noisy-vote-calibration"))
+    with pytest.raises(LedgerCorruptError, match="noisy-vote-calibration"):
+        voting.open(noise=NoNoise())
+
+
+def test_a_refused_commit_draws_nothing_anew(voting: SmallRelease) -> None:
+    """What was drawn for it is recorded and counts before anything new."""
+    ledger = FaultyLedger(voting)
+    asked = answerer(voting, -30, 0, ledger=ledger)
+    ledger.faults = ["refused"]
+    with pytest.raises(LedgerUnavailableError):
+        asked.answer_batch([ask(20)])
+    given = recorded(asked.answer_batch([ask(21), ask(20)]))
+    assert given == [Recorded(2, 1, stable=True), Recorded(1, 0, stable=True)]
+    verify(ledger)

@@ -1,0 +1,101 @@
+"""What a ledger takes from queries side by side is what it takes from them one by one."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import pytest
+from structlog.testing import capture_logs
+
+from app.answering import queries as tickets
+from app.answering.answer_query import QueryAnswerer
+from app.answering.queries import FreshAnswers
+from app.answering.types import Asker, PlainQueries
+from app.data.vectors import TOGETHER_MIN, replay_keys
+from app.errors import LedgerUnavailableError
+from app.ledger.verification import verify
+from app.noise.scripted import seeded_words
+from app.privacy.voting.universal import Phase
+from tests.builders.ledger.faulty_ledger import FaultyLedger
+from tests.builders.release.small_release import HIT, STABLE, SmallRelease, VotesByMargin, ask
+from tests.property.two_scripts import TwoScripts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.answering.types import Query
+    from tests.builders.ledger.faulty_ledger import Fault
+
+WINDOW = TOGETHER_MIN + 4
+CHANGES = {
+    "answers__queries": str(2 * WINDOW + 3),  # the last answer is in the middle of a window
+    "answers__cutoff": "9",
+    "answers__unstable": "coin",
+}
+ASKER = Asker("web")
+
+
+def plain(first: int) -> PlainQueries:
+    """Return a window of new vectors as a stream's lines make it."""
+    vectors = [ask(float(margin) + 0.25).vector for margin in range(first, first + WINDOW)]
+    return PlainQueries(replay_keys(vectors), ASKER)
+
+
+def mixed() -> list[Query]:
+    """Return recorded, repeated, new and keyed queries of one window."""
+    keyed = [ask(49.0, "a"), ask(49.0, "a"), ask(-49.0, "a"), ask(-20.0 + 0.25, "b")]
+    return [*plain(-10), ask(48.0), *keyed, ask(48.0)]
+
+
+def life(folder: Path, fault: Fault | None, *, one_by_one: bool) -> tuple[object, ...]:
+    """Ask windows, of which the second's commit fails and the caller tries again.
+
+    Returns:
+        What was decided, the ledger's entries, answers and counts, and the lines logged.
+
+    """
+    folder.mkdir()
+    release = SmallRelease(folder, CHANGES)
+    ledger = FaultyLedger(release)
+    opened = release.open(ledger=ledger)
+    opened.private_ensemble = VotesByMargin()
+    words = cycle([STABLE, STABLE, STABLE, HIT, STABLE, STABLE, STABLE])
+    answerer = QueryAnswerer(opened, TwoScripts(words, seeded_words(6)))
+    ledger.faults = [None, fault]
+    given: list[str] = []
+    side_by_side = 0
+    with (
+        patch.object(tickets, "TOGETHER_MIN", 10**9 if one_by_one else TOGETHER_MIN),
+        capture_logs() as lines,
+    ):
+        for window in (plain(-20), plain(0), plain(0), mixed(), plain(20)):
+            asked = answerer.identify_all(window)
+            decisions = list(asked) if one_by_one else asked
+            try:
+                decided = answerer.answer_batch(decisions)
+            except LedgerUnavailableError:
+                side_by_side += isinstance(answerer._undelivered.fresh, FreshAnswers)
+                continue
+            side_by_side += isinstance(decided, FreshAnswers)
+            given += [f"{type(each)} {getattr(each, 'recorded', each)}" for each in decided]
+            answerer.tell_committed()
+    verify(ledger)
+    assert side_by_side == (0 if one_by_one else 2)
+    assert opened.phase is Phase.CLASSIFIER
+    entries = [(each["sequence"], each["hash"]) for each in ledger.public_entries(0, 100)]
+    answers, counts = list(ledger.answers_after(0)), dict(ledger.key_counts())
+    told = [line for line in lines if line["event"] == "answers_committed"]
+    return given, entries, answers, counts, sorted(ledger.keys()), told, answerer.key_counts
+
+
+@pytest.mark.parametrize("fault", [None, "refused", "cut off", "lost"])
+def test_a_life_side_by_side_is_that_of_queries_one_by_one(
+    tmp_path: Path, fault: Fault | None
+) -> None:
+    """Replies, entries to the last hash, rows, keys, counts and lines, though a commit fails."""
+    alone = life(tmp_path / "alone", fault, one_by_one=True)
+    together = life(tmp_path / "together", fault, one_by_one=False)
+    for expected, found in zip(alone, together, strict=True):
+        assert found == expected

@@ -1,0 +1,152 @@
+"""Releases of an audit over HTTP: what is run, what is asked, and how they fail."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.auditing.transcripts.promises import COUNTED
+from app.auditing.transcripts.served import Claim
+from app.cli.audit.audited_releases import audit_releases
+from app.cli.audit.neighbours import (
+    ABOVE,
+    BELOW,
+    FEATURE,
+    LABEL,
+    Neighbours,
+    audited_claim,
+    neighbours,
+    rows_text,
+    served_settings,
+)
+from app.cli.loopback_client import Reply, connected
+from app.errors import ConfigurationError, InvariantError
+from app.settings.reading import with_placeholders
+from app.settings.settings import Settings
+from tests.audit.planted.planted_servers import no_votes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHARES = {"relabel": Decimal("0.2"), "answers": Decimal("0.5"), "classifier": Decimal("0.2")}
+
+
+def settings(**tables: dict[str, object]) -> Settings:
+    """Return settings whose rows exist nowhere."""
+    given = {
+        "data": {"classes": ["no", "yes"]},
+        "privacy": {"epsilon": Decimal(2), "delta": Decimal("0.01"), "shares": SHARES},
+        "ledger": {"url": "sqlite:///nowhere.db"},
+        **tables,
+    }
+    return Settings.read(with_placeholders(given))
+
+
+def test_neighbours_are_made_for_the_mechanism() -> None:
+    """The second pair is where a hit has an even chance, the third where there is hardly one."""
+    flip, move, relabelled = neighbours(settings())
+    assert (flip.votes, len(flip.rows[0])) == (4, 4)
+    assert 4 < move.votes < relabelled.votes
+    assert move.votes == len(move.rows[0]) == len(move.rows[1])
+    assert set(move.rows[0]) == {(ABOVE, 1)}
+    assert set(move.rows[1]) == {(ABOVE, 1), (BELOW, 0)}
+    assert {number for side in relabelled.rows for number, _ in side} == {ABOVE}
+
+
+def test_without_relabelling_nobody_asks_about_it() -> None:
+    """Two pairs are left."""
+    privacy = {"epsilon": Decimal(2), "shares": {**SHARES, "relabel": 0}}
+    assert len(neighbours(settings(privacy=privacy))) == 2
+
+
+def test_data_sets_that_differ_in_more_are_no_neighbours() -> None:
+    """Two records that differ are refused."""
+    with pytest.raises(InvariantError, match="one record"):
+        Neighbours("two", 2, (((0.1, 0), (0.1, 0)), ((0.2, 0), (0.2, 0))), 1)
+
+
+@pytest.mark.parametrize(
+    ("after", "epsilon"), [("halt", "1.4"), ("student", "1.4"), ("classifier", "1.8")]
+)
+def test_the_claim_is_what_may_be_drawn(after: str, epsilon: str) -> None:
+    """The classifier's share counts where it may follow, and the statistics' never."""
+    shares = {**SHARES, "statistics": Decimal("0.1")}
+    privacy = {"epsilon": Decimal(2), "delta": Decimal("0.01"), "shares": shares}
+    claim = audited_claim(settings(privacy=privacy, answers={"after": after}))
+    assert float(claim.epsilon) == pytest.approx(float(epsilon))
+    assert float(claim.delta) == pytest.approx(0.009, rel=1e-5)
+    assert isinstance(claim, Claim)
+
+
+def test_a_release_keeps_the_promise_and_has_rows_of_its_own(tmp_path: Path) -> None:
+    """Privacy, classes and answers are the operator's; rows and ledger lie in the folder."""
+    given = settings(answers={"cutoff": 7, "unstable": "coin"})
+    served = served_settings(given, neighbours(given)[0], tmp_path)
+    assert served.privacy == given.privacy
+    assert served.data.classes == given.data.classes
+    assert (served.answers.cutoff, served.answers.unstable) == (7, "coin")
+    assert served.source == str(tmp_path / "rows.csv")
+    assert str(tmp_path) in served.ledger_url
+
+
+def test_rows_are_written_as_a_csv() -> None:
+    """Classes are named as they are, with whatever a CSV must quote."""
+    text = rows_text(((0.5, 0), (0.25, 1)), ("a,b", "c"))
+    assert text.splitlines() == [f"{FEATURE},{LABEL}", '0.5,"a,b"', "0.25,c"]
+
+
+IMPOSSIBLE = Neighbours("more votes than rows", 5, (((0.5, 0),), ((0.5, 1),)), 1)
+
+
+@pytest.mark.parametrize(
+    ("runs", "processes"), [(4, 1), pytest.param(200, 2, marks=pytest.mark.long)]
+)
+def test_a_release_that_cannot_open_says_why(runs: int, processes: int) -> None:
+    """The line names the key, from another process too, and nothing hangs."""
+    with pytest.raises(ConfigurationError, match=r"answers\.ensemble"):
+        audit_releases(settings(), runs=runs, processes=processes, pairs=[IMPOSSIBLE])
+
+
+def test_a_release_that_stops_breaks_its_promises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that contains a failure answers nothing, counts nothing, and is heard so."""
+    no_votes(monkeypatch)
+    given = settings()
+    report = audit_releases(given, runs=4, processes=1, pairs=neighbours(given)[:1])
+    assert report is not None
+    assert report.broken[COUNTED] == 4
+    assert not report.holds
+
+
+async def reply_of(sent: bytes) -> Reply:
+    """Return what the client makes of bytes that a server sends it."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(sent)
+        await writer.drain()
+        writer.close()
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = await asyncio.start_server(serve, sock=listening)
+    async with server, connected(listening) as client:
+        return await client.send("GET", "/x")
+
+
+def test_a_chunked_reply_is_put_together() -> None:
+    """Status, headers in order and the body without its coding."""
+    head = b"HTTP/1.1 410 Gone\r\nX-One: 1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    reply = asyncio.run(reply_of(head + b"2\r\nab\r\n1\r\nc\r\n0\r\n\r\n"))
+    assert (reply.status, reply.body) == (410, b"abc")
+    assert reply.headers[0] == ("X-One", "1")
+    assert reply.header("x-one") == "1"
+    assert reply.header("absent") == ""
+
+
+def test_a_reply_that_ends_early_is_an_error() -> None:
+    """A connection that is gone within a reply is no reply."""
+    with pytest.raises(InvariantError, match="within a reply"):
+        asyncio.run(reply_of(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"))

@@ -1,0 +1,174 @@
+"""Tables and scales are verified whenever a release opens; one that fails opens nothing.
+
+Each fault is a good calibration with one thing altered.  Planted in what calibrates, it
+is refused by the first opening, by learning, by simulation and by audits, before
+anything is charged; planted in a ledger, digests and all, by every later start.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.auditing.audit import audit
+from app.cli import run
+from app.data.vectors import encode
+from app.errors import InvariantError, LedgerCorruptError
+from app.privacy.stability.hit_table import ProfileTable
+from app.privacy.stability.inequality import MARGIN, WORD_RANGE, precise_context, to_decimal
+from app.release.progress import no_progress
+from app.release.simulation import simulate
+from app.release.statistics.opening_table import open_at_once
+from tests.builders.ledger.releases import tamper
+from tests.builders.mechanisms.planted_calibrations import PLANTED
+from tests.builders.release.learning import POINTS, learned
+from tests.builders.release.opened_release import NoNoise, kinds, statement_of
+from tests.builders.release.small_release import private_rows, seeded_noise
+from tests.builders.release.svt_release import NOISY_VOTE, REFRESHED, SVT, changed
+from tests.unit.release.terms.test_answer_terms import made
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.builders.mechanisms.planted_calibrations import Planted
+    from tests.builders.release.small_release import SmallRelease
+
+VOTES = [[60, 40]]
+SHARES = {f"privacy__shares__{name}": "0.3" for name in ("relabel", "answers", "classifier")}
+OPENINGS: dict[str, Callable[[SmallRelease], object]] = {
+    "serve": lambda release: release.open(noise=NoNoise()),
+    "learn": lambda release: learned(release, noise=NoNoise()),
+    "simulate": lambda release: simulate(release.settings(), VOTES, trials=1, noise=seeded_noise()),
+    "audit": lambda release: audit(
+        release.settings(), steps=10, noise=seeded_noise(), with_draws=False
+    ),
+}
+LATER: dict[str, Callable[[SmallRelease], object]] = {
+    name: OPENINGS[name] for name in ("serve", "learn")
+}
+planted_cases = pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+@planted_cases
+def test_a_fault_opens_nothing(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch, opening: str, planted: Planted
+) -> None:
+    """Altered where it is calibrated, it is refused by its claim, and nothing is charged."""
+    release = changed(small_release, planted.changes)
+    with (
+        planted.calibrating(monkeypatch),
+        pytest.raises(InvariantError, match=planted.claim),
+    ):
+        OPENINGS[opening](release)
+    assert kinds(release) == []
+
+
+@planted_cases
+def test_a_fault_is_refused_by_every_later_start(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch, planted: Planted
+) -> None:
+    """Kept in the ledger under a digest of its own, it is refused again and again."""
+    release = changed(small_release, planted.changes)
+    with planted.kept(monkeypatch):
+        release.open().ledger.close()
+    before = kinds(release)
+    for opening in (*LATER, *LATER):
+        with pytest.raises(InvariantError, match=planted.claim):
+            LATER[opening](release)
+    assert kinds(release) == before
+
+
+def test_statistics_are_refused_beside_a_fault(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table of statistics is not drawn in a release that would not start."""
+    release = changed(small_release, {"privacy__shares__statistics": "0.1", **SHARES})
+    planted = PLANTED[0]
+    with planted.kept(monkeypatch):
+        release.open().ledger.close()
+    before = kinds(release)
+    configuration = release.configuration()
+    with pytest.raises(InvariantError, match=planted.claim):
+        open_at_once(
+            configuration,
+            ledger=release.ledger(),
+            rows=private_rows(),
+            public_values=encode(configuration.schema, POINTS),
+            noise=NoNoise(),
+            progress=no_progress,
+            tell=lambda _: None,
+        )
+    assert kinds(release) == before
+
+
+@pytest.mark.parametrize("name", ["an early entry is one lower", "a late entry is one lower"])
+def test_one_order_of_a_pair_would_not_do(small_release: SmallRelease, name: str) -> None:
+    """Lowered by one, an entry breaks (*) in the order that begins with the smaller of a pair."""
+    # In that order alone: a check of the other one would accept it.
+    _, _, table = made(small_release)
+    (planted,) = (planted for planted in PLANTED if planted.name == f"profile: {name}")
+    altered = planted.alter(table)
+    assert isinstance(altered, ProfileTable)
+    assert broken_orders(altered) == {"backward"}
+
+
+def broken_orders(table: ProfileTable) -> set[str]:
+    """Return the orders in which some pair breaks (*), by its definition at sixty digits."""
+    broken = set()
+    with localcontext(precise_context()):
+        alpha, ratio = to_decimal(table.alpha), to_decimal(table.ln_ratio).exp()
+        probabilities = [Decimal(threshold) / WORD_RANGE for threshold in table.thresholds]
+        for p, q in pairwise(probabilities):
+            for order, a, b in (("forward", p, q), ("backward", q, p)):
+                hits = a**alpha * b ** (1 - alpha) / ratio
+                answers = (1 - a) ** alpha * (1 - b) ** (1 - alpha)
+                if hits + answers > 1 - MARGIN:
+                    broken.add(order)
+    return broken
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "profile-table"),
+        (SVT, "svt-calibration"),
+        (REFRESHED, "svt-calibration"),
+        (NOISY_VOTE, "noisy-vote-calibration"),
+    ],
+)
+@pytest.mark.parametrize("damage", ["altered", "missing"])
+@pytest.mark.parametrize("opening", LATER)
+def test_a_calibration_altered_on_disk_is_named(
+    small_release: SmallRelease, changes: dict[str, str], name: str, damage: str, opening: str
+) -> None:
+    """A byte more, or none at all, refuses every start that would use it."""
+    release = changed(small_release, changes)
+    release.open().ledger.close()
+    tamper(release.folder / "conclave.db", statement_of(damage, name))
+    with pytest.raises(LedgerCorruptError, match=name):
+        LATER[opening](release)
+
+
+@pytest.mark.parametrize("command", ["simulate", "audit"])
+def test_commands_end_with_the_claim(
+    small_release: SmallRelease,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+) -> None:
+    """One line says what does not hold, with exit code 1."""
+    small_release.settings()
+    votes = small_release.folder / "votes.csv"
+    votes.write_text("60,40\n", encoding="utf-8")
+    further = {"simulate": ["--votes", str(votes), "--trials", "1"], "audit": ["--quick"]}
+    config = ["--config", str(small_release.folder / "conclave.toml")]
+    with PLANTED[0].calibrating(monkeypatch):
+        assert run([command, *config, *further[command]]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert PLANTED[0].claim in said.err
+    assert "Traceback" not in said.err
