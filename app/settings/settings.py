@@ -3,7 +3,7 @@
 Built once, by :func:`load_settings` or :func:`demo_settings`, and passed
 down; there is no module global.  Anything wrong with it is a
 ``ConfigurationError`` whose one line names the key.  The tables, the types of
-values and the rules that span keys are in ``app/configuration``.
+values and the rules that span keys are in this folder.
 
 The configuration of the embedded demo, as demo_tables; the environment may change it.
 """

@@ -359,7 +359,7 @@ BAD_DRAW_PARAMETERS: list[Callable[[], object]] = [
     lambda: draw_parameters(row_count=0),
 ]
 
-DETERMINISTIC = {"knowledge_transfer", "subsample_aggregate"}
+DETERMINISTIC = {"knowledge_transfer", "votes"}
 """Functions without a draw: of the votes, or of what was released already."""
 
 TABLES = {"query_release"}
@@ -368,5 +368,5 @@ TABLES = {"query_release"}
 DESCENTS = {"noisy_gradient"}
 """Noisy sums step by step, with a battery of its own: ``test_descents``."""
 
-INTERFACES = {"answering"}
+INTERFACES = {"answering_mechanism"}
 """Modules that implement nothing."""

@@ -28,7 +28,7 @@ def test_parameters_and_tables_are_immutable(*, refreshed: bool) -> None:
                 setattr(value, field.name, None)
     assert table == copy.deepcopy(table)
     assert hash(table) == hash(copy.deepcopy(table))
-    assert {query_release.__name__.rpartition(".")[2]} == TABLES
+    assert {query_release.__name__.split(".")[-2]} == TABLES
 
 
 def test_a_draw_is_a_function_of_its_noise(*, refreshed: bool) -> None:

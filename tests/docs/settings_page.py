@@ -25,7 +25,7 @@ INTRODUCTION: Final = """\
 # Settings
 
 Printed from the settings themselves by `make docs`; change `app/settings/settings.py` or
-`app/configuration/` instead of this page.
+`app/settings/` instead of this page.
 
 A configuration is one TOML file, `conclave.toml`. Relative paths in it are
 relative to the file. The environment beats the file, for the embedded demo too:

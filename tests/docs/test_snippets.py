@@ -183,8 +183,8 @@ def test_the_plan_of_the_page_is_printed(
 @pytest.mark.parametrize(
     ("page", "said", "module"),
     [
-        ("keys.md", "RateLimit-Policy", "app/api"),
-        ("metrics.md", "conclave_ledger_sequence", "app/api"),
+        ("keys.md", "RateLimit-Policy", "app/http"),
+        ("metrics.md", "conclave_ledger_sequence", "app/http"),
         ("sources.md", "is not a number", "app/data"),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 ROOT = Path(__file__).parents[2]
-PURE_ROWS = ("accounting", "ensembles", "hypotheses", "mechanisms", "noise")
+PURE_ROWS = ("auditing", "learning", "noise", "privacy")
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 

@@ -9,20 +9,20 @@ import pytest
 
 from tests.tidy.randomness import GENERATORS, Lint
 from tests.tidy.sources import ROOT, place, python_files, syntax_tree
+from tests.tidy.test_mechanism_docs import MECHANISMS
 
 # Files that may name a generator, and why no claim rests on it.
 GENERATOR_FILES = {
     "app/noise/system.py": "the one door to the operating system's generator",
     "app/learning/learner_seeds.py": "learners' own, seeded by chunk, made here only",
     "app/learning/trees/halving.py": "a learner that asks the one it is given by learner_seeds",
-    "app/planning/trial/people.py": "made-up labels, by a generator of learner_seeds",
     "app/planning/trial/people.py": "made-up people, by a generator of learner_seeds",
     "app/release/terms/answer_time.py": "made-up rows, by a generator of learner_seeds",
     "app/planning/trial/agreement.py": "made-up shares of cells, by a generator of learner_seeds",
     "app/data/embedded_demo.py": "public data",
 }
 # Rows whose draws are exact: floats appear where they are paid for, or come before.
-EXACT_ROWS = ("app/noise", "app/mechanisms")
+EXACT_ROWS = {"app/noise": python_files("app/noise"), "app/privacy": MECHANISMS}
 FLOAT_FILES = {
     "app/noise/choice.py": "log weights, whose rounding the exponential mechanism pays for",
     "app/privacy/exponential/mechanism.py": "computes what that rounding costs",
@@ -76,7 +76,7 @@ def test_floats_are_where_they_are_paid_for(row: str) -> None:
     """Samplers and answering mechanisms compute on integers and rationals alone."""
     found = {
         str(path.relative_to(ROOT)): place(path, line) + f" {what}"
-        for path in python_files(row)
+        for path in EXACT_ROWS[row]
         for line, what in Lint(syntax_tree(path)).floats()
     }
     assert set(found) == {name for name in FLOAT_FILES if name.startswith(f"{row}/")}, found
@@ -249,7 +249,7 @@ from bisect import bisect_right
 def draw(noise, ends):
     return bisect_right(ends, noise.below(ends[-1])) // 2
 ---
-from app.mechanisms import exponential
+from app.privacy.exponential import mechanism as exponential
 def draw(parameters, noise):
     return exponential.draw(parameters, (), noise)
 ---

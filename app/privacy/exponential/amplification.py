@@ -7,7 +7,7 @@ transcript is a randomised function of the rows it is given, and a client's own 
 are an average over such clients.
 
 Everything is worked out in decimals of many digits; a cost is rounded up, what may be
-spent is rounded down.  Proofs: ``docs/proofs/relabel.md``.
+spent is rounded down.  Proofs: ``app/privacy/exponential/relabel_proof.md``.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ mechanism runs at epsilon - 4 eta, where every weight is right within a factor
 e^(+-eta).
 
 **Proof.** The score has sensitivity 1 and weights are exp(-epsilon errors/2):
-``docs/proofs/exponential.md``.
+``app/privacy/exponential/proof.md``.
 
 **Inputs and outputs.** ``private_value``: rows as the class encodes them, whole
 or part by part, n along the first axis, and labels int64 (n,), secret.  Out: one hypothesis,

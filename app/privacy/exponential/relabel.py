@@ -16,7 +16,7 @@ covered: the hypothesis never leaves.
 
 **Proof.** Adaptive composition; Lemma L by pooling the dichotomies of the
 common rows; both for the transcript with a fixed client:
-``docs/proofs/relabel.md``.
+``app/privacy/exponential/relabel_proof.md``.
 
 **Inputs and outputs.** ``private_value``: rows as the class encodes them, whole
 or part by part, n along the first axis, and labels int64 (n,), secret.  Out: ``Relabelled``,

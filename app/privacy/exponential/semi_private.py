@@ -7,7 +7,7 @@ Moran 2019).
 rows; the public points are not protected.
 
 **Proof.** The class is fixed by public data, then the exponential mechanism:
-``docs/proofs/semi_private.md``.
+``app/privacy/exponential/semi_private_proof.md``.
 
 **Inputs and outputs.** ``parameters.hypotheses``: a public class restricted
 to m public points by its ``restricted_to``.  ``private_value``: rows as that

@@ -5,7 +5,7 @@ to every coordinate of a sum that one record moves by a vector of squared length
 ``v``, are (epsilon, delta)-differentially private under replacement of one record, where
 two normal laws of variance ``c`` whose means' squared distance is the sum of the ``a_t``
 show less than delta at epsilon.  The 16 makes up for the noise being of integers, to
-within a factor that is charged.  Proof: ``docs/proofs/noisy_gradient.md``.
+within a factor that is charged.  Proof: ``app/privacy/noisy_gradient/proof.md``.
 
 The delta of two normal laws at an epsilon, bounded from above in decimals.
 
@@ -22,7 +22,7 @@ sqrt(2 pi)`` for every x, the left side is::
 
 where ``a = (epsilon - q/2)^2 / q`` and ``b = (epsilon + q/2)^2 / q`` are rational.  It is
 computed with as many digits as the differences lose, and what all its roundings may
-come to is added.  Proof: ``docs/proofs/noisy_gradient.md``.
+come to is added.  Proof: ``app/privacy/noisy_gradient/proof.md``.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ are not protected.
 
 **Proof.** Every step adds discrete Gaussian noise to integers that one row moves by a
 bounded vector; all steps together tell no more than one normal number whose mean moves,
-but for a rounding that is charged: ``docs/proofs/noisy_gradient.md``.
+but for a rounding that is charged: ``app/privacy/noisy_gradient/proof.md``.
 
 **Inputs and outputs.** ``private_value``: bits of the terms on the rows, uint8
 (n, t), whole or part by part, and labels int64 (n,), secret.  Out: ``Weights`` over

@@ -8,7 +8,7 @@ delta)-differentially private under replacement of one record, where for some or
     exp((alpha-1)(alpha r - epsilon)) (1 - 1/alpha)^(alpha-1) / alpha <= delta
 
 With two labels noise is added to one count, which moves by 1: ``v = 1``; with more,
-one vote moves from a count to another: ``v = 2``.  Proof: ``docs/proofs/noisy_vote.md``.
+one vote moves from a count to another: ``v = 2``.  Proof: ``app/privacy/noisy_vote/proof.md``.
 
 :mod:`app.privacy.noisy_vote.calibration` finds the order and the variance, and checks them.
 
@@ -21,7 +21,7 @@ It is (epsilon, delta)-differentially private where for some ``alpha > 1``::
 
     exp((alpha-1)(alpha r - epsilon)) (1 - 1/alpha)^(alpha-1) / alpha <= delta
 
-Proof: ``docs/proofs/noisy_vote.md``.  The order is found in doubles, which only costs a
+Proof: ``app/privacy/noisy_vote/proof.md``.  The order is found in doubles, which only costs a
 little noise where it is not the best one; it is then fixed as a rational, and the
 variance is rounded up and checked from rationals, every rounding going against us.
 """

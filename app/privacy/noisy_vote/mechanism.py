@@ -10,7 +10,7 @@ delta)-differentially private for the variance that ``app.privacy.noisy_vote.cal
 finds and checks.
 
 **Proof.** Renyi divergences of the discrete Gaussian add up:
-``docs/proofs/noisy_vote.md``.
+``app/privacy/noisy_vote/proof.md``.
 
 **Inputs and outputs.** ``private_vote_count``: one integer a class, summing to
 k, secret.  Outcome: a class index, public.

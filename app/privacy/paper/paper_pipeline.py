@@ -5,7 +5,7 @@ that rounding makes them no cheaper; what they claim is not taken from the paper
 decided here: the sparse vector by :func:`app.privacy.sparse_vector.calibration.check`, the draw with
 replacement, relabelling and sampling by :func:`app.privacy.budget.pipeline.check`.
 
-Claim and proof: ``docs/proofs/relabel.md``, "Calibration paper".  Neither depends on
+Claim and proof: ``app/privacy/exponential/relabel_proof.md``, "Calibration paper".  Neither depends on
 k: with fewer chunks than printed only the labels get worse.
 """
 

@@ -7,7 +7,7 @@ noise of scale ``b1``, test noise of scale ``b2`` and answers' noise of scale ``
 * *refreshed*: what U adaptive ``(1/b1 + 2/b2 + 1/s)``-private mechanisms compose to,
 
 for counts that move by at most 1 between neighbours.  Proof and the accuracy below:
-``docs/proofs/query_release.md``.
+``app/privacy/query_release/proof.md``.
 
 Queries are tested in passes, against n/2 rows, then n/4, and so on down to
 ``threshold``.  Except with probability ``failure``, no test's noise exceeds L and no

@@ -10,7 +10,7 @@ points are not protected.  The table answers every hypothesis of the class, with
 limit and without a further charge.
 
 **Proof.** A sparse vector over errors of counts, each of its hits followed by one
-noisy count: ``docs/proofs/query_release.md``.
+noisy count: ``app/privacy/query_release/proof.md``.
 
 **Inputs and outputs.** ``private_cell_count``: int64 (C,), rows in every cell,
 sums to n, secret.  Out: ``Table``, public: for every query the rows labelled 1.

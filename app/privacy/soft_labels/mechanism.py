@@ -12,7 +12,7 @@ of queries: ``app.privacy.stability.mechanism`` with its hit profile, or
 ``app.privacy.sparse_vector.mechanism``, as calibrated for labels.
 
 **Proof.** Both histograms satisfy Lemma S, and both tests of a query are
-queries of one run of the inner mechanism: ``docs/proofs/soft_labels.md``.
+queries of one run of the inner mechanism: ``app/privacy/soft_labels/proof.md``.
 
 **Inputs and outputs.** Scores float64 (B, k) in [0, 1], secret; anything else
 counts as 0.  ``bin_counts``: the precision of each query, the number of bins, 2

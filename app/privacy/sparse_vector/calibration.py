@@ -3,7 +3,7 @@
 Claim (Theorem B): the mechanism of ``app.privacy.sparse_vector.mechanism`` over distances to
 instability, whose labels leave at every query that is no hit, is (epsilon,
 delta_svt + delta_release)-differentially private for any number of adaptive queries
-under replacement of one record.  Proof: ``docs/proofs/sparse_vector.md``.
+under replacement of one record.  Proof: ``app/privacy/sparse_vector/proof.md``.
 
 * *Refreshed*: the threshold's noise is drawn anew at each hit.  An epoch is
   ``(1/b1 + 2/b2)``-private and the T of them compose optimally.

@@ -14,7 +14,7 @@ values are 0 on both sides wherever a label differs, labels may be let out for
 T P(nu - rho > w) of delta more; ``app.privacy.sparse_vector.calibration`` chooses the parameters.
 
 **Proof.** Couple rho with rho - 1 and pay for each hit's nu:
-``docs/proofs/sparse_vector.md``.
+``app/privacy/sparse_vector/proof.md``.
 
 **Inputs and outputs.** ``private_value``: an integer in the query's own unit,
 here votes, secret.  Outcome: whether the query is a hit, public.  rho is

@@ -4,7 +4,7 @@ Claim: a mechanism that answers a query at distance ``d`` with "unstable" when a
 fresh uniform 64-bit word is below ``thresholds[min(d, last)]``, and else with the
 plurality label, and that halts at the T-th unstable answer, is (epsilon,
 delta_svt + delta_release)-differentially private for any number of adaptive
-queries under replacement of one record.  Proof: ``docs/proofs/stability.md``.
+queries under replacement of one record.  Proof: ``app/privacy/stability/proof.md``.
 
 Parameters are fixed as rationals before the table is built, and what the claim
 needs is checked on those rationals with every rounding going against us:

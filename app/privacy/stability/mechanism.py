@@ -11,7 +11,7 @@ replace-one, provided that the distance moves by at most 1 between neighbours
 and is 0 on both sides wherever the answer differs.
 
 **Proof.** Renyi induction over queries and hits left:
-``docs/proofs/stability.md``.
+``app/privacy/stability/proof.md``.
 
 **Inputs and outputs.** ``distance``: non-negative integer, secret.  Outcome:
 whether the query is a hit, public.  ``thresholds``: 64-bit integers, public; a

@@ -6,7 +6,7 @@ from the private data, the history and the query, before the next one is seen.
 
 **Claim.** None of its own; each implementation states one.
 
-**Proof.** ``docs/proofs/answering.md``.
+**Proof.** ``app/privacy/voting/answering_mechanism_proof.md``.
 
 **Inputs and outputs.** ``Parameters`` are public and validate themselves;
 ``State`` is a frozen value; one private value per query (secret) goes in and

@@ -6,7 +6,7 @@
 that were released, so a student trained on it, by whatever learner and however
 often, is as private as the labels are.
 
-**Proof.** Post-processing: ``docs/proofs/knowledge_transfer.md``.
+**Proof.** Post-processing: ``app/privacy/voting/knowledge_transfer_proof.md``.
 
 **Inputs and outputs.** Queries float64 (m, d), public; ``released_labels``: for
 each query a class index that was released, or None.  Out: the labelled queries,

@@ -10,7 +10,7 @@ functions of the private votes and may not leave except through a stability
 test.
 
 **Proof.** Order statistics are 1-Lipschitz in every count:
-``docs/proofs/subsample_aggregate.md``.
+``app/privacy/voting/votes_proof.md``.
 
 **Inputs and outputs.** ``private_vote_count``: int64 (B, L), every row sums to
 k, secret.  Out: plurality class indices (B,) and distances (B,), both secret, or

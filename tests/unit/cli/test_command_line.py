@@ -23,7 +23,9 @@ from app.errors import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMAND_NAMES = [command.__name__.rpartition(".")[2] for command in cli.COMMANDS]
+COMMAND_NAMES = [
+    command.__name__.removesuffix(".command").rpartition(".")[2] for command in cli.COMMANDS
+]
 SLOW_LIBRARIES = (
     "alembic",
     "fastapi",

@@ -5,7 +5,7 @@ and 7/8.  The best tree of depth 2 has the quarters for its leaves, so a learner
 score is the share among the hundred or so rows of its own chunk there: its
 expectation is that share, and its standard deviation at most .05.  More than two
 thirds of the learners are then within r = 1/16 of it, which is a quarter of a bin of
-precision 4, as Theorem 5.14 asks (``docs/proofs/soft_labels.md``).
+precision 4, as Theorem 5.14 asks (``app/privacy/soft_labels/proof.md``).
 
 At precision 4 every share is in the middle of a bin.  At precision 8 it is an edge
 of the plain histogram, and in the middle of a bin of the shifted one, which costs a
