@@ -1,8 +1,8 @@
 """Which constants would the linear score have, judged on made-up people alone?
 
-Expected: the constants of app/privacy/noisy_gradient/descent.py are within .003 of the best variant at
-every epsilon, on people who are neither a benchmark's rows nor like each other; the line of
-gradient boosting, without privacy, says how far there is to go.  Some minutes of one
+Expected: the constants of app/privacy/noisy_gradient/descent.py are within .003 of the best
+variant at every epsilon, on people who are neither a benchmark's rows nor like each other; the
+line of gradient boosting, without privacy, says how far there is to go.  Some minutes of one
 processor for two populations; the app's own learner runs under every variant of its choices.
 
     python -m benchmarks.utility.tuning [--populations 2] [--seeds 2]

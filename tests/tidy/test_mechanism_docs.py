@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.tidy.sources import ROOT, python_files, syntax_tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HEADINGS = (
     "Algorithm",

@@ -27,8 +27,8 @@ FLOAT_FILES = {
     "app/noise/choice.py": "log weights, whose rounding the exponential mechanism pays for",
     "app/privacy/exponential/mechanism.py": "computes what that rounding costs",
     "app/privacy/exponential/relabel.py": "computes what that rounding costs",
-    "app/privacy/query_release/mechanism.py": "weights of a table, which its released noise only updates",
-    "app/privacy/noisy_gradient/mechanism.py": "integers that doubles hold, and what noisy sums become",
+    "app/privacy/query_release/mechanism.py": "weights of a table, updated by released noise",
+    "app/privacy/noisy_gradient/mechanism.py": "integers that doubles hold, and noisy sums",
     "app/privacy/soft_labels/mechanism.py": "scores of learners, before they are counted in bins",
 }
 

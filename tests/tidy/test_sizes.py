@@ -1,14 +1,13 @@
-"""Functions and modules stay small."""
+"""Functions stay small."""
 
 from __future__ import annotations
 
 from statistics import median
 
-from tests.tidy.sources import ROOT, body_line_count, functions, place, python_files
+from tests.tidy.sources import body_line_count, functions, place, python_files
 
 BODY_LINES_MAX = 40
 BODY_LINES_MEDIAN_MAX = 12
-MODULE_LINES_MAX = 400
 
 
 def test_no_function_body_is_longer_than_forty_lines() -> None:
@@ -28,13 +27,3 @@ def test_most_function_bodies_are_under_twelve_lines() -> None:
         body_line_count(function) for path in python_files("app") for function in functions(path)
     ]
     assert median(counts) < BODY_LINES_MEDIAN_MAX
-
-
-def test_no_module_is_longer_than_four_hundred_lines() -> None:
-    """A Python file has at most 400 lines."""
-    too_long = [
-        f"{path.relative_to(ROOT)}: {count} lines"
-        for path in python_files()
-        if (count := len(path.read_text(encoding="utf-8").splitlines())) > MODULE_LINES_MAX
-    ]
-    assert not too_long, "\n".join(too_long)

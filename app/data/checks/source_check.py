@@ -1,7 +1,7 @@
 """What does not fit the schema in a source, for all columns at once.
 
-The rows are read as an opening reads them (:mod:`app.data.sources.sources`), but a cell or a row that
-does not fit is counted and not refused.  Every count is of private rows: a report is for the
+The rows are read as an opening reads them (:mod:`app.data.sources.sources`), but a cell or a row
+that does not fit is counted and not refused.  Every count is of private rows: a report is for the
 operator's terminal.  It names columns, public names and row numbers, and holds no value.
 """
 

@@ -8,8 +8,8 @@ Claim: if the labelling draw costs :attr:`PipelineBudget.relabel_epsilon` on the
 and the answers are ``(answers_epsilon, answers_delta)``-private in the relabelled rows,
 the two together are ``(epsilon_r + epsilon_a, delta_r + delta_a)``-private in all the
 rows, these being what is charged for them.  Proof: sampling, composition and Lemma L,
-``app/privacy/exponential/relabel_proof.md``; :func:`check` decides it anew with every rounding going
-against us.
+``app/privacy/exponential/relabel_proof.md``; :func:`check` decides it anew with every rounding
+going against us.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 The parameters are the printed ones (:mod:`app.privacy.paper.paper`), put on rationals so
 that rounding makes them no cheaper; what they claim is not taken from the papers but
-decided here: the sparse vector by :func:`app.privacy.sparse_vector.calibration.check`, the draw with
-replacement, relabelling and sampling by :func:`app.privacy.budget.pipeline.check`.
+decided here: the sparse vector by :func:`app.privacy.sparse_vector.calibration.check`, the draw
+with replacement, relabelling and sampling by :func:`app.privacy.budget.pipeline.check`.
 
-Claim and proof: ``app/privacy/exponential/relabel_proof.md``, "Calibration paper".  Neither depends on
-k: with fewer chunks than printed only the labels get worse.
+Claim and proof: ``app/privacy/exponential/relabel_proof.md``, "Calibration paper".  Neither
+depends on k: with fewer chunks than printed only the labels get worse.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A hopeless opening: refused before anything is charged, or opened on record.
 
 Whether an opening is hopeless follows from the configuration and the public number of rows
-(:mod:`app.privacy.budget.unanimity`).  One that is opened all the same says so in the ledger's first
-entry, so that every later start knows it.
+(:mod:`app.privacy.budget.unanimity`).  One that is opened all the same says so in the ledger's
+first entry, so that every later start knows it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a correct mechanism shows, as docs/audit.md prints it: ``python -m tests.audit.planted.figures``."""
+"""The figures of docs/audit.md for correct mechanisms.
+
+Run ``python -m tests.audit.planted.figures``.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What ``conclave serve`` does, in a process that ends itself by SIGKILL at a chosen point.
+r"""What ``conclave serve`` does, in a process that ends itself by SIGKILL at a chosen point.
 
 The nursery forks it; it also runs by itself::
 
-    python -m tests.builders.crash.killing_server --at switch:held --marks FILE --config conclave.toml
+    python -m tests.builders.crash.killing_server --at switch:held \\
+        --marks FILE --config conclave.toml
 
 Points are ``STEP:EDGE:N``, the N-th time an edge of a step is passed once the
 marks are armed; ``opening:STAGE:N``, the N-th progress of a stage of the

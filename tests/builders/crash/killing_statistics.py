@@ -1,8 +1,9 @@
-"""``conclave statistics`` that ends itself by SIGKILL at a chosen point.
+r"""``conclave statistics`` that ends itself by SIGKILL at a chosen point.
 
 Run by the crash tests::
 
-    python -m tests.builders.crash.killing_statistics --at charged --config conclave.toml --public CSV FILE
+    python -m tests.builders.crash.killing_statistics --at charged \\
+        --config conclave.toml --public CSV FILE
 
 Points: ``opened``, before the share's charge; ``charged``, before the draw;
 ``drawn``, before the publication; ``published``, before the values are written.

@@ -163,7 +163,8 @@ def test_a_csv_needs_no_other_library() -> None:
     """A release on a CSV starts without the libraries of the other sources."""
     script = (
         "import sys; import app.release.drawing, app.data.sources.sources; "
-        "sys.exit(any(name in sys.modules for name in ('pyarrow', 'app.data.sources.database_source')))"
+        "sys.exit(any(name in sys.modules for name in "
+        "('pyarrow', 'app.data.sources.database_source')))"
     )
     ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
     assert ended.returncode == 0
