@@ -30,7 +30,7 @@ from app.ledger.head.rollback import check_expected_head, check_no_ledger, keep_
 from app.ledger.ledger import open_ledger
 from app.ledger.server_lock import take_server_lock
 from app.noise.system import SystemNoise
-from app.planning.from_settings import warn_if_infeasible, warn_of_relabelled_scores
+from app.planning.from_settings import advising, warn_if_infeasible, warn_of_relabelled_scores
 from app.release.classifier.learning import check_learnable, learn
 from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
@@ -358,7 +358,8 @@ def _opened_ledger(
     ledger = open_ledger(settings.ledger_url, create=True, name=name, noise=noise)
     try:
         _require_newest(ledger, head_file, warn, expect_head)
-        yield ledger
+        with advising(settings):
+            yield ledger
     except ConclaveError:
         ledger.close()
         raise

@@ -33,6 +33,7 @@ from app.estimator.frame_columns import (
 )
 from app.estimator.memory_release import COPIED, MemoryRelease
 from app.noise.system import SystemNoise
+from app.planning.from_settings import advising
 from app.release.terms.configuration import configure
 from app.release.terms.hopelessness import WARNING
 from app.settings.settings import Settings
@@ -264,7 +265,8 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             private_rows = PrivateRows(
                 values=encode(configuration.schema, columns.vectors(values)), labels=indices
             )
-            self._release = MemoryRelease(configuration, rows=private_rows, noise=SystemNoise())
+            with advising(configuration.settings):
+                self._release = MemoryRelease(configuration, rows=private_rows, noise=SystemNoise())
         except ConfigurationError as refused:
             raise ValueError(_parameter_line(refused)) from None
         if self._release.is_hopeless:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from app.release.terms.configuration import (
     refuse_unknown,
 )
 from app.release.terms.draw_parameters import dichotomy_bound
+from app.release.terms.hopelessness import HopelessError
 from app.release.terms.work_limits import (
     PUBLISHED,
     SEARCHED,
@@ -30,7 +32,7 @@ from app.release.terms.work_limits import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from app.learning.hypothesis import HypothesisClass
     from app.privacy.budget.composition import Charge
@@ -155,3 +157,18 @@ def warn_if_infeasible(settings: Settings, row_count: int, warn: Callable[[str],
     reasons = plan_answers(plan_request(settings, row_count)).reasons
     if reasons:
         warn(f"this release is infeasible as planned: {'; '.join(reasons)}")
+
+
+@contextmanager
+def advising(settings: Settings) -> Iterator[None]:
+    """Add what to change to the refusal of a hopeless release.
+
+    Raises:
+        HopelessError: of the block, with the advice of a plan.
+
+    """
+    try:
+        yield
+    except HopelessError as refused:
+        advice = plan_answers(plan_request(settings, refused.row_count)).advice
+        raise HopelessError(refused.reasons, refused.row_count, tuple(advice)) from None

@@ -80,9 +80,9 @@ def test_the_five_minutes_of_somebody_new(reader: Reader, tmp_path: Path) -> Non
 def test_the_readme_asks_the_demo(reader: Reader, tmp_path: Path) -> None:
     """The front door's two requests are answered by the embedded demo."""
     # Its own settings, with fewer learners and rows fewer to fit: the requests are the same.
-    from app.settings.settings import tables
+    from app.settings.settings import demo_tables
 
-    demo = tables()["data"]
+    demo = demo_tables()["data"]
     assert isinstance(demo, dict)
     features = demo["features"]
     lines = ["[release]", 'name = "demo"', "[data]", 'source = "records.csv"', 'label = "label"']

@@ -10,8 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
-from app.planning.from_settings import plan_request
-from app.planning.plan import plan_answers
 from app.privacy.budget.unanimity import hopeless_reasons
 
 if TYPE_CHECKING:
@@ -37,6 +35,25 @@ WARNING: Final = (
 )
 
 
+class HopelessError(ConfigurationError):
+    """A release that is refused for being hopeless: nothing is charged.
+
+    Args:
+        reasons: why it is.
+        row_count: the public n.
+        advice: what to change; planning knows it.
+
+    """
+
+    def __init__(
+        self, reasons: tuple[str, ...], row_count: int, advice: tuple[str, ...] = ()
+    ) -> None:
+        """Keep the reasons, for whoever adds advice to them."""
+        super().__init__(ENSEMBLE_KEY, f"{REFUSED}: {'; '.join((*reasons, *advice, ALL_THE_SAME))}")
+        self.reasons = reasons
+        self.row_count = row_count
+
+
 def refuse_hopeless(
     configuration: Configuration, parameters: EnsembleParameters | None, *, row_count: int
 ) -> bool:
@@ -48,7 +65,7 @@ def refuse_hopeless(
         row_count: the public n.
 
     Raises:
-        ConfigurationError: says why it is hopeless and what to change.
+        HopelessError: says why it is.
 
     """
     if parameters is None:
@@ -59,9 +76,7 @@ def refuse_hopeless(
         sampled_row_count=parameters.sampled_row_count,
     )
     if reasons and not configuration.even_if_hopeless:
-        advice = plan_answers(plan_request(configuration.settings, row_count)).advice
-        problem = "; ".join((*reasons, *advice, ALL_THE_SAME))
-        raise ConfigurationError(ENSEMBLE_KEY, f"{REFUSED}: {problem}")
+        raise HopelessError(reasons, row_count)
     return bool(reasons)
 
 

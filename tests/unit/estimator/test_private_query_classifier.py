@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Thirty votes at this budget are hopeless, which is what the warning is for.
-pytestmark = pytest.mark.filterwarnings("ignore::app.estimator.classifier.HopelessReleaseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::app.estimator.HopelessReleaseWarning")
 
 SHARES = st.sampled_from(
     [

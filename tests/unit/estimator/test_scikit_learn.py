@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # The checks give no public bounds or classes, and a few dozen rows, which are warned of.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::app.estimator.UnchargedDataWarning"),
-    pytest.mark.filterwarnings("ignore::app.estimator.classifier.HopelessReleaseWarning"),
+    pytest.mark.filterwarnings("ignore::app.estimator.HopelessReleaseWarning"),
 ]
 
 REFIT: Final = "fits one object twice, which would spend its budget twice"

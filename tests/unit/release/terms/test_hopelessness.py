@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from app.errors import ConfigurationError
-from app.planning.from_settings import plan_request
+from app.planning.from_settings import advising, plan_request
 from app.planning.plan import plan_answers
 from app.release.terms.hopelessness import (
     ALL_THE_SAME,
@@ -44,7 +44,7 @@ def strict(release: SmallRelease, **changes: str) -> SmallRelease:
 
 def refusal(release: SmallRelease) -> str:
     """Return the line with which an opening is refused, once it left the ledger empty."""
-    with pytest.raises(ConfigurationError) as refused:
+    with pytest.raises(ConfigurationError) as refused, advising(release.settings()):
         release.open(noise=NoNoise())
     state = release.ledger().read_state()
     assert (state.head.sequence, state.release, state.charged) == (0, None, ())
