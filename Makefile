@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 export CONCLAVE_TEST_DATA
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-test demo serve test lint format docs coverage proofs bench bench-utility audit lock image image-replicas clean
+.PHONY: check help install install-test demo serve test lint format docs coverage proofs bench bench-utility audit lock image image-replicas clean
 .DELETE_ON_ERROR:
 
 help:
@@ -19,6 +19,7 @@ help:
 ##  make demo [ARGS=...]       open, serve and query a release on generated data; Ctrl-C ends
 ##  make serve CONFIG=FILE     serve your own data
 ##  make test [ARGS=...]       the whole suite
+##  make check                 lint, types, import rules and the quick tests: the loop while you work
 ##  make lint                  ruff, strict types, import rules
 ##  make format                let ruff format the sources
 ##  make coverage              branches of the pure packages that no test takes; fails on one
@@ -68,6 +69,10 @@ serve: install
 
 test: install-test $(VENV)/.installed-peers
 	@$(BIN)/python -m pytest -m "not long" --numprocesses auto --dist loadfile $(ARGS)
+
+# Tests that need no server, browser or second process, and no second of their own.
+check: lint
+	@$(BIN)/python -m pytest -q -m "not (slow or long or audit or crash or browser)" --numprocesses auto --dist loadfile $(ARGS) tests/unit tests/conformance tests/property tests/tidy
 
 lint: install-test
 	@$(BIN)/ruff check .

@@ -30,11 +30,20 @@ if TYPE_CHECKING:
     from _pytest.reports import CollectReport, TestReport
 
 ROOT = Path(__file__).parents[1]
+SLOW_FILES = ROOT / "tests" / "slow.txt"
 
 # The examples of a commit are the same on every machine: a failure in CI is a
 # failure at the desk.  A shared machine is slow at times, so no deadline.
 settings.register_profile("conclave", deadline=None, derandomize=True)
 settings.load_profile("conclave")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of slow files, which ``make check`` leaves out."""
+    slow = {ROOT / "tests" / name for name in SLOW_FILES.read_text(encoding="utf-8").split()}
+    for item in items:
+        if item.path in slow:
+            item.add_marker("slow")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

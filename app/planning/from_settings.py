@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.errors import ConfigurationError
 from app.learning.ensemble import votes_by_cell
 from app.planning.plan import Plan, plan_answers, plan_release
 from app.planning.request import PlanRequest
@@ -23,7 +24,7 @@ from app.release.terms.configuration import (
     refuse_unknown,
 )
 from app.release.terms.draw_parameters import dichotomy_bound
-from app.release.terms.hopelessness import HopelessError
+from app.release.terms.hopelessness import HopelessError, refusal
 from app.release.terms.work_limits import (
     PUBLISHED,
     SEARCHED,
@@ -164,11 +165,11 @@ def advising(settings: Settings) -> Iterator[None]:
     """Add what to change to the refusal of a hopeless release.
 
     Raises:
-        HopelessError: of the block, with the advice of a plan.
+        ConfigurationError: the refusal, with the advice of a plan.
 
     """
     try:
         yield
     except HopelessError as refused:
         advice = plan_answers(plan_request(settings, refused.row_count)).advice
-        raise HopelessError(refused.reasons, refused.row_count, tuple(advice)) from None
+        raise ConfigurationError(refused.key, refusal(refused.reasons, advice)) from None

@@ -50,6 +50,8 @@ name = "margins"
 source = "rows.csv"
 label = "answer"
 classes = ["no", "yes"]
+# A feature that is the same in every row is there to be measured, not to be learned from.
+dead_features = "allow"
 
 [[data.features]]
 name = "place"

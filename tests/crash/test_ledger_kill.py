@@ -22,7 +22,7 @@ def test_killed_opening_leaves_nothing_or_everything(tmp_path: Path) -> None:
     """A process killed while it creates a ledger leaves one that the next creates whole."""
     code = (
         "import os, signal, sys\n"
-        "from app.ledger import opening\n"
+        "from app.ledger.database import open_database as opening\n"
         "from app.ledger.ledger import open_ledger\n"
         "migrated = opening._migrated\n"
         "def killed(*arguments):\n"

@@ -107,7 +107,8 @@ def test_every_command_is_in_the_readme() -> None:
     """The README names every command, and none that is not there."""
     page = text(ROOT / "README.md")
     named = set(re.findall(r"^\| `conclave (\w+)` \|", page, re.MULTILINE))
-    assert named == {command.__name__.rpartition(".")[2] for command in cli.COMMANDS}
+    modules = [command.__name__.removesuffix(".command") for command in cli.COMMANDS]
+    assert named == {module.rpartition(".")[2] for module in modules}
 
 
 def test_every_target_of_make_that_is_named_exists() -> None:

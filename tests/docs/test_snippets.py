@@ -43,6 +43,9 @@ FOLLOWED = {
 # Commands of other pages, and where what they run is run.
 RUN_BY = {
     "conclave audit --config conclave.toml --quick": "tests/unit/cli/audit/test_command.py",
+    "conclave check --config conclave.toml [--public public.csv] [--json]": (
+        "tests/unit/cli/test_check.py"
+    ),
     "make bench": "benchmarks/figures.py",
     "make bench-utility": "benchmarks/utility/__main__.py",
     "make image": "tests/deploy/test_container.py",

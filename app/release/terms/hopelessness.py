@@ -13,7 +13,7 @@ from app.errors import ConfigurationError
 from app.privacy.budget.unanimity import hopeless_reasons
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.release.terms.configuration import Configuration
@@ -41,17 +41,19 @@ class HopelessError(ConfigurationError):
     Args:
         reasons: why it is.
         row_count: the public n.
-        advice: what to change; planning knows it.
 
     """
 
-    def __init__(
-        self, reasons: tuple[str, ...], row_count: int, advice: tuple[str, ...] = ()
-    ) -> None:
-        """Keep the reasons, for whoever adds advice to them."""
-        super().__init__(ENSEMBLE_KEY, f"{REFUSED}: {'; '.join((*reasons, *advice, ALL_THE_SAME))}")
+    def __init__(self, reasons: tuple[str, ...], row_count: int) -> None:
+        """Keep the reasons, for the advice that planning adds to them."""
+        super().__init__(ENSEMBLE_KEY, refusal(reasons))
         self.reasons = reasons
         self.row_count = row_count
+
+
+def refusal(reasons: Sequence[str], advice: Sequence[str] = ()) -> str:
+    """Return the line of a refusal: why, what to change, and how to open all the same."""
+    return f"{REFUSED}: {'; '.join((*reasons, *advice, ALL_THE_SAME))}"
 
 
 def refuse_hopeless(

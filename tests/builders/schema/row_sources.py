@@ -7,6 +7,7 @@ import gzip
 import sqlite3
 import warnings
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -286,7 +287,7 @@ class EstimatorRows(RowSource):
         def opened(_configuration: object, *, rows: PrivateRows, noise: object) -> object:
             del noise
             self._caught.append(rows)
-            return object()
+            return SimpleNamespace(is_hopeless=False)
 
         patch.setattr(estimator, "MemoryRelease", opened)
 

@@ -56,7 +56,7 @@ def write(folder: Path, document: object) -> None:
 def statistics(folder: Path, *options: str | Path) -> int:
     """Run the command on the folder's configuration and question."""
     asked = [str(folder / "asked.json"), "--config", str(folder / "conclave.toml")]
-    return run(["statistics", *asked, *map(str, options)])
+    return run(["statistics", "--even-if-hopeless", *asked, *map(str, options)])
 
 
 def opened(folder: Path, *, public: bool = True) -> int:

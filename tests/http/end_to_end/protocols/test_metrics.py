@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 NOTED_SECONDS_MAX = 60.0
 
 
-UNCOUNTED = {"left", "with_scores", "follows"}
-"""Parts of the budget that are the settings', or the difference of two that are counted."""
+UNCOUNTED = {"left", "with_scores", "follows", "hopeless"}
+"""Parts of the budget that are settled at the opening, or the difference of two counted."""
 
 
 def check(served: Served) -> dict[str, object]:

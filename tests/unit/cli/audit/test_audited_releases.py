@@ -99,7 +99,8 @@ def test_rows_are_written_as_a_csv() -> None:
     assert text.splitlines() == [f"{FEATURE},{LABEL}", '0.5,"a,b"', "0.25,c"]
 
 
-IMPOSSIBLE = Neighbours("more votes than rows", 5, (((0.5, 0),), ((0.5, 1),)), 1)
+NO_NUMBER = float("nan")
+IMPOSSIBLE = Neighbours("no number", 5, (((NO_NUMBER, 0),), ((0.5, 1),)), 1)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ IMPOSSIBLE = Neighbours("more votes than rows", 5, (((0.5, 0),), ((0.5, 1),)), 1
 )
 def test_a_release_that_cannot_open_says_why(runs: int, processes: int) -> None:
     """The line names the key, from another process too, and nothing hangs."""
-    with pytest.raises(ConfigurationError, match=r"answers\.ensemble"):
+    with pytest.raises(ConfigurationError, match=r"data\.source"):
         audit_releases(settings(), runs=runs, processes=processes, pairs=[IMPOSSIBLE])
 
 

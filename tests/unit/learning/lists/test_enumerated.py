@@ -104,7 +104,7 @@ def test_a_failing_search_votes_class_zero(monkeypatch: pytest.MonkeyPatch) -> N
     """Whatever a list raises inside a chunk is that chunk's constant vote."""
 
     def fail(*_: object) -> None:
-        raise MemoryError
+        raise RuntimeError
 
     monkeypatch.setattr(Boxes, "error_counts", fail)
     ensemble = fit("canonical", LABELS, 4)

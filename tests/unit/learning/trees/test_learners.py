@@ -87,7 +87,7 @@ def test_a_failing_fit_votes_class_zero(monkeypatch: pytest.MonkeyPatch) -> None
     """Whatever a rule raises inside a chunk is that chunk's constant vote."""
 
     def fail(*_: object, **__: object) -> None:
-        raise MemoryError
+        raise RuntimeError
 
     monkeypatch.setattr(canonical, "fit_tree", fail)
     bits = np.array([[0, 0, 0, 1], [1, 1, 1, 0]] * 2, dtype=np.uint8)
