@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from app.learning.predictors.own_predictors import PublicFeature, Row
+    from app.hypotheses.predictors import PublicFeature, Row
 
 BINS = 5
 ROW_COUNT = 6000
