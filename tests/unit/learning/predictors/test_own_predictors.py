@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from app.errors import ConfigurationError, InvariantError
+from app.hypotheses import predictors as public_path
+from app.learning.predictors import own_predictors
 from app.learning.predictors.own_predictors import (
     ROWS_PER_BLOCK,
     DescribedPredictor,
@@ -322,3 +324,9 @@ def test_a_class_keeps_every_pair_of_rows_apart_that_it_can() -> None:
     points = np.array(list(product([10.0, 30.0, 35.0], [TOWN])))
     kept = found.restricted_to(found.encode(points))
     assert [kept.hypotheses.describe(index)["cut"] for index in range(kept.size)] == [20, 40]
+
+
+def test_the_path_that_users_import_from_stays() -> None:
+    """What predictor files of users import is what the classes of today are made of."""
+    assert public_path.PublicFeature is PublicFeature
+    assert public_path.Predictor is own_predictors.Predictor
