@@ -12,11 +12,11 @@ import pytest
 
 from app.errors import ConfigurationError, InvariantError
 from app.hypotheses import predictors as public_path
-from app.learning.predictors import own_predictors
 from app.learning.predictors.own_predictors import (
     ROWS_PER_BLOCK,
     DescribedPredictor,
     Labels,
+    Predictor,
     Predictors,
     PublicFeature,
     posted_row,
@@ -329,4 +329,4 @@ def test_a_class_keeps_every_pair_of_rows_apart_that_it_can() -> None:
 def test_the_path_that_users_import_from_stays() -> None:
     """What predictor files of users import is what the classes of today are made of."""
     assert public_path.PublicFeature is PublicFeature
-    assert public_path.Predictor is own_predictors.Predictor
+    assert public_path.Predictor is Predictor
