@@ -76,7 +76,10 @@ def test_no_kill_or_pause_tells_the_servers_apart(
         ),
         pytest.param(NO_TURNS, "500", id="no turns"),
         pytest.param(STALE_READS, "a budget shows|a budget is of before", id="stale reads"),
-        pytest.param(STALE_REPLAYS, "after the switch|ensemble", id="stale replays"),
+        # Who looks at nothing by itself may also leave a draw that was cut off undrawn.
+        pytest.param(
+            STALE_REPLAYS, "after the switch|ensemble|the limit does not come", id="stale replays"
+        ),
     ],
 )
 def test_a_fault_of_servers_is_found(

@@ -154,8 +154,10 @@ class Client:
     def received(self) -> float | None:
         """Return when the request under way was sent, if each byte of it was acknowledged."""
         sent, own = self.sent, self.connection.sock
+        if own is None:
+            return None
         unacknowledged = array("i", [1])
-        with suppress(AttributeError, OSError, ValueError):  # closed meanwhile
+        with suppress(OSError, ValueError):  # closed meanwhile
             ioctl(own, termios.TIOCOUTQ, unacknowledged)
         return sent if unacknowledged[0] == 0 and sent == self.sent else None
 

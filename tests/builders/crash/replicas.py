@@ -60,6 +60,7 @@ class Replicas:
     plant: Sequence[str] = ()
     forked: bool = True
     _servers: list[ServerProcess | None] = field(default_factory=list)
+    _left_alone: int | None = None
 
     def __post_init__(self) -> None:
         """Write the configuration of every server; they differ by their names in the database."""
@@ -100,7 +101,12 @@ class Replicas:
 
     def any_address(self, generator: np.random.Generator) -> str:
         """Return the address of one of them by chance, whether it answers or not."""
-        return self.address(int(generator.integers(self.count)))
+        numbers = [number for number in range(self.count) if number != self._left_alone]
+        return self.address(numbers[int(generator.integers(len(numbers)))])
+
+    def leave_alone(self, number: int) -> None:
+        """Name this server to nobody any more who asks for one by chance."""
+        self._left_alone = number
 
     def kill(self, number: int) -> None:
         """Kill a server; it has not ended by itself before."""

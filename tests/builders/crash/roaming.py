@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING
@@ -49,6 +50,8 @@ class RoamingCrowd:
     allowance: Allowance
     seed: int
     patience_seconds: float
+    _open: Counter[str] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def witness(self) -> SharedWitness:
@@ -80,6 +83,11 @@ class RoamingCrowd:
         self.witness.begin()
         return self.crowd.repeat(self.replicas.address(number), questions)
 
+    def are_at(self, number: int) -> bool:
+        """Return whether anybody has a connection to this server."""
+        with self._lock:
+            return self._open[self.replicas.address(number)] > 0
+
     def _ask_on(
         self,
         stop: threading.Event,
@@ -87,9 +95,8 @@ class RoamingCrowd:
         streams: bool,  # noqa: FBT001 -- given by position to the pool
     ) -> None:
         while not stop.is_set():
-            connection = self._connect(generator)
-            client = Client(self.crowd, self.allowance, generator, connection)
-            with closing(connection), suppress(OSError, HTTPException):
+            with self._connected(generator) as connection, suppress(OSError, HTTPException):
+                client = Client(self.crowd, self.allowance, generator, connection)
                 for _ in range(ASKED_OF_ONE):
                     self.witness.begin()
                     client.stream() if streams else client.post()
@@ -101,15 +108,21 @@ class RoamingCrowd:
         """Read budgets of one server after the other: as such, as a head, and as an event."""
         reads = (self._read_budget, self._read_head, self._read_event)
         while not stop.wait(READ_EVERY_SECONDS):
-            with (
-                closing(self._connect(generator)) as connection,
-                suppress(OSError, HTTPException),
-            ):
+            with self._connected(generator) as connection, suppress(OSError, HTTPException):
                 reads[int(generator.integers(len(reads)))](connection)
 
-    def _connect(self, generator: np.random.Generator) -> HTTPConnection:
-        address = self.replicas.any_address(generator)
-        return HTTPConnection(address.removeprefix("http://"), timeout=self.patience_seconds)
+    @contextmanager
+    def _connected(self, generator: np.random.Generator) -> Iterator[HTTPConnection]:
+        with self._lock:
+            address = self.replicas.any_address(generator)
+            self._open[address] += 1
+        host = address.removeprefix("http://")
+        try:
+            with closing(HTTPConnection(host, timeout=self.patience_seconds)) as connection:
+                yield connection
+        finally:
+            with self._lock:
+                self._open[address] -= 1
 
     def _read_budget(self, connection: HTTPConnection) -> None:
         self.witness.begin()
