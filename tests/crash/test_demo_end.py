@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.crash
 
-END_SECONDS_MAX = 10.0
+END_SECONDS_MAX = 60.0  # on a busy machine
 START_SECONDS_MAX = 60.0
 
 
