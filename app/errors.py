@@ -14,7 +14,6 @@ only, and name a column and a row number, never a value.
     │       └── UnknownRowsError    its rows are others, or were read otherwise
     ├── VerificationError           the thing asked for does not hold, exit 1
     │   └── NotExportableError      a classifier that the format cannot hold
-    ├── LearnerProcessError         learners ended the processes that they ran in
     ├── MachineError                memory, a file, a thread or a process was refused
     ├── RequestError                caller: refused before anything is charged
     │   ├── MalformedBodyError      malformed-body
@@ -92,21 +91,6 @@ class VerificationError(ConclaveError):
 
 class NotExportableError(VerificationError):
     """A published classifier that the format asked for cannot hold."""
-
-
-class LearnerProcessError(ConclaveError):
-    """Learners twice ended the process that they ran in, or failed there as none should.
-
-    Its text is fixed.  Whether it comes may depend on private rows: at an opening it
-    goes to the operator's terminal, and where votes were asked for it is contained.
-    """
-
-    def __init__(self) -> None:
-        """Say what to look at."""
-        super().__init__(
-            "learners ended the process that they ran in, twice: they may need more memory "
-            "than there is (docs/learners.md)"
-        )
 
 
 class MachineError(ConclaveError):

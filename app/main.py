@@ -49,6 +49,7 @@ from app.release.statistics.released import released_table
 from app.release.terms.configuration import configure
 from app.release.terms.hopelessness import warn_if_hopeless
 from app.release.terms.padding import padding_seconds
+from app.settings.learning_sections import JOBS_UNUSED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -194,7 +195,6 @@ class Server:
                     even_if_hopeless=self.even_if_hopeless,
                 )
             held.callback(release.ledger.close)
-            held.callback(release.let_go)
             with suppress(UnavailableError):  # without it, only the next start is slower
                 release.ledger.keep_checkpoint()
             constant = padding_seconds(self.settings, release.ensemble_size)
@@ -244,6 +244,8 @@ def open_from_settings(
             warn_of_others(ledger.openings, warn)
         warn_if_hopeless(release.state.release, warn)
         warn_if_ended(release, warn)
+        if settings.learner.jobs is not None:
+            warn(JOBS_UNUSED)
     return release
 
 

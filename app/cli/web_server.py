@@ -191,7 +191,7 @@ def end_process(exit_code: int) -> None:
     """End without waiting for a thread whose work nobody needs any more."""
     sys.stdout.flush()
     sys.stderr.flush()
-    # A thread of ours may wait for processes of learners, which a proper end would wait for.
+    # A thread of ours may fit learners, whose library may have threads that an end would wait for.
     left = threading.enumerate()[1:]
     if any(not each.daemon or each.name.startswith("conclave") for each in left):
         os._exit(exit_code)

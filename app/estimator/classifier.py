@@ -337,8 +337,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 "features": columns.tables(),
             },
             "hypotheses": {"class": self.hypotheses, "depth": self.depth, "bins": self.bins},
-            # One process, as scikit-learn's own unless they are told otherwise.
-            "learner": {**learner, "params": dict(self.learner_params or {}), "jobs": 1},
+            "learner": {**learner, "params": dict(self.learner_params or {})},
             "classifier": {"learner": self.classifier_learner},
             "privacy": privacy,
             "answers": {

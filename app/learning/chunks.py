@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, TextIO, TypeVar, cast
 
 import numpy as np
 
-from app.errors import ConfigurationError, LearnerProcessError, MachineError, invariant
+from app.errors import ConfigurationError, MachineError, invariant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,7 +82,6 @@ MACHINE_ERRORS: Final = (
     BrokenExecutor,
     SystemError,  # as where compiled code was refused memory and did not say so
     MachineError,
-    LearnerProcessError,
 )
 MACHINE_WORDS: Final = (
     "can't start new thread",

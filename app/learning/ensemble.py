@@ -16,7 +16,6 @@ from app.learning.encoding.encoded_rows import RowsByPart, RowsInTurn
 from app.learning.estimators.estimator_choice import estimator_factory
 from app.learning.estimators.estimator_fitting import fit_estimators
 from app.learning.estimators.estimators import EstimatorEnsemble
-from app.learning.estimators.learner_processes import LearnerProcesses, process_count
 from app.learning.estimators.packed_ensemble import MAGIC as PACKED_MAGIC
 from app.learning.estimators.packed_ensemble import PackedEnsemble
 from app.learning.estimators.packed_fit import block_fit_of, fit_together
@@ -111,8 +110,6 @@ class Learner:
         estimator: import path of a scikit-learn classifier, or None.
         params: keyword arguments of the estimator.
         packed: whether an estimator is fitted on all chunks at once where it can be.
-        jobs: processes that an estimator runs in where it cannot be evaluated for all
-            chunks at once; 1, in the serving process; None, as many as are worth it.
         columns: public encoding of the features for an estimator.
         scored: whether every learner is asked for scores of the second of two
             classes, beside its votes.
@@ -124,7 +121,6 @@ class Learner:
     estimator: str | None = None
     params: Mapping[str, object] = field(default_factory=dict)
     packed: bool = True
-    jobs: int | None = 1
     columns: Sequence[PublicColumn] = ()
     scored: bool = False
 
@@ -205,24 +201,7 @@ def _read(learner: Learner, body: bytes) -> Ensemble:
     if body.startswith(PACKED_MAGIC):
         return PackedEnsemble.from_bytes(learner.columns, body)
     packing = packing_of(learner.estimator, learner.params)
-    found = EstimatorEnsemble.from_bytes(learner.columns, body, packing=packing)
-    if not asked_one_by_one(learner):
-        return found
-    processes = _processes(learner, found.size)
-    return found if processes is None else found.side_by_side(processes)
-
-
-def asked_one_by_one(learner: Learner) -> bool:
-    """Return whether models are asked one by one: estimators not laid out together, or scored."""
-    if learner.estimator is None:
-        return False
-    return learner.scored or packing_of(learner.estimator, learner.params) is None
-
-
-def _processes(learner: Learner, size: int) -> LearnerProcesses | None:
-    """Start the processes that k learners run in; None where this one is to do."""
-    count = process_count(learner.jobs, size)
-    return None if count == 1 else LearnerProcesses(count)
+    return EstimatorEnsemble.from_bytes(learner.columns, body, packing=packing)
 
 
 def check_learner(learner: Learner, *, section: str = "learner") -> None:
@@ -294,7 +273,6 @@ def _fit_estimators(
             class_count=class_count,
             progress=progress,
         )
-    processes = _processes(learner, len(offsets) - 1)
     models = fit_estimators(
         make,
         columns=learner.columns,
@@ -303,13 +281,9 @@ def _fit_estimators(
         offsets=offsets,
         secret=secret,
         progress=progress,
-        processes=processes,
     )
     packing = packing_of(path, learner.params)
-    fitted = EstimatorEnsemble(learner.columns, models, class_count=class_count, packing=packing)
-    if processes is None or not asked_one_by_one(learner):
-        return fitted
-    return fitted.side_by_side(processes)
+    return EstimatorEnsemble(learner.columns, models, class_count=class_count, packing=packing)
 
 
 def _fit_rule(

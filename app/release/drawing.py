@@ -15,7 +15,7 @@ The private rows of a configuration, read and validated once, at start-up, or on
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -216,10 +216,7 @@ def read_ensemble(configuration: Configuration, ledger: Ledger) -> AnsweringPart
     if settings.privacy.calibration == PAPER:
         read_piece(ledger, RESAMPLE)
     calibration = read_calibration(settings, ledger)
-    learner, state = configuration.learner, ledger.read_state()
-    if state.halted is not None or state.classifier is not None:
-        learner = replace(learner, jobs=1)  # it is checked, and asked nothing any more
-    private_ensemble = read_ensemble_bytes(learner, read_piece(ledger, ENSEMBLE))
+    private_ensemble = read_ensemble_bytes(configuration.learner, read_piece(ledger, ENSEMBLE))
     return _parts(configuration, calibration, private_ensemble)
 
 

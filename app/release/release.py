@@ -195,10 +195,6 @@ class Release:
         if (self.phase, self.classifier, self.statistics) != before:
             self._forget()
 
-    def let_go(self) -> None:
-        """Let go of the learners, whose processes end, once nothing asks them any more."""
-        self.private_ensemble = None
-
     def _is_ended(self, state: LedgerState) -> bool:
         """Return whether no vote is cast and nothing drawn from rows any more."""
         return state.closed is not None or self.has_unknown_rows

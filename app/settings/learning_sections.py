@@ -161,6 +161,11 @@ class ClassifierSettings(Section):
         )
 
 
+JOBS_UNUSED: Final = (
+    "learner.jobs has no effect any more: learners run in the server's own process; leave it out"
+)
+
+
 class LearnerSettings(Section):
     """``[learner]``: the non-private learner that each chunk is given."""
 
@@ -192,9 +197,8 @@ class LearnerSettings(Section):
         Field(
             ge=1,
             le=256,
-            description="Processes that share the work of an `estimator` that is fitted or asked "
-            "one by one: `docs/learners.md`; 1, the server's own; unset, one a processor, with "
-            "64 learners each at least.",
+            description="Without effect, and not to be set any more: learners run in the "
+            "server's own process.",
         ),
     ] = None
 

@@ -74,7 +74,7 @@ def test_memory_that_runs_out_in_an_opening_costs_nothing_twice(
 ) -> None:
     """Learners that take more address space than there is end the start in one plain line."""
     changes = {
-        "learner": {"estimator": '"tests.builders.crash.near_the_limit:Hoarder"', "jobs": "1"},
+        "learner": {"estimator": '"tests.builders.crash.near_the_limit:Hoarder"'},
         # So few votes decide nothing but a noisy vote, which nothing calls hopeless.
         "answers": {"ensemble": "40", "mechanism": '"noisy-vote"'},
     }

@@ -202,8 +202,8 @@ def _learners(catalogue: _Catalogue) -> None:
             asked = MECHANISMS[mechanism]
             catalogue.add(f"learner {name}, {mechanism}", {"learner": learner}, asked)
         catalogue.add(f"student {name}", {"student": learner}, ENDINGS["then a student"])
-    shared = {**ESTIMATORS["bayes"], "packed": False, "jobs": 2}
-    catalogue.add("learner bayes, in two processes", {"learner": shared})
+    once_shared = {**ESTIMATORS["bayes"], "packed": False, "jobs": 2}
+    catalogue.add("learner bayes, jobs without effect", {"learner": once_shared})
     three: Tables = {"data": {"classes": ["low", "middle", "high"]}}
     for name in ("a tree", "a logistic regression"):
         catalogue.add(

@@ -67,7 +67,6 @@ MEANINGS: Final = {
     "answer_time.evaluation_seconds": "k votes on one query, made-up learners, here",
     "answer_time.seconds": "the same, padding included",
     "answer_time.together": "whether all votes are worked out at once",
-    "answer_time.processes": "that learners share which are asked one by one",
     "answer_time.seconds_max": "answers.query_seconds_max",
     "answer_time.opens": "else the release is refused at its opening",
     "charge.relabel": "(epsilon, delta) to relabel the rows",

@@ -8,6 +8,9 @@ cut off before its reply began gets one, in the shape of every other problem.
 Once the server is to end, a connection gives one more reply to everything that came on it,
 the last with ``Connection: close``.  It is closed without a reply only where the system holds
 no byte of it that was not read.
+
+Uvicorn has none of this, and the parts of it that this builds on are no interface:
+``pyproject.toml`` pins its version (ADR 0014).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from app.learning.estimators.estimators import model_bytes, read_model_bytes
 from app.learning.learner_seeds import chunk_seed, random_state, seed_shared_generator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from app.learning.encoding.public_columns import PublicColumn
     from app.learning.estimators.estimator_choice import Classifier
     from app.learning.estimators.estimators import Model
-    from app.learning.estimators.learner_processes import LearnerProcesses
 
 # What the ledger takes as one private piece, less room for what is stored beside the
 # models.  Each chunk has its part, so that no chunk's rows decide whether all fit.
@@ -44,7 +43,6 @@ def fit_estimators(
     offsets: NDArray[np.int64],
     secret: bytes,
     progress: Callable[[int, int], None] | None = None,
-    processes: LearnerProcesses | None = None,
 ) -> list[Model]:
     """Fit one estimator per chunk.
 
@@ -56,57 +54,26 @@ def fit_estimators(
         offsets: where each chunk starts, shape ``(k + 1,)``.
         secret: the release's secret, from which chunk seeds derive.
         progress: told the chunks done and their number.
-        processes: where to fit, side by side; None, here, one after the other.
 
     Returns:
         One a chunk: fitted, or the label that it always votes.
 
     Raises:
-        LearnerProcessError: a fit ended two processes.
         MachineError: the machine failed in a fit, and not the learner.
 
     """
     chunk_count = len(offsets) - 1
     encoder = PackedColumns(columns)
-
-    def fits() -> Iterator[Callable[[], Model]]:
-        """Cut and encode the chunks as they are asked for."""
-        for index in range(chunk_count):
-            rows = slice(int(offsets[index]), int(offsets[index + 1]))
-            encoded = encoder.encode(values[rows].astype(np.float64, copy=False))
-            fit = partial(_fitted, make, encoded, labels[rows], chunk_seed(secret, index))
-            part = ENSEMBLE_BYTES_MAX // chunk_count
-            yield partial(_fit_chunk, fit, labels[rows], bytes_max=part)
-
     models: list[Model] = []
-    for model in _here(fits()) if processes is None else _there(fits(), processes):
-        models.append(model)
+    for index in range(chunk_count):
+        rows = slice(int(offsets[index]), int(offsets[index + 1]))
+        encoded = encoder.encode(values[rows].astype(np.float64, copy=False))
+        fit = partial(_fitted, make, encoded, labels[rows], chunk_seed(secret, index))
+        part = ENSEMBLE_BYTES_MAX // chunk_count
+        models.append(_fit_chunk(fit, labels[rows], bytes_max=part))
         if progress is not None:
             progress(len(models), chunk_count)
     return models
-
-
-def _here(fits: Iterable[Callable[[], Model]]) -> Iterator[Model]:
-    """Fit in this process."""
-    return (fit() for fit in fits)
-
-
-def _there(fits: Iterable[Callable[[], Model]], processes: LearnerProcesses) -> Iterator[Model]:
-    """Fit in others, from which a model comes back as it would from storage, in silence."""
-    for stored in processes.run(partial(_stored, fit) for fit in fits):
-        if isinstance(stored, int):
-            yield stored
-        else:
-            model = fitted_or_none(partial(read_model_bytes, stored))
-            yield FALLBACK_LABEL if model is None else model
-
-
-def _stored(
-    fit: Callable[[], Model],
-) -> bytes | int:  # pragma: no cover -- runs in processes of learners
-    """Fit, and return the model's bytes, or the label that it always votes."""
-    model = fit()
-    return model if isinstance(model, int) else model_bytes(model)
 
 
 def fit_student(

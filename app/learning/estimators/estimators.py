@@ -2,16 +2,14 @@
 
 A model that fails in predicting votes class 0 in silence; that the machine fails is no
 vote.  Estimators whose fitted forms can be laid out together vote together
-(:mod:`app.learning.estimators.packing`); the others predict one after the other, in as many
-processes side by side as there are for them.
+(:mod:`app.learning.estimators.packing`); the others predict one after the other.
 """
 
 from __future__ import annotations
 
 import pickle  # noqa: TID251 -- an estimator has no plainer form; its digest is checked before
 from functools import partial
-from itertools import pairwise
-from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
@@ -19,19 +17,15 @@ from app.errors import LedgerCorruptError, invariant
 from app.learning.chunks import FALLBACK_LABEL, fitted_or_none, silence
 from app.learning.encoding.public_columns import PackedColumns
 from app.learning.estimators.estimator_choice import Classifier
-from app.learning.estimators.learner_processes import kept
 from app.learning.learner_seeds import seed_shared_generator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from app.learning.encoding.public_columns import PublicColumn
-    from app.learning.estimators.learner_processes import LearnerProcesses
     from app.learning.estimators.packing import PackedVotes, Packing
-
-ScalarT = TypeVar("ScalarT", np.int64, np.float64)
 
 _SECOND_CLASS = 1
 # Public: every model predicts from the same start, whatever the one before it drew.
@@ -50,7 +44,6 @@ class EstimatorEnsemble:
         class_count: number of labels, L.
         fallback: the vote of a model that fails on a query.
         packing: how the models vote together; None, one after the other.
-        processes: where the models are asked, each process a part of them; None, here.
 
     """
 
@@ -62,7 +55,6 @@ class EstimatorEnsemble:
         class_count: int,
         fallback: int = FALLBACK_LABEL,
         packing: Packing | None = None,
-        processes: LearnerProcesses | None = None,
     ) -> None:
         """Keep the models in the order of their chunks."""
         self._columns = tuple(columns)
@@ -79,9 +71,6 @@ class EstimatorEnsemble:
                 class_count=class_count,
                 fallback=fallback,
             )
-        self._processes = processes
-        if processes is not None:
-            processes.keep(_parts(self._models, processes.count))
 
     @property
     def size(self) -> int:
@@ -98,11 +87,10 @@ class EstimatorEnsemble:
         rows = self._encoder.encode(values)
         if self._packed is not None:
             return self._packed.vote_counts(rows)
-        count = partial(_counted, rows=rows, class_count=self._class_count, fallback=self._fallback)
-        if self._processes is None:
-            return count(self._models)
-        calls = [partial(_of_kept, count)] * self._processes.count
-        counts: NDArray[np.int64] = np.stack(list(self._processes.run(calls))).sum(axis=0)
+        counts = np.zeros((len(rows), self._class_count), dtype=np.int64)
+        positions = np.arange(len(rows))
+        for model in self._models:
+            counts[positions, _votes(model, rows, self._class_count, self._fallback)] += 1
         return counts
 
     @property
@@ -117,30 +105,10 @@ class EstimatorEnsemble:
         may; the batch is made of queries, and a row still moves one model's scores only.
         """
         rows = self._encoder.encode(values)
-        score = partial(_scored, rows=rows)
-        if self._processes is None:
-            return score(self._models)
-        calls = [partial(_of_kept, score)] * self._processes.count
-        return np.concatenate(list(self._processes.run(calls)), axis=1)
-
-    def side_by_side(self, processes: LearnerProcesses) -> Self:
-        """Return the same ensemble, asked in processes that keep it, a part each.
-
-        Args:
-            processes: this ensemble's own; they end with it.
-
-        """
-        return type(self)(
-            self._columns,
-            self._models,
-            class_count=self._class_count,
-            fallback=self._fallback,
-            packing=self._packing,
-            processes=processes,
-        )
+        return np.stack([_scores(model, rows) for model in self._models], axis=1)
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every model so many times, asked in this process."""
+        """Return an ensemble with every model so many times."""
         return type(self)(
             self._columns,
             self._models * times,
@@ -191,35 +159,6 @@ def read_model_bytes(body: bytes) -> Classifier:
     """Read back what :func:`model_bytes` wrote, in this process or under a checked digest."""
     model: Classifier = pickle.loads(body)  # noqa: S301 -- as above
     return model
-
-
-def _parts(models: Sequence[Model], count: int) -> list[tuple[Model, ...]]:
-    """Cut models into parts of about the same number, in their order."""
-    places = [len(models) * index // count for index in range(count + 1)]
-    return [tuple(models[start:end]) for start, end in pairwise(places)]
-
-
-def _of_kept(
-    ask: Callable[[Sequence[Model]], NDArray[ScalarT]],
-) -> NDArray[ScalarT]:  # pragma: no cover -- runs in processes of learners
-    """Ask the models that this process keeps."""
-    return ask(cast("Sequence[Model]", kept()))
-
-
-def _counted(
-    models: Sequence[Model], *, rows: NDArray[np.float64], class_count: int, fallback: int
-) -> NDArray[np.int64]:
-    """Return the models' votes on encoded columns, counted, shape ``(B, L)``."""
-    counts = np.zeros((len(rows), class_count), dtype=np.int64)
-    positions = np.arange(len(rows))
-    for model in models:
-        counts[positions, _votes(model, rows, class_count, fallback)] += 1
-    return counts
-
-
-def _scored(models: Sequence[Model], *, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the models' scores on encoded columns, shape ``(B, k)``."""
-    return np.stack([_scores(model, rows) for model in models], axis=1)
 
 
 def _votes(

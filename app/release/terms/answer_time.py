@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -24,9 +24,7 @@ import numpy as np
 from app.errors import ConfigurationError
 from app.learning.cells.learners import CellEnsemble
 from app.learning.encoding.public_columns import EXTRA_CODES
-from app.learning.ensemble import asked_one_by_one, fit_ensemble
-from app.learning.estimators.estimators import EstimatorEnsemble
-from app.learning.estimators.learner_processes import LearnerProcesses, process_count
+from app.learning.ensemble import fit_ensemble
 from app.learning.learner_seeds import generator
 from app.privacy.voting.tallies import private_tallies
 from app.release.terms.padding import padding_seconds, works_alike
@@ -95,7 +93,6 @@ class AnswerTime:
         evaluation_seconds: of all votes, or scores, on it: the least of a few.
         ensemble_size: k.
         together: whether all k are evaluated at once, and not one after the other.
-        processes: how many they share, where they are asked one after the other.
 
     """
 
@@ -103,12 +100,10 @@ class AnswerTime:
     evaluation_seconds: float
     ensemble_size: int
     together: bool
-    processes: int = 1
 
     def __str__(self) -> str:
         """Say it in a line."""
         way = "worked out together" if self.together else "one learner after the other"
-        way += f" in each of {self.processes} processes" if self.processes > 1 else ""
         padded = (
             "" if self.seconds == self.evaluation_seconds else f", padded {_told(self.seconds)}"
         )
@@ -123,7 +118,6 @@ class AnswerTime:
             "evaluation_seconds": self.evaluation_seconds,
             "seconds": self.seconds,
             "together": self.together,
-            "processes": self.processes,
             "seconds_max": settings.answers.query_seconds_max,
             "opens": self.seconds <= settings.answers.query_seconds_max,
         }
@@ -162,15 +156,14 @@ def measure_answer_time(
         clock: in seconds.
 
     """
-    few = _fitted(settings, replace(learner, jobs=1), row_count, ensemble_size)
-    count = process_count(learner.jobs, ensemble_size) if asked_one_by_one(learner) else 1
+    few = _fitted(settings, learner, row_count, ensemble_size)
     evaluation = _evaluation_seconds(
-        settings, learner, few, ensemble_size=ensemble_size, process_count=count, clock=clock
+        settings, learner, few, ensemble_size=ensemble_size, clock=clock
     )
     padding, seconds = padding_seconds(settings, ensemble_size), evaluation
     if padding > 0:
         seconds = padding * max(1, math.ceil(evaluation / padding))
-    return AnswerTime(seconds, evaluation, ensemble_size, works_alike(settings), count)
+    return AnswerTime(seconds, evaluation, ensemble_size, works_alike(settings))
 
 
 def _evaluation_seconds(
@@ -179,7 +172,6 @@ def _evaluation_seconds(
     few: FittedEnsemble,
     *,
     ensemble_size: int,
-    process_count: int,
     clock: Callable[[], float],
 ) -> float:
     """Return the least time of a few evaluations of one query, scaled to all k learners."""
@@ -201,19 +193,10 @@ def _evaluation_seconds(
     if isinstance(few, CellEnsemble):  # as fast however many learners there are
         return least(few.repeated(math.ceil(ensemble_size / few.size)))
     scaled = least(few)
-    is_slow = scaled > SECONDS_MEASURED_MAX or few.size == ensemble_size
-    if is_slow and process_count == 1:
+    if scaled > SECONDS_MEASURED_MAX or few.size == ensemble_size:
         return scaled
     evaluated = min(ensemble_size, LEARNERS_EVALUATED_MAX)
-    times = process_count if is_slow else math.ceil(evaluated / few.size)
-    return least(_shared(few.repeated(times), process_count))
-
-
-def _shared(ensemble: Ensemble, process_count: int) -> Ensemble:
-    """Return an ensemble as a release's is asked, in processes where it shares some."""
-    if process_count == 1 or not isinstance(ensemble, EstimatorEnsemble):
-        return ensemble
-    return ensemble.side_by_side(LearnerProcesses(process_count))
+    return least(few.repeated(math.ceil(evaluated / few.size)))
 
 
 def _fitted(

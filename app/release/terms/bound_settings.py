@@ -107,7 +107,7 @@ UNBOUND: Final = frozenset(
         # How long a reply takes.
         "answers.reply_padding_milliseconds",
         "answers.query_seconds_max",
-        # Where the same votes are worked out.
+        # Without effect; ledgers of versions where it had one do not bind it either.
         "learner.jobs",
     }
 )

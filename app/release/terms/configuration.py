@@ -254,6 +254,5 @@ def _learner(chosen: LearnerSettings, schema: Schema, hypotheses: HypothesisClas
         estimator=chosen.estimator,
         params=chosen.params,
         packed=chosen.packed,
-        jobs=chosen.jobs,
         columns=public_columns(schema),
     )

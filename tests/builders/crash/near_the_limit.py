@@ -11,12 +11,10 @@ import hashlib
 import json
 import os
 import resource
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
 
 from app.learning.chunks import made_by_machine
 from app.learning.encoding.public_columns import PublicColumn
@@ -41,10 +39,10 @@ ROOMS: Final = [MEGABYTE << step for step in range(10)]
 
 BLOCK_BYTES: Final = 16 * MEGABYTE
 MACHINE: Final = "the machine failed"
-FIT_ROOM, VOTE_ROOM = "FOREST_FIT_ROOM", "FOREST_VOTE_ROOM"
+FIT_ROOM = "HOARDER_FIT_ROOM"
 COLUMNS: Final = (PublicColumn(bounds=(0.0, 1.0)),) * 3
 SEARCHED: Final = hypothesis_class("trees", unit_tests(1), depth=1, class_count=2)
-HERE: Final = "tests.builders.crash.near_the_limit:LimitedForest"
+FOREST: Final = "sklearn.ensemble.RandomForestClassifier"
 
 
 def leave(room: int) -> None:
@@ -54,28 +52,14 @@ def leave(room: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (taken + room, resource.RLIM_INFINITY))
 
 
-class LimitedForest(RandomForestClassifier):  # type: ignore[misc]  # it ships no types
-    """A forest that limits its process, from its first fit or prediction there on."""
-
-    def fit(self, rows: NDArray[np.float64], labels: NDArray[np.int64]) -> LimitedForest:
-        """Limit, then fit."""
-        _leave_once(FIT_ROOM)
-        super().fit(rows, labels)
-        return self
-
-    def predict(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Limit, then predict."""
-        _leave_once(VOTE_ROOM)
-        predicted: NDArray[np.int64] = super().predict(rows)
-        return predicted
-
-
 class Hoarder(Plain):
     """Keeps a block of memory for as long as it lives, and limits its process once told."""
 
     def fit(self, rows: NDArray[np.float64], labels: NDArray[np.int64]) -> Hoarder:
         """Limit, learn, and take a block."""
-        _leave_once(FIT_ROOM)
+        room = os.environ.pop(FIT_ROOM, "")
+        if room:
+            leave(int(room))
         super().fit(rows, labels)
         self.block_ = np.empty(BLOCK_BYTES, dtype=np.uint8)
         return self
@@ -85,22 +69,15 @@ class Hoarder(Plain):
         return {name: value for name, value in vars(self).items() if name != "block_"}
 
 
-def _leave_once(name: str) -> None:
-    room = os.environ.pop(name, "")
-    if room:
-        leave(int(room))
-
-
-def fitted(jobs: int, trees: int) -> FittedEnsemble:
+def fitted(trees: int) -> FittedEnsemble:
     """Fit a forest a chunk on rows whose labels no forest explains with few leaves."""
     generator = np.random.default_rng(1)
     return fit_ensemble(
         Learner(
             hypothesis_class=SEARCHED,
-            estimator=HERE,
+            estimator=FOREST,
             params={"n_estimators": trees},
             columns=COLUMNS,
-            jobs=jobs,
         ),
         generator.random((ROWS, len(COLUMNS))),
         generator.integers(0, 2, ROWS),
@@ -133,35 +110,20 @@ def in_a_child(work: Callable[[], bytes], room: int) -> str:
     return said
 
 
-def in_processes(work: Callable[[], bytes], name: str, room: int) -> str:
-    """Return the outcome where processes of learners have so much room."""
-    os.environ[name] = str(room)
-    try:
-        return outcome(work)
-    finally:
-        del os.environ[name]
-
-
 def main() -> None:
-    """Print the outcomes of a fit and of votes for every room, here and in processes."""
+    """Print the outcomes of a fit and of votes for every room."""
     queries = np.random.default_rng(2).random((QUERIES, len(COLUMNS)))
-    few, forests = queries[:1000], fitted(1, ASKED_TREES)
+    few, forests = queries[:1000], fitted(ASKED_TREES)
 
-    def fit(jobs: int = 1) -> bytes:
-        return fitted(jobs, FITTED_TREES).vote_counts(few).tobytes()
+    def fit() -> bytes:
+        return fitted(FITTED_TREES).vote_counts(few).tobytes()
 
     def vote() -> bytes:
         return forests.vote_counts(queries).tobytes()
 
-    def vote_apart() -> bytes:
-        return fitted(2, ASKED_TREES).vote_counts(queries).tobytes()
-
-    ends = (ROOMS[0], ROOMS[-1])
     told = {  # children first: what this process has freed they could take again
         "fit": [in_a_child(fit, room) for room in ROOMS],
         "vote": [in_a_child(vote, room) for room in ROOMS[::3]],
-        "fit in processes": [in_processes(partial(fit, 2), FIT_ROOM, room) for room in ends],
-        "vote in processes": [in_processes(vote_apart, VOTE_ROOM, room) for room in ends],
         "without a limit": [outcome(fit), outcome(vote)],
     }
     print(json.dumps(told))  # noqa: T201 -- its test reads it

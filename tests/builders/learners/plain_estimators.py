@@ -1,10 +1,8 @@
-"""A classifier that imports no library: processes of learners that keep it begin at once."""
+"""A classifier that imports no library, and one that the machine refuses something."""
 
 from __future__ import annotations
 
 import os
-import sys
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -13,7 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ENDS_AT = 1.0
 RAISES_ABOVE = 0.85
 
 
@@ -21,9 +18,8 @@ class Plain:
     """Scores by the distance of the first column from the mean of its rows of class 1.
 
     Args:
-        way: what it does besides: ``keeps`` quiet, ``raises`` for some queries, ``draws`` its
-            vote from numpy's global generator, ``speaks``, ``changes`` its process, or
-            ``ends`` it for some queries.
+        way: what it does besides: ``keeps`` quiet, ``raises`` for some queries, or ``draws`` its
+            vote from numpy's global generator.
 
     """
 
@@ -57,8 +53,6 @@ class Plain:
     def predict(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
         """Answer whether a query is near; where it draws, what it drew then and draws now."""
         self._misbehave(rows)
-        if self.way == "ends" and np.any(rows[:, 0] == ENDS_AT):
-            os._exit(1)
         if self.way == "draws":
             drawn = np.random.random()  # noqa: NPY002 -- the point
             return np.full(len(rows), int((self.drawn_ + drawn) % 1 < 0.5))
@@ -70,24 +64,9 @@ class Plain:
         return np.stack([1 - near, near], axis=1)
 
     def _misbehave(self, rows: NDArray[np.float64]) -> None:
-        largest = rows[:, 0].max()
-        if self.way == "raises" and largest > RAISES_ABOVE:
+        if self.way == "raises" and rows[:, 0].max() > RAISES_ABOVE:
             message = f"private {rows}"
             raise ArithmeticError(message)
-        if self.way == "speaks":
-            print("private", rows)  # noqa: T201 -- the point
-            print("private", rows, file=sys.stderr)  # noqa: T201 -- the point
-            warnings.warn(f"private {rows}", stacklevel=2)
-        if self.way == "changes" and "--process-name" in sys.orig_argv:
-            _change()
-
-
-def _change() -> None:
-    """Change what a process has one of, and write to descriptors, but not in the tests' own."""
-    os.environ["CHANGED_BY_A_LEARNER"] = "yes"
-    os.chdir("/")
-    for descriptor in (1, 2):
-        os.write(descriptor, b"private")
 
 
 class Starved(Plain):

@@ -1,18 +1,16 @@
-"""The machine's failures in fits and votes, here and in processes: no vote stands for one."""
+"""The machine's failures in fits and votes: no vote stands for one."""
 
 from __future__ import annotations
 
-import pickle
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from app.errors import ConfigurationError, MachineError
+from app.errors import MachineError
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner, fit_ensemble
-from app.learning.estimators.learner_processes import LearnerProcesses
 from app.learning.registry import hypothesis_class
 from app.learning.student import fit_student
 from tests.builders.learners.enumeration import unit_tests
@@ -26,15 +24,12 @@ STARVED = "tests.builders.learners.plain_estimators:Starved"
 TREES = hypothesis_class("trees", unit_tests(1), depth=1, class_count=2)
 ROWS = 40
 WANTS = ["memory", "file", "thread", "wrapped"]
-JOBS = [1, 2]
 
 
-def learner(jobs: int = 1, **params: str) -> Learner:
+def learner(**params: str) -> Learner:
     """Return the choice of learners that are starved by a row above 0.85."""
     columns = (PublicColumn(bounds=(0.0, 1.0)),)
-    return Learner(
-        hypothesis_class=TREES, estimator=STARVED, params=params, columns=columns, jobs=jobs
-    )
+    return Learner(hypothesis_class=TREES, estimator=STARVED, params=params, columns=columns)
 
 
 def fitted(choice: Learner, *, largest: float) -> Ensemble:
@@ -52,21 +47,19 @@ def fitted(choice: Learner, *, largest: float) -> Ensemble:
     )
 
 
-@pytest.mark.parametrize("jobs", JOBS)
 @pytest.mark.parametrize("wants", WANTS)
-def test_a_fit_that_the_machine_fails_ends_the_opening(wants: str, jobs: int) -> None:
+def test_a_fit_that_the_machine_fails_ends_the_opening(wants: str) -> None:
     """Three chunks fit and one is refused: there is no ensemble, rather than one with a class 0."""
-    choice = learner(jobs, at="fit", wants=wants)
+    choice = learner(at="fit", wants=wants)
     assert fitted(choice, largest=0.7).size == 4
     with pytest.raises(MachineError):
         fitted(choice, largest=0.9)
 
 
-@pytest.mark.parametrize("jobs", JOBS)
 @pytest.mark.parametrize("wants", WANTS)
-def test_a_vote_that_the_machine_fails_is_none(wants: str, jobs: int) -> None:
+def test_a_vote_that_the_machine_fails_is_none(wants: str) -> None:
     """Votes and scores of a batch with such a query are not given, and those of others are."""
-    ensemble = fitted(learner(jobs, at="predict", wants=wants), largest=0.7)
+    ensemble = fitted(learner(at="predict", wants=wants), largest=0.7)
     queries: NDArray[np.float64] = np.array([[0.1], [0.9]])
     assert ensemble.vote_counts(queries[:1]).sum() == 4
     for ask in (ensemble.vote_counts, ensemble.scores):
@@ -79,25 +72,3 @@ def test_no_student_is_made_of_a_failure_of_the_machine() -> None:
     values, labels = np.array([[0.1], [0.9]]), np.array([0, 1])
     with pytest.raises(MachineError):
         fit_student(learner(at="fit"), values, labels, seed=b"s")
-
-
-@pytest.mark.parametrize(
-    "error", [RuntimeError("can't start new thread"), MemoryError(), OSError(11, "no process")]
-)
-def test_processes_that_cannot_be_started_name_the_setting(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever the machine refused to their start, the operator reads what to set."""
-
-    def refuse() -> None:
-        raise error
-
-    monkeypatch.setattr("app.learning.estimators.learner_processes._started", refuse)
-    with pytest.raises(ConfigurationError, match=r"^learner\.jobs: no process can be started"):
-        LearnerProcesses(1)
-
-
-def test_the_error_comes_through_a_pipe() -> None:
-    """A process of learners hands it on whole."""
-    again = pickle.loads(pickle.dumps(MachineError()))  # noqa: S301 -- our own
-    assert (type(again), str(again)) == (MachineError, str(MachineError()))

@@ -46,7 +46,7 @@ def test_a_fit_that_the_machine_fails_is_fitted_again_under_the_same_charge(
     small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No ensemble is stored, with votes for class 0 or without; the next start charges nothing."""
-    forests = changed(small_release, learner__estimator=PLAIN, learner__jobs="1")
+    forests = changed(small_release, learner__estimator=PLAIN)
 
     def refused(*_: object) -> None:
         raise MemoryError

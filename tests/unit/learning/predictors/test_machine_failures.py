@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.errors import LearnerProcessError, MachineError
+from app.errors import MachineError
 from app.learning.chunks import fitted_or_none, made_by_machine
 from app.learning.predictors.own_predictors import Labels
 
@@ -104,7 +104,6 @@ MACHINE = [
     RuntimeError("std::bad_alloc"),
     ExceptionGroup("several", [ValueError("a row"), MemoryError()]),
     UnspeakableError(MemoryError()),
-    LearnerProcessError(),
     MachineError(),
 ]
 LEARNERS = [
