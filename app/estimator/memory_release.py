@@ -24,6 +24,7 @@ from app.release.classifier.switch import classifier_parameters, draw_published
 from app.release.drawing import draw_ensemble
 from app.release.opening import CHARGED_AT_OPENING, SECRET_BYTES
 from app.release.progress import no_progress
+from app.release.publication import draw_once, no_turn
 from app.release.terms.answer_terms import answering_parameters
 from app.release.terms.draw_parameters import check_classifier_draw, ensemble_parameters
 from app.release.terms.hopelessness import refuse_hopeless
@@ -214,20 +215,33 @@ class MemoryRelease:
         return recorded
 
     def _classified(self, vector: Vector) -> Answer:
-        if self._classifier is None:
-            self._classifier = self._draw_classifier()
-            self._forget()
-        label = self._classifier.predict(vector)
+        classifier = self._classifier or draw_once(
+            turn=no_turn(),  # this object's lock is held
+            charge=self._charge_classifier,
+            draw=self._draw_classifier,
+            publish=self._publish_classifier,
+        )
+        if classifier is None:
+            raise InvariantError(FAILED)
+        label = classifier.predict(vector)
         return Answer(None, label, stable=True, phase=Phase.CLASSIFIER.value, replayed=False)
 
+    def _charge_classifier(self) -> bool:
+        charge = self._configuration.charges[Mechanism.CLASSIFIER]
+        if charge not in self._charged:
+            self._charged.append(charge)
+        return self._classifier is None
+
+    def _publish_classifier(self, drawn: PublishedClassifier) -> bool:
+        self._classifier = drawn
+        self._forget()
+        return True
+
     def _draw_classifier(self) -> PublishedClassifier:
-        """Charge the classifier's share, then draw it on the queries asked so far."""
+        """Draw it on the queries asked so far."""
         rows, configuration = self._private_rows, self._configuration
         if rows is None:
             raise InvariantError(FAILED)
-        charge = configuration.charges[Mechanism.CLASSIFIER]
-        if charge not in self._charged:
-            self._charged.append(charge)
         points = encode(configuration.schema, self._asked)
         parameters = classifier_parameters(configuration, points, row_count=rows.count)
         return draw_published(configuration, parameters, rows, self._noise)

@@ -9,7 +9,7 @@ charge.  A later start draws nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from msgspec import structs
@@ -33,6 +33,7 @@ from app.release.classifier.published import read_classifier
 from app.release.composed_budget import Beside
 from app.release.drawing import draw_ensemble, read_ensemble, refuse_dead_features
 from app.release.private_state import put_pieces, read_piece
+from app.release.publication import Publication, share_event
 from app.release.release import DRAWS_NOTHING, SOURCE, UNKNOWN_ROWS, Release, refuse_closed
 from app.release.statistics.statistics_table import check_statistics_draw
 from app.release.terms.answer_time import measure_answer_time
@@ -49,14 +50,12 @@ if TYPE_CHECKING:
     from app.data.rows import PrivateRows
     from app.ledger.ledger import Ledger, Transaction
     from app.noise.source import NoiseSource
-    from app.privacy.budget.composition import Charge
     from app.release.drawing import AnsweringParts, DrawnEnsemble
     from app.release.progress import Progress
     from app.release.terms.answer_time import AnswerTime
     from app.release.terms.configuration import Configuration
     from app.release.terms.draw_parameters import EnsembleParameters
 
-ShareEvent = TypeVar("ShareEvent", ShareCharged, ShareReserved)
 CHARGED_AT_OPENING: Final = (Mechanism.RELABEL, Mechanism.ANSWERS)
 SECRET_BYTES: Final = 32
 RELEASE_ID_BYTES: Final = 16
@@ -108,15 +107,28 @@ def open_release(
             raise
         parts = read_ensemble(configuration, ledger)
         return _release(configuration, parts, ledger=ledger, rows=None)
-    secret = read_piece(ledger, RELEASE_SECRET)
-    if parameters is None:
-        parts = read_ensemble(configuration, ledger)
-    else:
-        drawn = draw_ensemble(
-            configuration, parameters, rows=rows, secret=secret, noise=noise, progress=progress
+    secret, drawn = read_piece(ledger, RELEASE_SECRET), None
+    if parameters is not None:
+        drawn = _ensemble_of(ledger).draw_once(
+            lambda: draw_ensemble(
+                configuration, parameters, rows=rows, secret=secret, noise=noise, progress=progress
+            )
         )
-        parts = _persist(configuration, drawn, ledger)
+    # Where another process was first, its draw is the release's and ours is forgotten.
+    parts = read_ensemble(configuration, ledger) if drawn is None else drawn.parts
     return _release(configuration, parts, ledger=ledger, rows=rows)
+
+
+def _ensemble_of(ledger: Ledger) -> Publication[DrawnEnsemble]:
+    """Return what an opening draws under its charge, persisted before anything uses it."""
+
+    def append(transaction: Transaction, drawn: DrawnEnsemble) -> None:
+        digests = put_pieces(transaction, drawn.pieces)
+        transaction.append(EnsembleFitted(size=drawn.size, private_digests=digests))
+
+    return Publication(
+        ledger=ledger, is_published=lambda state: state.ensemble is not None, append=append
+    )
 
 
 def begin_release(
@@ -280,13 +292,6 @@ def _append_shares(configuration: Configuration, transaction: Transaction) -> No
             transaction.append(share_event(ShareReserved, charge))
 
 
-def share_event(kind: type[ShareEvent], charge: Charge) -> ShareEvent:
-    """Return the event that charges or reserves a share, in exact rationals."""
-    return kind(
-        mechanism=charge.mechanism.value, epsilon=str(charge.epsilon), delta=str(charge.delta)
-    )
-
-
 def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> None:
     """Compare every bound setting with the first entry's, before any row is read.
 
@@ -327,14 +332,3 @@ def _check_cutoff(cutoff: int | None, ledger: Ledger) -> None:
     if opened is not None and opened.cutoff != cutoff:
         problem = f"comes to {cutoff}, and the ledger's release was opened with {opened.cutoff}"
         raise ReleaseMismatchError("answers.cutoff", f"{problem}; {RESTORE}")
-
-
-def _persist(configuration: Configuration, drawn: DrawnEnsemble, ledger: Ledger) -> AnsweringParts:
-    """Persist what was drawn under the charge, before anything uses it."""
-    with ledger.transaction() as transaction:
-        is_first = transaction.state.ensemble is None
-        if is_first:
-            digests = put_pieces(transaction, drawn.pieces)
-            transaction.append(EnsembleFitted(size=drawn.size, private_digests=digests))
-    # Where another process was first, its draw is the release's and ours is forgotten.
-    return drawn.parts if is_first else read_ensemble(configuration, ledger)

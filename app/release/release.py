@@ -179,6 +179,18 @@ class Release:
             raise InvariantError("the rows are kept until the classifier is drawn")
         return self.private_rows
 
+    def keep_classifier(self, drawn: PublishedClassifier) -> None:
+        """Keep what was drawn until it is known to be published."""
+        self.private_classifier = drawn
+
+    def keep_student(self, trained: TrainedStudent) -> None:
+        """Keep what was trained until it is known to be published."""
+        self.trained_student = trained
+
+    def keep_statistics(self, drawn: DrawnStatistics) -> None:
+        """Keep what was drawn until it is known to be released."""
+        self.private_statistics = drawn
+
     def adopt(self, state: LedgerState) -> None:
         """Take over committed state, the published classifier included."""
         before = self.phase, self.classifier, self.statistics

@@ -20,10 +20,9 @@ from app.errors import InvariantError
 from app.privacy.query_release import mechanism as query_release
 from app.release.statistics import opening_table as module
 from app.release.statistics.opening_table import (
-    charge_statistics,
     draw_after_answers,
     open_statistics,
-    publish_statistics,
+    table_of,
 )
 from app.release.statistics.released import drawn_statistics
 from app.release.statistics.statistics_table import StatisticsDraw, statistics_draw
@@ -170,8 +169,9 @@ class WatchedRows:
 def charged_after(release: Release, noise: NoiseSource) -> None:
     """Plant a draw whose charge follows."""
     drawn = draw_after_answers(release, noise)
-    charge_statistics(release.configuration, release.ledger)
-    publish_statistics(release.ledger, drawn)
+    publication = table_of(release.configuration, release.ledger)
+    publication.charge()
+    publication.publish(drawn)
 
 
 def reads_are_charged(release: SmallRelease, opening: Opening) -> bool:
@@ -200,7 +200,7 @@ def test_a_table_that_was_never_charged_is_refused_by_the_ledger(tmp_path: Path)
     release = answered(SmallRelease(tmp_path, SHARES))
     drawn = draw_after_answers(release, seeded_noise(5))
     with pytest.raises(InvariantError, match="before the charge of statistics"):
-        publish_statistics(release.ledger, drawn)
+        table_of(release.configuration, release.ledger).publish(drawn)
 
 
 def test_a_table_in_the_middle_is_refused_by_the_ledger(

@@ -27,7 +27,7 @@ from app.release.classifier.published import (
 )
 from app.release.classifier.published_student import PublishedStudent
 from app.release.private_state import put_pieces
-from app.release.release import refuse_closed
+from app.release.publication import Publication
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from app.data.schema import Schema
     from app.learning.student import Student
     from app.ledger.database.statements import RecordedAnswer
-    from app.ledger.entries.fold import LedgerState
-    from app.ledger.ledger import Ledger
+    from app.ledger.ledger import Transaction
     from app.privacy.voting.knowledge_transfer import TrainingSet
     from app.release.release import Release
     from app.release.terms.configuration import Configuration
@@ -52,13 +51,20 @@ def publish_student(release: Release) -> None:
         LedgerCorruptError: an answer is missing.
 
     """
-    release.adopt(release.ledger.read_state())
-    if release.classifier is not None:
-        return  # another process was first
-    # Trained once: what an operator's estimator gives may differ from run to run.
-    trained = release.trained_student or train_student(release)
-    release.trained_student = trained
-    release.adopt(_commit(release.ledger, trained))
+
+    def append(transaction: Transaction, trained: TrainedStudent) -> None:
+        digests = put_pieces(transaction, trained.pieces)
+        document = trained.classifier.json.decode()
+        transaction.append(StudentPublished(classifier=document, private_digests=digests))
+
+    Publication(
+        ledger=release.ledger,
+        is_published=lambda state: state.classifier is not None,
+        append=append,
+        # Trained once: what an operator's estimator gives may differ from run to run.
+        keep=release.keep_student,
+        adopt=release.adopt,
+    ).draw_once(lambda: release.trained_student or train_student(release))
 
 
 def train_student(release: Release) -> TrainedStudent:
@@ -131,19 +137,3 @@ def _written(
             student=document,
         )
     )
-
-
-def _commit(ledger: Ledger, trained: TrainedStudent) -> LedgerState:
-    """Commit the publication, unless another process was first; return what is committed.
-
-    Raises:
-        VerificationError: the ledger has been closed meanwhile.
-
-    """
-    with ledger.transaction() as transaction:
-        if transaction.state.classifier is None:
-            refuse_closed(transaction.state)
-            digests = put_pieces(transaction, trained.pieces)
-            document = trained.classifier.json.decode()
-            transaction.append(StudentPublished(classifier=document, private_digests=digests))
-    return transaction.state

@@ -12,20 +12,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from app.errors import ConfigurationError, LedgerUnavailableError, VerificationError
+from app.errors import ConfigurationError, VerificationError
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential.sample_size import excess_error, rows_for_excess_error
 from app.release.classifier.linear import LinearDraw
 from app.release.classifier.switch import (
-    TURN_LOST,
-    charge_classifier,
+    classifier_of,
     classifier_parameters,
     draw_published,
-    publish_classifier,
-    refuse_waiting,
 )
 from app.release.opening import begin_release, check_configuration
-from app.release.release import refuse_closed
 from app.release.terms.answer_terms import check_pieces
 
 if TYPE_CHECKING:
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.rows import PrivateRows
-    from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
     from app.privacy.exponential.semi_private import Parameters
@@ -67,9 +62,8 @@ def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
     found = ledger.read_state()
     if found.release is not None:
         check_configuration(configuration, found.release)
-    _refuse_published(found)
-    refuse_closed(found)
-    refuse_waiting(found)
+    if not classifier_of(configuration, ledger).is_due(found):
+        raise VerificationError(PUBLISHED)
 
 
 def learn(
@@ -116,22 +110,17 @@ def learn(
     )
     check_pieces(configuration.settings, ledger)
     tell(_worth(configuration, parameters, point_count=len(public_values)))
-    with ledger.turn_to_draw(ledger.release_number) as is_held:
-        _refuse_published(charge_classifier(configuration, ledger))
+
+    def draw() -> PublishedClassifier:
         progress(DRAWING, 0, 1)
         drawn = draw_published(configuration, parameters, rows, noise)
         progress(DRAWING, 1, 1)
-        if not is_held():  # another process draws by now: this one's is as if it had crashed
-            raise LedgerUnavailableError(TURN_LOST)
-        published = publish_classifier(ledger, drawn).classifier
-    if published is None or published.classifier.encode() != drawn.json:
-        raise VerificationError(PUBLISHED)  # another process was first; ours is forgotten
-    return drawn
+        return drawn
 
-
-def _refuse_published(state: LedgerState) -> None:
-    if state.classifier is not None:
+    published = classifier_of(configuration, ledger).draw_once(draw)
+    if published is None:  # another process was first; what was drawn here is forgotten
         raise VerificationError(PUBLISHED)
+    return published
 
 
 def _worth(

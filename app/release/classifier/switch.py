@@ -1,31 +1,30 @@
 """The switch: draw the semi-private classifier once, or train a student, and publish it.
 
-The share is charged in a commit of its own before the private rows are read.
-A crash between charge and publication left no trace outside: the next start
-draws again under the same charge; a commit that fails publishes the same draw
-later.  Of several servers one draws, and the others wait for what it publishes.
+A commit that fails publishes the same draw later; of several servers one draws, and the
+others wait for what it publishes (:mod:`app.release.publication`).
 
 The queries answered so far, as the public points of what is drawn after them.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from app.data.vectors import decode_key, encode
-from app.errors import LedgerUnavailableError, VerificationError
+from app.errors import VerificationError
 from app.learning.encoding.encoded_rows import RowsByPart
-from app.ledger.entries.entry_kinds import ClassifierPublished, ShareCharged
+from app.ledger.entries.entry_kinds import ClassifierPublished
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential import semi_private
 from app.privacy.voting.universal import Sequel
 from app.release.classifier.drawn_student import publish_student
 from app.release.classifier.linear import LinearDraw, is_linear, linear_draw
 from app.release.classifier.published import publish_drawn, publish_scores
-from app.release.opening import share_event
-from app.release.release import ending_where_closed, refuse_closed
+from app.release.publication import Publication
+from app.release.release import ending_where_closed
 from app.release.terms.configuration import published_class
 from app.release.terms.draw_parameters import tree_draw
 
@@ -56,9 +55,6 @@ BETWEEN: Final = (
 )
 
 
-TURN_LOST: Final = "another server's turn to draw has come; nothing was published"
-
-
 def switch_phase(release: Release, noise: NoiseSource) -> None:
     """Charge, draw and publish, or train and publish; runs on the one writer's thread.
 
@@ -72,21 +68,10 @@ def switch_phase(release: Release, noise: NoiseSource) -> None:
         if release.sequel is Sequel.STUDENT:
             publish_student(release)
         else:
-            _publish_drawn_once(release, noise)
-
-
-def _publish_drawn_once(release: Release, noise: NoiseSource) -> None:
-    ledger = release.ledger
-    with ledger.turn_to_draw(ledger.release_number) as is_held:
-        release.adopt(charge_classifier(release.configuration, ledger))
-        if release.classifier is not None:
-            return
-        drawn = release.private_classifier or draw_classifier(release, noise)
-        if not is_held():  # another process draws by now: this one's is as if it had crashed
-            raise LedgerUnavailableError(TURN_LOST)
-        # Drawn once: that its publication fails may tell of its length, on a full disk.
-        release.private_classifier = drawn
-        release.adopt(publish_classifier(ledger, drawn))
+            publication = classifier_of(release.configuration, release.ledger)
+            replace(publication, keep=release.keep_classifier, adopt=release.adopt).draw_once(
+                lambda: release.private_classifier or draw_classifier(release, noise)
+            )
 
 
 def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier:
@@ -98,36 +83,17 @@ def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier
     return draw_published(release.configuration, parameters, rows, noise)
 
 
-def charge_classifier(configuration: Configuration, ledger: Ledger) -> LedgerState:
-    """Commit the classifier's share as charged, unless it is; return what is committed.
-
-    Raises:
-        VerificationError: the ledger has been closed meanwhile, or the classifier has to
-            wait for the ensemble's last answer.
-
-    """
-    charge = configuration.charges[Mechanism.CLASSIFIER]
-    with ledger.transaction() as transaction:
-        refuse_closed(transaction.state)
-        refuse_waiting(transaction.state)
-        if transaction.state.charge_of(Mechanism.CLASSIFIER) is None:
-            transaction.append(share_event(ShareCharged, charge))
-    return transaction.state
-
-
-def publish_classifier(ledger: Ledger, drawn: PublishedClassifier) -> LedgerState:
-    """Commit the publication, unless another process was first; return what is committed.
-
-    Raises:
-        VerificationError: as :func:`charge_classifier`.
-
-    """
-    with ledger.transaction() as transaction:
-        if transaction.state.classifier is None:
-            refuse_closed(transaction.state)
-            refuse_waiting(transaction.state)
-            transaction.append(ClassifierPublished(classifier=drawn.json.decode()))
-    return transaction.state
+def classifier_of(configuration: Configuration, ledger: Ledger) -> Publication[PublishedClassifier]:
+    """Return the one publication of a release's classifier, which waits where its delta says so."""
+    return Publication(
+        ledger=ledger,
+        is_published=lambda state: state.classifier is not None,
+        append=lambda transaction, drawn: transaction.append(
+            ClassifierPublished(classifier=drawn.json.decode())
+        ),
+        share=configuration.charges[Mechanism.CLASSIFIER],
+        refuse=refuse_waiting,
+    )
 
 
 def refuse_waiting(state: LedgerState) -> None:

@@ -2,22 +2,23 @@
 
 It opens before the first answer, on public points that the operator gives, or after
 the ensemble's last one, on the queries answered; in between it is refused, since the
-two deltas would not add.  The share is charged in a commit of its own before a private
-row is counted.  A crash between charge and publication left no trace outside: whoever
-comes next draws again under the same charge, where the table may then open.
+two deltas would not add.  After a crash the next try draws again under the same charge,
+where the table may then open (:mod:`app.release.publication`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from app.errors import ConfigurationError, LedgerUnavailableError, VerificationError
-from app.ledger.entries.entry_kinds import ShareCharged, StatisticsReleased
+from app.errors import ConfigurationError, VerificationError
+from app.ledger.entries.entry_kinds import StatisticsReleased
 from app.privacy.budget.composition import Mechanism
-from app.release.classifier.switch import TURN_LOST, answered_points
-from app.release.opening import begin_release, check_configuration, share_event
+from app.release.classifier.switch import answered_points
+from app.release.opening import begin_release, check_configuration
 from app.release.private_state import put_pieces
-from app.release.release import ending_where_closed, refuse_closed
+from app.release.publication import Publication
+from app.release.release import ending_where_closed
 from app.release.statistics.released import POINTS_PIECE, drawn_statistics
 from app.release.statistics.statistics_table import ALPHA_MAX, statistics_draw
 from app.release.terms.answer_terms import check_pieces
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from app.data.rows import PrivateRows
     from app.data.schema import Schema
     from app.ledger.entries.fold import LedgerState
-    from app.ledger.ledger import Ledger
+    from app.ledger.ledger import Ledger, Transaction
     from app.noise.source import NoiseSource
     from app.release.progress import Progress
     from app.release.release import Release
@@ -64,18 +65,11 @@ def open_statistics(release: Release, noise: NoiseSource) -> None:
         LedgerUnavailableError: a commit was not taken; nothing was published.
 
     """
-    ledger = release.ledger
-    turn = ledger.turn_to_draw(ledger.release_number)
-    with ending_where_closed(release), turn as is_held:
-        release.adopt(charge_statistics(release.configuration, ledger))
-        if release.statistics is not None:
-            return
-        drawn = release.private_statistics or draw_after_answers(release, noise)
-        if not is_held():  # another server draws by now: this one's is as if it had crashed
-            raise LedgerUnavailableError(TURN_LOST)
-        # Drawn once: that its publication fails may tell of its length, on a full disk.
-        release.private_statistics = drawn
-        release.adopt(publish_statistics(ledger, drawn))
+    publication = table_of(release.configuration, release.ledger)
+    with ending_where_closed(release):
+        replace(publication, keep=release.keep_statistics, adopt=release.adopt).draw_once(
+            lambda: release.private_statistics or draw_after_answers(release, noise)
+        )
 
 
 def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: bool) -> None:
@@ -94,10 +88,8 @@ def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: 
     found = ledger.read_state()
     if found.release is not None:
         check_configuration(configuration, found.release)
-    if found.statistics is not None:
+    if not table_of(configuration, ledger).is_due(found):
         return
-    refuse_closed(found)
-    _refuse_between(found)
     if found.answered and has_points:
         raise ConfigurationError(OPTION, AFTER_ANSWERS)
     if not found.answered and not has_points:
@@ -143,51 +135,31 @@ def open_at_once(
     begin_release(configuration, ledger=ledger, rows=rows, noise=noise, progress=progress)
     check_pieces(configuration.settings, ledger)
     tell(_worth(draw, point_count=len(points)))
-    with ledger.turn_to_draw(ledger.release_number) as is_held:
-        charged = charge_statistics(configuration, ledger)
-        if charged.statistics is not None:
-            return charged
+
+    def drawn_table() -> DrawnStatistics:
         progress(DRAWING, 0, 1)
         drawn = drawn_statistics(configuration, draw, draw.draw(rows, noise), points)
         progress(DRAWING, 1, 1)
-        if not is_held():  # another process draws by now: this one's is as if it had crashed
-            raise LedgerUnavailableError(TURN_LOST)
-        return publish_statistics(ledger, drawn)
+        return drawn
+
+    table_of(configuration, ledger).draw_once(drawn_table)
+    return ledger.read_state()
 
 
-def charge_statistics(configuration: Configuration, ledger: Ledger) -> LedgerState:
-    """Commit the share as charged, unless it is; return what is committed.
+def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnStatistics]:
+    """Return the one publication of a release's table, refused between two answers."""
 
-    Raises:
-        VerificationError: the ensemble is between its first answer and its last.
+    def append(transaction: Transaction, drawn: DrawnStatistics) -> None:
+        digests = put_pieces(transaction, {POINTS_PIECE: drawn.points})
+        transaction.append(StatisticsReleased(statistics=drawn.document, private_digests=digests))
 
-    """
-    charge = configuration.charges[Mechanism.STATISTICS]
-    with ledger.transaction() as transaction:
-        if transaction.state.statistics is None:
-            refuse_closed(transaction.state)
-            _refuse_between(transaction.state)
-            if transaction.state.charge_of(Mechanism.STATISTICS) is None:
-                transaction.append(share_event(ShareCharged, charge))
-    return transaction.state
-
-
-def publish_statistics(ledger: Ledger, drawn: DrawnStatistics) -> LedgerState:
-    """Commit the table, unless another process was first; return what is committed.
-
-    Raises:
-        VerificationError: the ensemble has begun to answer since the charge.
-
-    """
-    with ledger.transaction() as transaction:
-        if transaction.state.statistics is None:
-            refuse_closed(transaction.state)
-            _refuse_between(transaction.state)
-            digests = put_pieces(transaction, {POINTS_PIECE: drawn.points})
-            transaction.append(
-                StatisticsReleased(statistics=drawn.document, private_digests=digests)
-            )
-    return transaction.state
+    return Publication(
+        ledger=ledger,
+        is_published=lambda state: state.statistics is not None,
+        append=append,
+        share=configuration.charges[Mechanism.STATISTICS],
+        refuse=_refuse_between,
+    )
 
 
 def draw_after_answers(release: Release, noise: NoiseSource) -> DrawnStatistics:

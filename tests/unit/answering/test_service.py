@@ -21,7 +21,7 @@ from app.errors import (
 from app.ledger.entries.entry_kinds import ClassifierPublished
 from app.release.classifier.classifier_document import read_document
 from app.release.classifier.onnx.onnx_model import to_onnx
-from app.release.classifier.switch import charge_classifier
+from app.release.classifier.switch import classifier_of
 from tests.builders.ledger.releases import DOCUMENT
 from tests.builders.release.served import PATIENCE_SECONDS, fresh, published, replay, run, serving
 from tests.builders.release.small_release import HIT, STABLE, SmallRelease, VotesByMargin, ask
@@ -117,7 +117,7 @@ def test_a_classifier_that_another_process_published_is_given_at_once(
         async with serving(small_release, [HIT, HIT]) as service:
             await service.answer_many([ask(1), ask(2)])
             ledger = small_release.ledger()
-            charge_classifier(small_release.configuration(), ledger)
+            assert classifier_of(small_release.configuration(), ledger).charge()
             with pytest.raises(NotPublishedError):
                 await service.classifier()
             with ledger.transaction() as transaction:

@@ -23,9 +23,8 @@ from app.privacy.voting.universal import Phase
 from app.release import opening as open_release
 from app.release.classifier.learning import check_learnable
 from app.release.classifier.switch import (
-    charge_classifier,
+    classifier_of,
     draw_classifier,
-    publish_classifier,
     switch_phase,
 )
 from app.release.release import CLASSIFIER_SERVES, CLOSED, REPLAYS, warn_if_ended
@@ -215,13 +214,14 @@ def test_a_draw_that_a_closing_overtakes_publishes_nothing(
     answerer = SmallRelease(tmp_path, SWITCHING).answerer([HIT, HIT])
     answerer.answer_batch([ask(1), ask(2)])
     release = answerer.release
-    charge_classifier(release.configuration, release.ledger)
+    publication = classifier_of(release.configuration, release.ledger)
+    assert publication.charge()
     drawn = draw_classifier(release, seeded_noise())
     append(answerer, closed)
     with pytest.raises(VerificationError, match=CLOSED[closed.reason]):
-        publish_classifier(release.ledger, drawn)
+        publication.publish(drawn)
     with pytest.raises(VerificationError, match=CLOSED[closed.reason]):
-        charge_classifier(release.configuration, release.ledger)
+        publication.charge()
 
 
 TABLE = {

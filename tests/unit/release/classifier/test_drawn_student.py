@@ -19,7 +19,7 @@ from app.noise.scripted import ScriptedNoise
 from app.privacy.voting.universal import Phase, Sequel
 from app.release.classifier import drawn_student as module
 from app.release.classifier.drawn_student import taught, train_student
-from app.release.classifier.switch import charge_classifier, switch_phase
+from app.release.classifier.switch import classifier_of, switch_phase
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.ledger.releases import tamper
 from tests.builders.release.opened_release import NoNoise, changed, kinds, pieces, statement_of
@@ -294,7 +294,7 @@ def test_a_classifier_that_was_learned_before_comes_first(small_release: SmallRe
     given = changed(small_release, answers__after="student")
     release = answered(given)
     ledger = given.ledger()
-    charge_classifier(given.configuration(), ledger)
+    assert classifier_of(given.configuration(), ledger).charge()
     drawn = train_student(release).classifier
     with ledger.transaction() as transaction:
         transaction.append(ClassifierPublished(classifier=drawn.json.decode()))

@@ -28,7 +28,7 @@ from app.release.statistics.opening_table import (
     check_openable,
     open_at_once,
     open_statistics,
-    publish_statistics,
+    table_of,
 )
 from app.release.statistics.released import POINTS_PIECE, DrawnStatistics, released_table
 from tests.builders.ledger.faulty_ledger import FaultyLedger
@@ -255,7 +255,7 @@ def test_a_table_drawn_before_the_first_answer_is_not_published_after_it(
     answerer = release.answerer([STABLE] * 4)
     answerer.answer_batch([ask(1)])
     with pytest.raises(VerificationError):
-        publish_statistics(release.ledger(), DrawnStatistics("{}", b""))
+        table_of(release.configuration(), release.ledger()).publish(DrawnStatistics("{}", b""))
     assert release.ledger().read_state().charge_of("statistics") is not None
     answerer.answer_batch([ask(margin) for margin in (-30, -1, 30)])
     assert answerer.release.must_open_statistics
