@@ -35,7 +35,7 @@ from app.release.classifier.learning import check_learnable, learn
 from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
 from app.release.drawing import read_points, read_private_rows, read_rows_beside
-from app.release.opening import check_configuration, open_release
+from app.release.opening import found_state, open_release
 from app.release.progress import Progress, no_progress
 from app.release.release import warn_if_ended
 from app.release.statistics.asked import parse_hypotheses
@@ -231,9 +231,7 @@ def open_from_settings(
     """
     configuration = configure(settings, even_if_hopeless=even_if_hopeless)
     with _opened_ledger(settings, noise, warn, expect_head) as ledger:
-        opened = ledger.read_state().release
-        if opened is not None:
-            check_configuration(configuration, opened)
+        opened = found_state(configuration, ledger).release
         rows = read_private_rows(settings, progress)
         release = open_release(
             configuration, ledger=ledger, rows=rows, noise=noise, progress=progress

@@ -13,6 +13,8 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from app.answering.types import Answer
 from app.data.vectors import encode, replay_key
 from app.errors import BudgetExhaustedError, ContainedError, IntegrityError, InvariantError
@@ -187,7 +189,7 @@ class MemoryRelease:
         for digest, vector in zip(digests, vectors, strict=True):
             recorded = known.get(digest)
             if recorded is not None:
-                answers.append(_again(recorded))
+                answers.append(structs.replace(recorded, replayed=True))
             elif self.phase is Phase.ENSEMBLE:
                 self._state, outcome = universal.step(
                     self._mechanism, self._state, private_values[digest], self._noise
@@ -258,16 +260,6 @@ class MemoryRelease:
     def __getstate__(self) -> NoReturn:
         """Refuse every copy, which would answer afresh on a budget that is spent."""
         raise TypeError(COPIED)
-
-
-def _again(recorded: Answer) -> Answer:
-    return Answer(
-        query_id=recorded.query_id,
-        label=recorded.label,
-        stable=recorded.stable,
-        phase=recorded.phase,
-        replayed=True,
-    )
 
 
 def _shares(charges: Sequence[Charge]) -> list[dict[str, object]]:

@@ -20,6 +20,7 @@ from app.ledger.database.open_database import OpenDatabase, open_database, refus
 from app.ledger.database.sqlite import version_of
 from app.ledger.database.statements import (
     RecordedAnswer,
+    every,
     read_answers,
     read_entries,
     read_entry_hash,
@@ -171,17 +172,11 @@ class Ledger:
 
     def answers_after(self, query_id: int) -> Iterator[RecordedAnswer]:
         """Yield every answer after number ``query_id``, in order."""
-        page_after = query_id
-        while page := self._read_answers(page_after):
-            yield from page
-            page_after = page[-1].query_id
+        return every(self._read_answers, query_id, lambda answer: answer.query_id)
 
     def keys(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield every idempotency key: (key digest, vector digest), 32 bytes each."""
-        page_after = b""
-        while page := self._read_keys(page_after):
-            yield from page
-            page_after = page[-1][0]
+        return every(self._read_keys, b"", lambda key: key[0])
 
     def known_answers(self, vector_digests: Sequence[bytes]) -> list[KnownAnswer]:
         """Return the answers to those of ``vector_digests`` that have one, in any order.

@@ -27,7 +27,7 @@ from app.ledger.copies.copy_target import Held, fill, filling, look_at, reserve
 from app.ledger.database.database import SqliteDatabase, ledger_database, turn_to_open
 from app.ledger.database.open_database import open_database, reading, refusal_reason
 from app.ledger.database.postgresql import allow_long_waits
-from app.ledger.database.sqlite import URL_KEY, companions
+from app.ledger.database.sqlite import URL_KEY, refuse_companions
 from app.ledger.database.statements import (
     read_database_secret,
     read_entries,
@@ -281,21 +281,12 @@ def _hold(held: ExitStack, source_url: str, target_url: str) -> None:
         names = [opened.name for opened in read_openings(connection)]
         held.callback(take_server_lock(source_url).release)
     with told_as(TO):
-        _refuse_companions(target_url)
+        target = ledger_database(target_url)
+        if isinstance(target, SqliteDatabase) and not target.is_there:
+            refuse_companions(target.path)
         held.callback(take_server_lock(target_url).release)
         for name in names:
             held.enter_context(turn_to_open(target_url, name))
-
-
-def _refuse_companions(url: str) -> None:
-    """Refuse a file that is not there, and beside which another ledger left its log."""
-    database = ledger_database(url)
-    if not isinstance(database, SqliteDatabase) or database.is_there:
-        return
-    for companion in companions(database.path):
-        if companion.exists():
-            problem = "is left of a ledger that was there, and would spoil another; move it away"
-            raise ConfigurationError(URL_KEY, f"{companion} {problem}")
 
 
 def _refuse_same(source_url: str, target_url: str) -> None:

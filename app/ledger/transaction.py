@@ -20,7 +20,13 @@ from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableErro
 from app.ledger.database.database_errors import UNAVAILABLE, translate
 from app.ledger.database.driver import insert_rows, is_cut_off
 from app.ledger.database.lookups import find_answers, find_keys
-from app.ledger.database.statements import RecordedAnswer, read_answers, read_head, read_private
+from app.ledger.database.statements import (
+    RecordedAnswer,
+    every,
+    read_answers,
+    read_head,
+    read_private,
+)
 from app.ledger.database.tables import idempotency_keys, private_state
 from app.ledger.entries.chain import next_entry
 from app.ledger.entries.digests import private_digest, public_digests
@@ -179,10 +185,7 @@ class Transaction:
             LedgerUnavailableError: the database cannot be read.
 
         """
-        page_after = query_id
-        while page := self._read_answers(page_after):
-            yield from page
-            page_after = page[-1].query_id
+        return every(self._read_answers, query_id, lambda answer: answer.query_id)
 
     def _read_answers(self, after: int) -> list[RecordedAnswer]:
         found = self._in_database(read_answers, self._connection, self._release_number, after)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -19,9 +20,9 @@ from app.ledger.database.database_errors import WRONG_TYPE, is_damage
 from app.ledger.database.protections import protection_fault, structural_fault, type_fault
 from app.ledger.database.statements import (
     AnswerRow,
-    CheckpointRow,
+    each_answer,
     each_entry,
-    read_answers,
+    every,
     read_checkpoints,
     read_keys,
     read_private,
@@ -145,10 +146,11 @@ class _Verification:
         self._release_number = release_number
         self._expect_head = None if expect_head is None else expect_head.strip().lower()
         self._head_found = self._expect_head is None
-        self._answers = _each_answer(connection, release_number)
+        self._answers = each_answer(connection, release_number, 0)
         self._query_by_digest: dict[bytes, int] = {}
         self._bound: dict[str, str] = {}
-        self._checkpoints = _each_checkpoint(connection, release_number)
+        read = partial(read_checkpoints, connection, release_number)
+        self._checkpoints = every(read, _BEFORE_ALL, lambda row: row.sequence)
         self._next_checkpoint = next(self._checkpoints, None)
 
     def run(self) -> LedgerState:
@@ -243,19 +245,16 @@ class _Verification:
             )
 
     def _check_keys(self) -> None:
-        page_after = b""
-        while page := read_keys(self._connection, self._release_number, page_after):
-            for row in page:
-                _hold(
-                    len(row.key_digest) == _DIGEST_BYTES
-                    and row.vector_digest in self._query_by_digest,
-                    "an idempotency key is kept for a vector that has no answer",
-                )
-                _hold(
-                    self._digests.marks(row, self._release_number),
-                    "an idempotency key was altered: its mark is not that of what it is kept for",
-                )
-            page_after = page[-1].key_digest
+        read = partial(read_keys, self._connection, self._release_number)
+        for row in every(read, b"", lambda row: row.key_digest):
+            _hold(
+                len(row.key_digest) == _DIGEST_BYTES and row.vector_digest in self._query_by_digest,
+                "an idempotency key is kept for a vector that has no answer",
+            )
+            _hold(
+                self._digests.marks(row, self._release_number),
+                "an idempotency key was altered: its mark is not that of what it is kept for",
+            )
 
     def _check_key_counts(self, state: LedgerState) -> None:
         """Check the marks, and that no more is counted for keys than was answered."""
@@ -319,20 +318,6 @@ def _told(event: AnswersReleased | ScoresReleased) -> Iterator[Told]:
         event.units,
         strict=True,
     )
-
-
-def _each_answer(connection: Connection, release_number: int) -> Iterator[AnswerRow]:
-    page_after = 0
-    while page := read_answers(connection, release_number, page_after):
-        yield from page
-        page_after = page[-1].answer.query_id
-
-
-def _each_checkpoint(connection: Connection, release_number: int) -> Iterator[CheckpointRow]:
-    page_after = _BEFORE_ALL
-    while page := read_checkpoints(connection, release_number, page_after):
-        yield from page
-        page_after = page[-1].sequence
 
 
 def _hold(holds: bool, problem: str) -> None:  # noqa: FBT001 -- reads as a sentence at every call

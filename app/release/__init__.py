@@ -2,5 +2,5 @@
 
 Start at ``opening.py``.  ``terms/`` turns settings into public parameters; ``drawing.py``
 draws the sample, the relabelling and the ensemble; ``classifier/`` and ``statistics/``
-publish; ``views/`` shows what is public.
+publish, all by the one protocol in ``publication.py``; ``views/`` shows what is public.
 """

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.rows import PrivateRows
+    from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger, Transaction
     from app.noise.source import NoiseSource
     from app.release.drawing import AnsweringParts, DrawnEnsemble
@@ -290,6 +291,19 @@ def _append_shares(configuration: Configuration, transaction: Transaction) -> No
             transaction.append(share_event(ShareCharged, charge))
         else:
             transaction.append(share_event(ShareReserved, charge))
+
+
+def found_state(configuration: Configuration, ledger: Ledger) -> LedgerState:
+    """Return the state of a ledger whose release, where there is one, has these settings.
+
+    Raises:
+        ReleaseMismatchError: names the first setting that differs.
+
+    """
+    found = ledger.read_state()
+    if found.release is not None:
+        check_configuration(configuration, found.release)
+    return found
 
 
 def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> None:

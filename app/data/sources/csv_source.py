@@ -14,7 +14,14 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from app.data.sources.row_blocks import ROWS_PER_BLOCK, SOURCE, Block, Blocks, column_indices
+from app.data.sources.row_blocks import (
+    ROWS_PER_BLOCK,
+    SOURCE,
+    Block,
+    Blocks,
+    column_indices,
+    opening,
+)
 from app.data.spelling import ERRORS
 from app.errors import DataError
 
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
     Row = list[str]
 
 SUFFIXES = (".csv", ".csv.gz")
+BAD_PATH = "bad path"
 BROKEN_FILE_ERRORS = (csv.Error, EOFError, OSError, zlib.error)
 
 
@@ -111,16 +119,12 @@ class _Table:
 
 def _open(source: str) -> TextIO:
     """Open a file as text; bytes that are no UTF-8 come through escaped, to be named later."""
-    try:
+    with opening(source, invalid=BAD_PATH):
         if source.lower().endswith(".gz"):
             return io.TextIOWrapper(
                 gzip.open(source, "rb"), encoding="utf-8-sig", errors=ERRORS, newline=""
             )
         return Path(source).open(encoding="utf-8-sig", errors=ERRORS, newline="")
-    except FileNotFoundError:
-        raise DataError(SOURCE, f"no such file: {source}") from None
-    except (OSError, ValueError) as error:
-        raise DataError(SOURCE, f"{source} cannot be read: {_cause(error)}") from None
 
 
 def _cause(error: Exception) -> str:
@@ -131,4 +135,4 @@ def _cause(error: Exception) -> str:
         return "is not valid gzip"
     if isinstance(error, csv.Error):
         return "is not well-formed CSV: a stray quote, or a cell above 131072 characters"
-    return getattr(error, "strerror", None) or "bad path"
+    return getattr(error, "strerror", None) or BAD_PATH

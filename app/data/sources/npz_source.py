@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from app.data.sources.cells import Values
-from app.data.sources.row_blocks import SOURCE, Block, Blocks, cell_error, column_indices
+from app.data.sources.row_blocks import SOURCE, Block, Blocks, cell_error, column_indices, opening
 from app.errors import DataError
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def open_npz(source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
 
     """
     with ExitStack() as stack:
-        archive = stack.enter_context(_open(source))
+        with opening(source, invalid=INVALID, broken=(zipfile.BadZipFile,)):
+            archive = stack.enter_context(zipfile.ZipFile(source))
         members = [member.removesuffix(MEMBER_SUFFIX) for member in archive.namelist()]
         places = column_indices(members, columns, place="the archive")
         arrays = [
@@ -60,19 +61,6 @@ def open_npz(source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
         ]
         row_count = _common_length(arrays, columns)
         yield Blocks(_blocks(arrays, columns, row_count), row_count)
-
-
-def _open(source: str) -> zipfile.ZipFile:
-    """Open the archive."""
-    try:
-        return zipfile.ZipFile(source)
-    except FileNotFoundError:
-        raise DataError(SOURCE, f"no such file: {source}") from None
-    except zipfile.BadZipFile:
-        raise DataError(SOURCE, f"{source} {INVALID}") from None
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or INVALID
-        raise DataError(SOURCE, f"{source} cannot be read: {problem}") from None
 
 
 def _array(

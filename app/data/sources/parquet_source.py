@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from app.data.sources.cells import Values
 from app.data.sources.parquet_parts import part_paths
-from app.data.sources.row_blocks import SOURCE, Block, Blocks, column_indices
+from app.data.sources.row_blocks import SOURCE, Block, Blocks, column_indices, opening
 from app.data.spelling import ERRORS, MISSING_CELL
 from app.errors import DataError
 
@@ -84,15 +84,8 @@ def _row_count(path: Path, name: str, columns: Sequence[SourceColumn]) -> int:
 
 def _open(path: Path, name: str) -> parquet.ParquetFile:
     """Open one file."""
-    try:
+    with opening(path, invalid=INVALID, broken=(pa.ArrowException,), name=name):
         return parquet.ParquetFile(path, buffer_size=PAGE_BUFFER_BYTES, pre_buffer=False)
-    except FileNotFoundError:
-        raise DataError(SOURCE, f"no such file: {path}") from None
-    except pa.ArrowException:
-        raise DataError(SOURCE, f"{name or path} {INVALID}") from None
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or INVALID
-        raise DataError(SOURCE, f"{path} cannot be read: {problem}") from None
 
 
 def _blocks(

@@ -8,6 +8,7 @@ of data), and never a value.  No row is ever dropped.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,6 +21,7 @@ from app.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -82,6 +84,33 @@ class Blocks:
 
     stream: Iterator[Block]
     row_count: int | None = None
+
+
+@contextmanager
+def opening(
+    path: str | Path, *, invalid: str, broken: tuple[type[Exception], ...] = (), name: str = ""
+) -> Iterator[None]:
+    """Refuse a file that is not there, cannot be read or is not what its name says.
+
+    Args:
+        path: of the file.
+        invalid: what is wrong with one that is broken, or that the system says nothing of.
+        broken: errors of a file that is broken.
+        name: of the file among the parts of a source; the path where it is alone.
+
+    Raises:
+        DataError: it is refused.
+
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(SOURCE, f"no such file: {path}") from None
+    except broken:
+        raise DataError(SOURCE, f"{name or path} {invalid}") from None
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or invalid
+        raise DataError(SOURCE, f"{path} cannot be read: {problem}") from None
 
 
 def column_indices(

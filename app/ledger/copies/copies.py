@@ -35,7 +35,13 @@ from app.ledger.copies.copy_target import Held, fill, filling, look_at
 from app.ledger.database.database import SqliteDatabase, is_shared, ledger_database
 from app.ledger.database.database_errors import database_errors
 from app.ledger.database.open_database import open_database, read_revision, reading, refusal_reason
-from app.ledger.database.sqlite import URL_KEY, companions, copy_into, database_path
+from app.ledger.database.sqlite import (
+    URL_KEY,
+    companions,
+    copy_into,
+    database_path,
+    refuse_companions,
+)
 from app.ledger.database.statements import (
     read_database_secret,
     read_entry_hash,
@@ -151,10 +157,7 @@ def restore(
     if is_shared(url):
         return _restore_rows(copy, url, expect_head, code)
     target = database_path(url)
-    for companion in companions(target):
-        if companion.exists():
-            problem = "is left of a ledger that was there, and would spoil another; move it away"
-            raise ConfigurationError(URL_KEY, f"{companion} {problem}")
+    refuse_companions(target)
     with reading(SqliteDatabase(copy)) as connection, _place(target, URL_KEY) as building:
         _copy(connection, building)
         copied = _closed(building)

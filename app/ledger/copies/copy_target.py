@@ -30,16 +30,14 @@ from sqlalchemy import (
     type_coerce,
     update,
 )
-from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import ConfigurationError, VerificationError
 from app.ledger.database.database import ledger_database
 from app.ledger.database.open_database import (
     UNFINISHED,
-    cannot_open,
     open_database,
+    peeking,
     read_revision,
-    refusal_reason,
 )
 from app.ledger.database.postgresql import DIALECT, allow_long_waits
 from app.ledger.database.protections import unprotected
@@ -178,14 +176,8 @@ def look_at(url: str) -> Found:
     database = ledger_database(url)
     if database.is_empty:
         return Found(Held.NOTHING)
-    readers = database.reading_engine()
-    try:
-        with readers.connect() as connection:
-            return _found(connection, read_revision(database, connection))
-    except (SQLAlchemyError, ValueError) as error:
-        raise cannot_open(database, refusal_reason(error)) from None
-    finally:
-        readers.dispose()
+    with peeking(database) as connection:
+        return _found(connection, read_revision(database, connection))
 
 
 def _found(connection: Connection, revision: str | None) -> Found:

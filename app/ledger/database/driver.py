@@ -134,13 +134,7 @@ class PooledWriting:
 
     def begin(self) -> Connection:
         """Begin a transaction as the engine does."""
-        connection = self._engine.connect()
-        try:
-            connection.begin()
-        except BaseException:
-            give_back(connection)
-            raise
-        return connection
+        return _begun(self._engine)
 
     def commit(self, connection: Connection) -> None:
         """Commit as the engine does."""
@@ -152,6 +146,16 @@ class PooledWriting:
 
     def close(self) -> None:
         """Do nothing: the pool is the engine's."""
+
+
+def _begun(engine: Engine) -> Connection:
+    connection = engine.connect()
+    try:
+        connection.begin()
+    except BaseException:
+        give_back(connection)
+        raise
+    return connection
 
 
 class KeptWriting:
@@ -177,15 +181,9 @@ class KeptWriting:
     def begin(self) -> Connection:
         """Begin a transaction on the connection that is kept."""
         if self._kept is None:
-            connection = self._engine.connect()
-            try:
-                connection.begin()
-            except BaseException:
-                give_back(connection)
-                raise
-            self._kept = connection
-            return connection
-        fetch_all(self._kept, self._begin)
+            self._kept = _begun(self._engine)
+        else:
+            fetch_all(self._kept, self._begin)
         return self._kept
 
     def commit(self, connection: Connection) -> None:

@@ -100,7 +100,8 @@ def open_database(url: str, *, create: bool, noise: NoiseSource) -> OpenDatabase
 def _open_to_write(database: LedgerDatabase, noise: NoiseSource) -> OpenDatabase:
     try:
         if not database.is_empty:
-            _refuse_others(database)
+            with peeking(database) as found:  # another program's is left alone, its mode included
+                read_revision(database, found)
         database.create()
     except OSError as error:
         raise cannot_open(database, error.strerror or "the system refuses") from None
@@ -119,12 +120,18 @@ def _open_to_write(database: LedgerDatabase, noise: NoiseSource) -> OpenDatabase
     return OpenDatabase(writer, writing, readers, secret, database.is_shared, turn_to_draw)
 
 
-def _refuse_others(database: LedgerDatabase) -> None:
-    """Leave alone a database that is something else, a file's mode and journal included."""
+@contextmanager
+def peeking(database: LedgerDatabase) -> Iterator[Connection]:
+    """Yield a connection to whatever is there, which changes nothing in it.
+
+    Raises:
+        ConfigurationError: it cannot be opened.
+
+    """
     readers = database.reading_engine()
     try:
         with readers.connect() as connection:
-            read_revision(database, connection)
+            yield connection
     except (SQLAlchemyError, ValueError) as error:
         raise cannot_open(database, refusal_reason(error)) from None
     finally:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Connection, Engine, LargeBinary, NullPool, create_engine, event
+from sqlalchemy import Column, Connection, Engine, LargeBinary, NullPool, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
@@ -388,20 +388,13 @@ def protection_fault(connection: Connection) -> str | None:
     return None if rule is None else f"the database has a rule that is not the ledger's: {rule}"
 
 
-def type_fault(connection: Connection) -> str | None:
-    """Return which column holds bytes of a length that was never written.
+def fits(column: Column[object]) -> str | None:
+    """Return the condition that a value of a column was written by the ledger; None for none.
 
     PostgreSQL keeps to the types of its columns, and knows no length of bytes.
     """
-    for name, table in metadata.tables.items():
-        for column in table.columns:
-            length = column.type.length if isinstance(column.type, LargeBinary) else None
-            if length is None:
-                continue
-            query = f"SELECT 1 FROM {name} WHERE octet_length({column.name}) <> {length} LIMIT 1"
-            if connection.exec_driver_sql(query).first() is not None:
-                return f"the table {name} has a value of a wrong type in the column {column.name}"
-    return None
+    length = column.type.length if isinstance(column.type, LargeBinary) else None
+    return None if length is None else f"octet_length({column.name}) = {length}"
 
 
 @contextmanager

@@ -5,10 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from app.ledger.database import (
-    postgresql,
-    sqlite,
-)
+from app.ledger.database import postgresql, sqlite
+from app.ledger.database.tables import metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,9 +34,14 @@ def protection_fault(connection: Connection) -> str | None:
 
 def type_fault(connection: Connection) -> str | None:
     """Return which column holds a value that no entry, answer or piece was written with."""
-    if _is_postgresql(connection):
-        return postgresql.type_fault(connection)
-    return sqlite.type_fault(connection)
+    fits = postgresql.fits if _is_postgresql(connection) else sqlite.fits
+    for name, table in metadata.tables.items():
+        for column in table.columns:
+            condition = fits(column)
+            query = f"SELECT 1 FROM {name} WHERE NOT ({condition}) LIMIT 1"  # noqa: S608 -- our own names
+            if condition is not None and connection.exec_driver_sql(query).first() is not None:
+                return f"the table {name} has a value of a wrong type in the column {column.name}"
+    return None
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from sqlalchemy.pool import QueuePool
 
 from app.errors import ConfigurationError, InvariantError
 from app.ledger.database.driver import fetch_all
-from app.ledger.database.tables import ANSWERS_INDEX, ENTRIES_INDEX, INSERT_ONLY, metadata
+from app.ledger.database.tables import ANSWERS_INDEX, ENTRIES_INDEX, INSERT_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -244,6 +244,19 @@ def companions(path: Path) -> list[Path]:
     return [Path(f"{path}{suffix}") for suffix in ("-wal", "-shm", "-journal")]
 
 
+def refuse_companions(path: Path) -> None:
+    """Refuse a place for a ledger beside which another one left its log.
+
+    Raises:
+        ConfigurationError: it did.
+
+    """
+    for companion in companions(path):
+        if companion.exists():
+            problem = "is left of a ledger that was there, and would spoil another; move it away"
+            raise ConfigurationError(URL_KEY, f"{companion} {problem}")
+
+
 _NUMBERED: Final = {"entries": "sequence", "answers": "query_id"}
 _KEYED: Final = {
     "idempotency_keys": ("release_number", "key_digest"),
@@ -282,16 +295,6 @@ def protection_fault(connection: Connection) -> str | None:
             return f"the table {table} has lost the trigger {name}, or it was altered"
     if found:
         return f"the database has a trigger that is not the ledger's: {min(found)}"
-    return None
-
-
-def type_fault(connection: Connection) -> str | None:
-    """Return which column holds a value that no entry, answer or piece was written with."""
-    for name, table in metadata.tables.items():
-        for column in table.columns:
-            query = f"SELECT 1 FROM {name} WHERE NOT ({_fits(column)}) LIMIT 1"
-            if connection.exec_driver_sql(query).first() is not None:
-                return f"the table {name} has a value of a wrong type in the column {column.name}"
     return None
 
 
@@ -343,17 +346,17 @@ def _refusing(name: str, event: str, table: str, verb: str) -> str:
     )
 
 
-def _fits(column: Column[object]) -> str:
+def fits(column: Column[object]) -> str:
     """Return the condition that a value of a column was written by the ledger."""
     name, kind = f'"{column.name}"', column.type
     if isinstance(kind, LargeBinary):
-        fits = f"typeof({name}) = 'blob'"
+        condition = f"typeof({name}) = 'blob'"
         if kind.length is not None:
-            fits += f" AND length({name}) = {kind.length}"
+            condition += f" AND length({name}) = {kind.length}"
     elif isinstance(kind, String):
-        fits = f"typeof({name}) = 'text'"
+        condition = f"typeof({name}) = 'text'"
     else:
-        fits = f"typeof({name}) = 'integer'"
+        condition = f"typeof({name}) = 'integer'"
         if isinstance(kind, Boolean):
-            fits += f" AND {name} IN (0, 1)"
-    return f"{name} IS NULL OR ({fits})" if column.nullable else fits
+            condition += f" AND {name} IN (0, 1)"
+    return f"{name} IS NULL OR ({condition})" if column.nullable else condition

@@ -6,7 +6,8 @@ database's secret belong to one release, which the caller names by its number.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from sqlalchemy import bindparam, func, select, text
 
@@ -21,9 +22,12 @@ from app.ledger.database.tables import (
 from app.ledger.entries.chain import GENESIS, Entry, Head
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection, Table
+
+RowT = TypeVar("RowT")
+PlaceT = TypeVar("PlaceT")
 
 PAGE_ROWS: Final = 5000
 """Rows of one read."""
@@ -102,9 +106,14 @@ class CheckpointRow(NamedTuple):
     mark: str
 
 
+def of_release(table: Table) -> ColumnElement[bool]:
+    """Return the condition that a row is the release's whose number is given as ``release``."""
+    return table.c.release_number == bindparam("release")
+
+
 _HEAD = (
     select(entries.c.sequence, entries.c.hash)
-    .where(entries.c.release_number == bindparam("release"))
+    .where(of_release(entries))
     .order_by(entries.c.sequence.desc())
     .limit(1)
 )
@@ -121,7 +130,7 @@ _ENTRIES = {
     }.items()
 }
 _ENTRY_HASH = select(entries.c.hash).where(
-    entries.c.release_number == bindparam("release"), entries.c.sequence == bindparam("at")
+    of_release(entries), entries.c.sequence == bindparam("at")
 )
 _ANSWERS = (
     select(
@@ -136,53 +145,39 @@ _ANSWERS = (
         answers.c.bin_shifted,
         answers.c.units,
     )
-    .where(
-        answers.c.release_number == bindparam("release"), answers.c.query_id > bindparam("after")
-    )
+    .where(of_release(answers), answers.c.query_id > bindparam("after"))
     .order_by(answers.c.query_id)
     .limit(bindparam("count"))
 )
 _ANSWER_COUNT = (
     select(func.count())
     .select_from(answers)
-    .where(
-        answers.c.release_number == bindparam("release"), answers.c.query_id > bindparam("after")
-    )
+    .where(of_release(answers), answers.c.query_id > bindparam("after"))
 )
-_LAST_ANSWER = select(func.max(answers.c.query_id)).where(
-    answers.c.release_number == bindparam("release")
-)
+_LAST_ANSWER = select(func.max(answers.c.query_id)).where(of_release(answers))
 _CHECKPOINTS = (
     select(checkpoints.c.sequence, checkpoints.c.body, checkpoints.c.mark)
-    .where(
-        checkpoints.c.release_number == bindparam("release"),
-        checkpoints.c.sequence > bindparam("after"),
-    )
+    .where(of_release(checkpoints), checkpoints.c.sequence > bindparam("after"))
     .order_by(checkpoints.c.sequence)
     .limit(bindparam("count"))
 )
 _NEWEST_CHECKPOINT = (
     select(checkpoints.c.sequence, checkpoints.c.body, checkpoints.c.mark)
-    .where(checkpoints.c.release_number == bindparam("release"))
+    .where(of_release(checkpoints))
     .order_by(checkpoints.c.sequence.desc())
     .limit(1)
 )
 _KEYS = (
     select(idempotency_keys.c.key_digest, idempotency_keys.c.vector_digest, idempotency_keys.c.mark)
-    .where(
-        idempotency_keys.c.release_number == bindparam("release"),
-        idempotency_keys.c.key_digest > bindparam("after"),
-    )
+    .where(of_release(idempotency_keys), idempotency_keys.c.key_digest > bindparam("after"))
     .order_by(idempotency_keys.c.key_digest)
     .limit(bindparam("count"))
 )
 _PRIVATE_NAMES = (
-    select(private_state.c.name)
-    .where(private_state.c.release_number == bindparam("release"))
-    .order_by(private_state.c.name)
+    select(private_state.c.name).where(of_release(private_state)).order_by(private_state.c.name)
 )
 _PRIVATE = select(private_state.c.name, private_state.c.digest, private_state.c.body).where(
-    private_state.c.release_number == bindparam("release"),
+    of_release(private_state),
     private_state.c.name == bindparam("name"),
 )
 _RELEASES = select(entries.c.release_number).distinct().order_by(entries.c.release_number)
@@ -224,11 +219,26 @@ def read_entries(
     return found
 
 
+def every(
+    read: Callable[[PlaceT], Sequence[RowT]], after: PlaceT, place: Callable[[RowT], PlaceT]
+) -> Iterator[RowT]:
+    """Yield every row that follows a place, in order.
+
+    Args:
+        read: returns a page of the rows that follow a place.
+        after: where the first page begins.
+        place: of a row.
+
+    """
+    while page := read(after):
+        yield from page
+        after = place(page[-1])
+
+
 def each_entry(connection: Connection, release_number: int, after: Head) -> Iterator[Entry]:
     """Yield every entry that follows the one at ``after``, in order."""
-    while page := read_entries(connection, release_number, after, PAGE_ROWS):
-        yield from page
-        after = page[-1].head
+    read = partial(read_entries, connection, release_number, count=PAGE_ROWS)
+    return every(read, after, lambda entry: entry.head)
 
 
 def read_answers(connection: Connection, release_number: int, after: int) -> list[AnswerRow]:
@@ -236,6 +246,12 @@ def read_answers(connection: Connection, release_number: int, after: int) -> lis
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     rows = connection.execute(_ANSWERS, at)
     return [AnswerRow(row[0], checked_answer(RecordedAnswer._make(row[1:]))) for row in rows]
+
+
+def each_answer(connection: Connection, release_number: int, after: int) -> Iterator[AnswerRow]:
+    """Yield every answer that follows number ``after``, in order."""
+    read = partial(read_answers, connection, release_number)
+    return every(read, after, lambda row: row.answer.query_id)
 
 
 def read_answer_count(connection: Connection, release_number: int, after: int) -> tuple[int, int]:

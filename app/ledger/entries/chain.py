@@ -193,11 +193,4 @@ def read_event(entry: Entry) -> LedgerEvent:
 
 def public_entry(entry: Entry) -> dict[str, object]:
     """Return an entry as ``GET /ledger`` gives it: the body is a JSON object."""
-    return {
-        "sequence": entry.sequence,
-        "kind": entry.kind,
-        "version": entry.version,
-        "body": msgspec.json.decode(entry.body),
-        "previous_hash": entry.previous_hash,
-        "hash": entry.hash,
-    }
+    return {**msgspec.structs.asdict(entry), "body": msgspec.json.decode(entry.body)}

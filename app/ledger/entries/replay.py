@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.errors import LedgerCorruptError
-from app.ledger.database.statements import each_entry, read_answer_count, read_answers, read_head
+from app.ledger.database.statements import each_answer, each_entry, read_answer_count, read_head
 from app.ledger.entries.fold import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from sqlalchemy import Connection
 
     from app.ledger.entries.fold import LedgerState
@@ -65,8 +63,8 @@ def check_answers(
     if (count, last) == (state.answered - known.answered, state.answered):
         return
     wanted = min(known.answered, last) + 1
-    for answer_id in _answer_ids(connection, release_number, wanted - 1):
-        if answer_id != wanted or wanted > state.answered:
+    for row in each_answer(connection, release_number, wanted - 1):
+        if row.answer.query_id != wanted or wanted > state.answered:
             break
         wanted += 1
     if wanted <= state.answered:
@@ -74,9 +72,3 @@ def check_answers(
     raise LedgerCorruptError(
         f"answer {wanted} is in the answers table, and the chain ends with answer {state.answered}"
     )
-
-
-def _answer_ids(connection: Connection, release_number: int, after: int) -> Iterator[int]:
-    while page := read_answers(connection, release_number, after):
-        yield from (row.answer.query_id for row in page)
-        after = page[-1].answer.query_id

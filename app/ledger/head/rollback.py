@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, select
 
 from app.errors import ConfigurationError, HeadFileError
 from app.ledger.database.database import is_shared
 from app.ledger.database.database_errors import database_errors
 from app.ledger.database.sqlite import database_path
-from app.ledger.database.statements import read_entry_hash, read_head
-from app.ledger.database.tables import FIRST_RELEASE, answers, entries
+from app.ledger.database.statements import (
+    of_release,
+    read_answer_count,
+    read_entry_hash,
+    read_head,
+)
+from app.ledger.database.tables import FIRST_RELEASE, entries
 from app.ledger.head.keeper import HeadKeeper
 from app.ledger.releases import CLOSING, read_openings
 
@@ -33,17 +38,11 @@ UNNOTED = (
     "with --expect-head, since an older copy of the ledger cannot be told now"
 )
 _HASH_DIGITS = 64
-_ANSWER_COUNT = select(func.max(answers.c.query_id)).where(
-    answers.c.release_number == bindparam("release")
-)
 _NEWEST_KIND = (
-    select(entries.c.kind)
-    .where(entries.c.release_number == bindparam("release"))
-    .order_by(entries.c.sequence.desc())
-    .limit(1)
+    select(entries.c.kind).where(of_release(entries)).order_by(entries.c.sequence.desc()).limit(1)
 )
 _SEQUENCE_OF = select(entries.c.sequence).where(
-    entries.c.release_number == bindparam("release"), entries.c.hash == bindparam("hash")
+    of_release(entries), entries.c.hash == bindparam("hash")
 )
 
 
@@ -159,7 +158,8 @@ def _problem(
     head = read_head(connection, number)
     where = f"{head_file.path} notes entry {noted.sequence} of {noted.name!r}"
     if head.sequence < noted.sequence:
-        missing = max(0, noted.answered - _answer_count(connection, number))
+        _, answered = read_answer_count(connection, number, noted.answered)
+        missing = max(0, noted.answered - answered)
         return (
             f"{where}, and the ledger ends at entry {head.sequence}: "
             f"{_counted(noted.sequence - head.sequence, 'entry', 'entries')} with "
@@ -183,10 +183,6 @@ def _numbers_by_id(connection: Connection) -> dict[str, int]:
 def _is_closed(connection: Connection, number: int) -> bool:
     """Return whether a release ends with the entry that closes a copy, or retires a ledger."""
     return connection.execute(_NEWEST_KIND, {"release": number}).scalar() in CLOSING
-
-
-def _answer_count(connection: Connection, number: int) -> int:
-    return connection.execute(_ANSWER_COUNT, {"release": number}).scalar() or 0
 
 
 def _lost(head_file: HeadFile, noted: NotedHead) -> str:

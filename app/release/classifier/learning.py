@@ -21,7 +21,7 @@ from app.release.classifier.switch import (
     classifier_parameters,
     draw_published,
 )
-from app.release.opening import begin_release, check_configuration
+from app.release.opening import begin_release, found_state
 from app.release.terms.answer_terms import check_pieces
 
 if TYPE_CHECKING:
@@ -59,9 +59,7 @@ def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
     if not configuration.has(Mechanism.CLASSIFIER):
         problem = "is 0, and learning spends this share; give it one in a new release"
         raise ConfigurationError("privacy.shares.classifier", problem)
-    found = ledger.read_state()
-    if found.release is not None:
-        check_configuration(configuration, found.release)
+    found = found_state(configuration, ledger)
     if not classifier_of(configuration, ledger).is_due(found):
         raise VerificationError(PUBLISHED)
 

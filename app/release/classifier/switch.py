@@ -92,11 +92,11 @@ def classifier_of(configuration: Configuration, ledger: Ledger) -> Publication[P
             ClassifierPublished(classifier=drawn.json.decode())
         ),
         share=configuration.charges[Mechanism.CLASSIFIER],
-        refuse=refuse_waiting,
+        refuse=_refuse_waiting,
     )
 
 
-def refuse_waiting(state: LedgerState) -> None:
+def _refuse_waiting(state: LedgerState) -> None:
     """Refuse a classifier between the first answer and the last, where its delta would cost more.
 
     Raises:

@@ -13,6 +13,7 @@ import numpy as np
 
 from app.data.schema import NumericFeature
 from app.errors import InvalidHypothesisError, TooLargeError
+from app.release.classifier.classifier_document import NodeDocument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,15 +30,9 @@ TREE_ONLY: Final = (
 )
 
 
-class AskedNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AskedNode(NodeDocument, frozen=True, forbid_unknown_fields=True):
     """A node of a posted tree, in the words of the published classifier's document."""
 
-    label: str | None = None
-    feature: int | None = None
-    at_least: float | None = None
-    category: str | None = None
-    other: bool = False
-    missing: bool = False
     true: AskedNode | None = None
     false: AskedNode | None = None
 

@@ -15,7 +15,7 @@ from app.errors import ConfigurationError, VerificationError
 from app.ledger.entries.entry_kinds import StatisticsReleased
 from app.privacy.budget.composition import Mechanism
 from app.release.classifier.switch import answered_points
-from app.release.opening import begin_release, check_configuration
+from app.release.opening import begin_release, found_state
 from app.release.private_state import put_pieces
 from app.release.publication import Publication
 from app.release.release import ending_where_closed
@@ -85,9 +85,7 @@ def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: 
     if not configuration.has(Mechanism.STATISTICS):
         problem = "is 0, and statistics spend this share; give it one in a new release"
         raise ConfigurationError(SHARE, problem)
-    found = ledger.read_state()
-    if found.release is not None:
-        check_configuration(configuration, found.release)
+    found = found_state(configuration, ledger)
     if not table_of(configuration, ledger).is_due(found):
         return
     if found.answered and has_points:
