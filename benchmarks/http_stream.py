@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from app.answering.writer import BATCH_QUERIES_MAX
 from app.data.vectors import encode_keys
 from app.http.query.query_body import parse_lines_of_numbers
-from app.ledger.ledger import RecordedAnswer
+from app.ledger.ledger import AnswerRow, RecordedAnswer
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
 from app.settings.settings import load_settings
@@ -158,8 +158,8 @@ def _commit(release: Release, batch: PlainQueries) -> None:
     with release.ledger.transaction() as transaction:
         first, vectors = transaction.state.answered + 1, batch.vector_bytes
         digests = release.digests.of_vectors(vectors)
-        rows = zip(count(first), digests, vectors, repeat(1), repeat(object=True))
-        transaction.record_answers([RecordedAnswer(*row) for row in rows])
+        answers = map(RecordedAnswer, count(first), repeat(1), repeat(object=True))
+        transaction.record_answers(list(map(AnswerRow, digests, vectors, answers)))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from app.ledger.entries.entry_kinds import EnsembleFitted, ReleaseOpened, ShareCharged
-from app.ledger.ledger import RELEASE_SECRET, Ledger, RecordedAnswer, open_ledger
+from app.ledger.ledger import RELEASE_SECRET, AnswerRow, Ledger, RecordedAnswer, open_ledger
 from app.ledger.verification import verify
 from benchmarks.measuring.circumstances import circumstances
 
@@ -98,9 +98,10 @@ def _commit(ledger: Ledger, batch_size: int) -> None:
         )
 
 
-def _answer(ledger: Ledger, query_id: int) -> RecordedAnswer:
+def _answer(ledger: Ledger, query_id: int) -> AnswerRow:
     vector = b"%0*d" % (VECTOR_BYTES, query_id)
-    return RecordedAnswer(query_id, ledger.digests.of_vector(vector), vector, 0, stable=True)
+    digest = ledger.digests.of_vector(vector)
+    return AnswerRow(digest, vector, RecordedAnswer(query_id, 0, stable=True))
 
 
 def _measure_verifying(path: Path) -> None:

@@ -27,7 +27,7 @@ from app.answering.queries import (
     vector_bytes_of,
     vector_digests_of,
 )
-from app.answering.replays import RecentReplays, recorded_as
+from app.answering.replays import RecentReplays
 from app.answering.types import Edge, Observer, PlainQueries, Step, observe_nothing
 from app.answering.workload import SECONDS_BOUNDS, Buckets
 from app.data.vectors import encode_keys, replay_key, replay_keys
@@ -398,8 +398,8 @@ class QueryAnswerer:
         if answered - answered_before > READ_AT_ONCE_MAX:
             self.replays.leave_out_answers()
             return
-        for answer in records.answers_after(answered_before):
-            self.replays.add(answer.vector_digest, recorded_as(answer))
+        for row in records.answers_after(answered_before):
+            self.replays.add(row.vector_digest, row.answer)
 
 
 def _unknown(tickets: Sequence[Ticket], replays: ReplayIndex) -> Sequence[Ticket]:

@@ -5,18 +5,18 @@ Results in the order of what was asked: those known at once, and those that come
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from app.answering.batch import Deferred
-from app.answering.queries import Fresh, FreshAnswers
-from app.answering.replays import Recorded
+from app.answering.queries import Fresh
+from app.answering.replays import released_bin
 from app.answering.types import Answer, with_score
 from app.errors import RequestError, UnavailableError
+from app.ledger.ledger import RecordedAnswer
 from app.privacy.voting.universal import Phase
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from app.answering.queries import Ticket
     from app.answering.queue import Decisions
@@ -25,37 +25,6 @@ if TYPE_CHECKING:
 
 Told: TypeAlias = Answer | RequestError | UnavailableError
 """What a client gets in its query's place."""
-
-
-class FirstAnswers(Sequence[Answer]):
-    """Answers of the ensemble that have no score and are given for the first time.
-
-    Attributes:
-        recorded: as they are recorded.
-        schema: the public schema.
-
-    """
-
-    __slots__ = ("recorded", "schema")
-
-    def __init__(self, recorded: Sequence[Recorded], schema: Schema) -> None:
-        """Take them as they are recorded."""
-        self.recorded = recorded
-        self.schema = schema
-
-    def __len__(self) -> int:
-        """Return how many there are."""
-        return len(self.recorded)
-
-    @overload
-    def __getitem__(self, index: int) -> Answer: ...
-    @overload
-    def __getitem__(self, index: slice) -> FirstAnswers: ...
-    def __getitem__(self, index: int | slice) -> Answer | FirstAnswers:
-        """Return one of them, or those of a slice."""
-        if isinstance(index, slice):
-            return FirstAnswers(self.recorded[index], self.schema)
-        return answer_of(self.recorded[index], self.schema, replayed=False)
 
 
 def answers_for(
@@ -73,8 +42,6 @@ def answers_for(
         classify: answers by the classifier; called once for all that are left to it.
 
     """
-    if isinstance(decisions, FreshAnswers):
-        return FirstAnswers(decisions.recorded, schema)
     pairs = zip(decisions, asked, strict=True)
     deferred = [ticket.query for decision, ticket in pairs if isinstance(decision, Deferred)]
     classified = iter(classify(deferred))
@@ -85,17 +52,17 @@ def answers_for(
 
 
 def answer_for(
-    decision: Recorded | Fresh | RequestError | UnavailableError, schema: Schema
+    decision: RecordedAnswer | Fresh | RequestError | UnavailableError, schema: Schema
 ) -> Told:
     """Return what a client is told of a decision."""
     if isinstance(decision, Fresh):
         return answer_of(decision.recorded, schema, replayed=False)
-    if isinstance(decision, Recorded):
+    if isinstance(decision, RecordedAnswer):
         return answer_of(decision, schema, replayed=True)
     return decision
 
 
-def answer_of(recorded: Recorded, schema: Schema, *, replayed: bool) -> Answer:
+def answer_of(recorded: RecordedAnswer, schema: Schema, *, replayed: bool) -> Answer:
     """Return an answer of the ensemble, given for the first time or again."""
     label = None if recorded.label is None else schema.classes[recorded.label]
     answer = Answer(
@@ -103,7 +70,7 @@ def answer_of(recorded: Recorded, schema: Schema, *, replayed: bool) -> Answer:
     )
     if recorded.precision is None:
         return answer
-    return with_score(answer, recorded.released_bin, recorded.precision)
+    return with_score(answer, released_bin(recorded), recorded.precision)
 
 
 def classified_as(label: str, *, with_scores: bool) -> Answer:

@@ -16,9 +16,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from app.answering.queries import Fresh, FreshAnswers, Tickets
-from app.answering.replays import Recorded, ReplayIndex, check_same_vector
+from app.answering.replays import ReplayIndex, check_same_vector, released_bin
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,
@@ -27,6 +28,7 @@ from app.errors import (
     UncountedDrawsError,
 )
 from app.ledger.key_counts import NOTHING, KeyCount
+from app.ledger.ledger import RecordedAnswer
 from app.privacy.voting import universal
 from app.privacy.voting.tallies import PrivateValues
 from app.privacy.voting.universal import Outcome, Phase, State
@@ -75,7 +77,7 @@ class Deferred(msgspec.Struct, frozen=True):
 
 
 DEFERRED: Final = Deferred()
-Decision = Recorded | Fresh | RequestError | Deferred
+Decision = RecordedAnswer | Fresh | RequestError | Deferred
 
 
 class Batch:
@@ -118,7 +120,7 @@ class Batch:
         self.new_keys: dict[bytes, bytes] = {}
         self.key_counts: dict[str, KeyCount] = {}
         self._counts_before = key_counts or {}
-        self.fresh_by_vector: dict[bytes, Recorded] = {}
+        self.fresh_by_vector: dict[bytes, RecordedAnswer] = {}
         self._parameters = parameters
         self._replays = replays
         self._private_values = private_values
@@ -211,7 +213,7 @@ class Batch:
         self.state, outcome = universal.redo(
             self._parameters,
             before,
-            Outcome(recorded.label, recorded.stable, recorded.released_bin),
+            Outcome(recorded.label, recorded.stable, released_bin(recorded)),
             drawn=(fresh.drawn_in, fresh.following),
             noise=self._noise,
         )
@@ -255,7 +257,7 @@ class Batch:
     ) -> None:
         """Record stable answers and single hits, which all there are without scores."""
         numbered = enumerate(outcomes, start=drawn_in.answered_count + 1)
-        recorded = [Recorded(number, each.label, each.stable) for number, each in numbered]
+        recorded = [RecordedAnswer(number, each.label, each.stable) for number, each in numbered]
         self._fresh = FreshAnswers(tickets, recorded, drawn_in)
         self.fresh_by_vector = dict(zip(tickets.vector_digests, recorded, strict=True))
         for asker, answer in zip(tickets.askers(), recorded, strict=True):
@@ -284,7 +286,7 @@ class Batch:
         """Return what a key was given, in this batch too."""
         return self.key_counts.get(name) or self._counts_before.get(name, NOTHING)
 
-    def _replay(self, ticket: Ticket) -> Recorded | None:
+    def _replay(self, ticket: Ticket) -> RecordedAnswer | None:
         if ticket.key_digest is None:
             return None if self.phase is Phase.CLASSIFIER else self._known(ticket)
         by_key = self._replays.find_by_key(ticket.key_digest, ticket.vector_digest)
@@ -299,7 +301,7 @@ class Batch:
             self._remember_key(ticket)
         return recorded
 
-    def _known(self, ticket: Ticket) -> Recorded | None:
+    def _known(self, ticket: Ticket) -> RecordedAnswer | None:
         """Return the answer of a vector, of this batch or from before."""
         digest = ticket.vector_digest
         return self.fresh_by_vector.get(digest) or self._replays.find_by_vector(digest)
@@ -313,18 +315,21 @@ class Batch:
         return self._record(ticket, outcome, drawn_in=before)
 
     def _record(self, ticket: Ticket, outcome: Outcome, *, drawn_in: State) -> Fresh:
-        recorded = Recorded(
-            self.state.answered_count,
-            outcome.label,
-            outcome.stable,
-            ticket.precision,
-            outcome.released_bin,
-        )
-        fresh = Fresh(ticket, recorded, drawn_in, self.state)
+        answer = RecordedAnswer(self.state.answered_count, outcome.label, outcome.stable)
+        if ticket.precision is not None:
+            released = outcome.released_bin
+            answer = replace(
+                answer,
+                precision=ticket.precision,
+                bin_index=None if released is None else released.index,
+                bin_shifted=released is not None and released.shifted,
+                units=self.state.unstable_count - drawn_in.unstable_count,
+            )
+        fresh = Fresh(ticket, answer, drawn_in, self.state)
         if isinstance(self._fresh, FreshAnswers):
             self._fresh = list(self._fresh)
         self._fresh.append(fresh)
-        self.fresh_by_vector[ticket.vector_digest] = recorded
+        self.fresh_by_vector[ticket.vector_digest] = answer
         if ticket.query.asker is not None:
             self._count_for_key(ticket.query.asker, hit_count=fresh.hit_count)
         return fresh

@@ -11,10 +11,9 @@ from typing import overload
 
 import msgspec
 
-from app.answering.replays import Recorded
 from app.answering.types import Asker, PlainQueries, Query
 from app.data.vectors import TOGETHER_MIN
-from app.ledger.ledger import RecordedAnswer
+from app.ledger.ledger import AnswerRow, RecordedAnswer
 from app.privacy.voting.universal import State
 
 
@@ -156,7 +155,7 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
     """
 
     ticket: Ticket
-    recorded: Recorded
+    recorded: RecordedAnswer
     drawn_in: State
     following: State
 
@@ -180,7 +179,7 @@ class FreshAnswers(Sequence[Fresh]):
     def __init__(
         self,
         tickets: Tickets,
-        recorded: Sequence[Recorded],
+        recorded: Sequence[RecordedAnswer],
         drawn_in: State,
         hits: Sequence[int] | None = None,
     ) -> None:
@@ -238,34 +237,12 @@ class FreshAnswers(Sequence[Fresh]):
         return State(self._hits[hit_count - 1], self._drawn_in.unstable_count + hit_count)
 
 
-def rows_of(fresh: Sequence[Fresh]) -> list[RecordedAnswer]:
+def rows_of(fresh: Sequence[Fresh]) -> list[AnswerRow]:
     """Return answers as the ledger keeps them."""
-    if not isinstance(fresh, FreshAnswers):
-        return list(map(_row, fresh))
-    columns = (
-        [each.query_id for each in fresh.recorded],
-        fresh.tickets.vector_digests,
-        fresh.tickets.vector_bytes,
-        [each.label for each in fresh.recorded],
-        [each.stable for each in fresh.recorded],
-    )
-    return list(map(RecordedAnswer, *columns))
-
-
-def _row(fresh: Fresh) -> RecordedAnswer:
-    recorded, released = fresh.recorded, fresh.recorded.released_bin
-    labelled = RecordedAnswer(
-        recorded.query_id,
-        fresh.ticket.vector_digest,
-        fresh.ticket.vector_bytes,
-        recorded.label,
-        recorded.stable,
-    )
-    if recorded.precision is None:
-        return labelled
-    return labelled._replace(
-        precision=recorded.precision,
-        bin_index=None if released is None else released.index,
-        bin_shifted=released is not None and released.shifted,
-        units=fresh.hit_count,
-    )
+    if isinstance(fresh, FreshAnswers):
+        tickets = fresh.tickets
+        return list(map(AnswerRow, tickets.vector_digests, tickets.vector_bytes, fresh.recorded))
+    return [
+        AnswerRow(each.ticket.vector_digest, each.ticket.vector_bytes, each.recorded)
+        for each in fresh
+    ]

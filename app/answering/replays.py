@@ -14,15 +14,12 @@ from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-import msgspec
-
 from app.errors import IdempotencyConflictError, LedgerCorruptError
 from app.privacy.soft_labels.mechanism import ScoreBin
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from app.ledger.database.statements import KnownAnswer
     from app.ledger.ledger import RecordedAnswer
 
 CONFLICT = (
@@ -30,19 +27,6 @@ CONFLICT = (
     "or the same ones"
 )
 KEY_WITHOUT_ANSWER = "an idempotency key is kept for a vector that has no answer"
-
-
-class Recorded(msgspec.Struct, frozen=True, gc=False):
-    """A committed answer of the ensemble: number, class index or none, stable flag.
-
-    With scores also the precision that was asked for and, where stable, the bin.
-    """
-
-    query_id: int
-    label: int | None
-    stable: bool
-    precision: int | None = None
-    released_bin: ScoreBin | None = None
 
 
 class ReplayIndex:
@@ -53,14 +37,14 @@ class ReplayIndex:
 
     def __init__(
         self,
-        by_vector: dict[bytes, Recorded] | None = None,
+        by_vector: dict[bytes, RecordedAnswer] | None = None,
         vector_by_key: dict[bytes, bytes] | None = None,
     ) -> None:
         """Take over what is given, or start empty."""
         self._by_vector = {} if by_vector is None else by_vector
         self._vector_by_key = {} if vector_by_key is None else vector_by_key
 
-    def add(self, vector_digest: bytes, recorded: Recorded) -> None:
+    def add(self, vector_digest: bytes, recorded: RecordedAnswer) -> None:
         """Add a committed answer."""
         self._by_vector[vector_digest] = recorded
 
@@ -72,7 +56,7 @@ class ReplayIndex:
         """Return whether one of the vectors has an answer."""
         return not self._by_vector.keys().isdisjoint(vector_digests)
 
-    def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> Recorded | None:
+    def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> RecordedAnswer | None:
         """Return the key's answer, or None for a new key.
 
         Raises:
@@ -89,7 +73,7 @@ class ReplayIndex:
             raise LedgerCorruptError(KEY_WITHOUT_ANSWER)
         return recorded
 
-    def find_by_vector(self, vector_digest: bytes) -> Recorded | None:
+    def find_by_vector(self, vector_digest: bytes) -> RecordedAnswer | None:
         """Return the vector's answer, or None for a new vector."""
         return self._by_vector.get(vector_digest)
 
@@ -109,8 +93,8 @@ ValueT = TypeVar("ValueT")
 class Records(Protocol):
     """Where every committed answer and key is found: a ledger, or its open transaction."""
 
-    def known_answers(self, vector_digests: Sequence[bytes]) -> list[KnownAnswer]:
-        """Return the answers to those of the vectors that have one."""
+    def known_answers(self, vector_digests: Sequence[bytes]) -> list[tuple[bytes, RecordedAnswer]]:
+        """Return the answers to those of the vectors that have one, each with its digest."""
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
         """Return those of the keys that are recorded: (key digest, vector digest)."""
@@ -125,16 +109,16 @@ class RecentReplays:
     def __init__(self, *, recent_max: int = RECENT_MAX) -> None:
         """Start empty, which is everything that a release without an answer has."""
         self._recent_max = recent_max
-        self._by_vector: OrderedDict[bytes, Recorded] = OrderedDict()
+        self._by_vector: OrderedDict[bytes, RecordedAnswer] = OrderedDict()
         self._vector_by_key: OrderedDict[bytes, bytes] = OrderedDict()
         self._changing = Lock()
         self._lacks_answers = False
 
-    def add(self, vector_digest: bytes, recorded: Recorded) -> None:
+    def add(self, vector_digest: bytes, recorded: RecordedAnswer) -> None:
         """Add a committed answer."""
         self.add_all({vector_digest: recorded})
 
-    def add_all(self, answers: Mapping[bytes, Recorded]) -> None:
+    def add_all(self, answers: Mapping[bytes, RecordedAnswer]) -> None:
         """Add committed answers by the digest of their vector."""
         with self._changing:
             # Said before the oldest answer goes: a reader beside must look it up from then on.
@@ -159,7 +143,7 @@ class RecentReplays:
         """Return whether the answer of one of the vectors is in memory."""
         return not self._by_vector.keys().isdisjoint(vector_digests)
 
-    def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> Recorded | None:
+    def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> RecordedAnswer | None:
         """Return the key's answer if both are in memory.
 
         Raises:
@@ -172,7 +156,7 @@ class RecentReplays:
         check_same_vector(known, vector_digest)
         return self._by_vector.get(known)
 
-    def find_by_vector(self, vector_digest: bytes) -> Recorded | None:
+    def find_by_vector(self, vector_digest: bytes) -> RecordedAnswer | None:
         """Return the vector's answer if it is in memory."""
         return self._by_vector.get(vector_digest)
 
@@ -199,9 +183,7 @@ class RecentReplays:
         keys = self._keys_among(key_digests, records) if key_digests else {}
         answers, other_vectors = _split(self._by_vector, vector_digests)
         if other_vectors and self._lacks_answers:
-            newly: dict[bytes, Recorded] = {}
-            for answer in records.known_answers(other_vectors):
-                newly[answer.vector_digest] = recorded_as(answer)
+            newly = dict(records.known_answers(other_vectors))
             if newly:
                 self.add_all(newly)
                 answers.update(newly)
@@ -216,13 +198,11 @@ class RecentReplays:
         return keys
 
 
-def recorded_as(answer: KnownAnswer | RecordedAnswer) -> Recorded:
-    """Return an answer that the ledger keeps as it is given again."""
-    precision, index = answer.precision, answer.bin_index
-    released = None
-    if precision is not None and index is not None:
-        released = ScoreBin(precision, index, shifted=bool(answer.bin_shifted))
-    return Recorded(answer.query_id, answer.label, answer.stable, precision, released)
+def released_bin(answer: RecordedAnswer) -> ScoreBin | None:
+    """Return the bin of an answer's score, where it has one."""
+    if answer.precision is None or answer.bin_index is None:
+        return None
+    return ScoreBin(answer.precision, answer.bin_index, shifted=bool(answer.bin_shifted))
 
 
 def _split(

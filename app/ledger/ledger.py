@@ -19,6 +19,7 @@ from app.ledger.database.lookups import find_answers, find_keys
 from app.ledger.database.open_database import OpenDatabase, open_database, refuse_replaced
 from app.ledger.database.sqlite import version_of
 from app.ledger.database.statements import (
+    AnswerRow,
     RecordedAnswer,
     every,
     read_answers,
@@ -44,12 +45,19 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from app.ledger.database.sqlite import Version
-    from app.ledger.database.statements import KnownAnswer
     from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.ledger.head.keeper import HeadKeeper
     from app.noise.source import NoiseSource
 
-__all__ = ["RELEASE_SECRET", "KeyCount", "Ledger", "RecordedAnswer", "Transaction", "open_ledger"]
+__all__ = [
+    "RELEASE_SECRET",
+    "AnswerRow",
+    "KeyCount",
+    "Ledger",
+    "RecordedAnswer",
+    "Transaction",
+    "open_ledger",
+]
 
 NAME_KEY: Final = "release.name"
 PUBLIC_ENTRIES_MAX: Final = 1000
@@ -170,16 +178,16 @@ class Ledger:
             self._known = state
         return state
 
-    def answers_after(self, query_id: int) -> Iterator[RecordedAnswer]:
+    def answers_after(self, query_id: int) -> Iterator[AnswerRow]:
         """Yield every answer after number ``query_id``, in order."""
-        return every(self._read_answers, query_id, lambda answer: answer.query_id)
+        return every(self._read_answers, query_id, lambda row: row.answer.query_id)
 
     def keys(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield every idempotency key: (key digest, vector digest), 32 bytes each."""
         return every(self._read_keys, b"", lambda key: key[0])
 
-    def known_answers(self, vector_digests: Sequence[bytes]) -> list[KnownAnswer]:
-        """Return the answers to those of ``vector_digests`` that have one, in any order.
+    def known_answers(self, vector_digests: Sequence[bytes]) -> list[tuple[bytes, RecordedAnswer]]:
+        """Return the answers to those of ``vector_digests`` that have one, each with its digest.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -385,9 +393,9 @@ class Ledger:
             check_answers(connection, self._release_number, known, state)
         return state
 
-    def _read_answers(self, after: int) -> list[RecordedAnswer]:
+    def _read_answers(self, after: int) -> list[AnswerRow]:
         with self.snapshot() as connection, database_errors():
-            return [row.answer for row in read_answers(connection, self._release_number, after)]
+            return [row for _, row in read_answers(connection, self._release_number, after)]
 
     def _read_keys(self, after: bytes) -> list[tuple[bytes, bytes]]:
         with self.snapshot() as connection, database_errors():

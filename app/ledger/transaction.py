@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from msgspec import structs
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from app.ledger.database.statements import KnownAnswer
+    from app.ledger.database.statements import AnswerRow
     from app.ledger.entries.chain import Head
     from app.ledger.entries.digests import Digests
     from app.ledger.entries.entry_kinds import LedgerEvent, ReleaseOpened
@@ -57,7 +58,7 @@ _INSERT_ENTRY = (
     "INSERT INTO entries (release_number, sequence, kind, version, body, hash) "
     "VALUES (?, ?, ?, ?, ?, ?)"
 )
-_LABEL_FIELDS: Final = RecordedAnswer._fields.index("precision")
+_LABEL_FIELDS: Final = ("query_id", "label", "stable")
 """Fields of an answer without a score; a value more takes a tenth of an insertion."""
 
 _INSERT_KEYS = insert(idempotency_keys)
@@ -142,7 +143,7 @@ class Transaction:
         self._state = following
         return entry.head
 
-    def record_answers(self, rows: Sequence[RecordedAnswer]) -> Head:
+    def record_answers(self, rows: Sequence[AnswerRow]) -> Head:
         """Append one entry for a contiguous range of fresh answers, and keep each.
 
         Args:
@@ -154,21 +155,21 @@ class Transaction:
 
         """
         invariant(bool(rows), "an entry covers at least one answer")
-        columns = list(zip(*rows, strict=True))
-        first, count = rows[0].query_id, len(rows)
-        invariant(
-            columns[0] == tuple(range(first, first + count)), "answers are numbered without gaps"
-        )
-        head = self.append(_released(rows))
-        field_count = _LABEL_FIELDS if rows[0].precision is None else len(columns)
+        vector_digests, vectors, answers = zip(*rows, strict=True)
+        first, count = answers[0].query_id, len(rows)
+        numbers = [answer.query_id for answer in answers]
+        invariant(numbers == [*range(first, first + count)], "answers are numbered without gaps")
+        head = self.append(_released(vector_digests, answers))
+        is_label = answers[0].precision is None
+        fields = _LABEL_FIELDS if is_label else RecordedAnswer.__struct_fields__
         at = repeat(self._release_number, count), repeat(head.sequence, count)
-        placed = list(zip(*at, *columns[:field_count], strict=True))
-        text = _insert_answers(field_count)
-        self._in_database(insert_rows, self._connection, text, placed)
+        columns = [map(attrgetter(name), answers) for name in fields]
+        placed = list(zip(*at, vector_digests, vectors, *columns, strict=True))
+        self._in_database(insert_rows, self._connection, _insert_answers(fields), placed)
         return head
 
-    def known_answers(self, vector_digests: Sequence[bytes]) -> list[KnownAnswer]:
-        """Return the answers to those of ``vector_digests`` that have one, in any order.
+    def known_answers(self, vector_digests: Sequence[bytes]) -> list[tuple[bytes, RecordedAnswer]]:
+        """Return the answers to those of ``vector_digests`` that have one, each with its digest.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -178,18 +179,18 @@ class Transaction:
             find_answers, self._connection, self._release_number, vector_digests
         )
 
-    def answers_after(self, query_id: int) -> Iterator[RecordedAnswer]:
+    def answers_after(self, query_id: int) -> Iterator[AnswerRow]:
         """Yield every committed answer after number ``query_id``, in order.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
 
         """
-        return every(self._read_answers, query_id, lambda answer: answer.query_id)
+        return every(self._read_answers, query_id, lambda row: row.answer.query_id)
 
-    def _read_answers(self, after: int) -> list[RecordedAnswer]:
+    def _read_answers(self, after: int) -> list[AnswerRow]:
         found = self._in_database(read_answers, self._connection, self._release_number, after)
-        return [row.answer for row in found]
+        return [row for _, row in found]
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
         """Return those of ``key_digests`` that are recorded: (key digest, vector digest).
@@ -326,29 +327,31 @@ class Transaction:
 
 
 @lru_cache
-def _insert_answers(field_count: int) -> str:
-    """Return the statement that inserts an answer of so many fields; the others are null."""
-    columns = ("release_number", "sequence", *RecordedAnswer._fields[:field_count])
+def _insert_answers(fields: tuple[str, ...]) -> str:
+    """Return the statement that inserts an answer of some fields; the others are null."""
+    columns = ("release_number", "sequence", "vector_digest", "vector", *fields)
     marks = ", ".join("?" for _ in columns)
     return f"INSERT INTO answers ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 -- names of columns
 
 
-def _released(rows: Sequence[RecordedAnswer]) -> AnswersReleased | ScoresReleased:
+def _released(
+    vector_digests: Sequence[bytes], answers: Sequence[RecordedAnswer]
+) -> AnswersReleased | ScoresReleased:
     """Return the entry of a range, whose answers all have scores or all have none."""
     labels = AnswersReleased(
-        first_query_id=rows[0].query_id,
-        digests=public_digests(row.vector_digest for row in rows),
-        labels=[row.label for row in rows],
-        stable=[row.stable for row in rows],
+        first_query_id=answers[0].query_id,
+        digests=public_digests(vector_digests),
+        labels=[each.label for each in answers],
+        stable=[each.stable for each in answers],
     )
-    precisions = [row.precision for row in rows if row.precision is not None]
+    precisions = [each.precision for each in answers if each.precision is not None]
     if not precisions:
         return labels
-    invariant(len(precisions) == len(rows), "an entry has labels or scores")
+    invariant(len(precisions) == len(answers), "an entry has labels or scores")
     return ScoresReleased(
         **structs.asdict(labels),
         precisions=precisions,
-        bins=[row.bin_index for row in rows],
-        shifted=[bool(row.bin_shifted) for row in rows],
-        units=[row.units or 0 for row in rows],
+        bins=[each.bin_index for each in answers],
+        shifted=[bool(each.bin_shifted) for each in answers],
+        units=[each.units or 0 for each in answers],
     )

@@ -201,21 +201,23 @@ class _Verification:
     def _check_answers(self, sequence: int, event: AnswersReleased | ScoresReleased) -> None:
         told = zip(event.digests, _told(event), strict=True)
         for query_id, (digest, answer) in enumerate(told, start=event.first_query_id):
-            row = next(self._answers, None)
+            placed = next(self._answers, None)
             _hold(
-                row is not None and row.answer.query_id == query_id,
+                placed is not None and placed[1].answer.query_id == query_id,
                 f"answer {query_id} of entry {sequence} is missing from the answers table",
             )
-            if row is not None:
+            if placed is not None:
+                kept_in, row = placed
+                _hold(
+                    kept_in == sequence,
+                    f"answer {query_id} in the answers table belongs to entry {kept_in} there, "
+                    f"and to entry {sequence} in the chain",
+                )
                 self._check_answer(sequence, row, digest=digest, told=answer)
 
     def _check_answer(self, sequence: int, row: AnswerRow, *, digest: str, told: Told) -> None:
         answer = row.answer
         named = f"answer {answer.query_id} in the answers table"
-        _hold(
-            row.sequence == sequence,
-            f"{named} belongs to entry {row.sequence} there, and to entry {sequence} in the chain",
-        )
         _hold(
             (answer.label, answer.stable) == told[:2],
             f"{named} has label {answer.label} and stable {answer.stable}, "
@@ -224,23 +226,23 @@ class _Verification:
         score = (answer.precision, answer.bin_index, answer.bin_shifted, answer.units)
         _hold(score == told[2:], f"{named} has another score than entry {sequence} says")
         _hold(
-            public_digest(answer.vector_digest) == digest,
+            public_digest(row.vector_digest) == digest,
             f"{named} has another digest than entry {sequence} says",
         )
         _hold(
             hmac.compare_digest(
-                self._digests.of_question(answer.vector, answer.precision), answer.vector_digest
+                self._digests.of_question(row.vector, answer.precision), row.vector_digest
             ),
             f"{named} has a vector that does not give its digest",
         )
-        earlier = self._query_by_digest.setdefault(answer.vector_digest, answer.query_id)
+        earlier = self._query_by_digest.setdefault(row.vector_digest, answer.query_id)
         _hold(earlier == answer.query_id, f"{named} repeats the vector of answer {earlier}")
 
     def _check_no_more_answers(self, state: LedgerState) -> None:
-        row = next(self._answers, None)
-        if row is not None:
+        placed = next(self._answers, None)
+        if placed is not None:
             _fail(
-                f"answer {row.answer.query_id} is in the answers table, "
+                f"answer {placed[1].answer.query_id} is in the answers table, "
                 f"and the chain ends with answer {state.answered}"
             )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+from msgspec import structs
 from sqlalchemy import insert
 
 from app.data.vectors import replay_key
@@ -19,7 +20,7 @@ from app.ledger.entries.checkpoint import checkpoint_body, is_due
 from app.ledger.entries.digests import public_digest
 from app.ledger.entries.entry_kinds import AnswersReleased
 from app.ledger.entries.fold import fold
-from app.ledger.ledger import RecordedAnswer
+from app.ledger.ledger import AnswerRow, RecordedAnswer
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
 from app.settings.settings import load_settings
@@ -125,16 +126,21 @@ class _Rows:
         given = [recorded(self._digests, number) for number in range(first, first + count)]
         event = AnswersReleased(
             first_query_id=first,
-            digests=[public_digest(answer.vector_digest) for answer in given],
-            labels=[answer.label for answer in given],
-            stable=[answer.stable for answer in given],
+            digests=[public_digest(row.vector_digest) for row in given],
+            labels=[row.answer.label for row in given],
+            stable=[row.answer.stable for row in given],
         )
         entry = next_entry(self._state.head, event)
         self._state = fold(self._state, entry)
         row = {name: getattr(entry, name) for name in ("sequence", "kind", "version", "body")}
         self.entries.append(self._release | row | {"hash": entry.hash})
         at: dict[str, object] = self._release | {"sequence": entry.sequence}
-        self.answers.extend(at | answer._asdict() for answer in given)
+        self.answers.extend(
+            at
+            | {"vector_digest": each.vector_digest, "vector": each.vector}
+            | structs.asdict(each.answer)
+            for each in given
+        )
         if is_due(self._state, self.checkpoint_at):
             body = checkpoint_body(self._state, self._release_number)
             self.checkpoints.append(at | {"body": body, "mark": self._digests.of_checkpoint(body)})
@@ -142,7 +148,7 @@ class _Rows:
         return self._state
 
 
-def recorded(digests: Digests, query_id: int) -> RecordedAnswer:
+def recorded(digests: Digests, query_id: int) -> AnswerRow:
     """Return the answer of that number; its vector is the number."""
     vector = replay_key((float(query_id),))
-    return RecordedAnswer(query_id, digests.of_vector(vector), vector, 0, stable=True)
+    return AnswerRow(digests.of_vector(vector), vector, RecordedAnswer(query_id, 0, stable=True))

@@ -99,15 +99,14 @@ def ledger_accepts_every_run() -> bool:
 def entries(cutoff: int, fresh: Sequence[Fresh]) -> list[LedgerEvent]:
     """Return a release with one entry of these answers."""
     answers = [each.recorded for each in fresh]
-    bins = [each.released_bin for each in answers]
     released = ScoresReleased(
         first_query_id=1,
         digests=[f"{answer.query_id:032x}" for answer in answers],
         labels=[answer.label for answer in answers],
         stable=[answer.stable for answer in answers],
         precisions=[answer.precision or 0 for answer in answers],
-        bins=[None if each is None else each.index for each in bins],
-        shifted=[each is not None and each.shifted for each in bins],
+        bins=[answer.bin_index for answer in answers],
+        shifted=[bool(answer.bin_shifted) for answer in answers],
         units=[each.hit_count for each in fresh],
     )
     first = opened(cutoff=cutoff, parameters={"answers.output": '"score"'})

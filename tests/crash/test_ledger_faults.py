@@ -140,7 +140,7 @@ def test_commit_of_unknown_outcome_is_found_out(ledger: Ledger) -> None:
     with ledger.transaction() as transaction:
         assert transaction.state.answered == 10
         transaction.record_answers([answer(ledger, 11)])
-    assert [row.query_id for row in ledger.answers_after(9)] == [10, 11]
+    assert [row.answer.query_id for row in ledger.answers_after(9)] == [10, 11]
     verify(ledger)
 
 

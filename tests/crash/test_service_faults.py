@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from app.ledger.entries.fold import LedgerState
-    from app.ledger.ledger import RecordedAnswer
+    from app.ledger.ledger import AnswerRow
     from tests.builders.server.http_release import SmallRelease
     from tests.builders.server.server_process import ServerProcess
     from tests.http.end_to_end.conftest import OpenedRelease
@@ -136,7 +136,9 @@ def test_a_fault_releases_nothing_and_draws_nothing_twice(
     check_metrics(process.address, state, rounds * len(new))
     assert shown(process.address) == told(state)
     assert state.answered == len(known) + len(new)
-    assert draws(release.folder) == [(row.vector_digest, row.label, row.stable) for row in recorded]
+    assert draws(release.folder) == [
+        (digest, answer.label, answer.stable) for digest, _, answer in recorded
+    ]
     crowd.witnessed.check(release, refusals=(HTTPStatus.SERVICE_UNAVAILABLE,))
     end(process)
 
@@ -296,7 +298,7 @@ def told(state: LedgerState) -> tuple[object, ...]:
     return state.head.sequence, state.head.hash, state.answered, state.unstable, charged
 
 
-def folded(release: SmallRelease) -> tuple[LedgerState, list[RecordedAnswer]]:
+def folded(release: SmallRelease) -> tuple[LedgerState, list[AnswerRow]]:
     """Fold the database from entry one, in this process; return its answers as well."""
     ledger = open_ledger(release.settings().ledger_url, create=False)
     try:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from app.answering.batch import Deferred
 from app.answering.queries import Fresh
-from app.answering.replays import Recorded
 from app.errors import BudgetExhaustedError, IdempotencyConflictError
+from app.ledger.ledger import RecordedAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -212,7 +212,7 @@ def given_of(decision: Decision) -> Given:
         case Fresh():
             recorded = decision.recorded
             return Given("fresh", recorded.query_id, recorded.label, recorded.stable)
-        case Recorded():
+        case RecordedAnswer():
             return Given("replayed", decision.query_id, decision.label, decision.stable)
         case IdempotencyConflictError():
             return Given("conflict")

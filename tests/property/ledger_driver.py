@@ -18,7 +18,7 @@ from app.ledger.entries.entry_kinds import (
     ThresholdRefreshed,
     threshold_noise_name,
 )
-from app.ledger.ledger import Ledger, RecordedAnswer, open_ledger
+from app.ledger.ledger import AnswerRow, Ledger, RecordedAnswer, open_ledger
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.property.ledger_model import Model
 
@@ -101,12 +101,16 @@ class LedgerDriver(RuleBasedStateMachine):
             self.model.ended_epoch = None
         return True
 
-    def rows(self, outcomes: list[tuple[int | None, bool]]) -> list[RecordedAnswer]:
+    def rows(self, outcomes: list[tuple[int | None, bool]]) -> list[AnswerRow]:
         """Return answers to the next vectors."""
         numbers = range(len(self.model.answers) + 1, len(self.model.answers) + 1 + len(outcomes))
         vectors = [b"vector %d" % number for number in numbers]
         return [
-            RecordedAnswer(number, self.ledger.digests.of_vector(vector), vector, label, stable)
+            AnswerRow(
+                self.ledger.digests.of_vector(vector),
+                vector,
+                RecordedAnswer(number, label, stable),
+            )
             for number, vector, (label, stable) in zip(numbers, vectors, outcomes, strict=True)
         ]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from app.ledger.entries.entry_kinds import threshold_noise_name
 
 if TYPE_CHECKING:
-    from app.ledger.ledger import RecordedAnswer
+    from app.ledger.ledger import AnswerRow
 
 
 class Model:
@@ -84,10 +84,10 @@ class Model:
             unstable += not stable
         return self.fitted and not self.halted and bool(outcomes)
 
-    def answer(self, rows: list[RecordedAnswer]) -> None:
+    def answer(self, rows: list[AnswerRow]) -> None:
         """Hold answers, and which epoch they ended."""
         unstable = self.unstable
-        self.answers += [(row.vector, row.label, row.stable) for row in rows]
+        self.answers += [(row.vector, row.answer.label, row.answer.stable) for row in rows]
         self.ended_epoch = unstable if self.unstable > unstable else None
 
     def may_refresh(self, noise_after: int) -> bool:

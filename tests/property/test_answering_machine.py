@@ -279,7 +279,7 @@ class Answering(RuleBasedStateMachine):
         state = ledger.read_state()
         counted = len(self.model.answers), self.model.unstable_count
         assert (state.answered, state.unstable) == counted
-        recorded = list(ledger.answers_after(0))
+        recorded = [row.answer for row in ledger.answers_after(0)]
         assert [answer.query_id for answer in recorded] == list(range(1, state.answered + 1))
         assert [(answer.label, answer.stable) for answer in recorded] == [
             (answer.label, answer.stable) for answer in self.model.answers

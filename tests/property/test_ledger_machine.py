@@ -319,7 +319,10 @@ class LedgerMachine(LedgerDriver):
 
     def reads_what_the_model_holds(self) -> None:
         """Compare the tables beside the entries."""
-        found = [(row.vector, row.label, row.stable) for row in self.ledger.answers_after(0)]
+        found = [
+            (row.vector, row.answer.label, row.answer.stable)
+            for row in self.ledger.answers_after(0)
+        ]
         assert found == self.model.answers
         assert dict(self.ledger.keys()) == self.model.keys
         noises = [threshold_noise_name(count) for count in range(self.model.unstable + 2)]

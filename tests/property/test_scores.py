@@ -13,7 +13,8 @@ from msgspec import structs
 
 from app.answering.batch import Batch
 from app.answering.queries import Fresh, Ticket
-from app.answering.replays import Recorded, ReplayIndex
+from app.answering.replays import ReplayIndex
+from app.ledger.ledger import RecordedAnswer
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.soft_labels import mechanism as soft_labels
 from app.privacy.soft_labels.mechanism import bin_scores
@@ -30,10 +31,10 @@ QUESTIONS = st.tuples(st.integers(-50, 50), st.sampled_from((2, 3, 10, 1000)))
 
 def served(
     parameters: Parameters, batches: list[list[tuple[int, int]]], noise: ScriptedNoise
-) -> tuple[list[Recorded | None], int]:
+) -> tuple[list[RecordedAnswer | None], int]:
     """Answer batch by batch as the writer does; return the answers and the units used."""
     replays, state = ReplayIndex(), State()
-    found: list[Recorded | None] = []
+    found: list[RecordedAnswer | None] = []
     for questions in batches:
         tickets = [ticket(margin, precision) for margin, precision in questions]
         values = np.array([[margin, 0.0] for margin, _ in questions])
@@ -49,7 +50,7 @@ def served(
         )
         for decision in map(batch.decide, tickets):
             answer = decision.recorded if isinstance(decision, Fresh) else decision
-            found.append(answer if isinstance(answer, Recorded) else None)
+            found.append(answer if isinstance(answer, RecordedAnswer) else None)
         for fresh in batch.fresh:
             replays.add(fresh.ticket.vector_digest, fresh.recorded)
         state = batch.state
@@ -64,10 +65,10 @@ def ticket(margin: int, precision: int) -> Ticket:
 
 def modelled(
     parameters: stability.Parameters, batches: list[list[tuple[int, int]]], noise: ScriptedNoise
-) -> tuple[list[Recorded | None], int]:
+) -> tuple[list[RecordedAnswer | None], int]:
     """Answer by the mechanism alone."""
-    state, known = soft_labels.State(), dict[tuple[int, int], Recorded]()
-    found: list[Recorded | None] = []
+    state, known = soft_labels.State(), dict[tuple[int, int], RecordedAnswer]()
+    found: list[RecordedAnswer | None] = []
     for question in [each for questions in batches for each in questions]:
         ended = state.hit_count >= parameters.cutoff or len(known) >= ANSWER_LIMIT
         if question in known or ended:
@@ -76,11 +77,20 @@ def modelled(
         margin, precision = question
         scores = (np.arange(100) < 50 + margin).astype(np.float64)
         (value,) = bin_scores(scores[None], [precision])
-        state, outcome = soft_labels.step(parameters, state, value, noise)
+        following, outcome = soft_labels.step(parameters, state, value, noise)
         released = outcome.released_bin
         label = None if released is None else int(released.midpoint * 2 >= 1)
         stable = released is not None
-        known[question] = Recorded(len(known) + 1, label, stable, precision, released)
+        known[question] = RecordedAnswer(
+            len(known) + 1,
+            label,
+            stable,
+            precision,
+            None if released is None else released.index,
+            released is not None and released.shifted,
+            following.hit_count - state.hit_count,
+        )
+        state = following
         found.append(known[question])
     return found, state.hit_count
 

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 from starlette.requests import ClientDisconnect
 
-from app.answering.answers import FirstAnswers, in_turn
-from app.answering.replays import Recorded
+from app.answering.answers import in_turn
 from app.answering.types import Answer, Edge, PlainQueries, Query, Step
 from app.errors import IntegrityError, RequestError, TooLargeError, UnavailableError
 from app.http.access.door import caller_of
@@ -48,33 +47,13 @@ Refusal: TypeAlias = RequestError | UnavailableError | IntegrityError
 Reply: TypeAlias = Answer | Refusal
 
 _ENCODER: Final = msgspec.json.Encoder()
-_BEGINNING: Final = '{"query_id":'
-_NUMBER: Final = 0  # of an answer after which others of its kind are written
 
 
 def encode_replies(replies: Sequence[Reply]) -> bytes:
     """Return a line for each reply."""
-    if isinstance(replies, FirstAnswers):
-        return _encode_first_answers(replies)
     return _ENCODER.encode_lines(
         [each if isinstance(each, Answer) else msgspec.Raw(problem_body(each)) for each in replies]
     )
-
-
-def _encode_first_answers(answers: FirstAnswers) -> bytes:
-    """Return what the encoder makes of answers that differ by their numbers, and little else."""
-    kinds = [(each.label, each.stable) for each in answers.recorded]
-    different = list(set(kinds))
-    firsts = FirstAnswers([Recorded(_NUMBER, *kind) for kind in different], answers.schema)
-    ends = dict(zip(different, map(_end, firsts), strict=True))
-    pairs = zip(answers.recorded, kinds, strict=True)
-    return "".join([f"{_BEGINNING}{each.query_id}{ends[kind]}" for each, kind in pairs]).encode()
-
-
-def _end(answer: Answer) -> str:
-    """Return what follows the number in the line of an answer, for all answers of its kind."""
-    line = _ENCODER.encode_lines([answer]).decode()
-    return line.removeprefix(f"{_BEGINNING}{_NUMBER}")
 
 
 DRAINING: Final = (
@@ -258,8 +237,6 @@ class QueryStream:
 
     def _note_refusals(self, replies: Sequence[Reply]) -> None:
         """Log one line for each class of refusal in a window."""
-        if isinstance(replies, FirstAnswers):
-            return
         refusals = {type(each): each for each in replies if not isinstance(each, Answer)}
         if not refusals:
             return

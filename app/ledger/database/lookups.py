@@ -6,8 +6,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from app.errors import LedgerCorruptError
-from app.ledger.database.driver import Row, fetch_all
-from app.ledger.database.statements import KeyRow, KnownAnswer, checked_key
+from app.ledger.database.driver import fetch_all
+from app.ledger.database.statements import (
+    KeyRow,
+    RecordedAnswer,
+    checked_answer,
+    checked_bytes,
+    checked_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,19 +35,18 @@ _KEYS: Final = (
     f"{_ASKED} idempotency_keys WHERE idempotency_keys.key_digest = asked.digest "
     "AND release_number = ?"
 )
-_ANSWER_COLUMNS: Final = ", ".join(KnownAnswer._fields)
-_ALONE_COLUMNS: Final = ", ".join(KnownAnswer._fields[1:])  # the driver describes each it gives
+_ALONE_COLUMNS: Final = ", ".join(RecordedAnswer.__struct_fields__)
+_ANSWER_COLUMNS: Final = f"vector_digest, {_ALONE_COLUMNS}"
 _ONE_ANSWER: Final = (
     f"SELECT {_ALONE_COLUMNS} FROM answers WHERE vector_digest = ? AND release_number = ?"  # noqa: S608 -- names of columns
 )
-_NUMBER_OR_NOTHING: Final = frozenset({int, type(None)})
 _KEY_COLUMNS: Final = ", ".join(KeyRow._fields)
 
 
 def find_answers(
     connection: Connection, release_number: int, vector_digests: Sequence[bytes]
-) -> list[KnownAnswer]:
-    """Return the answers to those vectors that have one, in any order.
+) -> list[tuple[bytes, RecordedAnswer]]:
+    """Return the answers to those vectors that have one, by vector digest, in any order.
 
     Args:
         connection: inside a transaction.
@@ -56,9 +61,9 @@ def find_answers(
     if len(vector_digests) == 1:  # the plain statement takes half the time of the join
         (digest,) = vector_digests
         alone = fetch_all(connection, _ONE_ANSWER, (digest, release_number))
-        return [_known(digest, alone[0])] if alone else []
+        return [(digest, checked_answer(alone[0]))] if alone else []
     rows = _search(connection, _ANSWERS, _ANSWER_COLUMNS, release_number, vector_digests)
-    return [_known(row[0], row[1:]) for row in rows]
+    return [(checked_bytes(digest), checked_answer(values)) for digest, *values in rows]
 
 
 def find_keys(
@@ -113,18 +118,3 @@ def _text(statement: str, columns: str, count: int) -> str:
 def _size(count: int) -> int:
     """Return the power of two that holds ``count``."""
     return 1 << (count - 1).bit_length()
-
-
-def _known(vector_digest: object, row: Row) -> KnownAnswer:
-    """Return the rest of a row as the answer that it is; the driver knows no truth values.
-
-    Raises:
-        TypeError: a value that no answer was written with.
-
-    """
-    query_id, label, stable, precision, bin_index, shifted = row
-    if not _NUMBER_OR_NOTHING.issuperset(map(type, (query_id, label, precision, bin_index))):
-        raise TypeError("a label, a precision and a bin are whole numbers")
-    truth = None if shifted is None else bool(shifted)
-    read = (vector_digest, query_id, label, bool(stable), precision, bin_index, truth)
-    return KnownAnswer._make(read)

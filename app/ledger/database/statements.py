@@ -7,8 +7,9 @@ database's secret belong to one release, which the caller names by its number.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar, cast
 
+import msgspec
 from sqlalchemy import bindparam, func, select, text
 
 from app.ledger.database.tables import (
@@ -31,15 +32,16 @@ PlaceT = TypeVar("PlaceT")
 
 PAGE_ROWS: Final = 5000
 """Rows of one read."""
+_NUMBER_OR_NOTHING: Final = frozenset({int, type(None)})
+_Number: TypeAlias = int | None
+_Values: TypeAlias = tuple[int, _Number, int, _Number, _Number, _Number, _Number]
 
 
-class RecordedAnswer(NamedTuple):
-    """One fresh answer, as it is kept for replay.
+class RecordedAnswer(msgspec.Struct, frozen=True, gc=False):
+    """One answer of the ensemble, as it is given again.
 
     Attributes:
         query_id: its number, counted from 1 without gaps.
-        vector_digest: keyed digest of the vector, 32 bytes.
-        vector: canonical bytes of the vector as posted.
         label: class index; None for an abstention.
         stable: whether the answer was stable.
         precision: bins of the score that was asked for; None for a label.
@@ -50,8 +52,6 @@ class RecordedAnswer(NamedTuple):
     """
 
     query_id: int
-    vector_digest: bytes
-    vector: bytes
     label: int | None
     stable: bool
     precision: int | None = None
@@ -60,22 +60,18 @@ class RecordedAnswer(NamedTuple):
     units: int | None = None
 
 
-class KnownAnswer(NamedTuple):
-    """What a recorded answer said, found by the digest of its vector; as ``RecordedAnswer``."""
+class AnswerRow(NamedTuple):
+    """What the answers table keeps of a fresh answer.
+
+    Attributes:
+        vector_digest: keyed digest of the vector, 32 bytes.
+        vector: canonical bytes of the vector as posted.
+        answer: what it is.
+
+    """
 
     vector_digest: bytes
-    query_id: int
-    label: int | None
-    stable: bool
-    precision: int | None
-    bin_index: int | None
-    bin_shifted: bool | None
-
-
-class AnswerRow(NamedTuple):
-    """A row of the answers table: the answer and the entry that it belongs to."""
-
-    sequence: int
+    vector: bytes
     answer: RecordedAnswer
 
 
@@ -135,15 +131,9 @@ _ENTRY_HASH = select(entries.c.hash).where(
 _ANSWERS = (
     select(
         answers.c.sequence,
-        answers.c.query_id,
         answers.c.vector_digest,
         answers.c.vector,
-        answers.c.label,
-        answers.c.stable,
-        answers.c.precision,
-        answers.c.bin_index,
-        answers.c.bin_shifted,
-        answers.c.units,
+        *(answers.c[name] for name in RecordedAnswer.__struct_fields__),
     )
     .where(of_release(answers), answers.c.query_id > bindparam("after"))
     .order_by(answers.c.query_id)
@@ -241,17 +231,23 @@ def each_entry(connection: Connection, release_number: int, after: Head) -> Iter
     return every(read, after, lambda entry: entry.head)
 
 
-def read_answers(connection: Connection, release_number: int, after: int) -> list[AnswerRow]:
-    """Return a page of the answers that follow number ``after``."""
+def read_answers(
+    connection: Connection, release_number: int, after: int
+) -> list[tuple[int, AnswerRow]]:
+    """Return a page of the answers that follow number ``after``, each after its entry's number."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
-    rows = connection.execute(_ANSWERS, at)
-    return [AnswerRow(row[0], checked_answer(RecordedAnswer._make(row[1:]))) for row in rows]
+    return [
+        (sequence, AnswerRow(checked_bytes(digest), checked_bytes(vector), checked_answer(values)))
+        for sequence, digest, vector, *values in connection.execute(_ANSWERS, at)
+    ]
 
 
-def each_answer(connection: Connection, release_number: int, after: int) -> Iterator[AnswerRow]:
-    """Yield every answer that follows number ``after``, in order."""
+def each_answer(
+    connection: Connection, release_number: int, after: int
+) -> Iterator[tuple[int, AnswerRow]]:
+    """Yield every answer that follows number ``after``, in order, after its entry's number."""
     read = partial(read_answers, connection, release_number)
-    return every(read, after, lambda row: row.answer.query_id)
+    return every(read, after, lambda row: row[1].answer.query_id)
 
 
 def read_answer_count(connection: Connection, release_number: int, after: int) -> tuple[int, int]:
@@ -301,21 +297,19 @@ def read_database_secret(connection: Connection) -> bytes | None:
     return None if row is None else checked_bytes(row.secret)
 
 
-def checked_answer(answer: RecordedAnswer) -> RecordedAnswer:
-    """Return an answer as read; SQLite keeps any type in any column.
+def checked_answer(values: Sequence[object]) -> RecordedAnswer:
+    """Return an answer as read: SQLite keeps any type in any column, and has no truth values.
 
     Raises:
         TypeError: a value that no answer was written with.
 
     """
-    checked_bytes(answer.vector_digest)
-    checked_bytes(answer.vector)
-    if answer.label is not None and not isinstance(answer.label, int):
-        raise TypeError("a label is a class index")
-    numbers = (answer.precision, answer.bin_index, answer.units)
-    if not all(number is None or isinstance(number, int) for number in numbers):
-        raise TypeError("a precision, a bin and its units are whole numbers")
-    return answer
+    query_id, label, stable, precision, bin_index, shifted, units = cast("_Values", values)
+    numbers = (query_id, label, precision, bin_index, units)
+    if not _NUMBER_OR_NOTHING.issuperset(map(type, numbers)):
+        raise TypeError("a label, a precision, a bin and its units are whole numbers")
+    truth = None if shifted is None else bool(shifted)
+    return RecordedAnswer(query_id, label, bool(stable), precision, bin_index, truth, units)
 
 
 def _checkpoint(sequence: int, body: object, mark: object) -> CheckpointRow:

@@ -63,7 +63,7 @@ def check_answers(
     if (count, last) == (state.answered - known.answered, state.answered):
         return
     wanted = min(known.answered, last) + 1
-    for row in each_answer(connection, release_number, wanted - 1):
+    for _, row in each_answer(connection, release_number, wanted - 1):
         if row.answer.query_id != wanted or wanted > state.answered:
             break
         wanted += 1

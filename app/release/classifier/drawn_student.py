@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from app.data.schema import Schema
     from app.learning.student import Student
-    from app.ledger.database.statements import RecordedAnswer
+    from app.ledger.database.statements import AnswerRow
     from app.ledger.ledger import Transaction
     from app.privacy.voting.knowledge_transfer import TrainingSet
     from app.release.release import Release
@@ -77,7 +77,7 @@ def train_student(release: Release) -> TrainedStudent:
 
 
 def taught(
-    configuration: Configuration, answers: Sequence[RecordedAnswer], *, seed: bytes
+    configuration: Configuration, answers: Sequence[AnswerRow], *, seed: bytes
 ) -> TrainedStudent:
     """Return the student of answers: a function of what was released, and of nothing else.
 
@@ -103,9 +103,10 @@ def taught(
     return _written(configuration, student, document)
 
 
-def _examples(schema: Schema, answers: Sequence[RecordedAnswer]) -> TrainingSet:
+def _examples(schema: Schema, rows: Sequence[AnswerRow]) -> TrainingSet:
     """Return what is learned from: stable answers; a coin's label teaches nothing."""
-    values = encode(schema, [decode_key(answer.vector) for answer in answers])
+    values = encode(schema, [decode_key(row.vector) for row in rows])
+    answers = [row.answer for row in rows]
     return training_set(values, [answer.label if answer.stable else None for answer in answers])
 
 

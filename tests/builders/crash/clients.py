@@ -115,7 +115,7 @@ def check_ledger(release: SmallRelease, clients: Clients) -> LedgerState:
     ledger = open_ledger(settings.ledger_url, create=False)
     try:
         state = ledger.read_state()
-        recorded = {each.query_id: each for each in ledger.answers_after(0)}
+        recorded = {row.answer.query_id: row.answer for row in ledger.answers_after(0)}
     finally:
         ledger.close()
     assert sorted(recorded) == list(range(1, state.answered + 1))

@@ -173,12 +173,12 @@ class Witnessed:
     ) -> None:
         """Check that what is recorded was asked, once each, and that nothing seen is missing."""
         rows = list(ledger.answers_after(0))
-        assert [row.query_id for row in rows] == list(range(1, state.answered + 1))
+        assert [row.answer.query_id for row in rows] == list(range(1, state.answered + 1))
         recorded = {
-            decode_key(row.vector): Answer(
-                row.query_id, None if row.label is None else classes[row.label], row.stable
+            decode_key(vector): Answer(
+                given.query_id, None if given.label is None else classes[given.label], given.stable
             )
-            for row in rows
+            for _, vector, given in rows
         }
         assert len(recorded) == len(rows)
         assert recorded.keys() <= {question.vector for question in self.asked}

@@ -14,7 +14,7 @@ from app.ledger.entries.entry_kinds import (
     ThresholdRefreshed,
     threshold_noise_name,
 )
-from app.ledger.ledger import RELEASE_SECRET, Ledger, RecordedAnswer, open_ledger
+from app.ledger.ledger import RELEASE_SECRET, AnswerRow, Ledger, RecordedAnswer, open_ledger
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.builders.ledger.databases import DATABASES
 
@@ -107,10 +107,12 @@ def open_release(
 
 def answer(
     ledger: Ledger, query_id: int, *, label: int | None = 0, stable: bool = True
-) -> RecordedAnswer:
+) -> AnswerRow:
     """Return an answer whose vector is made of its number."""
     vector = b"vector %d" % query_id
-    return RecordedAnswer(query_id, ledger.digests.of_vector(vector), vector, label, stable)
+    return AnswerRow(
+        ledger.digests.of_vector(vector), vector, RecordedAnswer(query_id, label, stable)
+    )
 
 
 def scored(
@@ -121,13 +123,11 @@ def scored(
     released: int | None = 3,
     shifted: bool = False,
     units: int = 0,
-) -> RecordedAnswer:
+) -> AnswerRow:
     """Return an answer with a score in the lower half, or one that is unstable."""
     vector = b"vector %d" % query_id
-    return RecordedAnswer(
+    given = RecordedAnswer(
         query_id,
-        ledger.digests.of_question(vector, precision),
-        vector,
         None if released is None else 0,
         released is not None,
         precision,
@@ -135,6 +135,7 @@ def scored(
         shifted,
         units,
     )
+    return AnswerRow(ledger.digests.of_question(vector, precision), vector, given)
 
 
 def scores_of_every_kind(path: Path) -> Ledger:
@@ -147,7 +148,7 @@ def scores_of_every_kind(path: Path) -> Ledger:
     return ledger
 
 
-def record(ledger: Ledger, rows: Sequence[RecordedAnswer]) -> None:
+def record(ledger: Ledger, rows: Sequence[AnswerRow]) -> None:
     """Commit one entry of answers."""
     with ledger.transaction() as transaction:
         transaction.record_answers(rows)
@@ -184,7 +185,7 @@ def middle_of_life(path: Path) -> Ledger:
     return ledger
 
 
-def refresh(ledger: Ledger, rows: Sequence[RecordedAnswer]) -> None:
+def refresh(ledger: Ledger, rows: Sequence[AnswerRow]) -> None:
     """Commit answers with hits, and the threshold's noise after them."""
     with ledger.transaction() as transaction:
         transaction.record_answers(rows)

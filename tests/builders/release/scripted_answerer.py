@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from app.answering.batch import DEFERRED
-from app.answering.replays import Recorded
 from app.answering.writer import Writer
+from app.ledger.ledger import RecordedAnswer
 from tests.builders.release.small_release import ask
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ def margin_of(query: Query) -> int:
     return int(margin)
 
 
-def answered(margin: int) -> Recorded:
+def answered(margin: int) -> RecordedAnswer:
     """Return what a query of that margin is answered with."""
-    return Recorded(margin, 1, stable=True)
+    return RecordedAnswer(margin, 1, stable=True)
 
 
 def queries(*margins: int) -> list[Query]:

@@ -10,7 +10,6 @@ from structlog.testing import capture_logs
 from app.answering.answer_query import QueryAnswerer
 from app.answering.batch import DEFERRED
 from app.answering.queries import Fresh
-from app.answering.replays import Recorded
 from app.answering.types import Edge, Step
 from app.errors import (
     BudgetExhaustedError,
@@ -19,6 +18,7 @@ from app.errors import (
     LedgerUnavailableError,
 )
 from app.ledger.entries.entry_kinds import ReleaseHalted
+from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from app.privacy.voting.universal import Phase
 from app.release.release import Release
@@ -39,13 +39,13 @@ def votes_of(answerer: QueryAnswerer) -> VotesByMargin:
     return answerer.release.private_ensemble
 
 
-def answers(decisions: Sequence[Decision]) -> list[Recorded]:
+def answers(decisions: Sequence[Decision]) -> list[RecordedAnswer]:
     """Return what was answered, fresh or replayed."""
-    assert all(isinstance(decision, Fresh | Recorded) for decision in decisions)
+    assert all(isinstance(decision, Fresh | RecordedAnswer) for decision in decisions)
     return [
         decision.recorded if isinstance(decision, Fresh) else decision
         for decision in decisions
-        if isinstance(decision, Fresh | Recorded)
+        if isinstance(decision, Fresh | RecordedAnswer)
     ]
 
 
@@ -55,9 +55,9 @@ def test_a_batch_is_one_entry_of_a_contiguous_range(small_release: SmallRelease)
     before = answerer.release.state.head.sequence
     given = answers(answerer.answer_batch([ask(10), ask(-10), ask(3)]))
     assert given == [
-        Recorded(1, 1, stable=True),
-        Recorded(2, None, stable=False),
-        Recorded(3, 1, stable=True),
+        RecordedAnswer(1, 1, stable=True),
+        RecordedAnswer(2, None, stable=False),
+        RecordedAnswer(3, 1, stable=True),
     ]
     state = answerer.release.ledger.read_state()
     assert state.head.sequence == before + 1
@@ -111,7 +111,7 @@ def test_a_restart_replays_and_goes_on(small_release: SmallRelease) -> None:
         before[0],
         before[0],
     ]
-    assert answers(restarted.answer_batch([ask(30)])) == [Recorded(3, None, stable=False)]
+    assert answers(restarted.answer_batch([ask(30)])) == [RecordedAnswer(3, None, stable=False)]
     assert restarted.phase is Phase.HALTED
 
 
@@ -130,7 +130,7 @@ def test_a_halted_release_votes_on_nothing(small_release: SmallRelease) -> None:
     answerer.answer_batch([ask(1), ask(2)])
     (refused, replayed) = answerer.answer_batch([ask(3), ask(2)])
     assert isinstance(refused, BudgetExhaustedError)
-    assert replayed == Recorded(2, None, stable=False)
+    assert replayed == RecordedAnswer(2, None, stable=False)
     assert answerer.release.private_ensemble is None
 
 
@@ -142,7 +142,7 @@ def test_an_entry_that_halts_is_obeyed(small_release: SmallRelease) -> None:
         transaction.append(ReleaseHalted(reason="its operator ended it"))
     (refused, replayed) = answerer.answer_batch([ask(2), ask(1)])
     assert isinstance(refused, BudgetExhaustedError)
-    assert replayed == Recorded(1, 1, stable=True)
+    assert replayed == RecordedAnswer(1, 1, stable=True)
     assert small_release.answerer().phase is Phase.HALTED
 
 
@@ -159,7 +159,7 @@ def test_a_refused_commit_leaves_no_trace(small_release: SmallRelease) -> None:
         answerer.answer_batch([ask(1, "k"), ask(2)])
     assert ledger.read_state() == before
     assert answerer.release.state == before
-    assert answers(answerer.answer_batch([ask(2, "k")])) == [Recorded(2, 1, stable=True)]
+    assert answers(answerer.answer_batch([ask(2, "k")])) == [RecordedAnswer(2, 1, stable=True)]
 
 
 def test_what_a_refused_commit_drew_is_never_drawn_again(small_release: SmallRelease) -> None:
@@ -171,8 +171,8 @@ def test_what_a_refused_commit_drew_is_never_drawn_again(small_release: SmallRel
         with pytest.raises(LedgerUnavailableError):
             answerer.answer_batch([ask(1)])
     assert answers(answerer.answer_batch([ask(2), ask(1)])) == [
-        Recorded(2, None, stable=False),
-        Recorded(1, None, stable=False),
+        RecordedAnswer(2, None, stable=False),
+        RecordedAnswer(1, None, stable=False),
     ]
     state = ledger.read_state()
     assert (state.answered, state.unstable, answerer.phase) == (2, 2, Phase.HALTED)
@@ -187,11 +187,11 @@ def test_draws_of_a_refused_commit_come_after_another_process(small_release: Sma
     with pytest.raises(LedgerUnavailableError):
         answerer.answer_batch([ask(1), ask(2), ask(3)])
     other = small_release.answerer([HIT])
-    assert answers(other.answer_batch([ask(1)])) == [Recorded(1, None, stable=False)]
+    assert answers(other.answer_batch([ask(1)])) == [RecordedAnswer(1, None, stable=False)]
     decisions = answerer.answer_batch([ask(1), ask(2), ask(3)])
     assert answers(decisions[:2]) == [
-        Recorded(1, None, stable=False),
-        Recorded(2, None, stable=False),
+        RecordedAnswer(1, None, stable=False),
+        RecordedAnswer(2, None, stable=False),
     ]
     assert isinstance(decisions[2], BudgetExhaustedError)
     verify(ledger)
@@ -208,9 +208,9 @@ def test_a_commit_of_unknown_outcome_is_found_by_the_next_batch(
         answerer.answer_batch([ask(1, "k"), ask(2)])
     decisions = answerer.answer_batch([ask(2), ask(1, "k"), ask(3), ask(4, "k")])
     assert answers(decisions[:3]) == [
-        Recorded(2, 1, stable=True),
-        Recorded(1, None, stable=False),
-        Recorded(3, None, stable=False),
+        RecordedAnswer(2, 1, stable=True),
+        RecordedAnswer(1, None, stable=False),
+        RecordedAnswer(3, None, stable=False),
     ]
     assert isinstance(decisions[3], IdempotencyConflictError)
     assert answerer.phase is Phase.HALTED
@@ -225,7 +225,7 @@ def test_a_key_whose_commit_was_lost_is_found_again(small_release: SmallRelease)
     with pytest.raises(LedgerUnavailableError):
         answerer.answer_batch([ask(1, "k")])
     replayed, conflict = answerer.answer_batch([ask(1, "k"), ask(2, "k")])
-    assert replayed == Recorded(1, 1, stable=True)
+    assert replayed == RecordedAnswer(1, 1, stable=True)
     assert isinstance(conflict, IdempotencyConflictError)
 
 
@@ -242,7 +242,9 @@ def test_a_key_whose_commit_was_lost_is_found_where_it_is_asked_again(
     ticket = answerer.identify(ask(1, "k"))
     assert answerer.replays.find_by_key(ticket.key_digest, ticket.vector_digest) is None
     found = answerer.recorded([ticket], ledger)
-    assert found.find_by_key(ticket.key_digest, ticket.vector_digest) == Recorded(1, 1, stable=True)
+    assert found.find_by_key(ticket.key_digest, ticket.vector_digest) == RecordedAnswer(
+        1, 1, stable=True
+    )
 
 
 @pytest.mark.parametrize("faults", [["lost", "lost"], ["refused", "lost"], ["lost", "refused"]])
@@ -268,14 +270,14 @@ def test_two_processes_share_one_sequence(small_release: SmallRelease) -> None:
     """What one process answered, the other replays, and their numbers interleave."""
     first = small_release.answerer([STABLE, HIT])
     second = small_release.answerer([HIT])
-    assert answers(first.answer_batch([ask(1)])) == [Recorded(1, 1, stable=True)]
+    assert answers(first.answer_batch([ask(1)])) == [RecordedAnswer(1, 1, stable=True)]
     assert answers(second.answer_batch([ask(2), ask(1)])) == [
-        Recorded(2, None, stable=False),
-        Recorded(1, 1, stable=True),
+        RecordedAnswer(2, None, stable=False),
+        RecordedAnswer(1, 1, stable=True),
     ]
     assert answers(first.answer_batch([ask(2), ask(3)])) == [
-        Recorded(2, None, stable=False),
-        Recorded(3, None, stable=False),
+        RecordedAnswer(2, None, stable=False),
+        RecordedAnswer(3, None, stable=False),
     ]
     (refused,) = second.answer_batch([ask(4)])
     assert isinstance(refused, BudgetExhaustedError)
@@ -288,7 +290,7 @@ def test_two_processes_share_keys(small_release: SmallRelease) -> None:
     second.answer_batch([ask(1, "k")])  # no entry tells of this key
     conflict, replayed = first.answer_batch([ask(2, "k"), ask(1, "k")])
     assert isinstance(conflict, IdempotencyConflictError)
-    assert replayed == Recorded(1, 1, stable=True)
+    assert replayed == RecordedAnswer(1, 1, stable=True)
 
 
 # -- what is seen ------------------------------------------------
@@ -372,4 +374,6 @@ def test_the_steps_come_in_their_order(small_release: SmallRelease) -> None:
 def test_a_vector_without_values_is_answered(small_release: SmallRelease) -> None:
     """A query of missing values only is a query like any other."""
     answerer = small_release.answerer([STABLE])
-    assert answers(answerer.answer_batch([ask(None, group=None)])) == [Recorded(1, 0, stable=True)]
+    assert answers(answerer.answer_batch([ask(None, group=None)])) == [
+        RecordedAnswer(1, 0, stable=True)
+    ]

@@ -8,8 +8,9 @@ import pytest
 
 from app.answering.batch import DEFERRED, Batch
 from app.answering.queries import Fresh, Ticket
-from app.answering.replays import Recorded, ReplayIndex
+from app.answering.replays import ReplayIndex
 from app.errors import BudgetExhaustedError, IdempotencyConflictError
+from app.ledger.ledger import RecordedAnswer
 from app.noise.scripted import ScriptedNoise
 from app.privacy.stability import mechanism as stability
 from app.privacy.voting.universal import Parameters, Phase, Sequel, State
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from app.answering.batch import Decision
 
 HALT, CLASSIFIER = Sequel.HALT, Sequel.CLASSIFIER
-OLD = Recorded(query_id=1, label=1, stable=True)
+OLD = RecordedAnswer(query_id=1, label=1, stable=True)
 
 
 def ticket(name: str, key: str | None = None) -> Ticket:
@@ -55,9 +56,9 @@ def batch(
     )
 
 
-def recorded(decision: Decision) -> Recorded:
+def recorded(decision: Decision) -> RecordedAnswer:
     """Return the answer of a fresh or replayed decision."""
-    assert isinstance(decision, Fresh | Recorded)
+    assert isinstance(decision, Fresh | RecordedAnswer)
     return decision.recorded if isinstance(decision, Fresh) else decision
 
 
@@ -65,8 +66,8 @@ def test_fresh_answers_are_numbered_in_order() -> None:
     """New vectors get consecutive numbers after the committed ones."""
     decided = batch(STABLE, HIT)
     first, second = decided.decide(ticket("a")), decided.decide(ticket("b"))
-    assert recorded(first) == Recorded(2, 1, stable=True)
-    assert recorded(second) == Recorded(3, None, stable=False)
+    assert recorded(first) == RecordedAnswer(2, 1, stable=True)
+    assert recorded(second) == RecordedAnswer(3, None, stable=False)
     assert decided.fresh == [first, second]
     assert decided.state == State(3, 1)
 
@@ -201,7 +202,7 @@ def test_a_coin_is_part_of_the_recorded_answer() -> None:
     """An unstable answer's coin is drawn once and repeated on replay."""
     decided = batch(HIT, 1 << 63, coin=True)
     fresh = decided.decide(ticket("a"))
-    assert recorded(fresh) == Recorded(2, 1, stable=False)
+    assert recorded(fresh) == RecordedAnswer(2, 1, stable=False)
     assert decided.decide(ticket("a")) == recorded(fresh)
 
 

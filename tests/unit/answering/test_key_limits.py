@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from app.answering.batch import Deferred
 from app.answering.queries import Fresh
-from app.answering.replays import Recorded
 from app.answering.types import Asker, Query
 from app.errors import KeyLimitError, LedgerUnavailableError
 from app.ledger.key_counts import KeyCount
+from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.release.small_release import HIT, STABLE, SmallRelease, VotesByMargin, ask
@@ -75,7 +75,7 @@ def test_replays_are_free_at_the_limit_too(small_release: SmallRelease) -> None:
     answerer = small_release.answerer([STABLE] * 3)
     answerer.answer_batch([by(WEB, 1), by(WEB, 2), by(DESK, 3)])
     again = [by(WEB, 1), by(WEB, 1, "new"), by(WEB, 1, "new"), by(WEB, 3), by(DESK, 1)]
-    assert kinds(answerer.answer_batch(again)) == [Recorded] * 5
+    assert kinds(answerer.answer_batch(again)) == [RecordedAnswer] * 5
     assert answerer.key_counts == {"web": KeyCount(2), "desk": KeyCount(1)}
 
 
@@ -86,7 +86,7 @@ def test_a_vector_that_one_key_may_not_ask_is_answered_to_another(
     answerer = small_release.answerer([STABLE] * 3)
     answerer.answer_batch([by(WEB, 1), by(WEB, 2)])
     decided = answerer.answer_batch([by(WEB, 3), by(DESK, 3), by(WEB, 3)])
-    assert kinds(decided) == [KeyLimitError, Fresh, Recorded]
+    assert kinds(decided) == [KeyLimitError, Fresh, RecordedAnswer]
     assert answerer.key_counts == {"web": KeyCount(2), "desk": KeyCount(1)}
 
 
@@ -109,7 +109,7 @@ def test_a_limit_of_nothing_gives_nothing(small_release: SmallRelease) -> None:
     nobody = Asker("nobody", answer_limit=0)
     assert kinds(answerer.answer_batch([by(nobody, 1)])) == [KeyLimitError]
     answerer.answer_batch([ask(1)])
-    assert kinds(answerer.answer_batch([by(nobody, 1)])) == [Recorded]
+    assert kinds(answerer.answer_batch([by(nobody, 1)])) == [RecordedAnswer]
 
 
 def test_counts_survive_a_restart_and_a_raised_limit_goes_on(small_release: SmallRelease) -> None:
@@ -135,7 +135,7 @@ def test_an_answer_whose_commit_failed_is_counted_once(
     ledger.faults = [fault]
     with pytest.raises(LedgerUnavailableError):
         answerer.answer_batch([by(WEB, 1)])
-    assert kinds(answerer.answer_batch([by(WEB, 1)])) == [Recorded]
+    assert kinds(answerer.answer_batch([by(WEB, 1)])) == [RecordedAnswer]
     assert answerer.key_counts == {"web": KeyCount(1)}
     assert kinds(answerer.answer_batch([by(WEB, 2), by(WEB, 3)])) == [Fresh, KeyLimitError]
     assert ledger.key_counts() == {"web": KeyCount(2)}

@@ -10,8 +10,8 @@ import pytest
 from app.answering.answer_query import QueryAnswerer
 from app.answering.batch import DEFERRED
 from app.answering.queries import Fresh
-from app.answering.replays import Recorded
 from app.errors import BudgetExhaustedError, LedgerCorruptError, LedgerUnavailableError
+from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.privacy.noisy_vote import mechanism as noisy_vote
@@ -47,11 +47,11 @@ def answerer(release: SmallRelease, *noise: int, ledger: Ledger | None = None) -
     return QueryAnswerer(opened, ScriptedNoise([]))
 
 
-def recorded(decisions: Sequence[Decision]) -> list[Recorded]:
+def recorded(decisions: Sequence[Decision]) -> list[RecordedAnswer]:
     """Return what was answered, fresh or replayed."""
     found = [each.recorded if isinstance(each, Fresh) else each for each in decisions]
-    assert all(isinstance(each, Recorded) for each in found)
-    return [each for each in found if isinstance(each, Recorded)]
+    assert all(isinstance(each, RecordedAnswer) for each in found)
+    return [each for each in found if isinstance(each, RecordedAnswer)]
 
 
 def test_every_answer_is_a_stable_label(voting: SmallRelease) -> None:
@@ -59,9 +59,9 @@ def test_every_answer_is_a_stable_label(voting: SmallRelease) -> None:
     asked = answerer(voting, 0, -30, 30)
     given = recorded(asked.answer_batch([ask(20), ask(19), ask(-20)]))
     assert given == [
-        Recorded(1, 1, stable=True),
-        Recorded(2, 0, stable=True),
-        Recorded(3, 1, stable=True),
+        RecordedAnswer(1, 1, stable=True),
+        RecordedAnswer(2, 0, stable=True),
+        RecordedAnswer(3, 1, stable=True),
     ]
     assert (asked.release.state.answered, asked.release.state.unstable) == (3, 0)
     verify(asked.release.ledger)
@@ -122,5 +122,5 @@ def test_a_refused_commit_draws_nothing_anew(voting: SmallRelease) -> None:
     with pytest.raises(LedgerUnavailableError):
         asked.answer_batch([ask(20)])
     given = recorded(asked.answer_batch([ask(21), ask(20)]))
-    assert given == [Recorded(2, 1, stable=True), Recorded(1, 0, stable=True)]
+    assert given == [RecordedAnswer(2, 1, stable=True), RecordedAnswer(1, 0, stable=True)]
     verify(ledger)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.replays import RecentReplays, Recorded
+from app.answering.replays import RecentReplays
 from app.answering.types import Answer
 from app.errors import (
     BudgetExhaustedError,
@@ -15,8 +15,7 @@ from app.errors import (
     LedgerCorruptError,
     LedgerUnavailableError,
 )
-from app.ledger.database.statements import KnownAnswer
-from app.ledger.ledger import Ledger
+from app.ledger.ledger import Ledger, RecordedAnswer
 from tests.builders.ledger.releases import tamper
 from tests.builders.release.served import published, replay, run, serving
 from tests.builders.release.small_release import HIT, STABLE, SmallRelease, ask
@@ -39,14 +38,14 @@ class Kept:
 
     """
 
-    answers: dict[bytes, KnownAnswer] = field(default_factory=dict)
+    answers: dict[bytes, RecordedAnswer] = field(default_factory=dict)
     keys: dict[bytes, bytes] = field(default_factory=dict)
     asked: list[list[bytes]] = field(default_factory=list)
 
-    def known_answers(self, vector_digests: Sequence[bytes]) -> list[KnownAnswer]:
+    def known_answers(self, vector_digests: Sequence[bytes]) -> list[tuple[bytes, RecordedAnswer]]:
         """Return what is recorded."""
         self.asked.append(list(vector_digests))
-        return [self.answers[each] for each in vector_digests if each in self.answers]
+        return [(each, self.answers[each]) for each in vector_digests if each in self.answers]
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
         """Return what is recorded."""
@@ -54,14 +53,9 @@ class Kept:
         return [(each, self.keys[each]) for each in key_digests if each in self.keys]
 
 
-def row(number: int) -> KnownAnswer:
+def given(number: int) -> RecordedAnswer:
     """Return a stable answer to the vector of that number."""
-    return KnownAnswer(b"%d" % number, number, 1, True, None, None, None)  # noqa: FBT003 -- a row
-
-
-def given(number: int) -> Recorded:
-    """Return the same as it is given again."""
-    return Recorded(number, 1, stable=True)
+    return RecordedAnswer(number, 1, stable=True)
 
 
 def test_nothing_is_looked_up_while_every_answer_is_in_memory() -> None:
@@ -77,7 +71,7 @@ def test_nothing_is_looked_up_while_every_answer_is_in_memory() -> None:
 
 def test_what_had_to_go_is_looked_up_once_and_kept() -> None:
     """The fourth answer takes the first one's place; the first is found in the ledger then."""
-    replays, kept = RecentReplays(recent_max=3), Kept({b"1": row(1)})
+    replays, kept = RecentReplays(recent_max=3), Kept({b"1": given(1)})
     for number in (1, 2, 3, 4):
         replays.add(b"%d" % number, given(number))
     assert replays.find_by_vector(b"1") is None

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from app.answering.answer_query import QueryAnswerer
 from app.answering.queries import Fresh
-from app.answering.replays import Recorded
+from app.answering.replays import released_bin
 from app.errors import (
     BudgetExhaustedError,
     ConfigurationError,
@@ -22,6 +22,7 @@ from app.errors import (
     InvariantError,
     LedgerUnavailableError,
 )
+from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.planning.from_settings import warn_of_relabelled_scores
@@ -59,10 +60,19 @@ def ask_for(margin: int, precision: int | None = None, key: str | None = None) -
     return structs.replace(ask(margin, key), precision=precision)
 
 
-def recorded(decisions: Sequence[Decision]) -> list[Recorded]:
+def scored_answer(
+    query_id: int, label: int | None, released: ScoreBin | None, *, units: int = 0
+) -> RecordedAnswer:
+    """Return an answer in one of ten bins, or an unstable one."""
+    index = None if released is None else released.index
+    is_shifted = released is not None and released.shifted
+    return RecordedAnswer(query_id, label, released is not None, 10, index, is_shifted, units)
+
+
+def recorded(decisions: Sequence[Decision]) -> list[RecordedAnswer]:
     """Return the answers, fresh and replayed."""
     found = [each.recorded if isinstance(each, Fresh) else each for each in decisions]
-    return [each for each in found if isinstance(each, Recorded)]
+    return [each for each in found if isinstance(each, RecordedAnswer)]
 
 
 def unstable(answerer: QueryAnswerer) -> object:
@@ -77,8 +87,8 @@ def test_a_plain_bin_is_free(scored: SmallRelease) -> None:
     """A stable plain test releases its bin with the label of its mid-point."""
     answerer = scored.answerer([STABLE, STABLE])
     low, high = recorded(answerer.answer_batch([ask(-20), ask(20)]))
-    assert low == Recorded(1, 0, stable=True, precision=10, released_bin=replace(LAST, index=0))
-    assert high == Recorded(2, 1, stable=True, precision=10, released_bin=LAST)
+    assert low == scored_answer(1, 0, replace(LAST, index=0))
+    assert high == scored_answer(2, 1, LAST)
     assert unstable(answerer) == {"count": 0, "cutoff": 2, "left": 2}
     verify(answerer.release.ledger)
 
@@ -87,7 +97,7 @@ def test_a_shifted_bin_costs_one_unit_and_is_stable(scored: SmallRelease) -> Non
     """A hit and a stable test after it: the shifted bin goes out."""
     answerer = scored.answerer([HIT, STABLE])
     (answer,) = recorded(answerer.answer_batch([ask(20)]))
-    assert answer == Recorded(1, 1, stable=True, precision=10, released_bin=LAST_SHIFTED)
+    assert answer == scored_answer(1, 1, LAST_SHIFTED, units=1)
     assert unstable(answerer) == {"count": 1, "cutoff": 2, "left": 1}
     verify(answerer.release.ledger)
 
@@ -96,7 +106,7 @@ def test_two_hits_are_two_units(scored: SmallRelease) -> None:
     """An unstable answer has no bin, and with T = 2 it ends the run at once."""
     answerer = scored.answerer([HIT, HIT])
     (answer,) = recorded(answerer.answer_batch([ask(20)]))
-    assert answer == Recorded(1, None, stable=False, precision=10)
+    assert answer == scored_answer(1, None, None, units=2)
     assert answerer.phase is Phase.HALTED
     assert isinstance(answerer.answer_batch([ask(21)])[0], BudgetExhaustedError)
     verify(answerer.release.ledger)
@@ -109,7 +119,7 @@ def test_the_last_unit_leaves_the_second_test_out(scored: SmallRelease) -> None:
     assert [answer.stable for answer in answers] == [True, False]
     assert unstable(answerer) == {"count": 2, "cutoff": 2, "left": 0}
     assert answerer.phase is Phase.HALTED
-    assert next(answerer.release.ledger.answers_after(1)).units == 1
+    assert next(answerer.release.ledger.answers_after(1)).answer.units == 1
     verify(answerer.release.ledger)
 
 
@@ -117,7 +127,7 @@ def test_an_unstable_label_is_a_coin_where_asked(small_release: SmallRelease) ->
     """The coin follows both hits, and no bin goes with it."""
     release = changed(small_release, {**SCORES, "answers__unstable": "coin"})
     (answer,) = recorded(release.answerer([HIT, HIT, STABLE]).answer_batch([ask(20)]))
-    assert (answer.label, answer.stable, answer.released_bin) == (1, False, None)
+    assert (answer.label, answer.stable, released_bin(answer)) == (1, False, None)
 
 
 # -- precision ---------------------------------------------------------------------
@@ -130,7 +140,7 @@ def test_every_precision_is_a_question(scored: SmallRelease) -> None:
     assert [answer.query_id for answer in first] == [1, 1, 2]
     again = recorded(answerer.answer_batch([ask_for(20, 2), ask_for(20, 3)]))
     assert [(answer.query_id, answer.precision) for answer in again] == [(2, 2), (3, 3)]
-    assert again[1].released_bin == ScoreBin(3, 2, shifted=False)
+    assert released_bin(again[1]) == ScoreBin(3, 2, shifted=False)
     verify(answerer.release.ledger)
 
 
@@ -139,7 +149,7 @@ def test_a_key_belongs_to_a_vector_and_a_precision(scored: SmallRelease) -> None
     answerer = scored.answerer([STABLE] * 2)
     answerer.answer_batch([ask(20, "k")])
     replayed, conflict = answerer.answer_batch([ask_for(20, 10, "k"), ask_for(20, 2, "k")])
-    assert isinstance(replayed, Recorded)
+    assert isinstance(replayed, RecordedAnswer)
     assert isinstance(conflict, IdempotencyConflictError)
 
 
@@ -148,7 +158,7 @@ def test_a_release_of_labels_has_no_precision(small_release: SmallRelease) -> No
     answerer = small_release.answerer([STABLE])
     assert (
         recorded(answerer.answer_batch([ask_for(20, 2), ask(20)]))
-        == [Recorded(1, 1, stable=True)] * 2
+        == [RecordedAnswer(1, 1, stable=True)] * 2
     )
     assert kinds(small_release)[-1] == "AnswersReleased"
 
@@ -174,7 +184,7 @@ def test_a_refused_commit_keeps_its_bins_and_units(scored: SmallRelease) -> None
     with pytest.raises(LedgerUnavailableError):
         answerer.answer_batch([ask(20)])
     answers = recorded(answerer.answer_batch([ask(20), ask(-20)]))
-    assert [answer.released_bin for answer in answers] == [LAST_SHIFTED, replace(LAST, index=0)]
+    assert [released_bin(answer) for answer in answers] == [LAST_SHIFTED, replace(LAST, index=0)]
     assert unstable(answerer) == {"count": 1, "cutoff": 2, "left": 1}
     verify(ledger)
 
@@ -191,7 +201,7 @@ def test_a_hit_that_has_become_the_last_unit_ends_the_run(
         answerer.answer_batch([ask(20)])
     scored.answerer([HIT, STABLE]).answer_batch([ask(-20)])
     (answer,) = recorded(answerer.answer_batch([ask(20)]))
-    assert answer == Recorded(2, None, stable=False, precision=10)
+    assert answer == scored_answer(2, None, None, units=1)
     assert unstable(answerer) == {"count": 2, "cutoff": 2, "left": 0}
     verify(ledger)
 
@@ -228,7 +238,7 @@ def test_each_hit_draws_the_thresholds_next_noise(small_release: SmallRelease) -
     restarted = svt_answerer(release, [NOISE_OF_HIT, RELEASED], [9])
     assert restarted.release.private_threshold_noise == -8
     (answer,) = recorded(restarted.answer_batch([ask(21)]))
-    assert answer.released_bin == LAST_SHIFTED
+    assert released_bin(answer) == LAST_SHIFTED
     assert noises(release) == {"0": first, "2": -8, "3": 9}
     verify(restarted.release.ledger)
 
@@ -338,7 +348,7 @@ def test_an_estimator_answers_the_share_that_it_computes(small_release: SmallRel
     )
     answerer = QueryAnswerer(release.open(), ScriptedNoise([STABLE] * 2))
     low, high = recorded(answerer.answer_batch([ask(-40), ask(40)]))
-    assert low.released_bin == ScoreBin(10, 0, shifted=False)
-    assert high.released_bin == LAST
+    assert released_bin(low) == ScoreBin(10, 0, shifted=False)
+    assert released_bin(high) == LAST
     again = QueryAnswerer(release.open(noise=NoNoise()), NoNoise())
     assert recorded(again.answer_batch([ask(40)])) == [high]

@@ -82,7 +82,7 @@ def test_answers_are_read_across_pages(tmp_path: Path, monkeypatch: pytest.Monke
                 ledger.digests.of_key(str(number)), answer(ledger, number).vector_digest
             )
     monkeypatch.setattr("app.ledger.database.statements.PAGE_ROWS", 2)
-    assert [row.query_id for row in ledger.answers_after(0)] == list(range(1, 6001))
+    assert [row.answer.query_id for row in ledger.answers_after(0)] == list(range(1, 6001))
     assert len(dict(ledger.keys())) == 6000
     assert open_ledger(url_of(tmp_path / "pages.db"), create=False).read_state().answered == 6000
 

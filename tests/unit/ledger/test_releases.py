@@ -82,8 +82,8 @@ def test_releases_share_no_key_answer_or_piece(tmp_path: Path) -> None:
         assert transaction.known_keys([first.digests.of_key("key")]) == []
         transaction.record_answers([answer(second, 1, label=1)])
         transaction.record_key(first.digests.of_key("key"), row.vector_digest)
-    assert [found.label for found in first.answers_after(0)] == [0]
-    assert [found.label for found in second.answers_after(0)] == [1]
+    assert [found.answer.label for found in first.answers_after(0)] == [0]
+    assert [found.answer.label for found in second.answers_after(0)] == [1]
     record(first, [answer(first, 2)])
     assert [entry["sequence"] for entry in second.public_entries(5, 10)] == [6]
     assert [entry["sequence"] for entry in first.public_entries(5, 10)] == [6, 7]

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from app.ledger.database.statements import RecordedAnswer
-
 
 class CallerError(Exception):
     """Raised by what a caller does inside a transaction."""
@@ -188,6 +186,6 @@ def swallow(ledger: Ledger) -> None:
     """Append answers of which the second is refused, and carry on as if nothing were."""
     with ledger.transaction() as transaction:
         first = answer(ledger, 10)
-        broken: RecordedAnswer = first._replace(query_id=11, vector=None)  # type: ignore[arg-type]  # -- the point
+        broken = answer(ledger, 11)._replace(vector=None)  # type: ignore[arg-type]  # -- the point
         with pytest.raises(InvariantError):
             transaction.record_answers([first, broken])

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from app.errors import ConclaveError, InvariantError, LedgerCorruptError, VerificationError
 from app.ledger.entries.chain import Head, entry_hash, next_entry
@@ -25,7 +26,7 @@ from tests.builders.ledger.releases import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.ledger.ledger import RecordedAnswer
+    from app.ledger.ledger import AnswerRow
     from app.ledger.verification import VerificationReport
 
 
@@ -269,7 +270,8 @@ def test_same_vector_answered_twice_is_named(tmp_path: Path) -> None:
     """Two answers for one vector are told, even where every hash is right."""
     path = tmp_path / "twice.db"
     ledger = middle_of_life(path)
-    again = next(ledger.answers_after(1))._replace(query_id=10)
+    second = next(ledger.answers_after(1))
+    again = second._replace(answer=replace(second.answer, query_id=10))
     with pytest.raises(InvariantError), ledger.transaction() as transaction:
         transaction.record_answers([again])  # the tables refuse it
     tamper(path, "DROP INDEX answers_by_vector")
@@ -340,7 +342,7 @@ def test_no_flipped_bit_changes_what_the_ledger_says(tmp_path: Path, apart: int)
     assert told > 1_500 / apart
 
 
-def reading_of(path: Path) -> tuple[VerificationReport, list[RecordedAnswer], int] | None:
+def reading_of(path: Path) -> tuple[VerificationReport, list[AnswerRow], int] | None:
     """Return everything that a ledger says, or None where it is refused in our own words."""
     try:
         reader = open_ledger(url_of(path), create=False)

@@ -10,7 +10,6 @@ import pytest
 
 from app.answering.batch import DEFERRED
 from app.answering.queries import Fresh
-from app.answering.replays import Recorded
 from app.errors import (
     BudgetExhaustedError,
     IntegrityError,
@@ -19,6 +18,7 @@ from app.errors import (
     VerificationError,
 )
 from app.ledger.entries.entry_kinds import ReleaseClosed, ReleaseReopened
+from app.ledger.ledger import RecordedAnswer
 from app.privacy.voting.universal import Phase
 from app.release import opening as open_release
 from app.release.classifier.learning import check_learnable
@@ -82,7 +82,7 @@ def test_a_closed_ledger_replays_and_refuses(
     assert again.release.private_ensemble is None
     replayed = again.answer_batch([ask(1), ask(1, "key"), ask(2, "new"), ask(3)])
     assert all(isinstance(each, Fresh) for each in given)
-    assert [each.query_id for each in replayed if isinstance(each, Recorded)] == [1, 1, 2]
+    assert [each.query_id for each in replayed if isinstance(each, RecordedAnswer)] == [1, 1, 2]
     assert isinstance(replayed[-1], BudgetExhaustedError)
 
 
@@ -96,7 +96,7 @@ def test_a_server_beside_notices_the_closing(
     append(answerer, closed)
     refused, replayed = answerer.answer_batch([ask(2), ask(1)])
     assert isinstance(refused, BudgetExhaustedError)
-    assert isinstance(replayed, Recorded)
+    assert isinstance(replayed, RecordedAnswer)
     assert answerer.phase is Phase.HALTED
     assert answerer.release.ledger.read_state().answered == 1
 
@@ -117,7 +117,7 @@ def test_a_ledger_closed_before_the_switch_draws_nothing(
     assert again.release.private_rows is None
     refused, replayed = again.answer_batch([ask(3), ask(1)])
     assert isinstance(refused, BudgetExhaustedError)
-    assert isinstance(replayed, Recorded)
+    assert isinstance(replayed, RecordedAnswer)
 
 
 @BOTH
@@ -193,7 +193,7 @@ def test_a_reopened_ledger_goes_on(small_release: SmallRelease) -> None:
     append(answerer, ReleaseReopened(reason="newest"))
     again = small_release.answerer([HIT])
     replayed, fresh = again.answer_batch([ask(1), ask(2)])
-    assert isinstance(replayed, Recorded)
+    assert isinstance(replayed, RecordedAnswer)
     assert isinstance(fresh, Fresh)
     assert fresh.recorded.query_id == 2
 

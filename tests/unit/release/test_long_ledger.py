@@ -9,10 +9,9 @@ from sqlalchemy import Engine, event
 
 from app.answering.answer_query import READ_AT_ONCE_MAX, QueryAnswerer
 from app.answering.queries import Fresh
-from app.answering.replays import Recorded
 from app.answering.types import Query
 from app.ledger.entries.checkpoint import CHECKPOINT_ENTRIES
-from app.ledger.ledger import open_ledger
+from app.ledger.ledger import RecordedAnswer, open_ledger
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
 from app.settings.settings import load_settings
@@ -103,7 +102,7 @@ def test_what_is_not_in_memory_is_replayed(
     answerer = start(settings)
     asked = [1, 2, SHORT, LONG - 1, LONG, LONG + 1]
     decided = answerer.answer_batch([Query((float(number),), None) for number in asked])
-    assert decided[:-1] == [Recorded(number, 0, stable=True) for number in asked[:-1]]
+    assert decided[:-1] == [RecordedAnswer(number, 0, stable=True) for number in asked[:-1]]
     assert isinstance(decided[-1], Fresh)
     assert decided[-1].recorded.query_id == LONG + 1
     answerer.release.ledger.close()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.answering.queries import Fresh
-from app.answering.replays import Recorded
 from app.errors import IdempotencyConflictError
+from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from tests.builders.ledger.old_ledgers import copy_down, revisions
 from tests.builders.release.small_release import HIT, STABLE, SmallRelease, ask
@@ -24,7 +24,7 @@ OPENED_AND_ASKED = (ask(1, "first"), ask(2), ask(None))
 def given(decision: Decision) -> tuple[int, int | None, bool]:
     """Return what a client is told of an answer."""
     recorded = decision.recorded if isinstance(decision, Fresh) else decision
-    assert isinstance(recorded, Recorded)
+    assert isinstance(recorded, RecordedAnswer)
     return recorded.query_id, recorded.label, recorded.stable
 
 
@@ -44,7 +44,7 @@ def test_a_migrated_release_is_served_on(tmp_path: Path, revision: str) -> None:
     *replayed, conflict, fresh = served.answer_batch(
         [ask(1, "first"), ask(2, "second"), ask(None), ask(2, "first"), ask(4)]
     )
-    assert all(isinstance(each, Recorded) for each in replayed)
+    assert all(isinstance(each, RecordedAnswer) for each in replayed)
     assert [given(each) for each in replayed] == answers
     assert isinstance(conflict, IdempotencyConflictError)
     assert given(fresh)[0] == len(answers) + 1

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from app.answering.queries import Fresh
-from app.answering.replays import Recorded
 from app.data import fingerprint as fingerprinting
 from app.data.rows import PrivateRows
 from app.errors import (
@@ -19,6 +18,7 @@ from app.errors import (
     VerificationError,
 )
 from app.ledger.copies.copies import back_up, restore, retire
+from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from app.release import opening
 from app.release.composed_budget import exact_text, warn_of_others
@@ -131,7 +131,7 @@ def test_a_second_release_with_a_statement_answers_beside_the_first(
     assert opened.parameters["privacy.composed.delta"] == "1/50"
     assert kinds(small_release) == before
     repeated, fresh = small_release.answerer([STABLE]).answer_batch([ask(1), ask(3)])
-    assert isinstance(repeated, Recorded)
+    assert isinstance(repeated, RecordedAnswer)
     assert repeated.query_id == 1
     assert isinstance(fresh, Fresh)
     assert second.ledger().read_state().answered == 0

@@ -8,9 +8,9 @@ import pytest
 
 from app.answering.answer_query import NOT_COUNTED
 from app.answering.queries import Fresh
-from app.answering.replays import Recorded
 from app.errors import LedgerCorruptError, LedgerUnavailableError, UncountedDrawsError
 from app.ledger.entries.entry_kinds import ReleaseHalted
+from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from app.privacy.voting.universal import Phase
 from tests.builders.ledger.faulty_ledger import FaultyLedger
@@ -50,7 +50,7 @@ def noises(release: SmallRelease) -> dict[str, int]:
 def stable_flags(decisions: Sequence[Decision]) -> list[bool]:
     """Return whether each answer, fresh or replayed, is stable."""
     found = [each.recorded if isinstance(each, Fresh) else each for each in decisions]
-    return [each.stable for each in found if isinstance(each, Recorded)]
+    return [each.stable for each in found if isinstance(each, RecordedAnswer)]
 
 
 def ask_all(answerer: QueryAnswerer, *margins: int) -> list[bool]:

@@ -10,9 +10,9 @@ import pytest
 from app.answering.answer_query import QueryAnswerer
 from app.answering.batch import DEFERRED
 from app.answering.queries import Fresh
-from app.answering.replays import Recorded
 from app.errors import BudgetExhaustedError, ReleaseMismatchError, UnknownRowsError
 from app.ledger.entries.entry_kinds import ReleaseOpened
+from app.ledger.ledger import RecordedAnswer
 from app.ledger.verification import verify
 from app.main import learn_from_settings, open_from_settings
 from app.noise.system import SystemNoise
@@ -68,8 +68,8 @@ def test_recorded_answers_are_served_on(small_release: SmallRelease) -> None:
     again = reopened(small_release)
     head = again.release.ledger.read_state().head
     replayed, keyed, refused = again.answer_batch([ask(1), ask(1, "key"), ask(2)])
-    assert isinstance(replayed, Recorded)
-    assert isinstance(keyed, Recorded)
+    assert isinstance(replayed, RecordedAnswer)
+    assert isinstance(keyed, RecordedAnswer)
     assert isinstance(refused, BudgetExhaustedError)
     assert again.phase is Phase.HALTED
     assert again.release.private_rows is None

@@ -49,7 +49,7 @@ def test_connection_that_cannot_undo_is_not_used_again(
     record(ledger, [answer(ledger, 10, label=1)])
     assert writers_connection(ledger) is not broken
     (kept,) = ledger.answers_after(9)
-    assert kept.label == 1
+    assert kept.answer.label == 1
     ledger.close()
 
 

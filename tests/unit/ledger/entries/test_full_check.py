@@ -42,14 +42,16 @@ def test_it_comes_to_the_state_that_serves(tmp_path: Path) -> None:
     assert found.state == state
     found.compare(state)
     assert sum(hit.units for hit in found.hits) == state.unstable > 0
-    unstable = [row.query_id for row in ledger.answers_after(0) if not row.stable]
+    answers = [row.answer for row in ledger.answers_after(0)]
+    unstable = [answer.query_id for answer in answers if not answer.stable]
     assert found.hits == [Hit(query_id, 1) for query_id in unstable]
 
 
 def test_it_counts_the_units_of_scores(tmp_path: Path) -> None:
     """An answer with a score is a hit by the units that it used, stable or not."""
     ledger = scores_of_every_kind(tmp_path / "ledger.db")
-    used = [(row.query_id, row.units) for row in ledger.answers_after(0) if row.units]
+    answers = [row.answer for row in ledger.answers_after(0)]
+    used = [(answer.query_id, answer.units) for answer in answers if answer.units]
     assert folded(ledger).hits == used
     assert {units for _, units in used} == {1, 2}
 

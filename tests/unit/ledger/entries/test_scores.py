@@ -149,8 +149,8 @@ def test_every_unit_ends_an_epoch() -> None:
 def test_a_ledger_of_scores_verifies(tmp_path: Path) -> None:
     """What was recorded reads back, and every digest, bin and unit agrees."""
     path = tmp_path / "scores.db"
-    rows = list(scores_of_every_kind(path).answers_after(0))
-    assert [(row.precision, row.bin_index, row.bin_shifted, row.units) for row in rows] == [
+    answers = [row.answer for row in scores_of_every_kind(path).answers_after(0)]
+    assert [(each.precision, each.bin_index, each.bin_shifted, each.units) for each in answers] == [
         (10, 3, False, 0),
         (10, 3, True, 1),
         (1000, None, False, 2),

@@ -13,7 +13,7 @@ from app.data.rows import PrivateRows
 from app.data.vectors import replay_key
 from app.errors import LedgerCorruptError, LedgerUnavailableError
 from app.ledger.entries.entry_kinds import ClassifierPublished
-from app.ledger.ledger import RecordedAnswer
+from app.ledger.ledger import AnswerRow, RecordedAnswer
 from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.privacy.voting.universal import Phase, Sequel
@@ -65,11 +65,11 @@ def switched(release: SmallRelease, words: Sequence[int] = (STABLE,) * 4) -> Rel
     return given
 
 
-def answers_with(labels: Sequence[int]) -> list[RecordedAnswer]:
+def answers_with(labels: Sequence[int]) -> list[AnswerRow]:
     """Return stable answers with these labels."""
     return [
-        RecordedAnswer(
-            number, bytes(32), vector=replay_key(ask(margin).vector), label=label, stable=True
+        AnswerRow(
+            bytes(32), replay_key(ask(margin).vector), RecordedAnswer(number, label, stable=True)
         )
         for number, (margin, label) in enumerate(zip(MARGINS, labels, strict=True), start=1)
     ]

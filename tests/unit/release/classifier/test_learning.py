@@ -96,7 +96,7 @@ def test_a_release_that_answers_is_continued(small_release: SmallRelease) -> Non
     published = learned(small_release, POINTS)
     assert answerer.release.classifier is None
     decisions = answerer.answer_batch([ask(-30), ask(1)])
-    assert [decision.__class__.__name__ for decision in decisions] == ["Recorded", "Fresh"]
+    assert [decision.__class__.__name__ for decision in decisions] == ["RecordedAnswer", "Fresh"]
     assert answerer.release.classifier == published
     assert answerer.release.phase is Phase.ENSEMBLE
     assert answerer.release.private_rows is None
