@@ -41,7 +41,7 @@ from benchmarks.measuring.linear_release import bodies, open_linear_release
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.answering.types import PlainQueries
+    from app.answering.queries import Queries
     from app.release.release import Release
 
 VECTORS = 10_000
@@ -139,14 +139,14 @@ def _stages(release: Release, lines: Sequence[bytes]) -> tuple[float, float, flo
     ]
     parsed = time.perf_counter()
     for batch in batches:
-        release.ensemble.vote_counts(encode_keys(release.schema, batch.vector_bytes))
+        release.ensemble.vote_counts(encode_keys(release.schema, batch.vectors))
     voted = time.perf_counter()
     for batch in batches:
         _commit(release, batch)
     return parsed - started, voted - parsed, time.perf_counter() - voted
 
 
-def _parsed(release: Release, lines: Sequence[bytes]) -> PlainQueries:
+def _parsed(release: Release, lines: Sequence[bytes]) -> Queries:
     """Return the queries of lines as a stream parses them, together."""
     queries = parse_lines_of_numbers(release.schema, lines)
     if queries is None:
@@ -154,9 +154,9 @@ def _parsed(release: Release, lines: Sequence[bytes]) -> PlainQueries:
     return queries
 
 
-def _commit(release: Release, batch: PlainQueries) -> None:
+def _commit(release: Release, batch: Queries) -> None:
     with release.ledger.transaction() as transaction:
-        first, vectors = transaction.state.answered + 1, batch.vector_bytes
+        first, vectors = transaction.state.answered + 1, batch.vectors
         digests = release.digests.of_vectors(vectors)
         answers = map(RecordedAnswer, count(first), repeat(1), repeat(object=True))
         transaction.record_answers(list(map(AnswerRow, digests, vectors, answers)))

@@ -16,24 +16,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import structlog
 
 from app.answering.batch import Batch, key_limit_refusal
-from app.answering.queries import (
-    Ticket,
-    Tickets,
-    askers_of,
-    in_columns,
-    key_digests_of,
-    precisions_of,
-    rows_of,
-    vector_bytes_of,
-    vector_digests_of,
-)
+from app.answering.queries import NO_QUERIES, IdentifiedQueries
 from app.answering.replays import RecentReplays
-from app.answering.types import Edge, Observer, PlainQueries, Step, observe_nothing
+from app.answering.types import Edge, Observer, Step, observe_nothing
 from app.answering.workload import SECONDS_BOUNDS, Buckets
-from app.data.vectors import encode_keys, replay_key, replay_keys
+from app.data.vectors import encode_keys
 from app.errors import ContainedError, IntegrityError, UnavailableError, UncountedDrawsError
 from app.ledger.entries.entry_kinds import ReleaseHalted, ThresholdRefreshed
 from app.ledger.key_counts import NOTHING
+from app.ledger.ledger import AnswerRow
 from app.noise.system import drawn_ahead
 from app.privacy.voting import universal
 from app.privacy.voting.tallies import PrivateValues, private_tallies
@@ -44,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from app.answering.batch import Decision
-    from app.answering.queries import Fresh
+    from app.answering.queries import Fresh, Queries
     from app.answering.replays import Records, ReplayIndex
-    from app.answering.types import Asker, Query
+    from app.answering.types import Asker
     from app.ledger.entries.fold import LedgerState
     from app.ledger.key_counts import KeyCount
     from app.ledger.ledger import Ledger, Transaction
@@ -141,11 +132,8 @@ class QueryAnswerer:
         """The phase that the committed counters put the release in."""
         return self.release.phase
 
-    def answer_batch(self, queries: Sequence[Query | Ticket]) -> Sequence[Decision]:
+    def answer_batch(self, queries: IdentifiedQueries) -> Sequence[Decision]:
         """Answer ``queries`` in order, in one durable transaction.
-
-        Args:
-            queries: as they came, or with their digests where those are known already.
 
         Raises:
             LedgerUnavailableError: nothing was released; try again.
@@ -156,8 +144,8 @@ class QueryAnswerer:
             if self._undelivered.fresh:
                 # That a commit failed may tell of its draws, by their size on a full
                 # disk: they are recorded, and count, before anything new is drawn.
-                self._answer_batch(())
-            return self._answer_batch(self._identified(queries))
+                self._answer_batch(NO_QUERIES)
+            return self._answer_batch(queries)
         except UncountedDrawsError:
             self._halt(NOT_COUNTED)
             raise
@@ -181,21 +169,14 @@ class QueryAnswerer:
         except Exception as error:  # noqa: BLE001 -- containment: whatever it says may be private
             log.error("halt_not_recorded", error=type(error).__name__)  # noqa: TRY400 -- nor its trace
 
-    def _identified(self, queries: Sequence[Query | Ticket]) -> Sequence[Ticket]:
-        if isinstance(queries, Tickets):
-            return queries
-        return in_columns(
-            [each if isinstance(each, Ticket) else self.identify(each) for each in queries]
-        )
-
-    def _answer_batch(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
+    def _answer_batch(self, queries: IdentifiedQueries) -> Sequence[Decision]:
         self._has_voted = False
         with self.release.ledger.transaction() as transaction:
             self._catch_up(transaction)
-            replays = self._replay(transaction, tickets)
-            counts = self._key_counts(transaction, tickets)
-            private_values = self._vote(_admitted(tickets, counts), replays)
-            batch, decisions = self._step(tickets, private_values, replays, counts)
+            replays = self._replay(transaction, queries)
+            counts = self._key_counts(transaction, queries)
+            private_values = self._vote(_unknown(queries, replays, counts))
+            batch, decisions = self._step(queries, private_values, replays, counts)
             self._undelivered = self._undelivered.followed_by(batch.fresh, transaction)
             self._append(transaction, batch)
             self.observe(Step.COMMIT, Edge.BEFORE)
@@ -206,40 +187,34 @@ class QueryAnswerer:
         self._adopt(transaction, batch)
         return decisions
 
-    def identify(self, query: Query) -> Ticket:
-        """Attach the keyed digests by which a query is found again."""
-        return self._ticket(query, replay_key(query.vector))
-
-    def identify_all(self, queries: Sequence[Query]) -> Sequence[Ticket]:
-        """Attach their digests to many queries."""
-        if not isinstance(queries, PlainQueries):
-            vectors = replay_keys([query.vector for query in queries])
-            return list(map(self._ticket, queries, vectors))
-        asker = queries.asker
-        if self.release.precision is None and (asker is None or not asker.is_limited):
-            digests = self.release.digests.of_vectors(queries.vector_bytes)
-            return Tickets(queries, digests, queries.vector_bytes)
-        return list(map(self._ticket, queries, queries.vector_bytes))
-
-    def _ticket(self, query: Query, vector: bytes) -> Ticket:
-        digests, key = self.release.digests, query.idempotency_key
-        precision = self.release.precision
-        if precision is not None and query.precision is not None:
-            precision = query.precision
-        return Ticket(
-            query,
-            digests.of_question(vector, precision),
-            vector,
-            None if key is None else digests.of_key(key),
-            precision,
+    def identify(self, queries: Queries) -> IdentifiedQueries:
+        """Attach the keyed digests by which queries are found again."""
+        digests, vectors, keys = self.release.digests, queries.vectors, queries.idempotency_keys
+        usual = self.release.precision
+        precisions: list[int | None] = [None] * len(queries)
+        if usual is None:
+            vector_digests = digests.of_vectors(vectors)
+        else:
+            precisions = [usual if each is None else each for each in queries.precisions]
+            vector_digests = list(map(digests.of_question, vectors, precisions))
+        key_digests = [None if key is None else digests.of_key(key) for key in keys]
+        return IdentifiedQueries(
+            vectors, keys, precisions, queries.askers, vector_digests, key_digests
         )
 
-    def recorded(self, tickets: Sequence[Ticket], records: Records) -> ReplayIndex:
-        """Return everything that is recorded of what ``tickets`` ask.
+    def recorded(
+        self,
+        queries: IdentifiedQueries,
+        records: Records,
+        *,
+        further_vectors: Sequence[bytes] = (),
+    ) -> ReplayIndex:
+        """Return everything that is recorded of what ``queries`` ask.
 
         Args:
-            tickets: queries with their digests.
+            queries: with their digests.
             records: the ledger, or the open transaction that decides.
+            further_vectors: digests of vectors that are looked up too.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
@@ -247,28 +222,24 @@ class QueryAnswerer:
 
         """
         return self.replays.among(
-            vector_digests=vector_digests_of(tickets),
-            key_digests=key_digests_of(tickets),
+            vector_digests=[*queries.vector_digests, *further_vectors],
+            key_digests=[key for key in queries.key_digests if key is not None],
             records=records,
         )
 
-    def _replay(self, transaction: Transaction, tickets: Sequence[Ticket]) -> ReplayIndex:
+    def _replay(self, transaction: Transaction, queries: IdentifiedQueries) -> ReplayIndex:
         """Look up what is recorded, of undelivered answers too, under the write lock."""
         self.observe(Step.REPLAY, Edge.BEFORE)
-        replays = self.recorded(self._asked(tickets), transaction)
+        undelivered = [each.vector_digest for each in self._undelivered.fresh]
+        replays = self.recorded(queries, transaction, further_vectors=undelivered)
         self.observe(Step.REPLAY, Edge.AFTER)
         return replays
 
-    def _asked(self, tickets: Sequence[Ticket]) -> Sequence[Ticket]:
-        """Return what is asked now, and what was drawn before and is undelivered."""
-        undelivered = self._undelivered.fresh
-        return [*tickets, *(each.ticket for each in undelivered)] if undelivered else tickets
-
     def _key_counts(
-        self, transaction: Transaction, tickets: Sequence[Ticket]
+        self, transaction: Transaction, queries: IdentifiedQueries
     ) -> dict[str, KeyCount]:
         """Read under the write lock what the askers' keys were given; without keys, nothing."""
-        askers = askers_of(self._asked(tickets))
+        askers = {*queries.askers, *(each.asker for each in self._undelivered.fresh)}
         names = {asker.name for asker in askers if asker is not None}
         if not names:
             return {}
@@ -276,23 +247,22 @@ class QueryAnswerer:
         self.key_counts.update(counts)  # a commit of unknown outcome may have counted
         return counts
 
-    def _vote(self, tickets: Sequence[Ticket], replays: ReplayIndex) -> PrivateValues:
+    def _vote(self, unknown: IdentifiedQueries) -> PrivateValues:
         """Evaluate every model on every vector, or vector with a precision, without an answer."""
         self.observe(Step.VOTE, Edge.BEFORE)
         private_values = PrivateValues()
-        unknown = _unknown(tickets, replays)
         if unknown and self.phase is universal.Phase.ENSEMBLE:
             started, self._has_voted = time.monotonic(), True
-            values = encode_keys(self.release.schema, vector_bytes_of(unknown))
-            tallies = private_tallies(self.release.ensemble, values, precisions_of(unknown))
-            private_values = PrivateValues(vector_digests_of(unknown), tallies)
+            values = encode_keys(self.release.schema, unknown.vectors)
+            tallies = private_tallies(self.release.ensemble, values, unknown.precisions)
+            private_values = PrivateValues(unknown.vector_digests, tallies)
             wait_for_multiple(self._padding_seconds, started=started)
         self.observe(Step.VOTE, Edge.AFTER)
         return private_values
 
     def _step(
         self,
-        tickets: Sequence[Ticket],
+        queries: IdentifiedQueries,
         private_values: PrivateValues,
         replays: ReplayIndex,
         key_counts: dict[str, KeyCount],
@@ -312,14 +282,16 @@ class QueryAnswerer:
             left_no_trace=undelivered.left_no_trace,
             may_be_recorded=undelivered.may_be_recorded,
         )
-        decisions = batch.decide_all(tickets)
+        decisions = batch.decide(queries)
         self.observe(Step.STEP, Edge.AFTER)
         return batch, decisions
 
     def _append(self, transaction: Transaction, batch: Batch) -> None:
         """Put the batch's entry, answers and keys into the open transaction."""
         if batch.fresh:
-            transaction.record_answers(rows_of(batch.fresh))
+            transaction.record_answers(
+                [AnswerRow(each.vector_digest, each.vector, each.recorded) for each in batch.fresh]
+            )
             self._append_threshold(transaction, batch)
         if batch.key_counts:
             transaction.keep_key_counts(batch.key_counts)
@@ -402,23 +374,22 @@ class QueryAnswerer:
             self.replays.add(row.vector_digest, row.answer)
 
 
-def _unknown(tickets: Sequence[Ticket], replays: ReplayIndex) -> Sequence[Ticket]:
-    """Return one of each distinct vector, or vector with a precision, that no answer covers."""
-    digests = vector_digests_of(tickets)
-    if not replays.has_any(digests) and len(set(digests)) == len(digests):
-        return tickets  # as most are
-    unknown: dict[bytes, Ticket] = {}
-    for ticket in tickets:
-        if replays.find_by_vector(ticket.vector_digest) is None:
-            unknown.setdefault(ticket.vector_digest, ticket)
-    return list(unknown.values())
+def _unknown(
+    queries: IdentifiedQueries, replays: ReplayIndex, counts: Mapping[str, KeyCount]
+) -> IdentifiedQueries:
+    """Return one of each distinct vector, or vector with a precision, that no answer covers.
 
-
-def _admitted(tickets: Sequence[Ticket], counts: Mapping[str, KeyCount]) -> Sequence[Ticket]:
-    """Leave out what only a refusal awaits: votes are not cast for a key at its limit."""
-    if isinstance(tickets, Tickets):  # of no key that has one
-        return tickets
-    return [ticket for ticket in tickets if not _is_at_limit(ticket.query.asker, counts)]
+    What only a refusal awaits is left out: votes are not cast for a key at its limit.
+    """
+    digests = queries.vector_digests
+    at_limit = {asker for asker in set(queries.askers) if _is_at_limit(asker, counts)}
+    if not (at_limit or replays.has_any(digests)) and len(set(digests)) == len(digests):
+        return queries  # as most are
+    places: dict[bytes, int] = {}
+    for place, digest in enumerate(digests):
+        if queries.askers[place] not in at_limit and replays.find_by_vector(digest) is None:
+            places.setdefault(digest, place)
+    return queries.at(list(places.values()))
 
 
 def _is_at_limit(asker: Asker | None, counts: Mapping[str, KeyCount]) -> bool:

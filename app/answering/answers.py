@@ -5,7 +5,7 @@ Results in the order of what was asked: those known at once, and those that come
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from app.answering.batch import Deferred
 from app.answering.queries import Fresh
@@ -16,61 +16,56 @@ from app.ledger.ledger import RecordedAnswer
 from app.privacy.voting.universal import Phase
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
-    from app.answering.queries import Ticket
+    from app.answering.batch import Decision
     from app.answering.queue import Decisions
-    from app.answering.types import Query
     from app.data.schema import Schema
 
+_ENSEMBLE: Final = Phase.ENSEMBLE.value
 Told: TypeAlias = Answer | RequestError | UnavailableError
 """What a client gets in its query's place."""
 
 
 def answers_for(
     decisions: Decisions,
-    asked: Sequence[Ticket],
+    vectors: Sequence[bytes],
     schema: Schema,
-    classify: Callable[[Sequence[Query]], Sequence[Told]],
+    classify: Callable[[Sequence[bytes]], Sequence[Told]],
 ) -> Sequence[Told]:
     """Return what clients are told of decisions.
 
     Args:
         decisions: of queries, in order.
-        asked: the queries.
+        vectors: canonical bytes of theirs.
         schema: the public schema.
         classify: answers by the classifier; called once for all that are left to it.
 
     """
-    pairs = zip(decisions, asked, strict=True)
-    deferred = [ticket.query for decision, ticket in pairs if isinstance(decision, Deferred)]
-    classified = iter(classify(deferred))
-    return [
-        next(classified) if isinstance(each, Deferred) else answer_for(each, schema)
-        for each in decisions
-    ]
+    pairs = zip(decisions, vectors, strict=True)
+    deferred = [vector for decision, vector in pairs if isinstance(decision, Deferred)]
+    classified = iter(classify(deferred) if deferred else ())
+    return [_answer_for(each, schema, classified) for each in decisions]
 
 
-def answer_for(
-    decision: RecordedAnswer | Fresh | RequestError | UnavailableError, schema: Schema
+def _answer_for(
+    decision: Decision | UnavailableError, schema: Schema, classified: Iterator[Told]
 ) -> Told:
-    """Return what a client is told of a decision."""
     if isinstance(decision, Fresh):
         return answer_of(decision.recorded, schema, replayed=False)
     if isinstance(decision, RecordedAnswer):
         return answer_of(decision, schema, replayed=True)
-    return decision
+    return next(classified) if isinstance(decision, Deferred) else decision
 
 
 def answer_of(recorded: RecordedAnswer, schema: Schema, *, replayed: bool) -> Answer:
     """Return an answer of the ensemble, given for the first time or again."""
-    label = None if recorded.label is None else schema.classes[recorded.label]
-    answer = Answer(
-        recorded.query_id, label, recorded.stable, Phase.ENSEMBLE.value, replayed=replayed
-    )
-    if recorded.precision is None:
+    index, precision = recorded.label, recorded.precision
+    label = None if index is None else schema.classes[index]
+    answer = Answer(recorded.query_id, label, recorded.stable, _ENSEMBLE, replayed)
+    if precision is None:
         return answer
-    return with_score(answer, released_bin(recorded), recorded.precision)
+    return with_score(answer, released_bin(recorded), precision)
 
 
 def classified_as(label: str, *, with_scores: bool) -> Answer:

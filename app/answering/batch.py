@@ -16,10 +16,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from msgspec.structs import replace
 
-from app.answering.queries import Fresh, FreshAnswers, Tickets
+from app.answering.answer_source import AnswerSource, answer_source
+from app.answering.queries import Fresh
 from app.answering.replays import ReplayIndex, check_same_vector, released_bin
+from app.data.vectors import TOGETHER_MIN
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,
@@ -30,19 +31,17 @@ from app.errors import (
 from app.ledger.key_counts import NOTHING, KeyCount
 from app.ledger.ledger import RecordedAnswer
 from app.privacy.voting import universal
-from app.privacy.voting.tallies import PrivateValues
 from app.privacy.voting.universal import Outcome, Phase, State
 from app.privacy.voting.votes import Tallies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.answering.queries import Ticket
+    from app.answering.queries import IdentifiedQueries
     from app.answering.types import Asker
     from app.noise.source import NoiseSource
-    from app.privacy.soft_labels.mechanism import PrivateBins
+    from app.privacy.voting.tallies import PrivateValues
     from app.privacy.voting.universal import Parameters
-    from app.privacy.voting.votes import Tally
 
 ANSWERS_USED: Final = (
     "this key has had its {limit} fresh answers; nothing was charged, recorded vectors still "
@@ -86,7 +85,8 @@ class Batch:
     Attributes:
         state: after them.
         phase: that it puts the release in.
-        fresh_by_vector: the answers that it makes, by the digest of their vector.
+        fresh: the answers that it makes, in order.
+        fresh_by_vector: the same by the digest of their vector.
         new_keys: digests of vectors by those of the idempotency keys that it keeps.
         key_counts: what the askers' keys were given by now.
 
@@ -98,7 +98,7 @@ class Batch:
         parameters: Parameters,
         state: State,
         replays: ReplayIndex,
-        private_values: Mapping[bytes, Tally | PrivateBins],
+        private_values: PrivateValues,
         noise: NoiseSource,
         key_counts: Mapping[str, KeyCount] | None = None,
     ) -> None:
@@ -116,7 +116,7 @@ class Batch:
         """
         self.state = state
         self.phase = universal.phase(parameters, state)  # after the decisions so far
-        self._fresh: list[Fresh] | FreshAnswers = []
+        self.fresh: list[Fresh] = []
         self.new_keys: dict[bytes, bytes] = {}
         self.key_counts: dict[str, KeyCount] = {}
         self._counts_before = key_counts or {}
@@ -125,11 +125,6 @@ class Batch:
         self._replays = replays
         self._private_values = private_values
         self._noise = noise
-
-    @property
-    def fresh(self) -> Sequence[Fresh]:
-        """The answers that this batch makes, in order."""
-        return self._fresh
 
     def restore(
         self,
@@ -156,7 +151,7 @@ class Batch:
         waiting = [
             fresh
             for fresh in undelivered
-            if self._replays.find_by_vector(fresh.ticket.vector_digest) is None
+            if self._replays.find_by_vector(fresh.vector_digest) is None
         ]
         if left_no_trace:
             if self._is_overtaken(undelivered, waiting):
@@ -169,7 +164,7 @@ class Batch:
 
     def _is_as_drawn(self, fresh: Fresh) -> bool:
         """Return whether what is recorded of a vector is what was drawn for it."""
-        found, drawn = self._replays.find_by_vector(fresh.ticket.vector_digest), fresh.recorded
+        found, drawn = self._replays.find_by_vector(fresh.vector_digest), fresh.recorded
         return found is not None and (
             (found.query_id, found.label, found.stable)
             == (drawn.query_id, drawn.label, drawn.stable)
@@ -185,7 +180,7 @@ class Batch:
         """
         counts_each = self._parameters.cutoff is None
         for fresh in undelivered if self.phase is Phase.ENSEMBLE else ():
-            found = self._replays.find_by_vector(fresh.ticket.vector_digest)
+            found = self._replays.find_by_vector(fresh.vector_digest)
             if found is not None and (counts_each or fresh.hit_count):
                 raise UncountedDrawsError
 
@@ -218,30 +213,32 @@ class Batch:
             noise=self._noise,
         )
         self.phase = universal.phase(self._parameters, self.state)
-        self._record(fresh.ticket, outcome, drawn_in=before)
+        recorded = self._recorded(outcome, fresh.recorded.precision, drawn_in=before)
+        self._keep(
+            Fresh(recorded, fresh.vector_digest, fresh.vector, fresh.asker, before, self.state)
+        )
 
     def _epoch(self, state: State) -> tuple[int | None, int | None]:
         """Return what a draw depends on beside its votes; an epoch ends with a hit."""
         hits = state.unstable_count if self._parameters.is_refreshed else None
         return hits, state.private_threshold_noise
 
-    def decide_all(self, tickets: Sequence[Ticket]) -> Sequence[Decision]:
-        """Decide queries in order, as many calls of :meth:`decide` do."""
-        decided = self._answer_together(tickets)
-        if len(decided) == len(tickets):
-            return decided
-        return [*decided, *map(self.decide, tickets[len(decided) :])]
+    def decide(self, queries: IdentifiedQueries) -> Sequence[Decision]:
+        """Decide queries in order."""
+        decided = self._answer_together(queries)
+        return [*decided, *(self._decide(queries, at) for at in range(len(decided), len(queries)))]
 
-    def _answer_together(self, tickets: Sequence[Ticket]) -> Sequence[Fresh]:
+    def _answer_together(self, queries: IdentifiedQueries) -> Sequence[Fresh]:
         """Answer the first of many queries at once, up to the ensemble's last answer.
 
         None of them, where one is anything but a new vector: where votes were cast for
         fewer than all, or an answer was drawn before, or more than a vector decides.
         """
-        values = self._private_values
-        private_votes = values.in_order if isinstance(values, PrivateValues) else ()
-        are_new = 0 < len(private_votes) == len(tickets) and not self._fresh
-        if not (are_new and isinstance(tickets, Tickets) and isinstance(private_votes, Tallies)):
+        private_votes = self._private_values.in_order
+        are_new = TOGETHER_MIN <= len(queries) == len(private_votes) and not self.fresh
+        if not (are_new and isinstance(private_votes, Tallies)) or queries.have_keys:
+            return ()
+        if any(asker is not None and asker.is_limited for asker in set(queries.askers)):
             return ()
         before = self.state
         answered = universal.steps(self._parameters, before, private_votes, self._noise)
@@ -249,95 +246,102 @@ class Batch:
             return ()
         self.state, outcomes = answered
         self.phase = universal.phase(self._parameters, self.state)
-        self._record_all(tickets[: len(outcomes)], outcomes, drawn_in=before)
-        return self._fresh
+        self._record_all(queries, outcomes, before)
+        return tuple(self.fresh)
 
     def _record_all(
-        self, tickets: Tickets, outcomes: Sequence[Outcome], *, drawn_in: State
+        self, queries: IdentifiedQueries, outcomes: Sequence[Outcome], before: State
     ) -> None:
         """Record stable answers and single hits, which all there are without scores."""
-        numbered = enumerate(outcomes, start=drawn_in.answered_count + 1)
-        recorded = [RecordedAnswer(number, each.label, each.stable) for number, each in numbered]
-        self._fresh = FreshAnswers(tickets, recorded, drawn_in)
-        self.fresh_by_vector = dict(zip(tickets.vector_digests, recorded, strict=True))
-        for asker, answer in zip(tickets.askers(), recorded, strict=True):
-            if asker is not None:
-                self._count_for_key(asker, hit_count=0 if answer.stable else 1)
+        columns = zip(
+            outcomes, queries.vector_digests, queries.vectors, queries.askers, strict=False
+        )
+        numbered = enumerate(columns, start=before.answered_count + 1)
+        for query_id, (outcome, vector_digest, vector, asker) in numbered:
+            after = before
+            if not outcome.stable:
+                after = State(query_id, before.unstable_count + 1)
+            recorded = RecordedAnswer(query_id, outcome.label, outcome.stable)
+            self._keep(Fresh(recorded, vector_digest, vector, asker, before, after))
+            before = after
 
-    def decide(self, ticket: Ticket) -> Decision:
+    def _decide(self, queries: IdentifiedQueries, place: int) -> Decision:
         """Decide one query: idempotency key, recorded vector, phase, in this order."""
+        vector_digest, key_digest = queries.vector_digests[place], queries.key_digests[place]
         try:
-            replayed = self._replay(ticket)
+            by_key = self._known_by_key(key_digest, vector_digest)
         except IdempotencyConflictError as conflict:
             return conflict
-        if replayed is not None:
-            return replayed
-        if self.phase is Phase.HALTED:
+        source = answer_source(self.phase, by_key=by_key, by_vector=self._known(vector_digest))
+        if source is AnswerSource.REFUSED:
             return BudgetExhaustedError(EXHAUSTED)
-        if self.phase is Phase.CLASSIFIER:
+        if source is AnswerSource.CLASSIFIER:
             return DEFERRED
-        return self._key_refusal(ticket) or self._answer(ticket)
+        if source is AnswerSource.ENSEMBLE:
+            refusal = self._key_refusal(queries.askers[place])
+            if refusal is not None:
+                return refusal
+            decision: Decision = self._answer(queries, place)
+        else:
+            decision = source
+        if key_digest is not None and by_key is None:
+            self.new_keys[key_digest] = vector_digest
+        return decision
 
-    def _key_refusal(self, ticket: Ticket) -> KeyLimitError | None:
-        asker = ticket.query.asker
+    def _known_by_key(
+        self, key_digest: bytes | None, vector_digest: bytes
+    ) -> RecordedAnswer | None:
+        """Return the answer of an idempotency key, of this batch or from before."""
+        known_for = None if key_digest is None else self.new_keys.get(key_digest)
+        if known_for is None:
+            return self._replays.find_by_key(key_digest, vector_digest)
+        check_same_vector(known_for, vector_digest)
+        return self._known(vector_digest)
+
+    def _known(self, vector_digest: bytes) -> RecordedAnswer | None:
+        """Return the answer of a vector, of this batch or from before."""
+        fresh = self.fresh_by_vector.get(vector_digest)
+        return fresh or self._replays.find_by_vector(vector_digest)
+
+    def _key_refusal(self, asker: Asker | None) -> KeyLimitError | None:
         return None if asker is None else key_limit_refusal(asker, self._key_count(asker.name))
 
     def _key_count(self, name: str) -> KeyCount:
         """Return what a key was given, in this batch too."""
         return self.key_counts.get(name) or self._counts_before.get(name, NOTHING)
 
-    def _replay(self, ticket: Ticket) -> RecordedAnswer | None:
-        if ticket.key_digest is None:
-            return None if self.phase is Phase.CLASSIFIER else self._known(ticket)
-        by_key = self._replays.find_by_key(ticket.key_digest, ticket.vector_digest)
-        if by_key is not None:
-            return by_key
-        if ticket.key_digest in self.new_keys:
-            check_same_vector(self.new_keys[ticket.key_digest], ticket.vector_digest)
-        elif self.phase is Phase.CLASSIFIER:
-            return None
-        recorded = self._known(ticket)
-        if recorded is not None:
-            self._remember_key(ticket)
-        return recorded
-
-    def _known(self, ticket: Ticket) -> RecordedAnswer | None:
-        """Return the answer of a vector, of this batch or from before."""
-        digest = ticket.vector_digest
-        return self.fresh_by_vector.get(digest) or self._replays.find_by_vector(digest)
-
-    def _answer(self, ticket: Ticket) -> Fresh:
-        private_value = self._private_values[ticket.vector_digest]
-        before = self.state
+    def _answer(self, queries: IdentifiedQueries, place: int) -> Fresh:
+        vector_digest, before = queries.vector_digests[place], self.state
+        private_value = self._private_values[vector_digest]
         self.state, outcome = universal.step(self._parameters, before, private_value, self._noise)
         self.phase = universal.phase(self._parameters, self.state)
-        self._remember_key(ticket)
-        return self._record(ticket, outcome, drawn_in=before)
+        recorded = self._recorded(outcome, queries.precisions[place], drawn_in=before)
+        vector, asker = queries.vectors[place], queries.askers[place]
+        return self._keep(Fresh(recorded, vector_digest, vector, asker, before, self.state))
 
-    def _record(self, ticket: Ticket, outcome: Outcome, *, drawn_in: State) -> Fresh:
-        answer = RecordedAnswer(self.state.answered_count, outcome.label, outcome.stable)
-        if ticket.precision is not None:
-            released = outcome.released_bin
-            answer = replace(
-                answer,
-                precision=ticket.precision,
-                bin_index=None if released is None else released.index,
-                bin_shifted=released is not None and released.shifted,
-                units=self.state.unstable_count - drawn_in.unstable_count,
-            )
-        fresh = Fresh(ticket, answer, drawn_in, self.state)
-        if isinstance(self._fresh, FreshAnswers):
-            self._fresh = list(self._fresh)
-        self._fresh.append(fresh)
-        self.fresh_by_vector[ticket.vector_digest] = answer
-        if ticket.query.asker is not None:
-            self._count_for_key(ticket.query.asker, hit_count=fresh.hit_count)
+    def _recorded(
+        self, outcome: Outcome, precision: int | None, *, drawn_in: State
+    ) -> RecordedAnswer:
+        """Return the newest answer as it is recorded."""
+        label, stable, released = outcome.label, outcome.stable, outcome.released_bin
+        if precision is None:
+            return RecordedAnswer(self.state.answered_count, label, stable)
+        return RecordedAnswer(
+            self.state.answered_count,
+            label,
+            stable,
+            precision,
+            bin_index=None if released is None else released.index,
+            bin_shifted=released is not None and released.shifted,
+            units=self.state.unstable_count - drawn_in.unstable_count,
+        )
+
+    def _keep(self, fresh: Fresh) -> Fresh:
+        """Keep an answer to be committed, and count it for the key that asked."""
+        self.fresh.append(fresh)
+        self.fresh_by_vector[fresh.vector_digest] = fresh.recorded
+        if fresh.asker is not None:
+            name = fresh.asker.name
+            answered, unstable = self._key_count(name)
+            self.key_counts[name] = KeyCount(answered + 1, unstable + fresh.hit_count)
         return fresh
-
-    def _count_for_key(self, asker: Asker, *, hit_count: int) -> None:
-        answered, unstable = self._key_count(asker.name)
-        self.key_counts[asker.name] = KeyCount(answered + 1, unstable + hit_count)
-
-    def _remember_key(self, ticket: Ticket) -> None:
-        if ticket.key_digest is not None:
-            self.new_keys[ticket.key_digest] = ticket.vector_digest

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from app.errors import ContainedError, IntegrityError, OpeningError
 
 if TYPE_CHECKING:
-    from app.answering.types import AnsweringService
+    from app.answering.service import ConclaveService
 
 OPENING: Final = "the release is being opened; try again in a few seconds"
 STATES: Final = ("opening", "open", "draining", "stopped")
@@ -26,12 +26,12 @@ class ServiceSlot:
 
     def __init__(self) -> None:
         """Start empty: every request but the probes is told to come back."""
-        self._service: AnsweringService | None = None
+        self._service: ConclaveService | None = None
         self._stopped = False
         self._draining = asyncio.Event()
 
     @property
-    def service(self) -> AnsweringService:
+    def service(self) -> ConclaveService:
         """The open service.
 
         Raises:
@@ -63,7 +63,7 @@ class ServiceSlot:
         """Raise what :attr:`service` raises unless it is there."""
         _ = self.service
 
-    def fill(self, service: AnsweringService) -> None:
+    def fill(self, service: ConclaveService) -> None:
         """Serve ``service`` from now on."""
         self._service = service
 

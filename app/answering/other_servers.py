@@ -9,10 +9,8 @@ from app.errors import IntegrityError, LedgerUnavailableError, UnavailableError
 from app.ledger.database.database_errors import UNAVAILABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from app.answering.answer_query import QueryAnswerer
-    from app.answering.queries import Ticket
+    from app.answering.queries import IdentifiedQueries
     from app.answering.writer import Writer
     from app.ledger.entries.fold import LedgerState
     from app.privacy.voting.universal import Phase
@@ -53,8 +51,8 @@ class Abreast:
         newest = self._release.state
         return newest if newest.head.sequence > found.head.sequence else found
 
-    async def phase_for(self, tickets: Sequence[Ticket]) -> Phase | UnavailableError:
-        """Return the phase that ``tickets`` are answered in.
+    async def phase_for(self, queries: IdentifiedQueries) -> Phase | UnavailableError:
+        """Return the phase that ``queries`` are answered in.
 
         What is in memory is no answer any more once another server has switched, and
         so the ledger is asked before it is given; the writer asks for all the rest.
@@ -66,7 +64,7 @@ class Abreast:
         replays, release = self._replays, self._release
         if not (release.is_shared and release.may_switch):
             return release.phase
-        if any(replays.knows(each.key_digest, each.vector_digest) for each in tickets):
+        if replays.know_any(queries.key_digests, queries.vector_digests):
             try:
                 await self._note_switch()
             except UnavailableError as unavailable:

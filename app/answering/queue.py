@@ -17,15 +17,13 @@ import msgspec
 
 from app.answering.answer_query import CONTAINED
 from app.answering.batch import DEFERRED, Deferred
-from app.answering.queries import FreshAnswers
 from app.errors import ContainedError, IntegrityError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
 
     from app.answering.batch import Decision
-    from app.answering.queries import Ticket
-    from app.answering.types import Query
+    from app.answering.queries import IdentifiedQueries
 
     Decisions: TypeAlias = Sequence[Decision | UnavailableError]
     Pending: TypeAlias = asyncio.Future["Decided | IntegrityError"]
@@ -55,7 +53,7 @@ class Waiting:
 
     """
 
-    queries: Sequence[Query | Ticket]
+    queries: IdentifiedQueries
     future: Pending
     decisions: Decisions = ()
 
@@ -78,7 +76,8 @@ class Waiting:
         if deferred == 0:
             self.decisions = decisions
             return self
-        rest = Waiting(self.queries[deferred:], asyncio.Future(), decisions[deferred:])
+        others = self.queries.part(deferred, len(self))
+        rest = Waiting(others, asyncio.Future(), decisions[deferred:])
         self._give(Decided(decisions[:deferred], rest.future))
         return rest
 
@@ -134,8 +133,6 @@ def parted(batch: Sequence[Waiting], decided: Sequence[Decision]) -> Iterable[Se
 
 def first_deferred(decisions: Decisions) -> int | None:
     """Return the place of the first query that is left to the classifier."""
-    if isinstance(decisions, FreshAnswers):
-        return None
     places = (place for place, each in enumerate(decisions) if isinstance(each, Deferred))
     return next(places, None)
 
@@ -150,17 +147,11 @@ async def decisions_of(pending: Iterable[Pending]) -> AsyncIterator[Decisions]:
     for each in pending:
         following: Pending | None = each
         while following is not None:
-            part = await decided(following)
+            part = await following
+            if isinstance(part, IntegrityError):
+                raise part
             yield part.decisions
             following = part.rest
-
-
-async def decided(pending: Pending) -> Decided:
-    """Wait for decisions; raises as :func:`decisions_of` does."""
-    result = await pending
-    if isinstance(result, IntegrityError):
-        raise result
-    return result
 
 
 def contained(error: BaseException) -> UnavailableError | IntegrityError:

@@ -135,13 +135,12 @@ class RecentReplays:
         """Take note that some answer was not added: what is not here must be looked up."""
         self._lacks_answers = True
 
-    def knows(self, key_digest: bytes | None, vector_digest: bytes) -> bool:
-        """Return whether anything of a query is in memory: its key or its vector."""
-        return key_digest in self._vector_by_key or vector_digest in self._by_vector
-
-    def knows_any(self, vector_digests: Iterable[bytes]) -> bool:
-        """Return whether the answer of one of the vectors is in memory."""
-        return not self._by_vector.keys().isdisjoint(vector_digests)
+    def know_any(
+        self, key_digests: Iterable[bytes | None], vector_digests: Iterable[bytes]
+    ) -> bool:
+        """Return whether one of the keys, or the answer of one of the vectors, is in memory."""
+        keys, vectors = self._vector_by_key.keys(), self._by_vector.keys()
+        return not (keys.isdisjoint(key_digests) and vectors.isdisjoint(vector_digests))
 
     def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> RecordedAnswer | None:
         """Return the key's answer if both are in memory.

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from app.answering.answers import answer_for, answer_of, answers_for, classified_as, in_turn
+from app.answering.answer_source import AnswerSource, answer_source
+from app.answering.answers import answer_of, answers_for, classified_as, in_turn
 from app.answering.batch import DEFERRED, EXHAUSTED, Deferred
 from app.answering.other_servers import Abreast
 from app.answering.outlook.outlook import Outlook
-from app.answering.queries import Tickets
-from app.answering.queue import decided, decisions_of
+from app.answering.queue import decisions_of
 from app.answering.workload import Changes, Workload
 from app.answering.writer import SWITCHING, Writer
+from app.data.vectors import decode_key
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
 
     from app.answering.answer_query import QueryAnswerer
     from app.answering.answers import Told
-    from app.answering.queries import Ticket
+    from app.answering.queries import IdentifiedQueries, Queries
     from app.answering.queue import Pending
     from app.answering.replays import RecentReplays, ReplayIndex
-    from app.answering.types import Answer, Query
+    from app.answering.types import Answer
     from app.data.schema import Schema
     from app.ledger.key_counts import KeyCount
     from app.release.statistics.released import ReleasedStatistics, StatisticsAnswer
@@ -113,35 +114,16 @@ class ConclaveService:
         self._changes.close()
         await self._outlook.close()
 
-    async def answer_many(self, queries: Sequence[Query]) -> list[Told]:
+    async def answer_many(self, queries: Queries) -> list[Told]:
         """Answer ``queries`` in order; a refusal stands in its query's place.
 
         Raises:
             IntegrityError: the release has stopped.
 
         """
-        if len(queries) == 1:
-            return [await self._answer_one(queries[0])]
         return [result async for part in self.answer_in_turn(queries) for result in part]
 
-    async def _answer_one(self, query: Query) -> Told:
-        """Answer a query alone, without what keeps many in turn."""
-        ticket = self._answerer.identify(query)
-        phase = await self._abreast.phase_for([ticket])  # before the look-up, as below
-        if isinstance(phase, UnavailableError):
-            return phase
-        replays = await self._recorded([ticket] if _is_looked_up(ticket, phase) else [])
-        known = self._answer_without_writer(ticket, phase, replays)
-        if known is None:
-            (pending,) = self._writer.enqueue([ticket])
-            (decision,) = (await decided(pending)).decisions
-            if not isinstance(decision, Deferred):
-                return answer_for(decision, self.schema)
-        elif not isinstance(known, Deferred):
-            return known
-        return self._classify([query])[0]
-
-    async def answer_in_turn(self, queries: Sequence[Query]) -> AsyncIterator[Sequence[Told]]:
+    async def answer_in_turn(self, queries: Queries) -> AsyncIterator[Sequence[Told]]:
         """Answer ``queries`` in order, part by part, each part as soon as it is committed.
 
         Where the release switches in between, what the ensemble answered does
@@ -151,63 +133,64 @@ class ConclaveService:
             IntegrityError: the release has stopped.
 
         """
-        tickets = self._answerer.identify_all(queries)
-        known = await self._answers_without_writer(tickets)
-        written = tickets
+        identified = self._answerer.identify(queries)
+        known = await self._answers_without_writer(identified)
+        written = identified
         if known:
-            written = [each for place, each in enumerate(tickets) if place not in known]
-        pending = self._writer.enqueue(written)
-        async for part in in_turn(known, self._told(written, pending)):
+            written = identified.at([at for at in range(len(queries)) if at not in known])
+        parts = self._told(written, self._writer.enqueue(written) if written else ())
+        async for part in in_turn(known, parts):
             yield part
 
     async def _told(
-        self, tickets: Sequence[Ticket], pending: Sequence[Pending]
+        self, queries: IdentifiedQueries, pending: Sequence[Pending]
     ) -> AsyncIterator[Sequence[Told]]:
         """Yield what clients are told of the writer's decisions, part by part."""
         place = 0
         async for decisions in decisions_of(pending):
-            asked = tickets[place : place + len(decisions)]
+            vectors = queries.vectors[place : place + len(decisions)]
             place += len(decisions)
-            yield answers_for(decisions, asked, self.schema, self._classify)
+            yield answers_for(decisions, vectors, self.schema, self._classify)
 
-    async def _answers_without_writer(self, tickets: Sequence[Ticket]) -> Mapping[int, Told]:
+    async def _answers_without_writer(self, queries: IdentifiedQueries) -> Mapping[int, Told]:
         """Answer by their place those that committed state or the classifier answers."""
         # Before the look-up: whoever sees that it has changed finds every answer before.
-        phase = await self._abreast.phase_for(tickets)
+        phase = await self._abreast.phase_for(queries)
         if isinstance(phase, UnavailableError):
-            return dict.fromkeys(range(len(tickets)), phase)
-        if isinstance(tickets, Tickets):
-            known_at_once = self._known_of_all(tickets, phase)
-            if known_at_once is not None:
-                return known_at_once
-        found = await self._recorded([each for each in tickets if _is_looked_up(each, phase)])
+            return dict.fromkeys(range(len(queries)), phase)
+        memory = self._answerer.replays
+        if phase is Phase.ENSEMBLE and not memory.know_any(
+            queries.key_digests, queries.vector_digests
+        ):
+            return {}  # as most are
+        if phase is Phase.CLASSIFIER and not queries.have_keys:
+            return self._classified(queries, range(len(queries)))
+        looked_up = _looked_up(queries, phase)
+        found = await self._recorded(queries.at(looked_up)) if looked_up else memory
         known: dict[int, Told] = {}
+        if isinstance(found, UnavailableError):
+            known, found = dict.fromkeys(looked_up, found), memory
         deferred: list[int] = []
-        for place, ticket in enumerate(tickets):
-            result = self._answer_without_writer(ticket, phase, found)
+        for place in (at for at in range(len(queries)) if at not in known):
+            result = self._answer_without_writer(queries, place, phase, found)
             if isinstance(result, Deferred):
                 deferred.append(place)
             elif result is not None:
                 known[place] = result
-        classified = self._classify([tickets[place].query for place in deferred])
-        return known | dict(zip(deferred, classified, strict=True))
+        return known | self._classified(queries, deferred)
 
-    def _known_of_all(self, tickets: Tickets, phase: Phase) -> Mapping[int, Told] | None:
-        """Return what is known of queries without keys that are all new, or all classified."""
-        if phase is Phase.CLASSIFIER and self._release.classifier is not None:
-            return dict(enumerate(self._classify(tickets.queries)))
-        is_new = not self._answerer.replays.knows_any(tickets.vector_digests)
-        return {} if phase is Phase.ENSEMBLE and is_new else None
+    def _classified(self, queries: IdentifiedQueries, places: Sequence[int]) -> dict[int, Told]:
+        """Return the classifier's answers by their place; none before it is published."""
+        if self._release.classifier is None:
+            return {}
+        classified = self._classify([queries.vectors[place] for place in places])
+        return dict(zip(places, classified, strict=True))
 
-    async def _recorded(
-        self, tickets: Sequence[Ticket]
-    ) -> ReplayIndex | RecentReplays | UnavailableError:
-        """Return what is recorded of ``tickets``, or for none of them what is in memory."""
-        if not tickets:
-            return self._answerer.replays
+    async def _recorded(self, queries: IdentifiedQueries) -> ReplayIndex | UnavailableError:
+        """Return what is recorded of ``queries``, in memory or in the ledger."""
         ledger = self._release.ledger
         try:
-            return await asyncio.to_thread(self._answerer.recorded, tickets, ledger)
+            return await asyncio.to_thread(self._answerer.recorded, queries, ledger)
         except UnavailableError as unavailable:
             return unavailable
         except IntegrityError as error:
@@ -216,37 +199,37 @@ class ConclaveService:
 
     def _answer_without_writer(
         self,
-        ticket: Ticket,
+        queries: IdentifiedQueries,
+        place: int,
         phase: Phase,
-        replays: ReplayIndex | RecentReplays | UnavailableError,
+        replays: ReplayIndex | RecentReplays,
     ) -> Told | Deferred | None:
-        if isinstance(replays, UnavailableError):
-            if _is_looked_up(ticket, phase):
-                return replays
-            replays = self._answerer.replays
+        """Return what a query gets by committed state; None where the writer has to see it."""
+        vector_digest, key_digest = queries.vector_digests[place], queries.key_digests[place]
         try:
-            recorded = replays.find_by_key(ticket.key_digest, ticket.vector_digest)
+            by_key = replays.find_by_key(key_digest, vector_digest)
         except IdempotencyConflictError as conflict:
             return conflict
-        if recorded is not None:
-            return answer_of(recorded, self.schema, replayed=True)
-        if phase is Phase.CLASSIFIER:
-            return None if self._release.classifier is None else DEFERRED
-        recorded = replays.find_by_vector(ticket.vector_digest)
-        if recorded is None:
-            return BudgetExhaustedError(EXHAUSTED) if phase is Phase.HALTED else None
+        by_vector = replays.find_by_vector(vector_digest)
+        source = answer_source(phase, by_key=by_key, by_vector=by_vector)
+        if source is AnswerSource.ENSEMBLE:
+            return None
+        if source is AnswerSource.CLASSIFIER:
+            return DEFERRED
+        if source is AnswerSource.REFUSED:
+            return BudgetExhaustedError(EXHAUSTED)
         # A new key on a recorded vector has to be stored before the reply.
-        is_new_key = ticket.key_digest is not None
-        return None if is_new_key else answer_of(recorded, self.schema, replayed=True)
+        is_new_key = key_digest is not None and by_key is None
+        return None if is_new_key else answer_of(source, self.schema, replayed=True)
 
-    def _classify(self, queries: Sequence[Query]) -> Sequence[Answer | UnavailableError]:
+    def _classify(self, vectors: Sequence[bytes]) -> Sequence[Answer | UnavailableError]:
         """Answer by the published classifier, which is called once for all."""
-        if not queries:
+        if not vectors:
             return []
         classifier = self._release.classifier
         if classifier is None:  # they waited for one, and the ledger was closed before its draw
-            return [SwitchingError(SWITCHING)] * len(queries)
-        labels = classifier.predict_many([query.vector for query in queries])
+            return [SwitchingError(SWITCHING)] * len(vectors)
+        labels = classifier.predict_many(list(map(decode_key, vectors)))
         return [classified_as(label, with_scores=self.precision is not None) for label in labels]
 
     # -- the public side -------------------------------------------------------
@@ -370,11 +353,12 @@ class ConclaveService:
         self._changes.notify()
 
 
-def _is_looked_up(ticket: Ticket, phase: Phase) -> bool:
-    """Return whether the ledger is asked before the queue is, of what is not in memory.
+def _looked_up(queries: IdentifiedQueries, phase: Phase) -> Sequence[int]:
+    """Return the places of what the ledger is asked for before the queue, if not in memory.
 
     While the ensemble answers the writer looks, for a whole batch at once.
     """
     if phase is Phase.ENSEMBLE:
-        return False
-    return phase is Phase.HALTED or ticket.key_digest is not None
+        return ()
+    is_halted, keys = phase is Phase.HALTED, enumerate(queries.key_digests)
+    return [place for place, key in keys if is_halted or key is not None]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 import structlog
@@ -21,7 +20,6 @@ from app.answering.queue import (
     Queue,
     Waiting,
     contained,
-    decisions_of,
     first_deferred,
     parted,
 )
@@ -35,9 +33,8 @@ if TYPE_CHECKING:
 
     from app.answering.answer_query import QueryAnswerer
     from app.answering.batch import Decision, Deferred
-    from app.answering.queries import Ticket
+    from app.answering.queries import IdentifiedQueries
     from app.answering.queue import Pending
-    from app.answering.types import Query
 
 BATCH_QUERIES_MAX: Final = 1024
 QUIET_SECONDS: Final = 0.0002
@@ -124,17 +121,7 @@ class Writer:
         await asyncio.to_thread(self._thread.close)
         self.answerer.tell_committed()
 
-    async def submit(self, queries: Sequence[Query | Ticket]) -> list[Decision | UnavailableError]:
-        """ENQUEUE ``queries`` in order and wait until each is decided and committed.
-
-        Raises:
-            IntegrityError: the release has stopped.
-
-        """
-        parts = decisions_of(self.enqueue(queries))
-        return [decision async for part in parts for decision in part]
-
-    def enqueue(self, queries: Sequence[Query | Ticket]) -> list[Pending]:
+    def enqueue(self, queries: IdentifiedQueries) -> list[Pending]:
         """ENQUEUE ``queries`` in order; their decisions come once they are committed.
 
         They come for as many queries together as a batch may hold, which no batch divides.
@@ -148,7 +135,7 @@ class Writer:
         if self._stopped is not None:
             raise self._stopped
         waiting = [
-            Waiting(queries[start : start + BATCH_QUERIES_MAX], asyncio.Future())
+            Waiting(queries.part(start, start + BATCH_QUERIES_MAX), asyncio.Future())
             for start in range(0, len(queries), BATCH_QUERIES_MAX)
         ]
         refusal = self._refusal(len(queries))
@@ -240,7 +227,7 @@ class Writer:
         batch = self._queue.take(BATCH_QUERIES_MAX)
         queries = batch[0].queries
         if len(batch) > 1:
-            queries = [*chain.from_iterable(waiting.queries for waiting in batch)]
+            queries = queries.followed_by([waiting.queries for waiting in batch[1:]])
         self.batch_queries.add(len(queries))
         end = partial(self._end_batch, batch, len(queries))
         self._do(lambda: self.answerer.answer_batch(queries), end)

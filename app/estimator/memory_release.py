@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
+from app.answering.answer_source import AnswerSource, answer_source
 from app.answering.types import Answer
 from app.data.vectors import encode, replay_key
 from app.errors import BudgetExhaustedError, ContainedError, IntegrityError, InvariantError
@@ -187,18 +188,19 @@ class MemoryRelease:
             private_values = dict(zip(new, tallies, strict=True))
         answers: list[Answer | BudgetExhaustedError] = []
         for digest, vector in zip(digests, vectors, strict=True):
-            recorded = known.get(digest)
-            if recorded is not None:
-                answers.append(structs.replace(recorded, replayed=True))
-            elif self.phase is Phase.ENSEMBLE:
+            # A vector is its own idempotency key here: after the switch too it is replayed.
+            source = answer_source(self.phase, by_key=known.get(digest), by_vector=None)
+            if source is AnswerSource.ENSEMBLE:
                 self._state, outcome = universal.step(
                     self._mechanism, self._state, private_values[digest], self._noise
                 )
                 answers.append(self._record(digest, vector, outcome.label, stable=outcome.stable))
-            elif self.phase is Phase.CLASSIFIER:
+            elif source is AnswerSource.CLASSIFIER:
                 answers.append(self._classified(vector))
-            else:
+            elif source is AnswerSource.REFUSED:
                 answers.append(BudgetExhaustedError(EXHAUSTED))
+            else:
+                answers.append(structs.replace(source, replayed=True))
         return answers
 
     def _record(self, digest: bytes, vector: Vector, label: int | None, *, stable: bool) -> Answer:

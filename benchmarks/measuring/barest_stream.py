@@ -64,9 +64,9 @@ def _answers(
     queries = parse_lines_of_numbers(schema, lines)
     if queries is None:
         raise ValueError(lines[0].decode())
-    votes = np.count_nonzero(encode_keys(schema, queries.vector_bytes) @ weights > 0, axis=1)
+    votes = np.count_nonzero(encode_keys(schema, queries.vectors) @ weights > 0, axis=1)
     digests = [
         hashlib.blake2b(vector, key=key, digest_size=KEY_BYTES).digest()
-        for vector in queries.vector_bytes
+        for vector in queries.vectors
     ]
     return b"".join([*digests, votes.astype(np.int16)])

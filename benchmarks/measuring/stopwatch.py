@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from app.answering.queries import Fresh
+from app.answering.queries import Fresh, in_columns
 from app.answering.types import Edge, Query, Step
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def time_queries(
     answerer.observe = stopwatch
     timed: list[Timed] = []
     for number, kind in enumerate(kinds, start=first_number):
-        (decision,) = answerer.answer_batch([Query(margins.vector(kind, number))])
+        query = Query(margins.vector(kind, number))
+        (decision,) = answerer.answer_batch(answerer.identify(in_columns([query])))
         if not isinstance(decision, Fresh):
             message = "the ensemble answers every query that is timed"
             raise TypeError(message)

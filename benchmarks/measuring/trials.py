@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.answering.answer_query import QueryAnswerer
-from app.answering.queries import Fresh
+from app.answering.queries import Fresh, in_columns
 from app.answering.types import Query
 from app.data.vectors import parse_features
 from app.main import open_from_settings
@@ -127,7 +127,8 @@ def ask_all(answerer: QueryAnswerer, rows: Sequence[TestRow]) -> dict[Vector, st
         if answerer.phase is not Phase.ENSEMBLE:
             break
         asked = vectors[start : start + BATCH_QUERIES]
-        decisions = answerer.answer_batch([Query(vector) for vector in asked])
+        queries = answerer.identify(in_columns([Query(vector) for vector in asked]))
+        decisions = answerer.answer_batch(queries)
         for vector, decision in zip(asked, decisions, strict=True):
             if not isinstance(decision, Fresh) or not decision.recorded.stable:
                 continue

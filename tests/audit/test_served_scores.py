@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from app.answering.batch import Batch
-from app.answering.queries import Ticket
 from app.answering.replays import ReplayIndex
 from app.errors import InvariantError, LedgerCorruptError
 from app.ledger.entries.entry_kinds import LedgerEvent, ScoresReleased
@@ -22,10 +22,10 @@ from app.noise.scripted import ScriptedNoise
 from app.privacy.soft_labels import mechanism as soft_labels
 from app.privacy.soft_labels.mechanism import Outcome, PrivateBins, ScoreBin
 from app.privacy.stability import mechanism as stability
-from app.privacy.voting.tallies import private_tallies
+from app.privacy.voting.tallies import PrivateValues, private_tallies
 from app.privacy.voting.universal import Parameters, Phase, Sequel, State
 from tests.builders.ledger.releases import opened, shares
-from tests.builders.release.small_release import HIT, STABLE, VotesByMargin, ask
+from tests.builders.release.small_release import HIT, STABLE, VotesByMargin, ask, identified
 from tests.unit.ledger.entries.test_fold import FITTED, fold_all
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ REAL_STEP = soft_labels.step
 def play(cutoff: int, hits: Sequence[bool]) -> tuple[int, Sequence[Fresh]]:
     """Ask until the release halts or the script ends; return its hits and the answers."""
     noise = ScriptedNoise([HIT if hit else STABLE for hit in hits] + [STABLE] * 2)
-    tickets = [Ticket(ask(20), bytes([number]), b"", None, 10) for number in range(TEST_COUNT)]
+    names = [bytes([number]) for number in range(TEST_COUNT)]
+    values = [PrivateBins(10, (9, 0), (10, 0))] * TEST_COUNT
     batch = Batch(
         parameters=Parameters(
             stability.Parameters(PROFILE, cutoff),
@@ -62,13 +63,14 @@ def play(cutoff: int, hits: Sequence[bool]) -> tuple[int, Sequence[Fresh]]:
         ),
         state=State(),
         replays=ReplayIndex(),
-        private_values={each.vector_digest: PrivateBins(10, (9, 0), (10, 0)) for each in tickets},
+        private_values=PrivateValues(names, values),
         noise=noise,
     )
-    for ticket in tickets:
+    asked = structs.replace(ask(20), precision=10)
+    for name in names:
         if noise.drawn_count >= len(hits) or batch.phase is not Phase.ENSEMBLE:
             break
-        batch.decide(ticket)
+        batch.decide(identified([asked], [name]))
     return sum(hits[: noise.drawn_count]), batch.fresh
 
 
@@ -245,6 +247,6 @@ def test_scores_are_not_taken_for_votes() -> None:
             ),
             state=State(),
             replays=ReplayIndex(),
-            private_values={b"a": PrivateBins(10, (9, 0), (10, 0))},
+            private_values=PrivateValues([b"a"], [PrivateBins(10, (9, 0), (10, 0))]),
             noise=ScriptedNoise([]),
-        ).decide(Ticket(ask(1), b"a", b"", None))
+        ).decide(identified([ask(1)], [b"a"]))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import httpx
+from msgspec import structs
 
 from app.answering.current_service import ServiceSlot
 from app.answering.service import NO_STATISTICS, STATISTICS_NOT_OPEN
 from app.answering.types import Answer, Bin, Query, ScoredAnswer
 from app.answering.workload import Workload
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
+from app.data.vectors import decode_key
 from app.errors import (
     BudgetExhaustedError,
     IdempotencyConflictError,
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
+    from app.answering.queries import Queries
+    from app.answering.service import ConclaveService
     from app.data.vectors import Vector
     from app.http.access.keys import Keys
     from app.http.routes import RouteEntry
@@ -94,9 +98,7 @@ class MemoryService:
         self.counts: dict[str, KeyCount] = {}
         self.subscribers: set[asyncio.Queue[bool]] = set()
 
-    async def answer_many(
-        self, queries: Sequence[Query]
-    ) -> list[Answer | RequestError | UnavailableError]:
+    async def answer_many(self, queries: Queries) -> list[Answer | RequestError | UnavailableError]:
         """Answer in order, as the service's interface has it."""
         await asyncio.sleep(0)
         self.windows.append(len(queries))
@@ -104,21 +106,22 @@ class MemoryService:
             return [self.failure] * len(queries)
         if self.failure is not None:
             raise self.failure
+        rows = zip(*structs.astuple(queries), strict=True)
         outcomes: list[Answer | RequestError | UnavailableError] = [
-            self._answer(query) for query in queries
+            self._answer(Query(decode_key(vector), *others)) for vector, *others in rows
         ]
         self.announce()
         return outcomes
 
     async def answer_in_turn(
-        self, queries: Sequence[Query]
+        self, queries: Queries
     ) -> AsyncIterator[list[Answer | RequestError | UnavailableError]]:
         """Answer the first query, and the others once they are let go."""
         at_once = len(queries) if self.held is None else 1
-        yield await self.answer_many(queries[:at_once])
+        yield await self.answer_many(queries.part(0, at_once))
         if self.held is not None:
             await self.held.wait()
-            yield await self.answer_many(queries[at_once:])
+            yield await self.answer_many(queries.part(at_once, len(queries)))
 
     def _answer(self, query: Query) -> Answer | RequestError:
         key = query.idempotency_key
@@ -268,7 +271,7 @@ class Http:
         self.slot = ServiceSlot()
         self.service = MemoryService(queries_max=queries_max)
         if is_open:
-            self.slot.fill(self.service)
+            self.slot.fill(cast("ConclaveService", self.service))
         self.application: FastAPI = create_application(
             self.slot,
             keys,

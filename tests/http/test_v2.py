@@ -179,7 +179,7 @@ def test_the_classifiers_answers_have_no_number() -> None:
         async def classify(queries: Sequence[object]) -> list[Answer]:
             return [
                 Answer(None, "<=50K", stable=True, phase="classifier", replayed=False)
-                for _ in queries
+                for _ in range(len(queries))
             ]
 
         http.service.answer_many = classify  # type: ignore[method-assign,assignment]  # the switch

@@ -34,7 +34,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from app.answering.answer_query import QueryAnswerer
 from app.answering.replays import RecentReplays
 from app.errors import LedgerUnavailableError, UncountedDrawsError
 from app.ledger.database.statements import read_private, read_private_names
@@ -51,6 +50,7 @@ from tests.builders.mechanisms.prescribed import PrescribedLaplace
 from tests.builders.release.small_release import (
     HIT,
     STABLE,
+    RowAnswerer,
     SmallRelease,
     VotesByMargin,
     seeded_noise,
@@ -167,7 +167,7 @@ class Process:
                 answering, query_noise=self.query_noise, threshold_noise=self.threshold_noise
             )
             opened.mechanism = replace(opened.mechanism, answering=prescribed)
-        self.answerer = QueryAnswerer(opened, ScriptedNoise(iter(self._next_word, None)))
+        self.answerer = RowAnswerer(opened, ScriptedNoise(iter(self._next_word, None)))
         if recent_max is not None:
             self.answerer.replays = RecentReplays(recent_max=recent_max)
             self.answerer.replays.leave_out_answers()

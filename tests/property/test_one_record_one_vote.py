@@ -18,7 +18,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from app.answering.answer_query import QueryAnswerer
 from app.data.rows import PrivateRows
 from app.noise.scripted import ScriptedNoise
 from app.privacy.query_release import mechanism as query_release
@@ -31,6 +30,7 @@ from app.release.statistics.statistics_table import statistics_draw
 from app.release.terms.configuration import configure
 from tests.builders.release.small_release import (
     STABLE,
+    RowAnswerer,
     SmallRelease,
     VotesByMargin,
     ask,
@@ -328,7 +328,7 @@ def published_student(changes: dict[str, str], rows: PrivateRows) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         release = SmallRelease(Path(folder), changes).open(rows=rows)
         release.private_ensemble = VotesByMargin()
-        answerer = QueryAnswerer(release, ScriptedNoise([STABLE] * 4))
+        answerer = RowAnswerer(release, ScriptedNoise([STABLE] * 4))
         answerer.answer_batch([ask(margin) for margin in (-30, -1, 1, 30)])
         publish_student(answerer.release)
         release.ledger.close()

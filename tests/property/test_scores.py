@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from app.answering.batch import Batch
-from app.answering.queries import Fresh, Ticket
+from app.answering.queries import Fresh
 from app.answering.replays import ReplayIndex
 from app.ledger.ledger import RecordedAnswer
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.soft_labels import mechanism as soft_labels
 from app.privacy.soft_labels.mechanism import bin_scores
 from app.privacy.stability import mechanism as stability
-from app.privacy.voting.tallies import private_tallies
+from app.privacy.voting.tallies import PrivateValues, private_tallies
 from app.privacy.voting.universal import Parameters, Sequel, State
-from tests.builders.release.small_release import VotesByMargin, ask
+from tests.builders.release.small_release import VotesByMargin, ask, identified
 
 ANSWER_LIMIT = 12
 # From nearly certain at a distance of 0 to nearly never beyond 40.
@@ -36,31 +36,25 @@ def served(
     replays, state = ReplayIndex(), State()
     found: list[RecordedAnswer | None] = []
     for questions in batches:
-        tickets = [ticket(margin, precision) for margin, precision in questions]
+        asked = [structs.replace(ask(margin), precision=bins) for margin, bins in questions]
+        names = [f"{margin}/{precision}".encode() for margin, precision in questions]
         values = np.array([[margin, 0.0] for margin, _ in questions])
         precisions = [precision for _, precision in questions]
         tallies = private_tallies(VotesByMargin(), values, precisions)
-        private = {each.vector_digest: bins for each, bins in zip(tickets, tallies, strict=True)}
         batch = Batch(
             parameters=parameters,
             state=state,
             replays=replays,
-            private_values=private,
+            private_values=PrivateValues(names, tallies),
             noise=noise,
         )
-        for decision in map(batch.decide, tickets):
+        for decision in batch.decide(identified(asked, names)):
             answer = decision.recorded if isinstance(decision, Fresh) else decision
             found.append(answer if isinstance(answer, RecordedAnswer) else None)
         for fresh in batch.fresh:
-            replays.add(fresh.ticket.vector_digest, fresh.recorded)
+            replays.add(fresh.vector_digest, fresh.recorded)
         state = batch.state
     return found, state.unstable_count
-
-
-def ticket(margin: int, precision: int) -> Ticket:
-    """Return a ticket with a readable digest."""
-    query = structs.replace(ask(margin), precision=precision)
-    return Ticket(query, f"{margin}/{precision}".encode(), b"", None, precision)
 
 
 def modelled(

@@ -16,9 +16,9 @@ from msgspec import structs
 
 from app.answering.answers import answer_of, answers_for
 from app.answering.batch import Batch
-from app.answering.queries import Fresh, Ticket, Tickets, askers_of, in_columns, rows_of
+from app.answering.queries import Fresh, in_columns
 from app.answering.replays import ReplayIndex
-from app.answering.types import Asker
+from app.answering.types import Asker, Query
 from app.data.schema import NumericFeature, Schema
 from app.data.vectors import (
     TOGETHER_MIN,
@@ -37,20 +37,21 @@ from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.soft_labels.mechanism import PrivateBins
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
 from app.privacy.voting import universal
 from app.privacy.voting.tallies import PrivateValues
 from app.privacy.voting.universal import Parameters, Phase, Sequel, State
 from app.privacy.voting.votes import Tallies, tally
-from tests.builders.release.small_release import ask
+from tests.builders.release.small_release import ask, identified
 from tests.property.two_scripts import TwoScripts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.answering.batch import Decision
-    from app.answering.types import Query
+    from app.answering.queries import IdentifiedQueries
     from app.privacy.voting.universal import Answering
 
 NUMBERS = Schema(
@@ -115,7 +116,8 @@ def test_lines_parsed_together_are_those_parsed_one_by_one(
     lines = [json.dumps({"features": row}).encode() for row in many(rows)] + odd
     together = parse_lines_of_numbers(NUMBERS, lines)
     if together is not None:
-        assert repr(list(together)) == repr(line_by_line(lines))
+        found = line_by_line(lines)
+        assert together == in_columns([each for each in found if isinstance(each, Query)])
 
 
 @given(PLAIN_ROWS)
@@ -177,7 +179,6 @@ def noisy(cutoff: int) -> noisy_vote.Parameters:
 
 
 LIMIT = 2 * COUNT
-TICKET = Ticket(ask(0), b"", b"", None)
 MECHANISMS: dict[str, Callable[[int], Answering]] = {
     "profile": profile,
     "one threshold": sparse(refreshed=False),
@@ -188,7 +189,7 @@ MECHANISMS: dict[str, Callable[[int], Answering]] = {
 
 def run(
     parameters: Parameters,
-    tickets: Sequence[Ticket],
+    queries: IdentifiedQueries,
     votes: Sequence[int],
     answered: int,
     *,
@@ -201,15 +202,16 @@ def run(
     counts = np.array([[SIZE - yes, yes] for yes in votes], dtype=np.int64)
     known = ReplayIndex()
     known.add(b"recorded", RecordedAnswer(1, 1, stable=True))
-    new = dict.fromkeys(each.vector_digest for each in tickets)
+    new = dict.fromkeys(queries.vector_digests)
     new.pop(b"recorded", None)
     values = PrivateValues(list(new), Tallies(counts[: len(new)]))
     batch = Batch(
         parameters=parameters, state=state, replays=known, private_values=values, noise=noise
     )
     if together:
-        return batch.decide_all(in_columns(tickets)), batch
-    return list(map(batch.decide, tickets)), batch
+        return batch.decide(queries), batch
+    alone = [queries.part(place, place + 1) for place in range(len(queries))]
+    return [decision for each in alone for decision in batch.decide(each)], batch
 
 
 def structs_replace(state: State, answered: int) -> State:
@@ -247,11 +249,11 @@ def test_queries_decided_together_are_those_decided_one_by_one(
         on_cutoff=Sequel.HALT,
         unstable_gets_coin=coin,
     )
-    query = structs.replace(ask(0), asker=asker)
     names = [str(index).encode() for index in range(COUNT)] + extra
-    tickets = [Ticket(query, name, name, name if name == b"key" else None) for name in names]
+    keys = ["key" if name == b"key" else None for name in names]
+    queries = identified([structs.replace(ask(0, key), asker=asker) for key in keys], names)
     (one, alone), (other, both) = (
-        run(parameters, tickets, [*votes, 3], answered, seed=seed, together=together)
+        run(parameters, queries, [*votes, 3], answered, seed=seed, together=together)
         for together in (False, True)
     )
     assert list(map(describe, one)) == list(map(describe, other))
@@ -259,18 +261,14 @@ def test_queries_decided_together_are_those_decided_one_by_one(
     assert (alone.state, alone.phase) == (both.state, both.phase)
     assert (alone.key_counts, alone.new_keys) == (both.key_counts, both.new_keys)
     assert alone.fresh_by_vector == both.fresh_by_vector
-    assert rows_of(alone.fresh) == rows_of(both.fresh)
-    middle = slice(3, -2)
-    assert list(map(describe, alone.fresh[middle])) == list(map(describe, both.fresh[middle]))
     assert lines_of(one) == lines_of(other)
-    assert lines_of(one[middle]) == lines_of(other[middle])
 
 
 def lines_of(decisions: Sequence[Decision]) -> bytes:
     """Return the lines of answers to decisions, with a problem in the place of what is deferred."""
     refusals = [UnavailableError("deferred")] * len(decisions)
-    asked = [TICKET] * len(decisions)
-    told = answers_for(decisions, asked, NUMBERS, lambda deferred: refusals[: len(deferred)])
+    vectors = [b""] * len(decisions)
+    told = answers_for(decisions, vectors, NUMBERS, lambda deferred: refusals[: len(deferred)])
     return encode_replies(told)
 
 
@@ -299,40 +297,47 @@ def describe(decision: Decision) -> str:
         return f"{type(decision)} {decision}"
     states = (decision.drawn_in, decision.following)
     epochs = [(each.unstable_count, each.private_threshold_noise) for each in states]
-    return f"{decision.ticket.vector_digest!r} {decision.recorded} {epochs}"
+    return f"{decision.vector_digest!r} {decision.asker} {decision.recorded} {epochs}"
 
 
 def test_queries_side_by_side_are_those_one_by_one() -> None:
-    """Columns that a stream's lines make, or many tickets, hold the same queries and askers."""
+    """Columns that a stream's lines make, and parts of them, hold the same queries and askers."""
     asker = Asker("a")
     lines = [b'{"features":[%d,-0.0,2.5]}' % number for number in range(COUNT)]
     queries = parse_lines_of_numbers(NUMBERS, lines, asker=asker)
-    assert queries is not None
-    tickets = Tickets(queries, queries.vector_bytes, queries.vector_bytes)
-    one_by_one = [
-        Ticket(parse_line(NUMBERS, line, with_scores=False, asker=asker), key, key, None)
-        for line, key in zip(lines, queries.vector_bytes, strict=True)
-    ]
-    assert list(tickets) == one_by_one
-    assert list(tickets[2:4]) == one_by_one[2:4]
-    assert list(in_columns(one_by_one)) == one_by_one
-    assert isinstance(in_columns(one_by_one), Tickets)
-    assert askers_of(tickets) == askers_of(one_by_one) == [asker] * COUNT
+    alone = [parse_line(NUMBERS, line, with_scores=False, asker=asker) for line in lines]
+    assert queries == in_columns(alone)
+    assert queries.part(2, 4) == queries.at([2, 3]) == in_columns(alone[2:4])
+    assert queries.part(0, 3).followed_by([queries.part(3, 4), queries.part(4, COUNT)]) == queries
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        Ticket(ask(0), b"", b"", b"key"),
-        Ticket(ask(0), b"", b"", None, precision=10),
-        Ticket(structs.replace(ask(0), asker=Asker("c", unstable_limit=1)), b"", b"", None),
-    ],
-)
-def test_what_more_than_a_vector_decides_is_left_alone(other: Ticket) -> None:
-    """A key, a precision or a limit of one query keeps its batch from being side by side."""
-    tickets = [*[TICKET] * COUNT, other]
-    assert in_columns(tickets) is tickets
-    assert in_columns(tickets[:2]) == tickets[:2]
+@pytest.mark.parametrize("other", ["key", "scores", "limit"])
+def test_what_more_than_a_vector_decides_is_left_alone(
+    other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key or a limit of one query, or scores, keep a batch from being decided together."""
+    monkeypatch.delattr(universal, "steps")
+    limited = structs.replace(ask(0), asker=Asker("c", unstable_limit=9))
+    last = {"key": ask(0, "key"), "scores": ask(0), "limit": limited}[other]
+    names = [str(index).encode() for index in range(COUNT)]
+    votes = Tallies(np.array([[0, SIZE]] * COUNT, dtype=np.int64))
+    bins = [PrivateBins(10, (9, 0), (10, 0))] * COUNT
+    batch = Batch(
+        parameters=Parameters(
+            profile(5),
+            2,
+            LIMIT,
+            Sequel.HALT,
+            Sequel.HALT,
+            unstable_gets_coin=False,
+            with_scores=other == "scores",
+        ),
+        state=State(),
+        replays=ReplayIndex(),
+        private_values=PrivateValues(names, bins if other == "scores" else votes),
+        noise=ScriptedNoise(seeded_words(1)),
+    )
+    assert len(batch.decide(identified([*[ask(0)] * (COUNT - 1), last], names))) == COUNT
 
 
 def test_a_window_of_new_vectors_is_decided_together() -> None:

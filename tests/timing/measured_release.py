@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING
 
-from app.answering.answer_query import QueryAnswerer
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
 from app.release.terms.padding import padding_seconds
 from benchmarks.measuring.margins import MarginsRelease, find_margins, votes_needed
 from benchmarks.measuring.stopwatch import shuffled, time_queries
+from tests.builders.release.small_release import RowAnswerer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ class Measured:
 
     """
 
-    answerer: QueryAnswerer
+    answerer: RowAnswerer
     margins: Margins
     numbers: Iterator[int] = field(default_factory=count)
 
@@ -59,5 +59,5 @@ def open_measured(
     settings, noise = release.write(), SystemNoise()
     opened = open_from_settings(settings, noise=noise)
     padding = padding_seconds(settings, opened.ensemble_size)
-    answerer = QueryAnswerer(opened, noise, padding_seconds=padding)
+    answerer = RowAnswerer(opened, noise, padding_seconds=padding)
     return Measured(answerer, find_margins(opened))

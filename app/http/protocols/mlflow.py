@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from starlette.responses import Response
 
+from app.answering.queries import in_columns
 from app.answering.types import Answer, Edge, Query, Step
 from app.data.validate import Schema, Vector, parse_features
 from app.errors import (
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from app.answering.types import AnsweringService, Asker
+    from app.answering.queries import Queries
+    from app.answering.service import ConclaveService
+    from app.answering.types import Asker
     from app.data.validate import Schema, Vector
     from app.http.endpoint import Api
 
@@ -77,7 +80,7 @@ async def validated(schema: Schema, rows: Sequence[object], *, rows_max: int) ->
 
 def as_queries(
     vectors: Sequence[Vector], idempotency_key: str | None, asker: Asker | None
-) -> list[Query]:
+) -> Queries:
     """Return a query a row; a key, which is bound to one vector, is for one row alone.
 
     Raises:
@@ -86,10 +89,10 @@ def as_queries(
     """
     if idempotency_key is not None and len(vectors) != 1:
         raise InvalidParameterError(ONE_ROW)
-    return [Query(vector, idempotency_key, asker=asker) for vector in vectors]
+    return in_columns([Query(vector, idempotency_key, asker=asker) for vector in vectors])
 
 
-async def answer_rows(service: AnsweringService, queries: Sequence[Query]) -> list[Answer | None]:
+async def answer_rows(service: ConclaveService, queries: Queries) -> list[Answer | None]:
     """Answer rows in order; None stands for one after the release halted, or its key's limit.
 
     Raises:
@@ -103,7 +106,7 @@ async def answer_rows(service: AnsweringService, queries: Sequence[Query]) -> li
     answers: list[Answer | None] = []
     ended: RequestError | None = None
     for start in range(0, len(queries), WINDOW_ROWS):
-        for outcome in await service.answer_many(queries[start : start + WINDOW_ROWS]):
+        for outcome in await service.answer_many(queries.part(start, start + WINDOW_ROWS)):
             if isinstance(outcome, (BudgetExhaustedError, KeyLimitError)):
                 ended = outcome
                 answers.append(None)

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from app.answering.types import Answer, AnsweringService
+    from app.answering.service import ConclaveService
+    from app.answering.types import Answer
     from app.http.endpoint import Api
     from app.http.protocols.v2_body import Inference
 
@@ -162,7 +163,7 @@ async def infer(api: Api, request: Request) -> Response | JsonReply:
     return inference_response(service.release_name, asked, answers)
 
 
-def _service_of_model(api: Api, request: Request) -> AnsweringService:
+def _service_of_model(api: Api, request: Request) -> ConclaveService:
     service = api.slot.service
     if request.path_params["name"] != service.release_name:
         raise NotFoundError(NO_SUCH_MODEL)

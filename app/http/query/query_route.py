@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from app.answering.queries import in_columns
 from app.answering.types import Answer, Edge, Step
 from app.http.access.door import asker_of
 from app.http.query.query_body import idempotency_key, parse_body
@@ -33,7 +34,7 @@ async def answer_query(api: Api, request: Request) -> JsonReply:
         asker=asker_of(request.scope),
     )
     api.observe(Step.VALIDATE, Edge.AFTER)
-    (outcome,) = await service.answer_many([query])
+    (outcome,) = await service.answer_many(in_columns([query]))
     if not isinstance(outcome, Answer):
         raise outcome
     return JsonReply(msgspec.json.encode(outcome))

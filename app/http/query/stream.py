@@ -19,7 +19,8 @@ import msgspec
 from starlette.requests import ClientDisconnect
 
 from app.answering.answers import in_turn
-from app.answering.types import Answer, Edge, PlainQueries, Query, Step
+from app.answering.queries import NO_QUERIES, in_columns
+from app.answering.types import Answer, Edge, Query, Step
 from app.errors import IntegrityError, RequestError, TooLargeError, UnavailableError
 from app.http.access.door import caller_of
 from app.http.access.rate_limits import rate_limit_headers
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Message, Receive, Scope, Send
 
+    from app.answering.queries import Queries
     from app.answering.types import Asker
     from app.data.validate import Schema
     from app.http.access.door import Caller
@@ -192,13 +194,13 @@ class QueryStream:
     async def _answer_window(self, lines: Sequence[Line]) -> AsyncIterator[bytes]:
         """Yield one line for each of ``lines``, an answer or a problem, as they are known."""
         self._api.observe(Step.VALIDATE, Edge.BEFORE)
-        queries, refused = _parted(self._parse(lines))
+        queries, refused = self._parse(lines)
         self._api.observe(Step.VALIDATE, Edge.AFTER)
         async for replies in in_turn(refused, self._answer_queries(queries)):
             self._note_refusals(replies)
             yield encode_replies(replies)
 
-    async def _answer_queries(self, queries: Sequence[Query]) -> AsyncIterator[Sequence[Reply]]:
+    async def _answer_queries(self, queries: Queries) -> AsyncIterator[Sequence[Reply]]:
         """Yield an outcome for each of ``queries``, in order; without one, nothing."""
         given = 0
         if not queries:
@@ -210,26 +212,29 @@ class QueryStream:
         except (IntegrityError, UnavailableError) as error:
             yield [error] * (len(queries) - given)
 
-    def _parse(self, lines: Sequence[Line]) -> Sequence[Query | Refusal]:
-        """Return the query of each line, or why it is none; all at one moment."""
+    def _parse(self, lines: Sequence[Line]) -> tuple[Queries, dict[int, Reply]]:
+        """Return the queries, and by its place why a line is none; all at one moment."""
         if self._api.slot.draining:
-            return [UnavailableError(DRAINING)] * len(lines)
+            return NO_QUERIES, dict.fromkeys(range(len(lines)), UnavailableError(DRAINING))
         try:
             service, caller = self._api.slot.service, self._caller
             asker = None if caller is None else caller.asker()
         except (RequestError, UnavailableError, IntegrityError) as refusal:
-            return [refusal] * len(lines)
+            return NO_QUERIES, dict.fromkeys(range(len(lines)), refusal)
         schema, with_scores = service.schema, service.precision is not None
         whole = [line for line in lines if not isinstance(line, Overlong)]
         together = parse_lines_of_numbers(schema, whole, asker=asker)
         if together is not None and len(whole) == len(lines):
-            return together
-        return [
+            return together, {}
+        parsed = [
             self._overlong()
             if isinstance(line, Overlong)
             else _parsed(schema, line, with_scores=with_scores, asker=asker)
             for line in lines
         ]
+        queries = in_columns([each for each in parsed if isinstance(each, Query)])
+        places = enumerate(parsed)
+        return queries, {place: each for place, each in places if not isinstance(each, Query)}
 
     def _overlong(self) -> TooLargeError:
         limit = self._api.limits.line_bytes_max
@@ -261,14 +266,3 @@ async def _received_by_now(receive: Receive) -> Message | None:
             return await receive()
     except TimeoutError:
         return None
-
-
-def _parted(
-    parsed: Sequence[Query | Refusal],
-) -> tuple[Sequence[Query], dict[int, Answer | Refusal]]:
-    """Return the queries, and the refused lines by their place."""
-    if isinstance(parsed, PlainQueries):
-        return parsed, {}
-    queries = [each for each in parsed if isinstance(each, Query)]
-    places = enumerate(parsed)
-    return queries, {place: each for place, each in places if not isinstance(each, Query)}

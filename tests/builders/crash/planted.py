@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from app.answering.answer_query import QueryAnswerer
 from app.answering.batch import Batch
-from app.answering.queries import Ticket
 from app.answering.writer import Writer
 from app.ledger.database import sqlite
 from tests.builders.crash.faulting import connecting, observed, refuse_on_disk
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from app.answering.queries import Fresh
+    from app.answering.queries import Fresh, IdentifiedQueries
     from app.answering.queue import Waiting
     from app.ledger.ledger import Transaction
     from tests.builders.crash.marks import Marks
@@ -79,14 +78,14 @@ def _reply_before_commit() -> None:
 
     def take_in_and_remember(self: Writer, waiting: Sequence[Waiting]) -> None:
         for each in waiting:
-            if len(each) == 1 and isinstance(ticket := each.queries[0], Ticket):
-                callers[ticket.vector_digest] = each
+            if len(each) == 1:
+                callers[each.queries.vector_digests[0]] = each
         take_in(self, waiting)
 
     def reply_and_append(self: QueryAnswerer, transaction: Transaction, batch: Batch) -> None:
         append(self, transaction, batch)
         for fresh in batch.fresh:
-            each = callers.get(fresh.ticket.vector_digest)
+            each = callers.get(fresh.vector_digest)
             if each is not None:
                 each.future.get_loop().call_soon_threadsafe(each.settle, [fresh])
         time.sleep(REPLY_SECONDS)
@@ -151,9 +150,9 @@ def _record_draws(path: Path) -> None:
     """Write down every answer that is drawn, whatever becomes of it."""
     answer = Batch._answer
 
-    def recorded_answer(self: Batch, ticket: Ticket) -> Fresh:
-        fresh = answer(self, ticket)
-        drawn = (ticket.vector_digest.hex(), fresh.recorded.label, fresh.recorded.stable)
+    def recorded_answer(self: Batch, queries: IdentifiedQueries, place: int) -> Fresh:
+        fresh = answer(self, queries, place)
+        drawn = (fresh.vector_digest.hex(), fresh.recorded.label, fresh.recorded.stable)
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(drawn) + "\n")
         return fresh

@@ -11,9 +11,9 @@ from app.answering.writer import Writer
 from app.ledger.database import postgresql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from app.answering.queries import Ticket
+    from app.answering.queries import IdentifiedQueries
     from app.privacy.voting.universal import Phase
 
 SHORT_TURNS = "short turns"
@@ -62,8 +62,8 @@ def _replay_stale() -> None:
     Nor does it look by itself from time to time, which would hide the fault by chance.
     """
 
-    async def stale(self: Abreast, tickets: Sequence[Ticket]) -> Phase:
-        del tickets
+    async def stale(self: Abreast, queries: IdentifiedQueries) -> Phase:
+        del queries
         return self._release.phase
 
     writer.FOLLOW_SECONDS = 3600.0  # type: ignore[misc]  # a constant elsewhere

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, cast
 
 from app.answering.batch import DEFERRED
 from app.answering.writer import Writer
+from app.data.vectors import decode_key
 from app.ledger.ledger import RecordedAnswer
-from tests.builders.release.small_release import ask
+from tests.builders.release.small_release import ask, identified
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from app.answering.answer_query import QueryAnswerer
     from app.answering.batch import Decision
-    from app.answering.types import Edge, Query, Step
+    from app.answering.queries import IdentifiedQueries
+    from app.answering.types import Edge, Step
     from app.errors import IntegrityError
 
 PATIENCE_SECONDS = 20.0
@@ -58,15 +60,16 @@ class ScriptedAnswerer:
         """Open the gate."""
         self.gate.set()
 
-    def answer_batch(self, queries: Sequence[Query]) -> list[Decision]:
+    def answer_batch(self, queries: IdentifiedQueries) -> list[Decision]:
         """Answer in order; queries after the one that switches are deferred."""
         self.threads.add(threading.current_thread().name)
-        self.batches.append([margin_of(query) for query in queries])
+        margins = margins_of(queries)
+        self.batches.append(margins)
         assert self.gate.wait(PATIENCE_SECONDS)
         failure = self.failures.pop(0) if self.failures else None
         if failure is not None:
             raise failure
-        return [self._decide(margin_of(query)) for query in queries]
+        return [self._decide(margin) for margin in margins]
 
     def _decide(self, margin: int) -> Decision:
         if self.release.is_switching:
@@ -111,11 +114,10 @@ class Switch:
         self.answerer.release.is_switching = False
 
 
-def margin_of(query: Query) -> int:
-    """Return the margin of a query of ours."""
-    margin = query.vector[0]
-    assert isinstance(margin, float)
-    return int(margin)
+def margins_of(queries: IdentifiedQueries) -> list[int]:
+    """Return the margins of queries of ours."""
+    margins = [decode_key(vector)[0] for vector in queries.vectors]
+    return [int(margin) for margin in margins if isinstance(margin, float)]
 
 
 def answered(margin: int) -> RecordedAnswer:
@@ -123,9 +125,9 @@ def answered(margin: int) -> RecordedAnswer:
     return RecordedAnswer(margin, 1, stable=True)
 
 
-def queries(*margins: int) -> list[Query]:
+def queries(*margins: int) -> IdentifiedQueries:
     """Return a query for each margin."""
-    return [ask(margin) for margin in margins]
+    return identified([ask(margin) for margin in margins])
 
 
 def writer_of(

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from app.answering.queries import Queries, in_columns
 from app.answering.service import ConclaveService
 from app.answering.types import Answer
 from app.release.classifier.switch import switch_phase
@@ -13,9 +14,11 @@ from app.release.statistics.opening_table import open_statistics
 from tests.builders.release.small_release import SmallRelease, VotesByMargin, seeded_noise
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 
     from app.answering.answer_query import QueryAnswerer
+    from app.answering.answers import Told
+    from app.answering.types import Query
     from app.errors import IntegrityError
 
 PATIENCE_SECONDS = 20.0
@@ -31,6 +34,20 @@ def run(test: Coroutine[None, None, None]) -> None:
     asyncio.run(patiently())
 
 
+class RowService(ConclaveService):
+    """A service that takes queries row by row too, as tests write them."""
+
+    async def answer_many(self, queries: Queries | Sequence[Query]) -> list[Told]:
+        """Answer queries in order; a refusal stands in its query's place."""
+        given = queries if isinstance(queries, Queries) else in_columns(queries)
+        return await super().answer_many(given)
+
+    def answer_in_turn(self, queries: Queries | Sequence[Query]) -> AsyncIterator[Sequence[Told]]:
+        """Answer queries in order, part by part."""
+        given = queries if isinstance(queries, Queries) else in_columns(queries)
+        return super().answer_in_turn(given)
+
+
 @asynccontextmanager
 async def serving(
     release: SmallRelease,
@@ -39,7 +56,7 @@ async def serving(
     stopped: list[IntegrityError] | None = None,
     votes: VotesByMargin | None = None,
     before_switch: Callable[[], object] = object,
-) -> AsyncIterator[ConclaveService]:
+) -> AsyncIterator[RowService]:
     """Open a release and serve it without HTTP."""
     answerer: QueryAnswerer = release.answerer(words)
     if votes is not None:
@@ -54,7 +71,7 @@ async def serving(
         before_switch()
         open_statistics(answerer.release, seeded_noise(5))
 
-    service = ConclaveService(
+    service = RowService(
         answerer,
         switch=switch,
         open_statistics=open_table,

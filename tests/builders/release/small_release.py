@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.answering.answer_query import QueryAnswerer
+from app.answering.queries import IdentifiedQueries, in_columns
 from app.answering.types import Query
 from app.data.rows import PrivateRows
 from app.ledger.ledger import Ledger, open_ledger
@@ -24,11 +25,12 @@ from app.release.terms.configuration import Configuration, configure
 from app.settings.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from app.answering.batch import Decision
     from app.data.vectors import Vector
     from app.noise.source import NoiseSource
     from app.release.release import Release
@@ -121,6 +123,37 @@ def private_rows(count: int = ROW_COUNT, *, seed: int = 7) -> PrivateRows:
     )
 
 
+def identified(
+    queries: Sequence[Query], vector_digests: Sequence[bytes] | None = None
+) -> IdentifiedQueries:
+    """Return the columns of queries with readable digests: these, or the vectors, and the keys."""
+    columns = in_columns(queries)
+    keys = [None if key is None else key.encode() for key in columns.idempotency_keys]
+    digests = columns.vectors if vector_digests is None else vector_digests
+    return IdentifiedQueries(
+        columns.vectors,
+        columns.idempotency_keys,
+        columns.precisions,
+        columns.askers,
+        digests,
+        keys,
+    )
+
+
+class RowAnswerer(QueryAnswerer):
+    """An answerer that takes queries row by row too, as tests write them."""
+
+    def answer_batch(self, queries: IdentifiedQueries | Sequence[Query]) -> Sequence[Decision]:
+        """Answer queries in order, in one durable transaction."""
+        return super().answer_batch(
+            queries if isinstance(queries, IdentifiedQueries) else self.identified(*queries)
+        )
+
+    def identified(self, *queries: Query) -> IdentifiedQueries:
+        """Return the columns of queries, with their digests."""
+        return self.identify(in_columns(queries))
+
+
 @dataclass(frozen=True)
 class SmallRelease:
     """A folder with a configuration and, once opened, a ledger.
@@ -171,9 +204,9 @@ class SmallRelease:
             progress=no_progress,
         )
 
-    def answerer(self, words: Iterable[int] = (), *, ledger: Ledger | None = None) -> QueryAnswerer:
+    def answerer(self, words: Iterable[int] = (), *, ledger: Ledger | None = None) -> RowAnswerer:
         """Open or continue the release, with votes by margin and scripted words."""
         release = self.open(ledger=ledger)
         if release.private_ensemble is not None:
             release.private_ensemble = VotesByMargin()
-        return QueryAnswerer(release, ScriptedNoise(words))
+        return RowAnswerer(release, ScriptedNoise(words))

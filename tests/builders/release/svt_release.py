@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.answering.answer_query import QueryAnswerer
 from app.noise.scripted import ScriptedNoise
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from tests.builders.mechanisms.prescribed import PrescribedLaplace
-from tests.builders.release.small_release import SmallRelease, VotesByMargin
+from tests.builders.release.small_release import RowAnswerer, SmallRelease, VotesByMargin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,7 +36,7 @@ def svt_answerer(
     threshold_noise: Iterable[int] = (),
     *,
     ledger: Ledger | None = None,
-) -> QueryAnswerer:
+) -> RowAnswerer:
     """Open or continue a release of calibration ``svt`` with votes by margin.
 
     Args:
@@ -58,7 +57,7 @@ def svt_answerer(
         threshold_noise=PrescribedLaplace(threshold_noise),
     )
     opened.mechanism = replace(opened.mechanism, answering=prescribed)
-    return QueryAnswerer(opened, ScriptedNoise([]))
+    return RowAnswerer(opened, ScriptedNoise([]))
 
 
 def threshold_of(parameters: Parameters) -> int:

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from app.answering.queue import decisions_of
 from tests.builders.release.scripted_answerer import PATIENCE_SECONDS, queries
 
 if TYPE_CHECKING:
@@ -43,13 +44,15 @@ async def until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0.001)
 
 
+async def submit(writer: Writer, *margins: int) -> list[object]:
+    """Submit queries and wait until each is decided and committed."""
+    parts = decisions_of(writer.enqueue(queries(*margins)))
+    return [decision async for part in parts for decision in part]
+
+
 def submitting(writer: Writer, *margins: int) -> asyncio.Task[list[object]]:
     """Submit queries in a task of their own, as a request does."""
-
-    async def submit() -> list[object]:
-        return list(await writer.submit(queries(*margins)))
-
-    return asyncio.create_task(submit())
+    return asyncio.create_task(submit(writer, *margins))
 
 
 def texts(refusals: list[object], kind: type[UnavailableError]) -> list[str]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from app.answering.answer_query import QueryAnswerer
 from app.answering.batch import DEFERRED
 from app.answering.queries import Fresh
 from app.answering.types import Edge, Step
@@ -23,7 +22,14 @@ from app.ledger.verification import verify
 from app.privacy.voting.universal import Phase
 from app.release.release import Release
 from tests.builders.ledger.faulty_ledger import FaultyLedger
-from tests.builders.release.small_release import HIT, STABLE, SmallRelease, VotesByMargin, ask
+from tests.builders.release.small_release import (
+    HIT,
+    STABLE,
+    RowAnswerer,
+    SmallRelease,
+    VotesByMargin,
+    ask,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
     from tests.builders.ledger.faulty_ledger import Fault
 
 
-def votes_of(answerer: QueryAnswerer) -> VotesByMargin:
+def votes_of(answerer: RowAnswerer) -> VotesByMargin:
     """Return the ensemble double of an answerer."""
     assert isinstance(answerer.release.private_ensemble, VotesByMargin)
     return answerer.release.private_ensemble
@@ -239,12 +245,11 @@ def test_a_key_whose_commit_was_lost_is_found_where_it_is_asked_again(
     ledger.faults = ["lost"]
     with pytest.raises(LedgerUnavailableError):
         answerer.answer_batch([ask(1, "k")])
-    ticket = answerer.identify(ask(1, "k"))
-    assert answerer.replays.find_by_key(ticket.key_digest, ticket.vector_digest) is None
-    found = answerer.recorded([ticket], ledger)
-    assert found.find_by_key(ticket.key_digest, ticket.vector_digest) == RecordedAnswer(
-        1, 1, stable=True
-    )
+    asked = answerer.identified(ask(1, "k"))
+    digests = asked.key_digests[0], asked.vector_digests[0]
+    assert answerer.replays.find_by_key(*digests) is None
+    found = answerer.recorded(asked, ledger).find_by_key(*digests)
+    assert found == RecordedAnswer(1, 1, stable=True)
 
 
 @pytest.mark.parametrize("faults", [["lost", "lost"], ["refused", "lost"], ["lost", "refused"]])
@@ -313,10 +318,10 @@ def test_an_answer_is_found_before_the_phase_changes(
     adopt, found = Release.adopt, []
 
     def look(release: Release, state: LedgerState) -> None:
-        for margin in (1, 2):
-            digest = answerer.identify(ask(margin, f"k{margin}"))
-            found.append(answerer.replays.find_by_vector(digest.vector_digest))
-            found.append(answerer.replays.find_by_key(digest.key_digest, digest.vector_digest))
+        asked = answerer.identified(ask(1, "k1"), ask(2, "k2"))
+        for key, vector in zip(asked.key_digests, asked.vector_digests, strict=True):
+            found.append(answerer.replays.find_by_vector(vector))
+            found.append(answerer.replays.find_by_key(key, vector))
         adopt(release, state)
 
     monkeypatch.setattr(Release, "adopt", look)
@@ -365,7 +370,7 @@ def test_the_steps_come_in_their_order(small_release: SmallRelease) -> None:
     release.private_ensemble = VotesByMargin()
     seen: list[tuple[Step, Edge]] = []
     noise = small_release.answerer([STABLE])._noise
-    answerer = QueryAnswerer(release, noise, lambda step, edge: seen.append((step, edge)))
+    answerer = RowAnswerer(release, noise, lambda step, edge: seen.append((step, edge)))
     answerer.answer_batch([ask(1)])
     steps = (Step.REPLAY, Step.VOTE, Step.STEP, Step.COMMIT)
     assert seen == [(step, edge) for step in steps for edge in Edge]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.answer_query import QueryAnswerer
 from app.answering.batch import DEFERRED
 from app.answering.queries import Fresh
 from app.errors import BudgetExhaustedError, LedgerCorruptError, LedgerUnavailableError
@@ -20,7 +19,13 @@ from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.ledger.releases import tamper
 from tests.builders.mechanisms.prescribed import PrescribedGaussian
 from tests.builders.release.opened_release import NoNoise, kinds, pieces, statement_of
-from tests.builders.release.small_release import VOTES, SmallRelease, VotesByMargin, ask
+from tests.builders.release.small_release import (
+    VOTES,
+    RowAnswerer,
+    SmallRelease,
+    VotesByMargin,
+    ask,
+)
 from tests.builders.release.svt_release import NOISY_VOTE, changed
 
 if TYPE_CHECKING:
@@ -36,7 +41,7 @@ def voting(small_release: SmallRelease) -> SmallRelease:
     return changed(small_release, NOISY_VOTE)
 
 
-def answerer(release: SmallRelease, *noise: int, ledger: Ledger | None = None) -> QueryAnswerer:
+def answerer(release: SmallRelease, *noise: int, ledger: Ledger | None = None) -> RowAnswerer:
     """Open or continue the release with votes by margin and this noise on them."""
     opened = release.open(ledger=ledger)
     opened.private_ensemble = VotesByMargin()
@@ -44,7 +49,7 @@ def answerer(release: SmallRelease, *noise: int, ledger: Ledger | None = None) -
     assert isinstance(answering, noisy_vote.Parameters)
     prescribed = replace(answering, ensemble_size=VOTES, vote_noise=PrescribedGaussian(noise))
     opened.mechanism = replace(opened.mechanism, answering=prescribed)
-    return QueryAnswerer(opened, ScriptedNoise([]))
+    return RowAnswerer(opened, ScriptedNoise([]))
 
 
 def recorded(decisions: Sequence[Decision]) -> list[RecordedAnswer]:

@@ -31,13 +31,13 @@ from tests.builders.release.small_release import HIT, STABLE, SmallRelease, ask
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from app.answering.service import ConclaveService
     from app.answering.writer import Writer
     from app.errors import IntegrityError
     from app.noise.source import NoiseSource
     from app.release.classifier.published import PublishedClassifier
     from app.release.release import Release
     from tests.builders.ledger.postgresql_server import PostgresqlServer
+    from tests.builders.release.served import RowService
 
 HALTS = {"answers__after": "halt", "answers__on_cutoff": "halt"}
 
@@ -60,7 +60,7 @@ async def two(
     *,
     others: list[int] | None = None,
     stopped: list[IntegrityError] | None = None,
-) -> AsyncIterator[tuple[ConclaveService, ConclaveService]]:
+) -> AsyncIterator[tuple[RowService, RowService]]:
     """Serve a release twice; ``stopped`` is told what ended the second one."""
     async with (
         serving(release, words) as one,

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from app.answering.answer_query import QueryAnswerer
 from app.answering.queries import Fresh
 from app.answering.replays import released_bin
 from app.errors import (
@@ -33,7 +32,7 @@ from app.privacy.voting.universal import Outcome, Parameters, Phase, Sequel, Sta
 from app.release.views.budget import budget_view
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.release.opened_release import NoNoise, kinds
-from tests.builders.release.small_release import HIT, STABLE, SmallRelease, ask
+from tests.builders.release.small_release import HIT, STABLE, RowAnswerer, SmallRelease, ask
 from tests.builders.release.svt_release import HIT as NOISE_OF_HIT
 from tests.builders.release.svt_release import REFRESHED, RELEASED, SVT, changed, svt_answerer
 from tests.unit.release.test_threshold_noise import noises
@@ -75,7 +74,7 @@ def recorded(decisions: Sequence[Decision]) -> list[RecordedAnswer]:
     return [each for each in found if isinstance(each, RecordedAnswer)]
 
 
-def unstable(answerer: QueryAnswerer) -> object:
+def unstable(answerer: RowAnswerer) -> object:
     """Return what ``GET /budget`` says of units."""
     return budget_view(answerer.release)["unstable"]
 
@@ -327,7 +326,7 @@ def test_the_ensemble_of_a_release_of_scores_has_them(scored: SmallRelease) -> N
 def test_words_are_drawn_as_the_mechanism_draws_them(scored: SmallRelease) -> None:
     """A query draws one word, or two where the first is a hit that leaves a unit."""
     noise = ScriptedNoise([STABLE, HIT, STABLE, HIT])
-    answerer = QueryAnswerer(scored.answerer().release, noise)
+    answerer = RowAnswerer(scored.answerer().release, noise)
     drawn = []
     for margin in (20, 21, 22):
         answerer.answer_batch([ask(margin)])
@@ -346,9 +345,9 @@ def test_an_estimator_answers_the_share_that_it_computes(small_release: SmallRel
             "privacy__shares__relabel": "0",
         },
     )
-    answerer = QueryAnswerer(release.open(), ScriptedNoise([STABLE] * 2))
+    answerer = RowAnswerer(release.open(), ScriptedNoise([STABLE] * 2))
     low, high = recorded(answerer.answer_batch([ask(-40), ask(40)]))
     assert released_bin(low) == ScoreBin(10, 0, shifted=False)
     assert released_bin(high) == LAST
-    again = QueryAnswerer(release.open(noise=NoNoise()), NoNoise())
+    again = RowAnswerer(release.open(noise=NoNoise()), NoNoise())
     assert recorded(again.answer_batch([ask(40)])) == [high]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.types import Asker, PlainQueries
+from app.answering.queries import Queries
+from app.answering.types import Asker
 from app.data.vectors import replay_key
 from app.errors import BudgetExhaustedError
 from tests.builders.release.served import run, serving
@@ -17,15 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from app.answering.answers import Told
-    from app.answering.types import Query
 
-WINDOWS = ((9, -9, 20), (9, 20, 15, -20, 20, 30), (9, -9, 44))
+WINDOWS = ((9, -9, 20), (9, 20, 20, 15, -20, 30), (9, -9, 44))
 
 
-def side_by_side(margins: Sequence[int], asker: Asker | None = None) -> PlainQueries:
+def window(margins: Sequence[int], asker: Asker | None = None) -> Queries:
     """Return queries as a stream's lines become."""
-    return PlainQueries([replay_key(ask(margin).vector) for margin in margins], asker)
+    return Queries.plain([replay_key(ask(margin).vector) for margin in margins], asker)
 
 
 def released(folder: Path) -> SmallRelease:
@@ -35,12 +34,12 @@ def released(folder: Path) -> SmallRelease:
 
 
 async def told(
-    release: SmallRelease, words: Sequence[int], windows: Sequence[Sequence[Query]]
-) -> list[list[object]]:
-    """Return what is told of each window, refusals by their words."""
+    release: SmallRelease, words: Sequence[int], windows: Sequence[Queries]
+) -> list[object]:
+    """Return what is told of windows, refusals by their words."""
     async with serving(release, words) as service:
-        given: list[list[Told]] = [await service.answer_many(window) for window in windows]
-    return [[str(e) if isinstance(e, Exception) else e for e in window] for window in given]
+        given = [each for asked in windows for each in await service.answer_many(asked)]
+    return [str(each) if isinstance(each, Exception) else each for each in given]
 
 
 @pytest.mark.parametrize(
@@ -56,9 +55,9 @@ def test_each_gets_what_it_gets_alone(
     async def test() -> None:
         drawn = [*words, *[STABLE] * 9]
         releases = [released(tmp_path / name) for name in ("one", "other")]
-        columns = [side_by_side(window, asker) for window in WINDOWS]
-        one_by_one = [list(window) for window in columns]
-        together = await told(releases[0], drawn, columns)
+        windows = [window(margins, asker) for margins in WINDOWS]
+        one_by_one = [window([each], asker) for margins in WINDOWS for each in margins]
+        together = await told(releases[0], drawn, windows)
         assert together == await told(releases[1], drawn, one_by_one)
 
     run(test())
@@ -71,12 +70,12 @@ def test_parts_of_callers_join_one_batch(tmp_path: Path) -> None:
         async with serving(
             released(tmp_path / "one"), [STABLE, HIT, STABLE, HIT, STABLE]
         ) as service:
-            alone, window, last = await asyncio.gather(
+            alone, several, last = await asyncio.gather(
                 service.answer_many([ask(9)]),
-                service.answer_many(side_by_side([9, -9, 20])),
+                service.answer_many(window([9, -9, 20])),
                 service.answer_many([ask(30), ask(31)]),
             )
-        numbers = [getattr(each, "query_id", None) for each in [*alone, *window, *last]]
+        numbers = [getattr(each, "query_id", None) for each in [*alone, *several, *last]]
         assert numbers == [1, 1, 2, 3, 4, None]
         assert isinstance(last[1], BudgetExhaustedError)
 

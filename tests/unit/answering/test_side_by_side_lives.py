@@ -9,23 +9,29 @@ from unittest.mock import patch
 import pytest
 from structlog.testing import capture_logs
 
-from app.answering import queries as tickets
-from app.answering.answer_query import QueryAnswerer
-from app.answering.queries import FreshAnswers
-from app.answering.types import Asker, PlainQueries
+from app.answering import batch
+from app.answering.queries import Queries, in_columns
+from app.answering.types import Asker
 from app.data.vectors import TOGETHER_MIN, replay_keys
 from app.errors import LedgerUnavailableError
 from app.ledger.verification import verify
 from app.noise.scripted import seeded_words
+from app.privacy.voting import universal
 from app.privacy.voting.universal import Phase
 from tests.builders.ledger.faulty_ledger import FaultyLedger
-from tests.builders.release.small_release import HIT, STABLE, SmallRelease, VotesByMargin, ask
+from tests.builders.release.small_release import (
+    HIT,
+    STABLE,
+    RowAnswerer,
+    SmallRelease,
+    VotesByMargin,
+    ask,
+)
 from tests.property.two_scripts import TwoScripts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.answering.types import Query
     from tests.builders.ledger.faulty_ledger import Fault
 
 WINDOW = TOGETHER_MIN + 4
@@ -37,16 +43,16 @@ CHANGES = {
 ASKER = Asker("web")
 
 
-def plain(first: int) -> PlainQueries:
+def plain(first: int) -> Queries:
     """Return a window of new vectors as a stream's lines make it."""
     vectors = [ask(float(margin) + 0.25).vector for margin in range(first, first + WINDOW)]
-    return PlainQueries(replay_keys(vectors), ASKER)
+    return Queries.plain(replay_keys(vectors), ASKER)
 
 
-def mixed() -> list[Query]:
+def mixed() -> Queries:
     """Return recorded, repeated, new and keyed queries of one window."""
     keyed = [ask(49.0, "a"), ask(49.0, "a"), ask(-49.0, "a"), ask(-20.0 + 0.25, "b")]
-    return [*plain(-10), ask(48.0), *keyed, ask(48.0)]
+    return plain(-10).followed_by([in_columns([ask(48.0), *keyed, ask(48.0)])])
 
 
 def life(folder: Path, fault: Fault | None, *, one_by_one: bool) -> tuple[object, ...]:
@@ -62,27 +68,23 @@ def life(folder: Path, fault: Fault | None, *, one_by_one: bool) -> tuple[object
     opened = release.open(ledger=ledger)
     opened.private_ensemble = VotesByMargin()
     words = cycle([STABLE, STABLE, STABLE, HIT, STABLE, STABLE, STABLE])
-    answerer = QueryAnswerer(opened, TwoScripts(words, seeded_words(6)))
+    answerer = RowAnswerer(opened, TwoScripts(words, seeded_words(6)))
     ledger.faults = [None, fault]
     given: list[str] = []
-    side_by_side = 0
     with (
-        patch.object(tickets, "TOGETHER_MIN", 10**9 if one_by_one else TOGETHER_MIN),
+        patch.object(batch, "TOGETHER_MIN", 10**9 if one_by_one else TOGETHER_MIN),
+        patch.object(universal, "steps", side_effect=universal.steps) as together,
         capture_logs() as lines,
     ):
         for window in (plain(-20), plain(0), plain(0), mixed(), plain(20)):
-            asked = answerer.identify_all(window)
-            decisions = list(asked) if one_by_one else asked
             try:
-                decided = answerer.answer_batch(decisions)
+                decided = answerer.answer_batch(answerer.identify(window))
             except LedgerUnavailableError:
-                side_by_side += isinstance(answerer._undelivered.fresh, FreshAnswers)
                 continue
-            side_by_side += isinstance(decided, FreshAnswers)
             given += [f"{type(each)} {getattr(each, 'recorded', each)}" for each in decided]
             answerer.tell_committed()
     verify(ledger)
-    assert side_by_side == (0 if one_by_one else 2)
+    assert together.call_count == (0 if one_by_one else 3)
     assert opened.phase is Phase.CLASSIFIER
     entries = [(each["sequence"], each["hash"]) for each in ledger.public_entries(0, 100)]
     answers, counts = list(ledger.answers_after(0)), dict(ledger.key_counts())

@@ -22,10 +22,9 @@ from tests.builders.release.scripted_answerer import (
     PATIENCE_SECONDS,
     ScriptedAnswerer,
     answered,
-    queries,
     writer_of,
 )
-from tests.builders.release.writer_calls import run, running, submitting, texts, until
+from tests.builders.release.writer_calls import run, running, submit, submitting, texts, until
 
 
 def test_what_comes_during_a_commit_is_the_next_batch() -> None:
@@ -57,7 +56,7 @@ def test_queries_that_are_being_read_share_a_batch() -> None:
         async def after_turns(turns: int) -> list[object]:
             for _ in range(turns):
                 await asyncio.sleep(0)
-            return list(await writer.submit(queries(turns)))
+            return list(await submit(writer, turns))
 
         async with running(writer_of(answerer)) as writer:
             await asyncio.gather(*(after_turns(turns) for turns in range(1, 6)))
@@ -109,7 +108,7 @@ def test_no_query_needs_no_batch() -> None:
     async def test() -> None:
         answerer = ScriptedAnswerer()
         async with running(writer_of(answerer)) as writer:
-            assert await writer.submit([]) == []
+            assert await submit(writer) == []
         assert answerer.batches == []
 
     run(test())
@@ -123,8 +122,8 @@ def test_subscribers_learn_of_every_commit() -> None:
         answerer = ScriptedAnswerer()
         writer = writer_of(answerer, on_change=lambda: changes.append(len(answerer.batches)))
         async with running(writer):
-            await writer.submit(queries(1))
-            await writer.submit(queries(2, 3))
+            await submit(writer, 1)
+            await submit(writer, 2, 3)
         assert changes == [1, 2]
 
     run(test())
@@ -137,13 +136,13 @@ def test_commits_are_logged_together_a_moment_later(monkeypatch: pytest.MonkeyPa
         answerer = ScriptedAnswerer()
         async with running(writer_of(answerer)) as writer:
             monkeypatch.setattr(writer_module, "TELL_SECONDS", PATIENCE_SECONDS)
-            await writer.submit(queries(1))
-            await writer.submit(queries(2))
+            await submit(writer, 1)
+            await submit(writer, 2)
             assert answerer.told == []
         assert answerer.told == [2]
         monkeypatch.setattr(writer_module, "TELL_SECONDS", 0.0)
         async with running(writer_of(answerer)) as writer:
-            await writer.submit(queries(3))
+            await submit(writer, 3)
             await until(lambda: answerer.told == [2, 3])
 
     run(test())
@@ -157,7 +156,7 @@ def test_a_failed_commit_is_told_to_its_batch_alone() -> None:
         async with running(writer_of(answerer)) as writer:
             refused = await submitting(writer, 1, 2)
             assert texts(refused, LedgerUnavailableError) == ["no commit"] * 2
-            assert await writer.submit(queries(3)) == [answered(3)]
+            assert await submit(writer, 3) == [answered(3)]
 
     run(test())
 
@@ -178,7 +177,7 @@ def test_an_integrity_error_stops_the_release() -> None:
                 answerer.gate.set()
                 results = await asyncio.gather(*waiting, return_exceptions=True)
             with pytest.raises(InvariantError):
-                await writer.submit(queries(3))
+                await submit(writer, 3)
         assert [str(result) for result in results] == ["broken"] * 2
         assert [str(error) for error in stopped] == ["broken"]
         assert answerer.batches == [[1]]
@@ -196,7 +195,7 @@ def test_an_unforeseen_failure_has_one_fixed_text() -> None:
         answerer = ScriptedAnswerer(failures=[RuntimeError("a private value")])
         async with running(writer_of(answerer)) as writer:
             with pytest.raises(ContainedError, match=CONTAINED):
-                await writer.submit(queries(1))
+                await submit(writer, 1)
 
     run(test())
 
@@ -232,7 +231,7 @@ def test_a_full_queue_refuses_what_comes() -> None:
             assert texts(await submitting(writer, 5), UnavailableError) == [QUEUE_FULL]
             answerer.gate.set()
             await asyncio.gather(*taken)
-            assert await writer.submit(queries(6)) == [answered(6)]
+            assert await submit(writer, 6) == [answered(6)]
         assert answerer.batches == [[1], [2, 3, 4], [6]]
 
     run(test())
@@ -244,7 +243,7 @@ def test_one_caller_is_never_too_many() -> None:
     async def test() -> None:
         answerer = ScriptedAnswerer()
         async with running(writer_of(answerer, pending_queries_max=1)) as writer:
-            assert len(await writer.submit(queries(1, 2, 3))) == 3
+            assert len(await submit(writer, 1, 2, 3)) == 3
         assert answerer.batches == [[1, 2, 3]]
 
     run(test())
@@ -256,7 +255,7 @@ def test_who_asks_alone_is_not_kept_waiting() -> None:
     async def test() -> None:
         answerer = ScriptedAnswerer()
         async with running(writer_of(answerer)) as writer:
-            await writer.submit(queries(1))
+            await submit(writer, 1)
             alone = submitting(writer, 2)
             # Who comes so many turns later would share its batch if it waited for quiet turns.
             for _ in range(3):

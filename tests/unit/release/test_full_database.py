@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.answer_query import NOT_COUNTED, QueryAnswerer
+from app.answering.answer_query import NOT_COUNTED
 from app.answering.queries import Fresh
 from app.errors import BudgetExhaustedError, LedgerUnavailableError, UncountedDrawsError
 from app.ledger.database.driver import KeptWriting
@@ -15,7 +15,14 @@ from app.ledger.entries.entry_kinds import ReleaseHalted
 from app.ledger.verification import verify
 from app.privacy.voting.universal import Phase
 from tests.builders.release.opened_release import NoNoise, changed
-from tests.builders.release.small_release import HIT, STABLE, SmallRelease, ask, seeded_noise
+from tests.builders.release.small_release import (
+    HIT,
+    STABLE,
+    RowAnswerer,
+    SmallRelease,
+    ask,
+    seeded_noise,
+)
 from tests.builders.release.svt_release import HIT as NOISE_OF_HIT
 from tests.builders.release.svt_release import NOISY_VOTE, RELEASED, svt_answerer
 
@@ -36,7 +43,7 @@ def release(small_release: SmallRelease) -> SmallRelease:
     return changed(small_release, answers__queries="200")
 
 
-def limit_pages(answerer: QueryAnswerer, pages: int) -> None:
+def limit_pages(answerer: RowAnswerer, pages: int) -> None:
     """Let a server's connection make its database no larger than it is, or than so many pages."""
     writing = answerer.release.ledger._database.writing
     assert isinstance(writing, KeptWriting)
@@ -47,7 +54,7 @@ def limit_pages(answerer: QueryAnswerer, pages: int) -> None:
     driver.execute(f"PRAGMA max_page_count = {pages}")
 
 
-def refused_by_a_full_database(answerer: QueryAnswerer) -> None:
+def refused_by_a_full_database(answerer: RowAnswerer) -> None:
     """Ask a batch that the database has no room for, and make room."""
     with answerer.release.ledger.transaction():
         pass  # so that there is a connection
@@ -60,23 +67,23 @@ def refused_by_a_full_database(answerer: QueryAnswerer) -> None:
     limit_pages(answerer, SQLITE_PAGES_MAX)
 
 
-def by_profile(release: SmallRelease) -> QueryAnswerer:
+def by_profile(release: SmallRelease) -> RowAnswerer:
     """Return a server that draws a hit, and then stable answers."""
     return release.answerer([HIT] + [STABLE] * (len(BATCH) - 1))
 
 
-def by_one_threshold(release: SmallRelease) -> QueryAnswerer:
+def by_one_threshold(release: SmallRelease) -> RowAnswerer:
     """Return the same of the sparse vector with one threshold."""
     sparse = changed(release, privacy__calibration="svt")
     return svt_answerer(sparse, [NOISE_OF_HIT] + [RELEASED] * (len(BATCH) - 1))
 
 
-def by_noisy_vote(release: SmallRelease) -> QueryAnswerer:
+def by_noisy_vote(release: SmallRelease) -> RowAnswerer:
     """Return a server of noisy votes, whose every answer counts."""
-    return QueryAnswerer(changed(release, **NOISY_VOTE).open(), seeded_noise())
+    return RowAnswerer(changed(release, **NOISY_VOTE).open(), seeded_noise())
 
 
-def beside(answerer: QueryAnswerer, release: SmallRelease) -> QueryAnswerer:
+def beside(answerer: RowAnswerer, release: SmallRelease) -> RowAnswerer:
     """Return another server of the release, which draws stable answers."""
     settings = answerer.release.configuration.settings
     if settings.answers.mechanism == "noisy-vote":
@@ -93,7 +100,7 @@ TESTS = [by_profile, by_one_threshold]
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_what_was_refused_is_recorded_once_there_is_room(
-    release: SmallRelease, server: Callable[[SmallRelease], QueryAnswerer]
+    release: SmallRelease, server: Callable[[SmallRelease], RowAnswerer]
 ) -> None:
     """Every draw counts, none is made again, and the callers get what was drawn first."""
     answerer = server(release)
@@ -107,7 +114,7 @@ def test_what_was_refused_is_recorded_once_there_is_room(
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_a_refused_draw_that_counts_is_not_lost_to_another_server(
-    release: SmallRelease, server: Callable[[SmallRelease], QueryAnswerer]
+    release: SmallRelease, server: Callable[[SmallRelease], RowAnswerer]
 ) -> None:
     """Another server answers its vector: nothing can count it, so the release halts for good."""
     answerer = server(release)
@@ -128,7 +135,7 @@ def test_a_refused_draw_that_counts_is_not_lost_to_another_server(
 
 @pytest.mark.parametrize("server", TESTS)
 def test_a_refused_stable_draw_may_be_lost_to_another_server(
-    release: SmallRelease, server: Callable[[SmallRelease], QueryAnswerer]
+    release: SmallRelease, server: Callable[[SmallRelease], RowAnswerer]
 ) -> None:
     """It costs a test nothing: the other server's answer stands, and the rest is recorded."""
     answerer = server(release)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.answer_query import CONTAINED, FAILED_AFTER_VOTE, QueryAnswerer
+from app.answering.answer_query import CONTAINED, FAILED_AFTER_VOTE
 from app.errors import BudgetExhaustedError, ContainedError
 from app.ledger.entries.entry_kinds import ReleaseHalted
 from app.main import open_from_settings
@@ -15,6 +15,7 @@ from app.settings.learning_sections import JOBS_UNUSED
 from tests.builders.release.opened_release import NoNoise, changed
 from tests.builders.release.small_release import (
     STABLE,
+    RowAnswerer,
     SmallRelease,
     ask,
     private_rows,
@@ -39,7 +40,7 @@ def test_a_vote_that_the_machine_fails_halts_the_release_for_good(
         answers__reply_padding_milliseconds="0",
         answers__query_seconds_max="120",
     )
-    answerer = QueryAnswerer(release.open(), scripted_noise(STABLE))
+    answerer = RowAnswerer(release.open(), scripted_noise(STABLE))
     before = answerer.release.ledger.read_state()
     answerer.answer_batch([ask(1)])
     with pytest.raises(ContainedError) as contained:
@@ -48,7 +49,7 @@ def test_a_vote_that_the_machine_fails_halts_the_release_for_good(
     after = answerer.release.ledger.read_state()
     assert after.halted == ReleaseHalted(reason=FAILED_AFTER_VOTE)
     assert (after.answered, after.charged) == (1, before.charged)
-    (refused,) = QueryAnswerer(release.open(), NoNoise()).answer_batch([ask(STARVING)])
+    (refused,) = RowAnswerer(release.open(), NoNoise()).answer_batch([ask(STARVING)])
     assert isinstance(refused, BudgetExhaustedError)
 
 

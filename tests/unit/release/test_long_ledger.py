@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import Engine, event
 
-from app.answering.answer_query import READ_AT_ONCE_MAX, QueryAnswerer
+from app.answering.answer_query import READ_AT_ONCE_MAX
 from app.answering.queries import Fresh
 from app.answering.types import Query
 from app.ledger.entries.checkpoint import CHECKPOINT_ENTRIES
@@ -16,6 +16,7 @@ from app.main import open_from_settings
 from app.noise.system import SystemNoise
 from app.settings.settings import load_settings
 from benchmarks.measuring.long_ledger import lengthen, open_number_release
+from tests.builders.release.small_release import RowAnswerer
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,10 +34,10 @@ STEPS_EACH = 1000
 STEPS_APART_MAX = 60 * CHECKPOINT_ENTRIES
 
 
-def start(settings: Settings) -> QueryAnswerer:
+def start(settings: Settings) -> RowAnswerer:
     """Start as the server does."""
     release = open_from_settings(settings, noise=SystemNoise())
-    return QueryAnswerer(release, SystemNoise())
+    return RowAnswerer(release, SystemNoise())
 
 
 def steps_of_a_start(settings: Settings) -> int:

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answering.answer_query import QueryAnswerer
 from app.ledger.ledger import open_ledger
 from app.noise.system import SystemNoise
 from app.release.opening import open_release
 from app.release.progress import no_progress
 from tests.builders.release.opened_release import pieces
-from tests.builders.release.small_release import SmallRelease, ask, private_rows
+from tests.builders.release.small_release import RowAnswerer, SmallRelease, ask, private_rows
 from tests.builders.release.svt_release import NOISY_VOTE, REFRESHED, SVT
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def run(folder: Path, changes: Mapping[str, str]) -> tuple[object, ...]:
         noise=noise,
         progress=no_progress,
     )
-    answerer = QueryAnswerer(opened, noise)
+    answerer = RowAnswerer(opened, noise)
     decisions = answerer.answer_batch([ask(margin) for margin in (-30, -1, 1, 30)])
     entries = opened.ledger.public_entries(0, 100)
     opened.ledger.close()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.answering.answer_query import QueryAnswerer
 from app.answering.queries import Fresh
 from app.answering.types import Query
 from app.data.rows import PrivateRows
@@ -31,7 +30,7 @@ from app.settings.settings import load_settings
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.ledger.releases import tamper
 from tests.builders.release.opened_release import NoNoise, pieces, statement_of
-from tests.builders.release.small_release import SmallRelease, seeded_noise
+from tests.builders.release.small_release import RowAnswerer, SmallRelease, seeded_noise
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,7 +106,7 @@ def test_few_learners_open_halt_and_continue(tmp_path: Path, grid: str) -> None:
     assert "A record may be in several groups" in told.meaning
     again = release.open(rows=rows(FEW_ROWS), noise=NoNoise())
     assert again.mechanism == opened.mechanism
-    answerer = QueryAnswerer(again, seeded_noise())
+    answerer = RowAnswerer(again, seeded_noise())
     # A hundred votes are far below w = 945: the answer is unstable.
     (answer,) = answerer.answer_batch([Query((0.9,), None)])
     assert isinstance(answer, Fresh)
@@ -226,7 +225,7 @@ def test_the_printed_size_answers_from_a_private_grid(tmp_path: Path) -> None:
     opened = release.open(rows=rows(PRINTED_ROWS), noise=SystemNoise())
     assert opened.ensemble_size == PRINTED_SIZE
     # One row a chunk: nine votes in ten are "yes", a distance near 9,900 against w = 945.
-    answerer = QueryAnswerer(opened, SystemNoise())
+    answerer = RowAnswerer(opened, SystemNoise())
     answers = answerer.answer_batch([Query((0.05,), None), Query((0.5,), None)])
     assert [answer.recorded.label for answer in answers if isinstance(answer, Fresh)] == [1, 1]
     (refused,) = answerer.answer_batch([Query((0.7,), None)])

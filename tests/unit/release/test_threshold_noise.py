@@ -16,13 +16,12 @@ from app.privacy.voting.universal import Phase
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.ledger.releases import tamper
 from tests.builders.release.opened_release import NoNoise, kinds, pieces, statement_of
-from tests.builders.release.small_release import SmallRelease, ask
+from tests.builders.release.small_release import RowAnswerer, SmallRelease, ask
 from tests.builders.release.svt_release import HIT, REFRESHED, RELEASED, SVT, changed, svt_answerer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.answering.answer_query import QueryAnswerer
     from app.answering.batch import Decision
 
 
@@ -53,7 +52,7 @@ def stable_flags(decisions: Sequence[Decision]) -> list[bool]:
     return [each.stable for each in found if isinstance(each, RecordedAnswer)]
 
 
-def ask_all(answerer: QueryAnswerer, *margins: int) -> list[bool]:
+def ask_all(answerer: RowAnswerer, *margins: int) -> list[bool]:
     """Ask one batch; return whether each answer is stable."""
     return stable_flags(answerer.answer_batch([ask(margin) for margin in margins]))
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.answering.answer_query import QueryAnswerer
 from app.answering.batch import DEFERRED
 from app.answering.queries import Fresh
 from app.errors import BudgetExhaustedError, ReleaseMismatchError, UnknownRowsError
@@ -24,6 +23,7 @@ from app.release.terms.hopelessness import WARNING
 from tests.builders.release.small_release import (
     HIT,
     STABLE,
+    RowAnswerer,
     SmallRelease,
     ask,
     private_rows,
@@ -56,9 +56,9 @@ def earlier(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def reopened(release: SmallRelease) -> QueryAnswerer:
+def reopened(release: SmallRelease) -> RowAnswerer:
     """Continue on rows of another fingerprint, without any noise to draw with."""
-    return QueryAnswerer(release.open(rows=OTHER_ROWS, noise=scripted_noise()), scripted_noise())
+    return RowAnswerer(release.open(rows=OTHER_ROWS, noise=scripted_noise()), scripted_noise())
 
 
 @pytest.mark.usefixtures("earlier")

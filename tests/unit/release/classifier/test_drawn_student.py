@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.answering.answer_query import QueryAnswerer
 from app.data.rows import PrivateRows
 from app.data.vectors import replay_key
 from app.errors import LedgerCorruptError, LedgerUnavailableError
@@ -26,6 +25,7 @@ from tests.builders.release.opened_release import NoNoise, changed, kinds, piece
 from tests.builders.release.small_release import (
     HIT,
     STABLE,
+    RowAnswerer,
     SmallRelease,
     VotesByMargin,
     ask,
@@ -329,7 +329,7 @@ def test_equal_transcripts_have_equal_students(
         given = changed(SmallRelease(folder), **STUDENT, **learner)
         release = given.open(rows=PrivateRows(values=rows.values, labels=labels))
         release.private_ensemble = VotesByMargin()
-        answerer = QueryAnswerer(release, ScriptedNoise([STABLE, HIT, STABLE, STABLE]))
+        answerer = RowAnswerer(release, ScriptedNoise([STABLE, HIT, STABLE, STABLE]))
         answerer.answer_batch([ask(margin) for margin in MARGINS])
         switch_phase(release, NoNoise())
         trained.append((document(release), pieces(given).get("student")))

@@ -23,10 +23,9 @@ from tests.builders.release.scripted_answerer import (
     ScriptedAnswerer,
     Switch,
     answered,
-    queries,
     writer_of,
 )
-from tests.builders.release.writer_calls import run, running, submitting, texts, until
+from tests.builders.release.writer_calls import run, running, submit, submitting, texts, until
 
 # -- the switch ------------------------------------------------------------------
 
@@ -38,9 +37,9 @@ def test_deferred_queries_wait_for_the_switch() -> None:
         answerer = ScriptedAnswerer(switches_at=2)
         switch = Switch(answerer)
         async with running(writer_of(answerer, switch)) as writer:
-            results = await writer.submit(queries(1, 2, 3, 4))
+            results = await submit(writer, 1, 2, 3, 4)
             assert results == [answered(1), answered(2), DEFERRED, DEFERRED]
-            assert await writer.submit(queries(5)) == [answered(5)]
+            assert await submit(writer, 5) == [answered(5)]
         assert switch.attempts == 1
 
     run(test())
@@ -89,7 +88,7 @@ def test_queries_that_come_during_a_switch_wait_only_so_long(
         switch = Switch(answerer)
         switch.gate.clear()
         async with running(writer_of(answerer, switch)) as writer:
-            results = await writer.submit(queries(1, 2))
+            results = await submit(writer, 1, 2)
             assert results[0] == answered(1)
             assert texts([results[1]], SwitchingError) == [SWITCHING]
             assert texts(await submitting(writer, 3, 4), SwitchingError) == [SWITCHING] * 2
@@ -112,7 +111,7 @@ def test_queries_that_wait_for_the_switch_count_as_waiting() -> None:
         switch = Switch(answerer)
         switch.gate.clear()
         async with running(writer_of(answerer, switch, pending_queries_max=2)) as writer:
-            assert await writer.submit(queries(1)) == [answered(1)]
+            assert await submit(writer, 1) == [answered(1)]
             waiting = submitting(writer, 2, 3)
             await asyncio.sleep(0)
             assert texts(await submitting(writer, 4), UnavailableError) == [QUEUE_FULL]
@@ -131,7 +130,7 @@ def test_a_switch_is_tried_again_where_the_ledger_fails(monkeypatch: pytest.Monk
         switch = Switch(answerer, failures=[LedgerUnavailableError("no commit")] * 2)
         with capture_logs() as lines:
             async with running(writer_of(answerer, switch)) as writer:
-                assert await writer.submit(queries(1, 2)) == [answered(1), DEFERRED]
+                assert await submit(writer, 1, 2) == [answered(1), DEFERRED]
         assert switch.attempts == 3
         assert [line["event"] for line in lines] == ["switch_postponed"] * 2
 
@@ -156,7 +155,7 @@ def test_a_switch_that_fails_stops_the_release(
         writer = writer_of(answerer, Switch(answerer, [failure]), on_stop=stopped.append)
         async with running(writer):
             with pytest.raises(kind, match=text):
-                await writer.submit(queries(1, 2))
+                await submit(writer, 1, 2)
         assert [str(error) for error in stopped] == [text]
 
     run(test())
@@ -195,7 +194,7 @@ def test_nobody_waits_for_a_switch_when_the_server_ends() -> None:
         switch = Switch(answerer)
         switch.gate.clear()
         async with running(writer_of(answerer, switch)) as writer:
-            assert await writer.submit(queries(1)) == [answered(1)]
+            assert await submit(writer, 1) == [answered(1)]
             waiting = submitting(writer, 2)
             await until(lambda: switch.attempts == 1)
             writer.drain()
@@ -233,7 +232,7 @@ def test_a_writer_that_stopped_can_be_closed() -> None:
         answerer = ScriptedAnswerer(failures=[InvariantError("broken")])
         async with running(writer_of(answerer)) as writer:
             with pytest.raises(InvariantError):
-                await writer.submit(queries(1))
+                await submit(writer, 1)
         await writer.close()
 
     run(test())

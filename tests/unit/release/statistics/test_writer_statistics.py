@@ -11,12 +11,12 @@ from structlog.testing import capture_logs
 from app.answering import writer as writer_module
 from app.answering.answer_query import CONTAINED
 from app.errors import ContainedError, IntegrityError, InvariantError, LedgerUnavailableError
-from tests.builders.release.scripted_answerer import ScriptedAnswerer, answered, queries, writer_of
-from tests.builders.release.writer_calls import run, running, until
+from tests.builders.release.scripted_answerer import ScriptedAnswerer, answered, writer_of
+from tests.builders.release.writer_calls import run, running, submit, until
 
 if TYPE_CHECKING:
     from app.answering.batch import Decision
-    from app.answering.types import Query
+    from app.answering.queries import IdentifiedQueries
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Table:
 class LastAnswer(ScriptedAnswerer):
     """Has given its last answer once a batch was answered."""
 
-    def answer_batch(self, queries: list[Query]) -> list[Decision]:  # type: ignore[override]  # narrower on purpose
+    def answer_batch(self, queries: IdentifiedQueries) -> list[Decision]:
         """Answer, and let the table be due."""
         decisions = super().answer_batch(queries)
         self.release.must_open_statistics = True
@@ -55,7 +55,7 @@ def test_the_table_opens_after_the_last_answer() -> None:
         table = Table(answerer)
         writer = writer_of(answerer, open_statistics=table, on_change=lambda: told.append(True))
         async with running(writer):
-            assert await writer.submit(queries(1)) == [answered(1)]
+            assert await submit(writer, 1) == [answered(1)]
             await until(lambda: table.attempts == 1 and len(told) == 2)
         assert table.attempts == 1
 
@@ -110,7 +110,7 @@ def test_what_must_not_happen_stops_the_release(failure: Exception, text: str) -
         async with running(writer):
             await until(lambda: bool(stopped))
             with pytest.raises(IntegrityError):
-                await writer.submit(queries(1))
+                await submit(writer, 1)
 
     run(test())
     (error,) = stopped

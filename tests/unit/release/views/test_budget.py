@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, cast
 from app.privacy.voting.universal import Phase
 from app.release.classifier.switch import switch_phase
 from app.release.views.budget import budget_view
-from tests.builders.release.small_release import HIT, STABLE, SmallRelease, ask, seeded_noise
+from tests.builders.release.small_release import (
+    HIT,
+    STABLE,
+    RowAnswerer,
+    SmallRelease,
+    ask,
+    seeded_noise,
+)
 from tests.builders.release.student_release import STUDENT
 from tests.builders.release.svt_release import NOISY_VOTE, changed
 
 if TYPE_CHECKING:
-    from app.answering.answer_query import QueryAnswerer
     from app.ledger.entries.fold import LedgerState
     from app.release.release import Release
 
@@ -111,7 +117,7 @@ def test_without_an_answers_share_there_is_no_ensemble(small_release: SmallRelea
 class MovingRelease:
     """A release that commits a hit as soon as its state has been looked at once."""
 
-    def __init__(self, answerer: QueryAnswerer) -> None:
+    def __init__(self, answerer: RowAnswerer) -> None:
         """Wrap an answerer that has a hit left to give."""
         self._answerer = answerer
         self._looked = False
