@@ -121,7 +121,11 @@ class ConclaveService:
             IntegrityError: the release has stopped.
 
         """
-        return [result async for part in self.answer_in_turn(queries) for result in part]
+        identified = self._answerer.identify(queries)
+        known = await self._answers_without_writer(identified)
+        if len(known) == len(identified):
+            return [known[place] for place in range(len(known))]
+        return [result async for part in self._parts(identified, known) for result in part]
 
     async def answer_in_turn(self, queries: Queries) -> AsyncIterator[Sequence[Told]]:
         """Answer ``queries`` in order, part by part, each part as soon as it is committed.
@@ -135,12 +139,18 @@ class ConclaveService:
         """
         identified = self._answerer.identify(queries)
         known = await self._answers_without_writer(identified)
-        written = identified
-        if known:
-            written = identified.at([at for at in range(len(queries)) if at not in known])
-        parts = self._told(written, self._writer.enqueue(written) if written else ())
-        async for part in in_turn(known, parts):
+        async for part in self._parts(identified, known):
             yield part
+
+    def _parts(
+        self, queries: IdentifiedQueries, known: Mapping[int, Told]
+    ) -> AsyncIterator[Sequence[Told]]:
+        """Return the answers in order, those by the writer part by part."""
+        if not known:
+            return self._told(queries, self._writer.enqueue(queries))
+        others = queries.at([place for place in range(len(queries)) if place not in known])
+        pending = self._writer.enqueue(others) if others else ()
+        return in_turn(known, self._told(others, pending))
 
     async def _told(
         self, queries: IdentifiedQueries, pending: Sequence[Pending]
