@@ -29,7 +29,7 @@ from app.privacy.voting.universal import Phase
 from app.release.classifier.forms import PublishedForms
 from app.release.statistics.asked import parse_hypotheses
 from app.release.statistics.released import released_statistics
-from app.release.views.budget import budget_view
+from app.release.views.budget import Budget, budget_view
 from app.release.views.parameters_in_words import explained
 
 if TYPE_CHECKING:
@@ -248,11 +248,11 @@ class ConclaveService:
         """Return what the key of that name was given, as committed by now."""
         return self._answerer.key_counts.get(name, NOTHING)
 
-    def budget(self) -> dict[str, object]:
+    def budget(self) -> Budget:
         """Return the body of ``GET /budget`` as this server knows it."""
         return budget_view(self._release)
 
-    async def read_budget(self) -> dict[str, object]:
+    async def read_budget(self) -> Budget:
         """Return the body of ``GET /budget``, with what other servers have committed.
 
         Raises:

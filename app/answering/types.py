@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.data.vectors import Vector
+from app.release.views.budget import Budget as Budget  # noqa: PLC0414 -- HTTP names it here
 
 if TYPE_CHECKING:
     from app.privacy.soft_labels.mechanism import ScoreBin

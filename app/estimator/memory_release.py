@@ -31,6 +31,7 @@ from app.release.publication import draw_once, no_turn
 from app.release.terms.answer_terms import answering_parameters
 from app.release.terms.draw_parameters import check_classifier_draw, ensemble_parameters
 from app.release.terms.hopelessness import refuse_hopeless
+from app.release.views.budget import Queries, Unstable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,23 +153,14 @@ class MemoryRelease:
         """Return what ``GET /budget`` shows of a release, but for its name and its ledger."""
         state, mechanism = self._state, self._mechanism
         charges = self._configuration.charges.values()
-        limit, cutoff = mechanism.answer_limit, mechanism.cutoff
         return {
             "phase": self.phase.value,
             "epsilon": float(self._configuration.epsilon),
             "delta": float(self._configuration.delta),
             "charged": _shares(self._charged),
             "reserved": _shares([each for each in charges if each not in self._charged]),
-            "queries": {
-                "answered": state.answered_count,
-                "limit": limit,
-                "left": max(0, limit - state.answered_count),
-            },
-            "unstable": {
-                "count": state.unstable_count,
-                "cutoff": cutoff,
-                "left": None if cutoff is None else max(0, cutoff - state.unstable_count),
-            },
+            "queries": Queries.of(state.answered_count, mechanism.answer_limit).model_dump(),
+            "unstable": Unstable.of(state.unstable_count, mechanism.cutoff).model_dump(),
             "ensemble": {"size": self._size},
             "hopeless": self.is_hopeless,
         }

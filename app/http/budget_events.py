@@ -141,7 +141,7 @@ class EventStream:
                 budget = await service.read_budget()
             except UnavailableError:
                 budget = service.budget()
-            return _named(b"budget", budget)
+            return _named(b"budget", budget.model_dump())
         except IntegrityError:
             return b""
 

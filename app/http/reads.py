@@ -79,7 +79,7 @@ TWO_FORMS: Final = (
 async def budget(api: Api, request: Request) -> Response:
     """Give phase, charges and what is left."""
     del request
-    return _json(await api.slot.service.read_budget())
+    return _json((await api.slot.service.read_budget()).model_dump())
 
 
 async def outlook(api: Api, request: Request) -> Response:

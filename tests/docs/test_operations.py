@@ -207,5 +207,9 @@ def test_a_second_release_is_refused_and_opened_as_the_page_says(tmp_path: Path)
     composed = given["privacy"]["composed"]
     stated = {f"privacy__composed__{name}": text for name, text in composed.items()}
     opened = ChosenRelease(tmp_path, {**second.changes, **stated}).open()
-    assert budget_view(opened)["composed"] == {"epsilon": 2.0, "delta": 2e-6, "releases": 2}
+    assert budget_view(opened).model_dump()["composed"] == {
+        "epsilon": 2.0,
+        "delta": 2e-6,
+        "releases": 2,
+    }
     opened.ledger.close()

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from app.answering.current_service import ServiceSlot
 from app.answering.service import NO_STATISTICS, STATISTICS_NOT_OPEN
-from app.answering.types import Answer, Bin, Query, ScoredAnswer
+from app.answering.types import Answer, Bin, Budget, Query, ScoredAnswer
 from app.answering.workload import Workload
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.vectors import decode_key
@@ -155,26 +155,33 @@ class MemoryService:
             precision,
         )
 
-    def budget(self) -> dict[str, object]:
+    def budget(self) -> Budget:
         """Return what changes with every answer, in the members of a real budget."""
         answered = len(self.answers)
-        return {
-            "release": {"name": self.release_name},
-            "phase": "ensemble",
-            "student": False,
-            "switching": False,
-            "epsilon": 1.0,
-            "delta": 1e-6,
-            "composed": self.composed,
-            "charged": [{"mechanism": "answers", "epsilon": 0.6, "delta": 1e-6}],
-            "reserved": [],
-            "queries": {"answered": answered, "limit": None, "left": None},
-            "unstable": {"count": 0, "cutoff": 5, "left": 5},
-            "ensemble": {"size": 100},
-            "ledger": {"sequence": answered, "head": HEAD},
-        }
+        return Budget.model_validate(
+            {
+                "release": {"name": self.release_name},
+                "phase": "ensemble",
+                "student": False,
+                "switching": False,
+                "epsilon": 1.0,
+                "delta": 1e-6,
+                "composed": self.composed,
+                "charged": [{"mechanism": "answers", "epsilon": 0.6, "delta": 1e-6}],
+                "reserved": [],
+                "left": {"epsilon": 0.4, "delta": 0.0},
+                "queries": {"answered": answered, "limit": None, "left": None},
+                "with_scores": self.precision is not None,
+                "follows": {"limit": "halt", "cutoff": "halt"},
+                "unstable": {"count": 0, "cutoff": 5, "left": 5},
+                "ensemble": {"size": 100},
+                "hopeless": False,
+                "ledger": {"sequence": answered, "head": HEAD},
+            },
+            strict=False,
+        )
 
-    async def read_budget(self) -> dict[str, object]:
+    async def read_budget(self) -> Budget:
         """Return the budget, which nobody else changes."""
         return self.budget()
 

@@ -50,6 +50,16 @@ def samples(text: str) -> dict[str, dict[tuple[str, ...], float]]:
     return found
 
 
+# What follows from the rest, or is fixed when the release opens, has no metric.
+NO_METRIC = ("left", "with_scores", "follows", "hopeless")
+
+
+def shown_budget(http: Http) -> dict[str, Any]:
+    """Return ``GET /budget`` without the members that have no metric."""
+    budget: dict[str, Any] = http.get("/budget").json()
+    return {name: value for name, value in budget.items() if name not in NO_METRIC}
+
+
 def budget_of(found: Found) -> dict[str, Any]:
     """Return the body of ``GET /budget``, put together again from the samples alone."""
     ((name,),) = found["conclave_release_info"]
@@ -105,7 +115,7 @@ def test_budget_can_be_put_together_from_the_metrics() -> None:
         http.ask([20, None])
         http.ask([50, "Private"])
         reply = http.get("/metrics")
-        budget = http.get("/budget").json()
+        budget = shown_budget(http)
     assert reply.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert reply.headers["cache-control"] == "no-store"
     found = samples(reply.text)
@@ -121,7 +131,7 @@ def test_a_composed_budget_is_exposed_where_it_is_stated() -> None:
     with Http() as http:
         assert "conclave_composed_epsilon" not in samples(http.get("/metrics").text)
         http.service.composed = {"epsilon": 2.0, "delta": 2e-6, "releases": 2}
-        budget = http.get("/budget").json()
+        budget = shown_budget(http)
         assert budget_of(samples(http.get("/metrics").text)) == budget
     assert budget["composed"] == {"epsilon": 2.0, "delta": 2e-6, "releases": 2}
 

@@ -26,7 +26,7 @@ def test_gives_the_budget_as_the_service_has_it() -> None:
     """Numbers are JSON numbers, null where unlimited; nothing is cached."""
     with Http() as http:
         reply = http.get("/budget")
-        assert reply.json() == http.service.budget()
+        assert reply.json() == http.service.budget().model_dump()
     assert reply.json()["queries"] == {"answered": 0, "limit": None, "left": None}
     assert reply.headers["cache-control"] == "no-store"
 

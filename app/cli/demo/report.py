@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from app.answering.types import Budget
 from app.cli.query.client import QueryClient
 from app.data.embedded_demo import demo_queries
 
@@ -76,14 +77,14 @@ def ask_all(address: str, title: str) -> list[Reply]:
     return replies
 
 
-def read_budget(address: str) -> dict[str, object]:
+def read_budget(address: str) -> Budget:
     """Return ``GET /budget``."""
-    budget: dict[str, object] = httpx.get(f"{address}/budget", timeout=TIMEOUT_SECONDS).json()
-    return budget
+    reply = httpx.get(f"{address}/budget", timeout=TIMEOUT_SECONDS)
+    return Budget.model_validate_json(reply.content)
 
 
 def report_of(
-    replies: list[Reply], without: list[Reply], budget: dict[str, object], *, seconds: float
+    replies: list[Reply], without: list[Reply], budget: Budget, *, seconds: float
 ) -> Report:
     """Work out every figure from replies and held-out labels."""
     labels = demo_queries().labels
@@ -96,7 +97,7 @@ def report_of(
         ensemble=EnsembleFigures(len(ensemble), len(ensemble) - len(stable), _accuracy(stable)),
         classifier=ClassifierFigures(len(published), _accuracy(published)),
         without_relabelling=ComparisonFigures(sum(reply.phase == "ensemble" for reply in without)),
-        budget=budget,
+        budget=budget.model_dump(),
         seconds=round(seconds, 2),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -17,6 +17,7 @@ from app.answering.workload import Buckets, Workload
 if TYPE_CHECKING:
     from prometheus_client import Metric as Family
 
+    from app.answering.types import Budget
     from app.http.watching.observability import RequestMeter
 
 COUNTER: Final = "counter"
@@ -43,7 +44,7 @@ class Facts:
     state: str
     meter: RequestMeter
     refusals: Mapping[str, int]
-    budget: Mapping[str, Any] | None = None
+    budget: Budget | None = None
     noted_sequence: int | None = None
     workload: Workload | None = None
 

@@ -2,65 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Final
 
-from app.http.watching.metric import COUNTER, GAUGE, Facts, Metric, Samples
+from app.answering.types import Budget
+from app.http.watching.metric import COUNTER, GAUGE, Facts, Metric, Samples, Value
 
 PHASES: Final = ("ensemble", "classifier", "halted")
 
 
-def _plain(*path: str) -> Callable[[Facts], Samples]:
+def _number(read: Callable[[Budget], Value]) -> Callable[[Facts], Samples]:
     """Return what reads one number of the budget."""
-
-    def read(facts: Facts) -> Samples:
-        found: Any = facts.budget
-        if found is None:
-            return []
-        for key in path:
-            found = found[key]
-        return [((), found)]
-
-    return read
+    return lambda facts: [((), read(facts.budget))] if facts.budget else []
 
 
-def _composed(member: str) -> Callable[[Facts], Samples]:
-    """Return what reads one number of the composed budget, where there is one."""
-
-    def read(facts: Facts) -> Samples:
-        composed = facts.budget and facts.budget["composed"]
-        return [((), composed[member])] if composed else []
-
-    return read
-
-
-def _shares(member: str, unit: str) -> Callable[[Facts], Samples]:
-    """Return what reads the epsilon or delta of every share in a list of the budget."""
-
-    def read(facts: Facts) -> Samples:
-        shares = facts.budget[member] if facts.budget else ()
-        return [((share["mechanism"],), share[unit]) for share in shares]
-
-    return read
-
-
-def _phase(facts: Facts) -> Samples:
-    budget = facts.budget
-    return [((phase,), phase == budget["phase"]) for phase in PHASES] if budget else []
-
-
-def _info(*path: str) -> Callable[[Facts], Samples]:
-    """Return what reads a text of the budget, which becomes a label of a constant 1."""
-
-    def read(facts: Facts) -> Samples:
-        found: Any = facts.budget
-        if found is None:
-            return []
-        for key in path:
-            found = found[key]
-        return [((found,), 1)]
-
-    return read
+def _each(read: Callable[[Budget], Iterable[tuple[str, Value]]]) -> Callable[[Facts], Samples]:
+    """Return what reads a number for each value of a label."""
+    return lambda facts: (
+        [((label,), value) for label, value in read(facts.budget)] if facts.budget else []
+    )
 
 
 RELEASE_METRICS: Final = (
@@ -68,112 +28,127 @@ RELEASE_METRICS: Final = (
         "conclave_release_info",
         GAUGE,
         "Always 1, with the name of the release",
-        _info("release", "name"),
+        _each(lambda budget: [(budget.release.name, 1)]),
         ("name",),
     ),
     Metric(
         "conclave_phase",
         GAUGE,
         "Whether the release is in the phase, 1 or 0",
-        _phase,
+        _each(lambda budget: [(phase, phase == budget.phase) for phase in PHASES]),
         ("phase",),
     ),
     Metric(
         "conclave_switching",
         GAUGE,
         "Whether the published classifier is being made, 1 or 0",
-        _plain("switching"),
+        _number(lambda budget: budget.switching),
     ),
     Metric(
         "conclave_student",
         GAUGE,
         "Whether a student answers, or will once it is trained, 1 or 0",
-        _plain("student"),
+        _number(lambda budget: budget.student),
     ),
-    Metric("conclave_epsilon_promised", GAUGE, "Epsilon of the whole release", _plain("epsilon")),
-    Metric("conclave_delta_promised", GAUGE, "Delta of the whole release", _plain("delta")),
+    Metric(
+        "conclave_epsilon_promised",
+        GAUGE,
+        "Epsilon of the whole release",
+        _number(lambda budget: budget.epsilon),
+    ),
+    Metric(
+        "conclave_delta_promised",
+        GAUGE,
+        "Delta of the whole release",
+        _number(lambda budget: budget.delta),
+    ),
     Metric(
         "conclave_composed_epsilon",
         GAUGE,
         "Epsilon that all releases of the database promise together",
-        _composed("epsilon"),
+        _number(lambda budget: budget.composed.epsilon if budget.composed else None),
     ),
     Metric(
         "conclave_composed_delta",
         GAUGE,
         "Delta that all releases of the database promise together",
-        _composed("delta"),
+        _number(lambda budget: budget.composed.delta if budget.composed else None),
     ),
     Metric(
         "conclave_composed_releases",
         GAUGE,
         "Releases of the database",
-        _composed("releases"),
+        _number(lambda budget: budget.composed.releases if budget.composed else None),
     ),
     Metric(
         "conclave_epsilon_charged",
         GAUGE,
         "Epsilon that is spent, by mechanism",
-        _shares("charged", "epsilon"),
+        _each(lambda budget: [(share.mechanism, share.epsilon) for share in budget.charged]),
         ("mechanism",),
     ),
     Metric(
         "conclave_delta_charged",
         GAUGE,
         "Delta that is spent, by mechanism",
-        _shares("charged", "delta"),
+        _each(lambda budget: [(share.mechanism, share.delta) for share in budget.charged]),
         ("mechanism",),
     ),
     Metric(
         "conclave_epsilon_reserved",
         GAUGE,
         "Epsilon that is set aside, by mechanism",
-        _shares("reserved", "epsilon"),
+        _each(lambda budget: [(share.mechanism, share.epsilon) for share in budget.reserved]),
         ("mechanism",),
     ),
     Metric(
         "conclave_delta_reserved",
         GAUGE,
         "Delta that is set aside, by mechanism",
-        _shares("reserved", "delta"),
+        _each(lambda budget: [(share.mechanism, share.delta) for share in budget.reserved]),
         ("mechanism",),
     ),
     Metric(
         "conclave_answers_total",
         COUNTER,
         "Fresh answers of the ensemble, stable and unstable, since the release opened",
-        _plain("queries", "answered"),
+        _number(lambda budget: budget.queries.answered),
     ),
     Metric(
         "conclave_answers_limit",
         GAUGE,
         "Fresh answers that the ensemble may give",
-        _plain("queries", "limit"),
+        _number(lambda budget: budget.queries.limit),
     ),
     Metric(
         "conclave_unstable_total",
         COUNTER,
         "Unstable answers since the release opened; with scores, units of the cutoff",
-        _plain("unstable", "count"),
+        _number(lambda budget: budget.unstable.count),
     ),
     Metric(
         "conclave_unstable_cutoff",
         GAUGE,
         "Unstable answers, or units, at which the ensemble ends",
-        _plain("unstable", "cutoff"),
+        _number(lambda budget: budget.unstable.cutoff),
     ),
-    Metric("conclave_ensemble_size", GAUGE, "Learners of the ensemble", _plain("ensemble", "size")),
+    Metric(
+        "conclave_ensemble_size",
+        GAUGE,
+        "Learners of the ensemble",
+        _number(lambda budget: budget.ensemble.size),
+    ),
     Metric(
         "conclave_ledger_sequence",
         GAUGE,
         "Number of the newest entry of the ledger",
-        _plain("ledger", "sequence"),
+        _number(lambda budget: budget.ledger.sequence),
     ),
     Metric(
         "conclave_ledger_head_info",
         GAUGE,
         "Always 1, with the hash of the newest entry of the ledger",
-        _info("ledger", "head"),
+        _each(lambda budget: [(budget.ledger.head, 1)]),
         ("hash",),
     ),
     Metric(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, Field
 
 from app.ledger.entries.entry_kinds import StudentPublished
+from app.privacy.budget.composition import Mechanism
 from app.privacy.voting.universal import Phase, Sequel
 from app.release.composed_budget import composed_view
 from app.release.terms.hopelessness import is_hopeless
@@ -18,7 +21,116 @@ if TYPE_CHECKING:
     from app.release.release import Release
 
 
-def budget_view(release: Release, at: LedgerState | None = None) -> dict[str, object]:
+Count = Annotated[int, Field(ge=0)]
+Limit = Annotated[int | None, Field(ge=0, description="null where unlimited")]
+
+
+class Shown(BaseModel, strict=True, frozen=True, extra="forbid"):
+    """A part of the budget."""
+
+
+class Name(Shown):
+    """The release by its name."""
+
+    name: str
+
+
+class Cost(Shown):
+    """An epsilon and a delta."""
+
+    epsilon: float
+    delta: float
+
+
+class Share(Shown):
+    """The share of one mechanism."""
+
+    mechanism: Mechanism
+    epsilon: float
+    delta: float
+
+
+class Composed(Cost):
+    """What all releases of the database promise together."""
+
+    releases: Annotated[int, Field(ge=1)]
+
+
+class Follows(Shown):
+    """What follows the last answer, by what the ensemble runs out of."""
+
+    limit: Sequel
+    cutoff: Sequel
+
+
+class Queries(Shown):
+    """Fresh answers of the ensemble, stable and unstable."""
+
+    answered: Count
+    limit: Limit
+    left: Limit
+
+    @classmethod
+    def of(cls, answered: int, limit: int | None) -> Queries:
+        """Count down to a limit, if there is one."""
+        return cls(answered=answered, limit=limit, left=_left_of(limit, answered))
+
+
+class Unstable(Shown):
+    """Unstable answers; in a release that answers scores, units."""
+
+    count: Count
+    cutoff: Limit
+    left: Limit
+
+    @classmethod
+    def of(cls, count: int, cutoff: int | None) -> Unstable:
+        """Count down to a cutoff, if there is one."""
+        return cls(count=count, cutoff=cutoff, left=_left_of(cutoff, count))
+
+
+class Ensemble(Shown):
+    """How many learners vote."""
+
+    size: Count
+
+
+class Ledger(Shown):
+    """The newest entry of the ledger."""
+
+    sequence: Count
+    head: str
+
+
+class Budget(Shown):
+    """What a release promises, what of it is charged, and what is left."""
+
+    release: Name
+    phase: Phase
+    student: Annotated[
+        bool, Field(description="the classifier of this phase is a student of the answers")
+    ]
+    switching: Annotated[bool, Field(description="the classifier of this phase is being made")]
+    epsilon: float
+    delta: float
+    composed: Annotated[Composed | None, Field(description="null for a release that is alone")]
+    charged: Annotated[list[Share], Field(description="committed, by mechanism")]
+    reserved: Annotated[list[Share], Field(description="set aside for what is not drawn yet")]
+    left: Annotated[Cost, Field(description="neither charged nor set aside")]
+    queries: Queries
+    with_scores: Annotated[
+        bool, Field(description="answers have scores, and the cutoff counts units")
+    ]
+    follows: Follows
+    unstable: Unstable
+    ensemble: Ensemble
+    hopeless: Annotated[
+        bool, Field(description="it was opened though few of its answers will be stable")
+    ]
+    ledger: Ledger
+
+
+def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
     """Return the body of ``GET /budget``; epsilon and delta as JSON numbers.
 
     Args:
@@ -27,29 +139,27 @@ def budget_view(release: Release, at: LedgerState | None = None) -> dict[str, ob
 
     """
     state = at or release.state  # one moment: the writer may commit meanwhile
-    phase = release.phase_at(state)
-    return {
-        "release": {"name": release.name},
-        "phase": phase.value,
-        "student": _is_student(release, state),
-        "switching": phase is Phase.CLASSIFIER and state.classifier is None,
-        "epsilon": float(release.configuration.epsilon),
-        "delta": float(release.configuration.delta),
-        "composed": composed_view(release.ledger.openings),
-        "charged": _shares(state.charged),
-        "reserved": _shares(state.reserved),
-        "left": _left(release, state),
-        "queries": _counter("answered", state.answered, "limit", release.mechanism.answer_limit),
-        "with_scores": release.mechanism.with_scores,
-        "follows": {
-            "limit": release.mechanism.after.value,
-            "cutoff": release.mechanism.on_cutoff.value,
-        },
-        "unstable": _counter("count", state.unstable, "cutoff", release.mechanism.cutoff),
-        "ensemble": {"size": state.ensemble.size if state.ensemble else 0},
-        "hopeless": is_hopeless(state.release),
-        "ledger": {"sequence": state.head.sequence, "head": state.head.hash},
-    }
+    phase, mechanism = release.phase_at(state), release.mechanism
+    composed = composed_view(release.ledger.openings)
+    return Budget(
+        release=Name(name=release.name),
+        phase=phase,
+        student=_is_student(release, state),
+        switching=phase is Phase.CLASSIFIER and state.classifier is None,
+        epsilon=float(release.configuration.epsilon),
+        delta=float(release.configuration.delta),
+        composed=None if composed is None else Composed.model_validate(composed),
+        charged=_shares(state.charged),
+        reserved=_shares(state.reserved),
+        left=_left(release, state),
+        queries=Queries.of(state.answered, mechanism.answer_limit),
+        with_scores=mechanism.with_scores,
+        follows=Follows(limit=mechanism.after, cutoff=mechanism.on_cutoff),
+        unstable=Unstable.of(state.unstable, mechanism.cutoff),
+        ensemble=Ensemble(size=state.ensemble.size if state.ensemble else 0),
+        hopeless=is_hopeless(state.release),
+        ledger=Ledger(sequence=state.head.sequence, head=state.head.hash),
+    )
 
 
 def _is_student(release: Release, state: LedgerState) -> bool:
@@ -60,28 +170,25 @@ def _is_student(release: Release, state: LedgerState) -> bool:
     return release.sequel_at(state) is Sequel.STUDENT
 
 
-def _counter(
-    count_name: str, count: int, limit_name: str, limit: int | None
-) -> dict[str, int | None]:
-    left = None if limit is None else max(0, limit - count)
-    return {count_name: count, limit_name: limit, "left": left}
+def _left_of(limit: int | None, count: int) -> int | None:
+    return None if limit is None else max(0, limit - count)
 
 
-def _left(release: Release, state: LedgerState) -> dict[str, float]:
+def _left(release: Release, state: LedgerState) -> Cost:
     """Return what is neither charged nor reserved, computed exactly."""
     epsilon, delta = release.configuration.epsilon, release.configuration.delta
     for shares in (state.charged, state.reserved):
         for share in shares:
             epsilon, delta = epsilon - Fraction(share.epsilon), delta - Fraction(share.delta)
-    return {"epsilon": float(epsilon), "delta": float(delta)}
+    return Cost(epsilon=float(epsilon), delta=float(delta))
 
 
-def _shares(shares: Iterable[ShareCharged | ShareReserved]) -> list[dict[str, object]]:
+def _shares(shares: Iterable[ShareCharged | ShareReserved]) -> list[Share]:
     return [
-        {
-            "mechanism": share.mechanism,
-            "epsilon": float(Fraction(share.epsilon)),
-            "delta": float(Fraction(share.delta)),
-        }
+        Share(
+            mechanism=Mechanism(share.mechanism),
+            epsilon=float(Fraction(share.epsilon)),
+            delta=float(Fraction(share.delta)),
+        )
         for share in shares
     ]

@@ -26,7 +26,7 @@ from app.privacy.voting import universal
 from app.privacy.voting.tallies import private_tallies
 from app.release import drawing as draw_ensemble
 from app.release import release
-from app.release.views.budget import budget_view
+from app.release.views.budget import Budget, Name, budget_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -169,9 +169,11 @@ def entry_of_votes(patch: pytest.MonkeyPatch) -> None:
 def budget_of_votes(patch: pytest.MonkeyPatch) -> None:
     """Let the budget show the votes on the last query."""
     votes = Votes(patch)
-    patch.setattr(
-        conclave_service, "budget_view", lambda *at: budget_view(*at) | {"more": votes.told}
-    )
+
+    def telling(*at: Any) -> Budget:
+        return budget_view(*at).model_copy(update={"release": Name(name=votes.told)})
+
+    patch.setattr(conclave_service, "budget_view", telling)
 
 
 def no_votes(patch: pytest.MonkeyPatch) -> None:

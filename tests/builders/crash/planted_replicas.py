@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from app.answering.queries import IdentifiedQueries
+    from app.answering.types import Budget
     from app.privacy.voting.universal import Phase
 
 SHORT_TURNS = "short turns"
@@ -50,7 +51,7 @@ def _begin_with(change: Callable[[str], str]) -> None:
 def _read_stale() -> None:
     """Show the budget as this server knows it."""
 
-    async def stale(self: ConclaveService) -> dict[str, object]:
+    async def stale(self: ConclaveService) -> Budget:
         return self.budget()
 
     ConclaveService.read_budget = stale  # type: ignore[method-assign]  # the fault

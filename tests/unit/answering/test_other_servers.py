@@ -77,7 +77,7 @@ def test_a_read_shows_what_another_server_has_answered(shared: SmallRelease) -> 
             for answered, unstable in ((1, 0), (2, 1), (3, 1)):
                 await one.answer_many([ask(answered)])
                 head = await one.ledger_head()
-                budget: Any = await other.read_budget()
+                budget: Any = (await other.read_budget()).model_dump()
                 assert budget["queries"]["answered"] == answered
                 assert budget["unstable"]["count"] == unstable
                 assert budget["ledger"] == {"sequence": head["sequence"], "head": head["hash"]}
@@ -88,7 +88,7 @@ def test_a_read_shows_what_another_server_has_answered(shared: SmallRelease) -> 
                 assert outlook["over_time"]["answered"][-1] == answered
             assert outlook["over_answers"] == {"answers": [2], "unstable": [1]}
             # It is read and not adopted: nobody has asked it anything.
-            behind: Any = other.budget()
+            behind = other.budget().model_dump()
             assert behind["queries"]["answered"] == 0
 
     run(test())
@@ -121,7 +121,7 @@ def test_a_switch_is_seen_by_every_server_at_once(shared: SmallRelease) -> None:
             assert await other.answer_many([ask(40), ask(40, "k")]) == [replay(1), replay(1)]
             await one.answer_many([ask(30), ask(-30), ask(-40)])
             assert await one.answer_many([ask(40)]) == [published("yes")]
-            budget: Any = await other.read_budget()
+            budget: Any = (await other.read_budget()).model_dump()
             assert (budget["phase"], budget["switching"]) == ("classifier", False)
             assert await other.answer_many([ask(40)]) == [published("yes")]
             assert await other.answer_many([ask(40), ask(-45), ask(40, "k")]) == [
@@ -197,7 +197,7 @@ def test_a_halt_is_seen_by_every_server_at_once(shared: SmallRelease) -> None:
         async with two(halting, [HIT, HIT], others=[STABLE]) as (one, other):
             assert await other.answer_many([ask(1)]) != []
             await one.answer_many([ask(2), ask(3)])
-            budget: Any = await other.read_budget()
+            budget: Any = (await other.read_budget()).model_dump()
             assert (budget["phase"], budget["unstable"]["left"]) == ("halted", 0)
             assert [type(each) for each in await other.answer_many([ask(4)])] == [
                 BudgetExhaustedError

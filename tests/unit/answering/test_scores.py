@@ -76,7 +76,7 @@ def recorded(decisions: Sequence[Decision]) -> list[RecordedAnswer]:
 
 def unstable(answerer: RowAnswerer) -> object:
     """Return what ``GET /budget`` says of units."""
-    return budget_view(answerer.release)["unstable"]
+    return budget_view(answerer.release).model_dump()["unstable"]
 
 
 # -- bins and units ----------------------------------------------------------------

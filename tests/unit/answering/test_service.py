@@ -100,7 +100,7 @@ def test_a_halted_release_replays_and_refuses(small_release: SmallRelease) -> No
             assert given == [replay(2, None, stable=False), replay(1, None, stable=False)]
             with pytest.raises(NotPublishedError):
                 await service.classifier()
-            assert service.budget()["phase"] == "halted"
+            assert service.budget().model_dump()["phase"] == "halted"
         async with serving(small_release, []) as service:
             (conflict,) = await service.answer_many([ask(2, "late")])
             assert isinstance(conflict, IdempotencyConflictError)
@@ -123,7 +123,7 @@ def test_a_classifier_that_another_process_published_is_given_at_once(
             with ledger.transaction() as transaction:
                 transaction.append(ClassifierPublished(classifier=DOCUMENT))
             assert (await service.classifier()).decode() == DOCUMENT
-            assert service.budget()["phase"] == "halted"
+            assert service.budget().model_dump()["phase"] == "halted"
 
     run(test())
 
@@ -208,7 +208,7 @@ def test_answers_without_a_share_start_with_the_classifier(small_release: SmallR
         async with serving(release, []) as service:
             given = await service.answer_many([ask(45), ask(-45)])
             assert given == [published("yes"), published("no")]
-            charged = service.budget()["charged"]
+            charged = service.budget().model_dump()["charged"]
             assert isinstance(charged, list)
             assert [share["mechanism"] for share in charged] == ["classifier"]
 

@@ -75,7 +75,7 @@ def test_it_charges_what_a_release_charges(
         noise=seeded_noise(2),
         progress=no_progress,
     )
-    served = budget_view(release)
+    served = budget_view(release).model_dump()
     ledger.close()
     assert private.budget_ == {key: served[key] for key in private.budget_}
     spent = sum(

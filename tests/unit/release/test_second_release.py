@@ -182,25 +182,29 @@ def test_a_third_release_covers_all_three(small_release: SmallRelease) -> None:
     )
     enough = {"privacy__composed__epsilon": "60", "privacy__composed__delta": "0.03"}
     stated = changed(third, **enough)
-    assert budget_view(stated.open())["composed"] == {"epsilon": 60, "delta": 0.03, "releases": 3}
+    assert budget_view(stated.open()).model_dump()["composed"] == {
+        "epsilon": 60,
+        "delta": 0.03,
+        "releases": 3,
+    }
 
 
 def test_the_budget_shows_what_all_promise_together(small_release: SmallRelease) -> None:
     """Null for a release that is alone; the same for each, from its next commit on."""
     answerer = small_release.answerer([STABLE])
-    assert budget_view(answerer.release)["composed"] is None
-    shown = budget_view(second_of(small_release, **BOTH).open())
+    assert budget_view(answerer.release).model_dump()["composed"] is None
+    shown = budget_view(second_of(small_release, **BOTH).open()).model_dump()
     assert shown["epsilon"] == 20.0
     assert shown["composed"] == {"epsilon": 40.0, "delta": 0.02, "releases": 2}
     answerer.answer_batch([ask(1)])
-    assert budget_view(answerer.release)["composed"] == shown["composed"]
-    assert budget_view(small_release.open())["composed"] == shown["composed"]
+    assert budget_view(answerer.release).model_dump()["composed"] == shown["composed"]
+    assert budget_view(small_release.open()).model_dump()["composed"] == shown["composed"]
 
 
 def test_a_release_that_is_alone_may_state_more(small_release: SmallRelease) -> None:
     """What other databases hold cannot be seen, and the operator may say it."""
     stated = changed(small_release, **BOTH)
-    assert budget_view(stated.open())["composed"] == {
+    assert budget_view(stated.open()).model_dump()["composed"] == {
         "epsilon": 40.0,
         "delta": 0.02,
         "releases": 1,
@@ -212,7 +216,11 @@ def test_the_largest_statement_is_what_is_promised(small_release: SmallRelease) 
     larger = {"privacy__composed__epsilon": "100", "privacy__composed__delta": "0.5"}
     changed(small_release, **larger).open()
     second = second_of(small_release, **BOTH).open()
-    assert budget_view(second)["composed"] == {"epsilon": 100.0, "delta": 0.5, "releases": 2}
+    assert budget_view(second).model_dump()["composed"] == {
+        "epsilon": 100.0,
+        "delta": 0.5,
+        "releases": 2,
+    }
 
 
 def overtake(

@@ -83,7 +83,7 @@ def test_the_flag_opens_it_on_record_for_good(small_release: SmallRelease) -> No
         opened = release.open()
         entry = opened.ledger.public_entries(0, 1)[0]
         assert entry["body"]["parameters"][HOPELESS_KEY] == "true"  # type: ignore[index]  # JSON
-        assert budget_view(opened)["hopeless"] is True
+        assert budget_view(opened).model_dump()["hopeless"] is True
         said: list[str] = []
         warn_if_hopeless(opened.state.release, said.append)
         assert said == [WARNING]
@@ -95,7 +95,7 @@ def test_another_release_says_nothing_of_it(small_release: SmallRelease) -> None
         opened = release.open()
         assert opened.state.release is not None
         assert HOPELESS_KEY not in opened.state.release.parameters
-        assert budget_view(opened)["hopeless"] is False
+        assert budget_view(opened).model_dump()["hopeless"] is False
         said: list[str] = []
         warn_if_hopeless(opened.state.release, said.append)
         assert said == []
@@ -118,14 +118,14 @@ def test_a_release_that_starts_with_its_classifier_is_never_hopeless(
 ) -> None:
     """Where answers have no share there is no vote to be unstable."""
     opened = strict(small_release, **AT_ONCE, **MANY_CHUNKS).open()
-    assert budget_view(opened)["hopeless"] is False
+    assert budget_view(opened).model_dump()["hopeless"] is False
 
 
 def test_a_limit_that_will_not_be_reached_is_no_refusal(small_release: SmallRelease) -> None:
     """That m is out of reach stays a warning: a plan calls it infeasible, and it opens."""
     release = strict(small_release, **HOPEFUL, answers__queries="1000000", privacy__epsilon="6")
     assert plan_answers(plan_request(release.settings(), ROW_COUNT)).reasons
-    assert budget_view(release.open())["hopeless"] is False
+    assert budget_view(release.open()).model_dump()["hopeless"] is False
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_it_shows_what_is_charged_reserved_and_left(small_release: SmallRelease)
     answerer.answer_batch([ask(1), ask(2), ask(3)])
     head = answerer.release.state.head
     withheld = 0.01 * 2**-20
-    assert budget_view(answerer.release) == {
+    assert budget_view(answerer.release).model_dump() == {
         "release": {"name": "small"},
         "phase": "ensemble",
         "student": False,
@@ -57,11 +57,11 @@ def test_it_shows_a_switch_under_way_and_its_end(small_release: SmallRelease) ->
     """Between the last answer and the publication the phase is the classifier's already."""
     release = small_release.answerer([STABLE] * 4)
     release.answer_batch([ask(margin) for margin in (1, 2, 3, 4)])
-    waiting = budget_view(release.release)
+    waiting = budget_view(release.release).model_dump()
     assert (waiting["phase"], waiting["switching"]) == ("classifier", True)
     assert waiting["queries"] == {"answered": 4, "limit": 4, "left": 0}
     switch_phase(release.release, seeded_noise())
-    done = budget_view(release.release)
+    done = budget_view(release.release).model_dump()
     assert (done["phase"], done["switching"], done["reserved"]) == ("classifier", False, [])
 
 
@@ -69,16 +69,19 @@ def test_it_shows_a_student_from_the_last_answer_on(small_release: SmallRelease)
     """A student is told from a drawn classifier while it is trained and once it answers."""
     answerer = changed(small_release, STUDENT).answerer([STABLE] * 4)
     release = answerer.release
-    assert budget_view(release)["student"] is False
+    assert budget_view(release).model_dump()["student"] is False
     answerer.answer_batch([ask(margin) for margin in (1, 2, 3, -4)])
-    waiting, charged = budget_view(release), budget_view(release)["charged"]
+    waiting, charged = (
+        budget_view(release).model_dump(),
+        budget_view(release).model_dump()["charged"],
+    )
     assert (waiting["phase"], waiting["student"], waiting["switching"]) == (
         "classifier",
         True,
         True,
     )
     switch_phase(release, seeded_noise())
-    done = budget_view(release)
+    done = budget_view(release).model_dump()
     assert (done["phase"], done["student"], done["switching"]) == ("classifier", True, False)
     assert (done["charged"], done["reserved"]) == (charged, [])
 
@@ -87,7 +90,7 @@ def test_it_shows_a_halt(small_release: SmallRelease) -> None:
     """After hit T the phase is halted; what is reserved stays reserved."""
     release = small_release.answerer([HIT, HIT])
     release.answer_batch([ask(1), ask(2), ask(3)])
-    halted = budget_view(release.release)
+    halted = budget_view(release.release).model_dump()
     assert halted["phase"] == "halted"
     assert halted["unstable"] == {"count": 2, "cutoff": 2, "left": 0}
     assert halted["queries"] == {"answered": 2, "limit": 4, "left": 2}
@@ -97,7 +100,7 @@ def test_it_shows_a_halt(small_release: SmallRelease) -> None:
 def test_the_noisy_vote_has_no_limit_of_unstable_answers(small_release: SmallRelease) -> None:
     """Its cutoff, and what is left of it, are null, from the first entry on."""
     release = changed(small_release, NOISY_VOTE).open()
-    shown = budget_view(release)
+    shown = budget_view(release).model_dump()
     assert shown["unstable"] == {"count": 0, "cutoff": None, "left": None}
     assert shown["queries"] == {"answered": 0, "limit": 4, "left": 4}
     assert release.state.release is not None
@@ -107,7 +110,7 @@ def test_the_noisy_vote_has_no_limit_of_unstable_answers(small_release: SmallRel
 def test_without_an_answers_share_there_is_no_ensemble(small_release: SmallRelease) -> None:
     """A release that starts in phase classifier has no answer left and no learner."""
     release = SmallRelease(small_release.folder, {"privacy__shares__answers": "0"}).open()
-    shown = budget_view(release)
+    shown = budget_view(release).model_dump()
     assert shown["ensemble"] == {"size": 0}
     assert shown["queries"] == {"answered": 0, "limit": 0, "left": 0}
     assert shown["unstable"] == {"count": 0, "cutoff": None, "left": None}
@@ -141,7 +144,7 @@ def test_it_is_of_one_moment(small_release: SmallRelease) -> None:
     answerer = small_release.answerer([HIT, HIT])
     answerer.answer_batch([ask(1)])
     before = answerer.release.state
-    shown = budget_view(cast("Release", MovingRelease(answerer)))
+    shown = budget_view(cast("Release", MovingRelease(answerer))).model_dump()
     assert answerer.phase is Phase.HALTED
     assert shown["phase"] == "ensemble"
     assert shown["unstable"] == {"count": 1, "cutoff": 2, "left": 1}
