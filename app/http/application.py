@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
-from starlette.routing import Route
 
 from app.answering.types import Observer, observe_nothing
 from app.http.access.door import Access
-from app.http.access.keys import Role
-from app.http.endpoint import Api, Endpoint
+from app.http.endpoint import Api, EdgeRoute, Endpoint, ReadRoute
 from app.http.limits import Limits
 from app.http.openapi.openapi_document import build_document
 from app.http.problems import from_router, problem_response
-from app.http.routes import ROUTES, RouteEntry
-from app.http.version import VERSION
+from app.http.routes import ROUTES
+from app.http.version import installed_version
 from app.http.watching.identity import identity_of
 from app.http.watching.observability import RequestMeter, Watching
 
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 
     from app.answering.current_service import ServiceSlot
     from app.http.access.keys import Keys
-    from app.http.endpoint import Handler
 
 DEFAULT_LIMITS: Final = Limits()
 QUERY_PATH: Final = "/query"
@@ -41,10 +38,18 @@ INFER: Final = re.compile(r"/v2/models/([^/]+)/infer")
 
 
 class ConclaveApplication(FastAPI):
-    """FastAPI with our own description of itself: the routes are typed by hand."""
+    """FastAPI with the edge of each route, and with more in its description of itself.
 
+    Attributes:
+        api: what every handler may use.
+        endpoints: the edge of each route by its path.
+        documents_keys: whether callers need a key.
+
+    """
+
+    api: Api
+    endpoints: Mapping[str, Endpoint] = MappingProxyType({})
     documents_keys = False
-    busiest: Mapping[str, Endpoint] = MappingProxyType({})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; a query goes to its endpoint past the router and what is around it.
@@ -65,12 +70,12 @@ class ConclaveApplication(FastAPI):
             return None
         path = scope["path"]
         if path == QUERY_PATH:
-            return self.busiest.get(path)
+            return self.endpoints.get(path)
         found = INFER.fullmatch(path)
         if found is None:
             return None
         scope["path_params"] = {"name": found[1]}
-        return self.busiest.get(INFER_PATH)
+        return self.endpoints.get(INFER_PATH)
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI 3.1 document."""
@@ -107,11 +112,11 @@ def create_application(
     meter = RequestMeter(with_times=watching.times)
     api = Api(slot, limits, observe, meter=meter, watching=watching)
     access = Access(keys, loopback_only=loopback_only)
-    entries = (*ROUTES, *_page_entries(pages or {}))
+    routes = [*ROUTES, *_page_routes(pages or {})]
     application = ConclaveApplication(
         title="Conclave",
-        version=VERSION,
-        routes=[_route(api, access, entry) for entry in entries],
+        version=installed_version(),
+        routes=[*routes],
         exception_handlers={HTTPException: _refuser(api)},
         lifespan=lifespan,
         redirect_slashes=False,
@@ -123,35 +128,26 @@ def create_application(
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     application.documents_keys = keys is not None
-    application.busiest = _busiest(application)
+    application.api = api
+    application.endpoints = {route.path: _endpoint(api, access, route) for route in routes}
     return application
 
 
-def _route(api: Api, access: Access, entry: RouteEntry) -> Route:
-    times = api.meter.route(entry.method, entry.path)
-    endpoint = Endpoint(api, access, entry.path, entry.role, entry.handler, entry.method, times)
-    return Route(entry.path, endpoint, methods=[entry.method], name=entry.handler.__name__)
+def _endpoint(api: Api, access: Access, route: EdgeRoute) -> Endpoint:
+    times = api.meter.route(route.method, route.path)
+    return Endpoint(api, access, route.path, route.role, route.handler, route.method, times)
 
 
-def _busiest(application: FastAPI) -> dict[str, Endpoint]:
-    """Return the endpoints of queries, which are their routes' own, by path."""
-    return {
-        each.path: each.endpoint
-        for each in application.routes
-        if isinstance(each, Route)
-        and each.path in {QUERY_PATH, INFER_PATH}
-        and isinstance(each.endpoint, Endpoint)
-    }
+def _page_routes(pages: Mapping[str, Response]) -> list[EdgeRoute]:
+    return [
+        ReadRoute(path, _page(reply), methods=["GET"], include_in_schema=False)
+        for path, reply in pages.items()
+    ]
 
 
-def _page_entries(pages: Mapping[str, Response]) -> list[RouteEntry]:
-    return [RouteEntry("GET", path, Role.READ, _page(reply)) for path, reply in pages.items()]
-
-
-def _page(reply: Response) -> Handler:
-    async def dashboard(api: Api, request: Request) -> Response:
+def _page(reply: Response) -> Callable[[], Coroutine[None, None, Response]]:
+    async def dashboard() -> Response:
         """Serve a file of the page, which holds no number: it asks for the budget."""
-        del api, request
         return reply
 
     return dashboard

@@ -7,24 +7,27 @@ from __future__ import annotations
 
 import asyncio
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
-from starlette.requests import ClientDisconnect
+from fastapi import Query
+from pydantic import BeforeValidator
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
+from app.answering.types import Budget
 from app.errors import IntegrityError, RequestError, UnavailableError
-from app.http.access.door import caller_of
+from app.http.access.door import Caller, caller_of
+from app.http.endpoint import Api, CurrentApi, ReadRoute, router_of
+from app.http.openapi.declaring import gives
+from app.http.openapi.refusal_replies import refused
 from app.http.problems import InvalidParameterError
 from app.http.watching.observability import EVENT_STREAMS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
-
-    from app.http.access.door import Caller
-    from app.http.endpoint import Api
 
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 HEADERS: Final = (
@@ -32,27 +35,52 @@ HEADERS: Final = (
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 )
-OUTLOOK: Final = "outlook"
 OUTLOOK_SHAPE: Final = "outlook is true or false"
+EVENT_STREAM: Final = "text/event-stream"
+router = router_of(ReadRoute)
 
 
-async def open_events(api: Api, request: Request) -> EventStream:
-    """Begin a stream once the release is open."""
-    with_outlook = _with_outlook(request)
+def _true_or_false(text: str) -> bool:
+    if text not in {"true", "false"}:
+        raise InvalidParameterError(OUTLOOK_SHAPE)
+    return text == "true"
+
+
+WithOutlook = Annotated[
+    bool,
+    Query(
+        description="also send events named outlook, of GET /budget/outlook, after changes and "
+        "every few seconds"
+    ),
+    BeforeValidator(_true_or_false),
+]
+
+
+@router.get(
+    "/budget/events",
+    response_model=None,
+    response_class=Response,
+    responses=gives({EVENT_STREAM: Budget}) | refused(InvalidParameterError(OUTLOOK_SHAPE)),
+)
+async def open_events(
+    api: CurrentApi, request: Request, *, outlook: WithOutlook = False
+) -> EventStream:
+    """Give the budget, and again on every change, as events named budget."""
     api.slot.check_open()
     is_head = request.method == "HEAD"
     caller = caller_of(request.scope)
     api.streams.require_room(caller)
-    return EventStream(api, caller, head_only=is_head, with_outlook=with_outlook)
+    return EventStream(api, caller, head_only=is_head, with_outlook=outlook)
 
 
-class EventStream:
+class EventStream(Response):
     """The reply to one subscriber: the budget now, then again after every change."""
 
     def __init__(
         self, api: Api, caller: Caller | None, *, head_only: bool, with_outlook: bool
     ) -> None:
         """Serve the budget of ``api``; a HEAD request gets the headers alone."""
+        super().__init__()
         self._api = api
         self._caller = caller
         self._head_only = head_only
@@ -156,13 +184,6 @@ class EventStream:
 
 def _named(name: bytes, document: object) -> bytes:
     return b"event: " + name + b"\ndata: " + msgspec.json.encode(document) + b"\n\n"
-
-
-def _with_outlook(request: Request) -> bool:
-    asked = request.query_params.get(OUTLOOK, "false")
-    if asked not in {"true", "false"}:
-        raise InvalidParameterError(OUTLOOK_SHAPE)
-    return asked == "true"
 
 
 async def _wait_for_hang_up(receive: Receive) -> None:

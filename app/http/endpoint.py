@@ -1,4 +1,8 @@
-"""The process edge of a route: access before, and every error a problem after."""
+"""The process edge of a route: access before, and every error a problem after.
+
+A route is FastAPI's, with models for its bodies; between its path and its handler stands the
+edge.  The few routes that queries come by go past what FastAPI does for the others.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,20 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
+import msgspec
 import structlog
+from fastapi import APIRouter, Depends
+from fastapi.routing import APIRoute
+from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from app.answering.types import Observer, observe_nothing
 from app.errors import IntegrityError, UnavailableError
 from app.http.access.door import CALLER, caller_of
+from app.http.access.keys import Role
 from app.http.access.rate_limits import rate_limit_headers
 from app.http.limits import OpenStreams
 from app.http.problems import problem_response, slug_of
@@ -25,12 +34,13 @@ from app.http.watching.observability import RequestMeter, Watching, count_reply
 from app.http.wire.fast import JsonReply, NamedRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from app.answering.current_service import ServiceSlot
     from app.answering.workload import Buckets
     from app.http.access.door import Access
-    from app.http.access.keys import Role
     from app.http.limits import Limits
 
 GIVEN_UP: Final = (
@@ -67,6 +77,7 @@ class Api:
         object.__setattr__(self, "streams", OpenStreams(self.limits))
 
 
+Handling = Callable[..., Any]
 Handler = Callable[[Api, Request], Awaitable["ASGIApp"]]
 
 
@@ -195,3 +206,105 @@ def note_refusal(
         count=count,
         **identity.fields,
     )
+
+
+async def _api_of(request: Request) -> Api:
+    api: Api = request.app.api
+    return api
+
+
+CurrentApi = Annotated[Api, Depends(_api_of)]
+"""What a handler asks FastAPI for."""
+
+
+class Document(JSONResponse):
+    """A document, encoded as the answers are."""
+
+    def render(self, content: object) -> bytes:
+        """Return the document's bytes."""
+        return msgspec.json.encode(content)
+
+
+class FreshDocument(Document):
+    """A document that nobody keeps: the next one may differ."""
+
+    def __init__(
+        self, content: object, status_code: int = 200, background: BackgroundTask | None = None
+    ) -> None:
+        """Reply with a document."""
+        super().__init__(content, status_code, {"cache-control": "no-store"}, None, background)
+
+
+class EdgeRoute(APIRoute):
+    """A route of FastAPI within the edge.
+
+    Attributes:
+        role: what a key needs; None for a route that is open to all.
+        method: the one that is declared; HEAD goes with GET.
+
+    """
+
+    role: ClassVar[Role | None] = None
+
+    def __init__(self, path: str, endpoint: Handling, **options: Any) -> None:  # noqa: ANN401 -- FastAPI's
+        """Declare a route; its name and the first line of its handler go into the document."""
+        told = (endpoint.__doc__ or "").partition("\n")[0].rstrip(".")
+        named = {"operation_id": endpoint.__name__, "summary": told, "response_description": told}
+        super().__init__(path, endpoint, **options | named)
+        methods = self.methods or set()
+        (self.method,) = methods
+        if self.method == "GET":
+            methods.add("HEAD")
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Any]]:
+        """Return what gives the edge of this route to FastAPI in place of a reply."""
+        self._by_framework = super().get_route_handler()
+        path = self.path
+
+        async def edge(request: Request) -> Endpoint:
+            endpoint: Endpoint = request.app.endpoints[path]
+            return endpoint
+
+        return edge
+
+    @property
+    def handler(self) -> Handler:
+        """What lets FastAPI read parameters, call the handler, and check and encode its reply."""
+
+        async def handle(api: Api, request: Request) -> ASGIApp:
+            del api
+            return await self._by_framework(request)
+
+        return handle
+
+
+class QueryRoute(EdgeRoute):
+    """A route for those who ask queries."""
+
+    role = Role.QUERY
+
+
+class ReadRoute(EdgeRoute):
+    """A route for those who watch the release."""
+
+    role = Role.READ
+
+
+class AdminRoute(EdgeRoute):
+    """A route for those who run the release."""
+
+    role = Role.ADMIN
+
+
+class BusyRoute(QueryRoute):
+    """A route whose handler is called past FastAPI, which would take longer than an answer."""
+
+    @property
+    def handler(self) -> Handler:
+        """The handler itself."""
+        return self.endpoint
+
+
+def router_of(kind: type[EdgeRoute]) -> APIRouter:
+    """Return a router for routes of one role."""
+    return APIRouter(route_class=kind, default_response_class=FreshDocument)

@@ -6,22 +6,33 @@ Which of a route's media types a client takes, and likes best (RFC 9110, 12.5.1)
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Final
 
-import msgspec
+from fastapi import Query
+from pydantic import BeforeValidator
+from starlette.requests import Request
 from starlette.responses import Response
 
+from app.answering.types import Budget
 from app.data.validate import describe_schema
-from app.errors import NotExportableError
+from app.errors import NotExportableError, NotPublishedError
+from app.http.endpoint import AdminRoute, CurrentApi, EdgeRoute, QueryRoute, ReadRoute, router_of
+from app.http.openapi.declaring import gives
+from app.http.openapi.read_models import (
+    Classifier,
+    ClassifierModel,
+    LedgerHead,
+    LedgerPage,
+    Outlook,
+    Parameters,
+    Schema,
+    Status,
+)
+from app.http.openapi.refusal_replies import UNREADABLE, refused
 from app.http.problems import InvalidParameterError, NotAcceptableError
 from app.http.wire.bodies import JSON
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from starlette.requests import Request
-
-    from app.http.endpoint import Api
 
 WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
@@ -74,43 +85,97 @@ TWO_FORMS: Final = (
     "the classifier is given as JSON and as ONNX; send `Accept: application/json` or "
     "`Accept: application/onnx`"
 )
+read_router = router_of(ReadRoute)
+admin_router = router_of(AdminRoute)
+query_router = router_of(QueryRoute)
+probe_router = router_of(EdgeRoute)
 
 
-async def budget(api: Api, request: Request) -> Response:
+def _whole_number(name: str, least: int, text: str) -> int:
+    """Return the number that a query parameter is.
+
+    Raises:
+        InvalidParameterError: it is none, or too small or too long.
+
+    """
+    if text.isascii() and text.isdecimal() and len(text) <= NUMBER_DIGITS_MAX:
+        number = int(text)
+        if number >= least:
+            return number
+    problem = f"of at least {least} and at most {NUMBER_DIGITS_MAX} digits"
+    raise InvalidParameterError(f"{name} is a whole number {problem}")
+
+
+After = Annotated[
+    int,
+    Query(ge=0, description="entries that follow this sequence"),
+    BeforeValidator(partial(_whole_number, "after", 0)),
+]
+Limit = Annotated[
+    int,
+    Query(ge=1, description="how many at most; a page never has more than 1000"),
+    BeforeValidator(partial(_whole_number, "limit", 1)),
+]
+
+
+@read_router.get("/budget", responses=refused(UNREADABLE))
+async def budget(api: CurrentApi) -> Budget:
     """Give phase, charges and what is left."""
-    del request
-    return _json((await api.slot.service.read_budget()).model_dump())
+    return await api.slot.service.read_budget()
 
 
-async def outlook(api: Api, request: Request) -> Response:
+@read_router.get(
+    "/budget/outlook",
+    response_model=Outlook,
+    response_model_exclude_unset=True,
+    responses=refused(UNREADABLE),
+)
+async def outlook(api: CurrentApi) -> dict[str, object]:
     """Give what was answered when, what is to be expected, and how far entries were checked."""
-    del request
-    return _json(await api.slot.service.outlook())
+    return await api.slot.service.outlook()
 
 
-async def parameters(api: Api, request: Request) -> Response:
+@read_router.get("/parameters", response_model=Parameters)
+async def parameters(api: CurrentApi) -> dict[str, object]:
     """Give the public parameters in words, each with its formula."""
-    del request
-    return _json({"parameters": api.slot.service.parameters()})
+    return {"parameters": api.slot.service.parameters()}
 
 
-async def ledger(api: Api, request: Request) -> Response:
+@admin_router.get(
+    "/ledger",
+    response_model=LedgerPage,
+    responses=refused(
+        InvalidParameterError("limit is a whole number of at least 1 and at most 18 digits"),
+        UNREADABLE,
+    ),
+)
+async def ledger(
+    api: CurrentApi, after: After = 0, limit: Limit = LEDGER_LIMIT_DEFAULT
+) -> dict[str, object]:
     """Give a page of the ledger's public part, and the head it was read at."""
-    after = _whole_number(request, "after", default=0, least=0)
-    limit = _whole_number(request, "limit", default=LEDGER_LIMIT_DEFAULT, least=1)
     service = api.slot.service
     page_size = min(limit, api.limits.ledger_entries_max)
     entries = await service.ledger_entries(after=after, limit=page_size)
-    return _json({"entries": entries, "head": await service.ledger_head()})
+    return {"entries": entries, "head": await service.ledger_head()}
 
 
-async def ledger_head(api: Api, request: Request) -> Response:
+@read_router.get("/ledger/head", response_model=LedgerHead, responses=refused(UNREADABLE))
+async def ledger_head(api: CurrentApi) -> dict[str, object]:
     """Give sequence and hash of the newest entry."""
-    del request
-    return _json(await api.slot.service.ledger_head())
+    return await api.slot.service.ledger_head()
 
 
-async def classifier(api: Api, request: Request) -> Response:
+@query_router.get(
+    "/classifier",
+    response_class=Response,
+    responses=gives({JSON: Classifier, ONNX: ClassifierModel})
+    | refused(
+        NotPublishedError("no classifier is published yet"),
+        UNREADABLE,
+        NotAcceptableError(TWO_FORMS),
+    ),
+)
+async def classifier(api: CurrentApi, request: Request) -> Response:
     """Give the published classifier in the form that the client likes best."""
     service = api.slot.service
     body = await service.classifier()
@@ -127,39 +192,22 @@ async def classifier(api: Api, request: Request) -> Response:
     raise NotAcceptableError(refusal)
 
 
-async def schema(api: Api, request: Request) -> Response:
+@query_router.get("/schema", response_model=Schema, response_model_exclude_unset=True)
+async def schema(api: CurrentApi) -> dict[str, object]:
     """Give what a client needs to ask: features, classes, missing tokens, a score's precision."""
-    del request
     service = api.slot.service
     scores = {} if service.precision is None else {"precision": service.precision}
-    return _json({"release": service.release_name} | describe_schema(service.schema) | scores)
+    return {"release": service.release_name} | describe_schema(service.schema) | scores
 
 
-async def alive(api: Api, request: Request) -> Response:
+@probe_router.get("/healthz")
+async def alive() -> Status:
     """Say that the process answers."""
-    del api, request
-    return _json({"status": "alive"})
+    return Status(status="alive")
 
 
-async def ready(api: Api, request: Request) -> Response:
+@probe_router.get("/readyz")
+async def ready(api: CurrentApi) -> Status:
     """Say that the release is open, in whatever phase; refuse while it is not."""
-    del request
     api.slot.check_open()
-    return _json({"status": "ready"})
-
-
-def _json(document: object) -> Response:
-    body = msgspec.json.encode(document)
-    return Response(body, media_type=JSON, headers={"cache-control": "no-store"})
-
-
-def _whole_number(request: Request, name: str, *, default: int, least: int) -> int:
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if text.isascii() and text.isdecimal() and len(text) <= NUMBER_DIGITS_MAX:
-        number = int(text)
-        if number >= least:
-            return number
-    problem = f"of at least {least} and at most {NUMBER_DIGITS_MAX} digits"
-    raise InvalidParameterError(f"{name} is a whole number {problem}")
+    return Status(status="ready")

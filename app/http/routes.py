@@ -1,57 +1,59 @@
-"""Every route with the role that it needs: nothing is served that is not listed here."""
+"""Every route, in the order in which the router tries them and metrics list them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from app.http import reads
-from app.http.access.keys import Role
-from app.http.budget_events import open_events
-from app.http.protocols import v2
-from app.http.protocols.mlflow import invoke, ping
-from app.http.query.query_route import answer_query
-from app.http.query.statistics_route import ask_statistics, statistics_table
-from app.http.query.stream import open_stream
-from app.http.watching.metrics import metrics
+from app.http import budget_events, reads
+from app.http.endpoint import EdgeRoute
+from app.http.protocols import mlflow, v2
+from app.http.query import query_route, statistics_route, stream
+from app.http.watching import metrics
 
-if TYPE_CHECKING:
-    from app.http.endpoint import Handler
-
-
-@dataclass(frozen=True, slots=True)
-class RouteEntry:
-    """One method of one path; a role of None is open to everyone who can connect."""
-
-    method: str
-    path: str
-    role: Role | None
-    handler: Handler
-
-
-ROUTES: Final = (
-    # The router tries them in this order, so the busiest come first.
-    RouteEntry("POST", "/query", Role.QUERY, answer_query),
-    RouteEntry("POST", "/query/stream", Role.QUERY, open_stream),
-    RouteEntry("POST", "/v2/models/{name}/infer", Role.QUERY, v2.infer),
-    RouteEntry("POST", "/invocations", Role.QUERY, invoke),
-    RouteEntry("GET", "/budget", Role.READ, reads.budget),
-    RouteEntry("GET", "/budget/events", Role.READ, open_events),
-    RouteEntry("GET", "/budget/outlook", Role.READ, reads.outlook),
-    RouteEntry("GET", "/parameters", Role.READ, reads.parameters),
-    RouteEntry("GET", "/ledger", Role.ADMIN, reads.ledger),
-    RouteEntry("GET", "/ledger/head", Role.READ, reads.ledger_head),
-    RouteEntry("GET", "/classifier", Role.QUERY, reads.classifier),
-    RouteEntry("POST", "/statistics", Role.QUERY, ask_statistics),
-    RouteEntry("GET", "/statistics/table", Role.QUERY, statistics_table),
-    RouteEntry("GET", "/schema", Role.QUERY, reads.schema),
-    RouteEntry("GET", "/v2", Role.QUERY, v2.server),
-    RouteEntry("GET", "/v2/models/{name}", Role.QUERY, v2.model),
-    RouteEntry("GET", "/ping", Role.QUERY, ping),
-    RouteEntry("GET", "/metrics", Role.READ, metrics),
-    RouteEntry("GET", "/healthz", None, reads.alive),
-    RouteEntry("GET", "/readyz", None, reads.ready),
-    RouteEntry("GET", "/v2/health/live", None, v2.live),
-    RouteEntry("GET", "/v2/health/ready", None, v2.server_ready),
-    RouteEntry("GET", "/v2/models/{name}/ready", None, v2.model_ready),
+ROUTERS: Final = (
+    query_route.router,
+    stream.router,
+    v2.infer_router,
+    mlflow.router,
+    reads.read_router,
+    budget_events.router,
+    reads.admin_router,
+    reads.query_router,
+    statistics_route.router,
+    v2.query_router,
+    metrics.router,
+    reads.probe_router,
+    v2.probe_router,
+)
+# The busiest come first; what is not listed here is not served.
+PATHS: Final = (
+    "/query",
+    "/query/stream",
+    "/v2/models/{name}/infer",
+    "/invocations",
+    "/budget",
+    "/budget/events",
+    "/budget/outlook",
+    "/parameters",
+    "/ledger",
+    "/ledger/head",
+    "/classifier",
+    "/statistics",
+    "/statistics/table",
+    "/schema",
+    "/v2",
+    "/v2/models/{name}",
+    "/ping",
+    "/metrics",
+    "/healthz",
+    "/readyz",
+    "/v2/health/live",
+    "/v2/health/ready",
+    "/v2/models/{name}/ready",
+)
+ROUTES: Final = tuple(
+    sorted(
+        (route for router in ROUTERS for route in router.routes if isinstance(route, EdgeRoute)),
+        key=lambda route: PATHS.index(route.path),
+    )
 )

@@ -24,13 +24,14 @@ from app import main as composition
 from app.answering import answer_query
 from app.answering import service as conclave_service
 from app.cli import logs, run
-from app.http import application, problems, reads
+from app.http import application, problems
 from app.http.dashboard.page import page_responses
+from app.http.endpoint import FreshDocument
 from app.http.openapi.openapi_document import build_document
 from app.http.watching import tracing
 from app.privacy.voting.tallies import private_tallies
 from app.release import drawing as draw_ensemble
-from app.release.views.budget import budget_view
+from app.release.views.budget import Budget, ReleaseName, budget_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,19 +77,23 @@ def log_it(text: str) -> None:
 
 
 def reply_it(text: str) -> None:
-    """Add a member to the budget."""
-    replace(conclave_service, "budget_view", lambda *at: budget_view(*at) | {"more": text})
+    """Put a text into the budget."""
+
+    def budget(*at: Any) -> Budget:
+        return budget_view(*at).model_copy(update={"release": ReleaseName(name=text)})
+
+    replace(conclave_service, "budget_view", budget)
 
 
 def head_it(text: str) -> None:
     """Add a header to the reads."""
+    begin = FreshDocument.__init__
 
-    def with_header(document: object) -> Any:
-        reply = _json_reply(document)
-        reply.headers["x-more"] = text
-        return reply
+    def with_header(self: FreshDocument, *arguments: Any, **options: Any) -> None:
+        begin(self, *arguments, **options)
+        self.headers["x-more"] = text
 
-    replace(reads, "_json", with_header)
+    replace(FreshDocument, "__init__", with_header)
 
 
 def refuse_with_it(text: str) -> None:
@@ -146,7 +151,6 @@ def _configure_all(**options: Any) -> None:
 
 
 _configure = logs.configure_logs
-_json_reply = reads._json
 FAULTS: Final = {
     "vote": (answer_query, "private_tallies", fail_with_votes),
     "opening": (draw_ensemble, "fit_ensemble", fail_with_rows),

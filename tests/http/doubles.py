@@ -29,6 +29,7 @@ from app.errors import (
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.application import create_application
 from app.http.limits import Limits
+from app.http.openapi.read_models import Outlook
 from app.http.watching.observability import Watching
 from app.ledger.key_counts import KeyCount
 from app.release.statistics.asked import parse_hypotheses
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from app.answering.service import ConclaveService
     from app.data.vectors import Vector
     from app.http.access.keys import Keys
-    from app.http.routes import RouteEntry
+    from app.http.endpoint import EdgeRoute
 
 SCHEMA = Schema(
     label="income",
@@ -58,6 +59,7 @@ SCHEMA = Schema(
 JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
 HEAD = "ab" * 32
+OUTLOOK: dict[str, Any] = cast("Any", Outlook.model_config)["json_schema_extra"]["examples"][0]
 EXHAUSTED = "the release has halted"
 CONFLICT = "this Idempotency-Key was used with another feature vector"
 KEYS = {role: f"key-of-{role}" for role in Role}
@@ -190,8 +192,9 @@ class MemoryService:
         return self.counts.get(name, KeyCount())
 
     async def outlook(self) -> dict[str, object]:
-        """Return how many entries are checked."""
-        return {"chain": {"checked_to": len(self.answers)}}
+        """Return a whole outlook, with how many entries are checked."""
+        chain = OUTLOOK["chain"] | {"checked_to": len(self.answers)}
+        return OUTLOOK | {"chain": chain}
 
     def parameters(self) -> list[dict[str, str]]:
         """Return one parameter."""
@@ -342,7 +345,7 @@ def problem(slug: str, title: str, status: int, detail: str, **more: str) -> dic
     return {"type": kind, "title": title, "status": status, "detail": detail, **more}
 
 
-def path_of(entry: RouteEntry) -> str:
+def path_of(entry: EdgeRoute) -> str:
     """Return the path of a route, the release's name where it has a place for one."""
     return entry.path.replace("{name}", MemoryService.release_name)
 

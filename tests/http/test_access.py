@@ -8,7 +8,8 @@ import pytest
 
 from app.http.access.door import CROSS_SITE, MISDIRECTED, SEND_A_KEY
 from app.http.access.keys import Role
-from app.http.routes import ROUTES, RouteEntry
+from app.http.endpoint import EdgeRoute
+from app.http.routes import ROUTES
 from tests.http.doubles import JSON, KEY_RING, KEYS, Http, assert_problem, path_of, problem
 
 UNAUTHORIZED = problem("unauthorized", "No valid key", 401, SEND_A_KEY)
@@ -40,7 +41,7 @@ def basic(user: str, password: str) -> dict[str, str]:
         basic("key-of-admin", ""),
     ],
 )
-def test_every_route_with_a_role_wants_a_key(entry: RouteEntry, headers: dict[str, str]) -> None:
+def test_every_route_with_a_role_wants_a_key(entry: EdgeRoute, headers: dict[str, str]) -> None:
     """No key, an unknown one or a mangled one: 401 that offers both schemes."""
     with Http(keys=KEY_RING) as http:
         reply = http.request(entry.method, path_of(entry), headers=headers)
@@ -51,7 +52,7 @@ def test_every_route_with_a_role_wants_a_key(entry: RouteEntry, headers: dict[st
 
 @pytest.mark.parametrize("entry", WHOLE_REPLIES, ids=lambda entry: entry.path)
 @pytest.mark.parametrize("role", Role)
-def test_a_route_opens_to_its_role_and_to_admin(entry: RouteEntry, role: Role) -> None:
+def test_a_route_opens_to_its_role_and_to_admin(entry: EdgeRoute, role: Role) -> None:
     """Roles query and read exclude each other; admin includes both; probes ask for nothing."""
     with Http(keys=KEY_RING) as http:
         http.service.published = http.service.table = b"{}"

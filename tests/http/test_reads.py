@@ -14,7 +14,7 @@ from app.http.dashboard.page import page_responses
 from app.http.limits import Limits
 from app.http.reads import TWO_FORMS
 from app.http.routes import ROUTES
-from tests.http.doubles import HEAD, KEY_RING, Http, assert_problem, problem
+from tests.http.doubles import HEAD, KEY_RING, OUTLOOK, Http, assert_problem, problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ def test_sends_the_outlook_where_it_is_asked_for() -> None:
             await wire.receive()
             names = [(await wire.receive_body()).partition(b"\n")[0] for _ in range(2)]
             assert sorted(names) == [b"event: budget", b"event: outlook"]
-            assert (await wire.receive_body()).startswith(b'event: outlook\ndata: {"chain":')
+            assert (await wire.receive_body()).startswith(b'event: outlook\ndata: {"time":')
             http.service.answers = {(1.0, None): 1}
             http.service.announce()
             after = {(await wire.receive_body()).partition(b"\n")[0] for _ in range(2)}
@@ -106,7 +106,7 @@ def test_gives_outlook_and_parameters_as_the_service_has_them() -> None:
     with Http() as http:
         outlook, parameters = http.get("/budget/outlook"), http.get("/parameters")
         assert parameters.json() == {"parameters": http.service.parameters()}
-    assert outlook.json() == {"chain": {"checked_to": 0}}
+    assert outlook.json() == OUTLOOK | {"chain": OUTLOOK["chain"] | {"checked_to": 0}}
     assert outlook.headers["cache-control"] == parameters.headers["cache-control"] == "no-store"
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.http.openapi.schemas import ANSWER, QUERY, SCHEMA
+from app.http.openapi.query_models import Answer, Query
+from app.http.openapi.read_models import Schema
 from app.http.query.query_body import NO_SCORES, PRECISION_SHAPE, REPEATED
 from tests.http.doubles import JSON, Http, problem
 
@@ -45,7 +46,7 @@ def test_a_score_has_its_bin_and_precision(http: Http) -> None:
     assert reply["bin"] == {"lower": 0.9, "upper": 1.0}
     assert reply["score"] == pytest.approx(0.95)
     assert reply["precision"] == 10
-    assert set(reply) == set(ANSWER["properties"])
+    assert set(reply) == set(Answer.model_fields)
 
 
 def test_a_query_has_bins_of_its_own(http: Http) -> None:
@@ -54,7 +55,7 @@ def test_a_query_has_bins_of_its_own(http: Http) -> None:
     assert post(http, {"features": LOW, "precision": None}).json()["precision"] == 10
     for edge in (2, 1000):
         assert post(http, {"features": HIGH, "precision": edge}).json()["precision"] == edge
-    assert "precision" in QUERY["properties"]
+    assert "precision" in Query.model_fields
 
 
 def test_an_unstable_score_is_null(http: Http) -> None:
@@ -110,4 +111,4 @@ def test_labels_are_as_they_were() -> None:
 def test_the_schema_tells_the_default(http: Http) -> None:
     """A client learns from GET /schema that there are scores, and in how many bins."""
     assert http.get("/schema").json()["precision"] == 10
-    assert "precision" in SCHEMA["properties"]
+    assert "precision" in Schema.model_fields

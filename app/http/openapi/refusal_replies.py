@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from app.answering.batch import ANSWERS_USED
 from app.answering.current_service import OPENING, STOPPED
 from app.errors import (
+    BudgetExhaustedError,
     ContainedError,
     ForbiddenError,
+    IdempotencyConflictError,
+    InvalidFeaturesError,
     KeyLimitError,
+    LedgerUnavailableError,
+    MalformedBodyError,
     OpeningError,
+    SwitchingError,
+    TooLargeError,
     UnauthorizedError,
     UnavailableError,
+    UnsupportedMediaTypeError,
 )
 from app.http import limits
 from app.http.access.door import CROSS_SITE, MISDIRECTED, SEND_A_KEY
 from app.http.endpoint import GIVEN_UP
+from app.http.openapi.declaring import Problem, Responses, V2Error, forms
 from app.http.problems import (
     MEDIA_TYPE,
     CrossSiteError,
     HeadersTooLargeError,
+    InvalidParameterError,
     MalformedRequestError,
     MisdirectedRequestError,
     RequestTimeoutError,
@@ -33,17 +43,32 @@ from app.http.problems import (
     slug_of,
     v2_error_of,
 )
+from app.http.query import query_body
 from app.http.wire import connection_guard
 from app.http.wire.bodies import JSON
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from app.http.routes import RouteEntry
+    from app.http.endpoint import EdgeRoute
 
 WITHOUT_A_RELEASE: Final = frozenset({"/healthz", "/v2", "/v2/health/live"})
 STREAMS: Final = frozenset({"/query/stream", "/budget/events"})
 LIMITED: Final = frozenset({"/query", "/v2/models/{name}/infer", "/invocations"})
+UNREADABLE: Final = LedgerUnavailableError("the ledger cannot be read")
+BODY_REFUSALS: Final = (
+    MalformedBodyError(query_body.SHAPE),
+    InvalidParameterError(query_body.KEY_SHAPE),
+    TooLargeError("the body is longer than 1048576 bytes"),
+    UnsupportedMediaTypeError("send the body with `Content-Type: application/json`"),
+)
+ANSWER_REFUSALS: Final = (
+    InvalidFeaturesError(feature="age", problem="a number is needed"),
+    IdempotencyConflictError("this Idempotency-Key was used with another feature vector"),
+    BudgetExhaustedError("the release has halted"),
+    LedgerUnavailableError("the ledger did not take the commit; nothing was released"),
+    SwitchingError("the published classifier is being drawn"),
+)
 # Said before any route is known, and so in one form for all.
 OF_CONNECTIONS: Final = (
     MalformedRequestError(connection_guard.MALFORMED),
@@ -82,50 +107,54 @@ HEADER_OF_STATUS: Final = {
 }
 
 
-def refusal_responses(
-    entry: RouteEntry, own: Iterable[Exception], *, with_keys: bool
-) -> dict[str, Any]:
-    """Return every refusal of an operation: its own, those of all routes, of any connection."""
-    responses: dict[str, Any] = {}
-    is_v2 = is_below_v2(entry.path)
-    for refusal in (*own, *_common(entry, with_keys=with_keys)):
-        _add(responses, refusal, in_v2_form=is_v2)
+def refused(*refusals: Exception, in_v2_form: bool = False) -> Responses:
+    """Return the replies of refusals, by status, as a route declares its own."""
+    responses: Responses = {}
+    for refusal in refusals:
+        _add(responses, refusal, in_v2_form=in_v2_form)
+    return responses
+
+
+def all_refused(own: Responses, route: EdgeRoute, *, with_keys: bool) -> Responses:
+    """Return the replies of an operation with the refusals of all routes, of any connection."""
+    responses = {**own}
+    for refusal in _common(route, with_keys=with_keys):
+        _add(responses, refusal, in_v2_form=is_below_v2(route.path))
     for refusal in OF_CONNECTIONS:
         _add(responses, refusal, in_v2_form=False)
-    return dict(sorted(responses.items()))
+    return dict(sorted(responses.items(), key=lambda each: str(each[0])))
 
 
-def _common(entry: RouteEntry, *, with_keys: bool) -> Iterable[Exception]:
+def _common(route: EdgeRoute, *, with_keys: bool) -> Iterable[Exception]:
     """Yield the refusals that routes have in common."""
     yield Exception()
-    if entry.path not in WITHOUT_A_RELEASE:
+    if route.path not in WITHOUT_A_RELEASE:
         yield OpeningError(OPENING)
         yield ContainedError(STOPPED)
         yield UnavailableError(GIVEN_UP)
-    if entry.path in STREAMS:
+    if route.path in STREAMS:
         yield TooManyStreamsError(limits.FULL)
-    if entry.role is None:
+    if route.role is None:
         return
-    if entry.method == "POST":
+    if route.method == "POST":
         yield CrossSiteError(CROSS_SITE)
     if not with_keys:
         yield MisdirectedRequestError(MISDIRECTED)
         return
     yield UnauthorizedError(SEND_A_KEY)
     yield ForbiddenError("this route needs another role; send another key")
-    if entry.path in LIMITED:
+    if route.path in LIMITED:
         yield KeyLimitError(ANSWERS_USED.format(limit=1000))
 
 
-def _add(responses: dict[str, Any], refusal: Exception, *, in_v2_form: bool) -> None:
+def _add(responses: Responses, refusal: Exception, *, in_v2_form: bool) -> None:
     """Put a refusal among those of its status, in the form that it is said in."""
-    schema, media_type = ("V2Error", JSON) if in_v2_form else ("Problem", MEDIA_TYPE)
+    model, media_type = (V2Error, JSON) if in_v2_form else (Problem, MEDIA_TYPE)
     status = kind_of(refusal).status
     response = responses.setdefault(str(int(status)), {"description": status.phrase, "content": {}})
     if status in HEADER_OF_STATUS:
         name = HEADER_OF_STATUS[status]
         response["headers"] = {name: {"$ref": f"#/components/headers/{name}"}}
-    empty = {"schema": {"$ref": f"#/components/schemas/{schema}"}, "examples": {}}
-    examples = response["content"].setdefault(media_type, empty)["examples"]
+    content = response["content"].setdefault(media_type, forms({media_type: model})[media_type])
     value = v2_error_of(refusal) if in_v2_form else problem_of(refusal)
-    examples[slug_of(refusal)] = {"value": value}
+    content.setdefault("examples", {})[slug_of(refusal)] = {"value": value}

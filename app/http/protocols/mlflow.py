@@ -9,8 +9,8 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-from starlette.responses import Response
+from fastapi import Depends
+from starlette.requests import Request
 
 from app.answering.queries import in_columns
 from app.answering.types import Answer, Edge, Query, Step
@@ -26,22 +26,24 @@ from app.errors import (
 )
 from app.http import reads
 from app.http.access.door import asker_of
+from app.http.endpoint import CurrentApi, Document, QueryRoute, router_of
+from app.http.openapi.declaring import takes
+from app.http.openapi.protocol_models import Invocation, InvocationCsv, Predictions, SplitFrame
+from app.http.openapi.query_models import told_key
+from app.http.openapi.read_models import Status
+from app.http.openapi.refusal_replies import ANSWER_REFUSALS, BODY_REFUSALS, refused
 from app.http.problems import InvalidParameterError
 from app.http.query.query_body import idempotency_key, refuse_repeated_members
 from app.http.wire.bodies import CSV, JSON, check_media_type, media_type, read_body, read_csv
-from app.http.wire.fast import JsonReply
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from starlette.requests import Request
+    from collections.abc import Mapping, Sequence
 
     from app.answering.queries import Queries
     from app.answering.service import ConclaveService
     from app.answering.types import Asker
-    from app.data.validate import Schema, Vector
-    from app.http.endpoint import Api
 
+router = router_of(QueryRoute)
 WINDOW_ROWS: Final = 512
 ONE_ROW: Final = (
     "an Idempotency-Key is for one row; leave it out: every row is recorded, and the same rows "
@@ -145,34 +147,29 @@ COLUMNS_SHAPE: Final = "inputs by name are lists of one length, or one value eac
 REPEATED_FORM: Final = "send exactly one of dataframe_split, dataframe_records, instances, inputs"
 
 
-class SplitFrame(msgspec.Struct, forbid_unknown_fields=True):
-    """A data frame as pandas splits it; its index means nothing here."""
+class QuickDocument(Document):
+    """A document with its headers in the order of the quick replies to queries."""
 
-    data: list[list[Any]]
-    columns: list[str] | None = None
-    index: list[Any] | None = None
-
-
-class InvocationBody(msgspec.Struct, forbid_unknown_fields=True):
-    """The four forms of MLflow's JSON input, and what its clients send beside them."""
-
-    dataframe_split: SplitFrame | None = None
-    dataframe_records: list[dict[str, Any]] | None = None
-    instances: list[Any] | None = None
-    inputs: list[Any] | dict[str, Any] | None = None
-    params: dict[str, Any] | None = None
-    signature_name: str | None = None
+    def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
+        """Put the type before the length."""
+        super().init_headers(headers)
+        self.raw_headers.reverse()
 
 
-_BODY: Final = msgspec.json.Decoder(InvocationBody)
-
-
-async def ping(api: Api, request: Request) -> Response:
+@router.get("/ping")
+async def ping(api: CurrentApi) -> Status:
     """Say that the release is open, as ``/readyz`` does."""
-    return await reads.ready(api, request)
+    return await reads.ready(api)
 
 
-async def invoke(api: Api, request: Request) -> JsonReply:
+@router.post(
+    "/invocations",
+    response_class=QuickDocument,
+    dependencies=[Depends(told_key)],
+    responses=refused(*BODY_REFUSALS, *ANSWER_REFUSALS, MalformedBodyError(SHAPE)),
+    openapi_extra=takes({JSON: Invocation, CSV: InvocationCsv}),
+)
+async def invoke(api: CurrentApi, request: Request) -> Predictions:
     """Validate every row, wait until their answers are committed, and give their labels."""
     service = api.slot.service
     check_media_type(request.headers, MEDIA_TYPES)
@@ -185,8 +182,8 @@ async def invoke(api: Api, request: Request) -> JsonReply:
     queries = as_queries(vectors, key, asker_of(request.scope))
     api.observe(Step.VALIDATE, Edge.AFTER)
     answers = await answer_rows(service, queries)
-    predictions = [None if answer is None else answer.label for answer in answers]
-    return JsonReply(msgspec.json.encode({"predictions": predictions}))
+    labels = [None if answer is None else answer.label for answer in answers]
+    return Predictions(predictions=labels)
 
 
 async def _parse_csv(schema: Schema, body: bytes, rows_max: int) -> list[Vector]:
@@ -194,9 +191,8 @@ async def _parse_csv(schema: Schema, body: bytes, rows_max: int) -> list[Vector]
 
 
 async def _parse_json(schema: Schema, body: bytes, rows_max: int) -> list[Vector]:
-    try:
-        decoded = _BODY.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    decoded = Invocation.read(body)
+    if decoded is None:
         # NaN and 1e999 are no JSON, but a client that sends them is told the feature.
         await validated(schema, _rows(schema, _decode_loosely(body)), rows_max=rows_max)
         raise MalformedBodyError(SHAPE) from None
@@ -205,15 +201,15 @@ async def _parse_json(schema: Schema, body: bytes, rows_max: int) -> list[Vector
     return vectors
 
 
-def _decode_loosely(body: bytes) -> InvocationBody:
+def _decode_loosely(body: bytes) -> Invocation:
     """Return a body whose JSON only the standard library takes."""
     try:
-        return msgspec.convert(json.loads(body.decode("utf-8")), InvocationBody)
-    except (ValueError, RecursionError):  # msgspec's own errors are values' too
+        return Invocation.model_validate(json.loads(body.decode("utf-8")))
+    except (ValueError, RecursionError):  # the model's errors are values' too
         raise MalformedBodyError(f"the body is not JSON of the right shape; {SHAPE}") from None
 
 
-def _rows(schema: Schema, body: InvocationBody) -> Sequence[object]:
+def _rows(schema: Schema, body: Invocation) -> Sequence[object]:
     """Return the rows of whichever form was sent, each still to be validated."""
     forms = (body.dataframe_split, body.dataframe_records, body.instances, body.inputs)
     if sum(form is not None for form in forms) != 1:

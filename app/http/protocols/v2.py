@@ -5,16 +5,40 @@ The outputs of an inference: labels, whether they are stable, and their numbers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
+from fastapi import Depends, Header, Path
+from starlette.requests import Request
 from starlette.responses import Response
 
+from app.answering.service import ConclaveService
 from app.answering.types import Edge, Step
+from app.errors import MalformedBodyError
 from app.http.access.door import asker_of
-from app.http.problems import NotFoundError
+from app.http.endpoint import BusyRoute, CurrentApi, EdgeRoute, QueryRoute, router_of
+from app.http.openapi.declaring import gives, takes
+from app.http.openapi.protocol_models import (
+    V2Inference,
+    V2InferenceWithBinary,
+    V2Live,
+    V2Model,
+    V2ModelReady,
+    V2Outputs,
+    V2Ready,
+    V2Server,
+    V2Tensor,
+)
+from app.http.openapi.query_models import told_key
+from app.http.openapi.refusal_replies import ANSWER_REFUSALS, BODY_REFUSALS, refused
+from app.http.problems import InvalidParameterError, NotFoundError
 from app.http.protocols.mlflow import answer_rows, as_queries
-from app.http.protocols.v2_body import header_length, parse_inference
+from app.http.protocols.v2_body import (
+    HEADER_LENGTH_SHAPE,
+    SHAPE,
+    header_length,
+    parse_inference,
+)
 from app.http.protocols.v2_tensors import BOOL, BYTES, INT64, declared_inputs, pack
 from app.http.query.query_body import idempotency_key
 from app.http.version import VERSION
@@ -32,11 +56,7 @@ from app.http.wire.fast import JsonReply
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from starlette.requests import Request
-
-    from app.answering.service import ConclaveService
     from app.answering.types import Answer
-    from app.http.endpoint import Api
     from app.http.protocols.v2_body import Inference
 
 LABEL: Final = "label"
@@ -102,48 +122,106 @@ EXTENSIONS: Final = ("binary_tensor_data",)
 NO_SUCH_MODEL: Final = "there is no such model; the only one has the name of the release"
 
 
-async def server(api: Api, request: Request) -> Response:
+query_router = router_of(QueryRoute)
+infer_router = router_of(BusyRoute)
+probe_router = router_of(EdgeRoute)
+
+
+async def _service_of_model(
+    api: CurrentApi, name: Annotated[str, Path(description="the release's name")]
+) -> ConclaveService:
+    """Return the service of a model.
+
+    Raises:
+        NotFoundError: it is not the release's.
+
+    """
+    service = api.slot.service
+    if name != service.release_name:
+        raise NotFoundError(NO_SUCH_MODEL)
+    return service
+
+
+async def _told_length(
+    length: Annotated[
+        int | None,
+        Header(
+            alias="Inference-Header-Content-Length",
+            ge=0,
+            description="bytes of the JSON, where binary tensors follow it",
+        ),
+    ] = None,
+) -> None:
+    """Put a header into the document; the route reads it itself."""
+    del length
+
+
+OfModel = Annotated[ConclaveService, Depends(_service_of_model)]
+
+
+@query_router.get("/v2")
+async def server() -> V2Server:
     """Give the server's name, its version and the extensions that it knows."""
-    del api, request
-    return _json({"name": PLATFORM, "version": VERSION, "extensions": EXTENSIONS})
+    return V2Server(name=PLATFORM, version=VERSION, extensions=EXTENSIONS)
 
 
-async def live(api: Api, request: Request) -> Response:
+@probe_router.get("/v2/health/live")
+async def live() -> V2Live:
     """Say that the process answers."""
-    del api, request
-    return _json({"live": True})
+    return V2Live(live=True)
 
 
-async def server_ready(api: Api, request: Request) -> Response:
+@probe_router.get("/v2/health/ready")
+async def server_ready(api: CurrentApi) -> V2Ready:
     """Say that the release is open, in whatever phase; refuse while it is not."""
-    del request
     api.slot.check_open()
-    return _json({"ready": True})
+    return V2Ready(ready=True)
 
 
-async def model(api: Api, request: Request) -> Response:
+@query_router.get(
+    "/v2/models/{name}",
+    response_model_exclude_unset=True,
+    responses=refused(NotFoundError(NO_SUCH_MODEL), in_v2_form=True),
+)
+async def model(service: OfModel) -> V2Model:
     """Give the model's inputs and outputs."""
-    service = _service_of_model(api, request)
     inputs = [
-        {"name": each.name, "datatype": each.datatype, "shape": [-1, each.width]}
+        V2Tensor(name=each.name, datatype=each.datatype, shape=[-1, each.width])
         for each in declared_inputs(service.schema)
     ]
     outputs = [
-        {"name": name, "datatype": datatype, "shape": [-1]} for name, datatype in OUTPUTS.items()
+        V2Tensor(name=name, datatype=datatype, shape=[-1]) for name, datatype in OUTPUTS.items()
     ]
-    described = {"platform": PLATFORM, "inputs": inputs, "outputs": outputs}
-    return _json({"name": service.release_name} | described)
+    return V2Model(name=service.release_name, platform=PLATFORM, inputs=inputs, outputs=outputs)
 
 
-async def model_ready(api: Api, request: Request) -> Response:
+@probe_router.get(
+    "/v2/models/{name}/ready", responses=refused(NotFoundError(NO_SUCH_MODEL), in_v2_form=True)
+)
+async def model_ready(service: OfModel) -> V2ModelReady:
     """Say that the release has this name and is open."""
-    service = _service_of_model(api, request)
-    return _json({"name": service.release_name, "ready": True})
+    return V2ModelReady(name=service.release_name, ready=True)
 
 
-async def infer(api: Api, request: Request) -> Response | JsonReply:
+@infer_router.post(
+    "/v2/models/{name}/infer",
+    response_model=None,
+    response_class=Response,
+    dependencies=[Depends(_service_of_model), Depends(told_key), Depends(_told_length)],
+    responses=gives({JSON: V2Outputs, OCTETS: V2InferenceWithBinary})
+    | refused(
+        NotFoundError(NO_SUCH_MODEL),
+        *BODY_REFUSALS,
+        *ANSWER_REFUSALS,
+        InvalidParameterError(HEADER_LENGTH_SHAPE),
+        MalformedBodyError(SHAPE),
+        in_v2_form=True,
+    ),
+    openapi_extra=takes({JSON: V2Inference, OCTETS: V2InferenceWithBinary}),
+)
+async def infer(api: CurrentApi, request: Request) -> Response | JsonReply:
     """Validate every row of a batch, wait until their answers are committed, and give them."""
-    service = _service_of_model(api, request)
+    service = await _service_of_model(api, request.path_params["name"])
     headers, bytes_max = request.headers, api.limits.body_bytes_max
     check_media_type(headers, MEDIA_TYPES, encodings=ENCODINGS)
     key = idempotency_key(headers)
@@ -161,15 +239,3 @@ async def infer(api: Api, request: Request) -> Response | JsonReply:
     api.observe(Step.VALIDATE, Edge.AFTER)
     answers = await answer_rows(service, queries)
     return inference_response(service.release_name, asked, answers)
-
-
-def _service_of_model(api: Api, request: Request) -> ConclaveService:
-    service = api.slot.service
-    if request.path_params["name"] != service.release_name:
-        raise NotFoundError(NO_SUCH_MODEL)
-    return service
-
-
-def _json(document: object) -> Response:
-    body = msgspec.json.encode(document)
-    return Response(body, media_type=JSON, headers={"cache-control": "no-store"})

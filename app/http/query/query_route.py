@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
+from fastapi import Depends
+from starlette.requests import Request
 
 from app.answering.queries import in_columns
 from app.answering.types import Answer, Edge, Step
 from app.http.access.door import asker_of
+from app.http.endpoint import BusyRoute, CurrentApi, router_of
+from app.http.openapi import query_models as models
+from app.http.openapi.declaring import takes
+from app.http.openapi.refusal_replies import ANSWER_REFUSALS, BODY_REFUSALS, refused
 from app.http.query.query_body import idempotency_key, parse_body
-from app.http.wire.bodies import JSON_TYPES, check_media_type, read_body
+from app.http.wire.bodies import JSON, JSON_TYPES, check_media_type, read_body
 from app.http.wire.fast import JsonReply
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from app.http.endpoint import Api
+router = router_of(BusyRoute)
 
 
-async def answer_query(api: Api, request: Request) -> JsonReply:
+@router.post(
+    "/query",
+    response_model=models.Answer,
+    dependencies=[Depends(models.told_key)],
+    responses=refused(*BODY_REFUSALS, *ANSWER_REFUSALS),
+    openapi_extra=takes({JSON: models.Query}),
+)
+async def answer_query(api: CurrentApi, request: Request) -> JsonReply:
     """Validate one query, wait until its answer is committed, and give it."""
     service = api.slot.service
     check_media_type(request.headers, JSON_TYPES)

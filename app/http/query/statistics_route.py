@@ -2,53 +2,68 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-import msgspec
+from starlette.requests import Request
 from starlette.responses import Response
 
-from app.errors import MalformedBodyError
+from app.answering.service import NO_STATISTICS, STATISTICS_NOT_OPEN
+from app.errors import (
+    InvalidHypothesisError,
+    MalformedBodyError,
+    NoStatisticsError,
+    StatisticsNotOpenError,
+    TooLargeError,
+    UnsupportedMediaTypeError,
+)
+from app.http.endpoint import CurrentApi, Document, QueryRoute, router_of
+from app.http.openapi.declaring import gives, takes
+from app.http.openapi.query_models import StatisticsAnswer, StatisticsQuestion, StatisticsTable
+from app.http.openapi.refusal_replies import UNREADABLE, refused
 from app.http.wire.bodies import JSON, JSON_TYPES, check_media_type, read_body
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from app.http.endpoint import Api
 
 SHAPE: Final = (
     'send one JSON object {"hypotheses": [...]}, each of them a classifier '
     'document as GET /classifier gives it, or {"tree": ...}'
 )
+REFUSALS: Final = (
+    NoStatisticsError(NO_STATISTICS),
+    StatisticsNotOpenError(STATISTICS_NOT_OPEN),
+    UNREADABLE,
+)
+router = router_of(QueryRoute)
 
 
-class StatisticsBody(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of ``POST /statistics``; each hypothesis is checked against the schema."""
-
-    hypotheses: list[Any]
-
-
-_BODY: Final = msgspec.json.Decoder(StatisticsBody)
-
-
-async def ask_statistics(api: Api, request: Request) -> Response:
+@router.post(
+    "/statistics",
+    response_class=Document,
+    response_model=StatisticsAnswer,
+    responses=refused(
+        MalformedBodyError(SHAPE),
+        InvalidHypothesisError(number=0, problem="has a label that is not one of the classes"),
+        *REFUSALS,
+        TooLargeError("the body is longer than 1048576 bytes"),
+        UnsupportedMediaTypeError("send the body with `Content-Type: application/json`"),
+    ),
+    openapi_extra=takes({JSON: StatisticsQuestion}),
+)
+async def ask_statistics(api: CurrentApi, request: Request) -> object:
     """Give the mean of every posted hypothesis; nothing is charged, however often it is asked."""
     service = api.slot.service
     check_media_type(request.headers, JSON_TYPES)
     body = await read_body(request, bytes_max=api.limits.body_bytes_max)
     await service.statistics_document()  # without a table nothing else matters
-    answer = await service.statistics(_hypotheses(body))
-    return Response(msgspec.json.encode(answer), media_type=JSON)
+    question = StatisticsQuestion.read(body)
+    if question is None:
+        raise MalformedBodyError(SHAPE)
+    return await service.statistics(question.hypotheses)
 
 
-async def statistics_table(api: Api, request: Request) -> Response:
+@router.get(
+    "/statistics/table",
+    response_class=Response,
+    responses=gives({JSON: StatisticsTable}) | refused(*REFUSALS),
+)
+async def statistics_table(api: CurrentApi) -> Response:
     """Give the released table itself: its tests, its hypotheses and their counts."""
-    del request
     return Response(await api.slot.service.statistics_document(), media_type=JSON)
-
-
-def _hypotheses(body: bytes) -> list[Any]:
-    try:
-        decoded = _BODY.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise MalformedBodyError(SHAPE) from None
-    return decoded.hypotheses

@@ -16,15 +16,25 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
 from app.answering.answers import in_turn
 from app.answering.queries import NO_QUERIES, in_columns
 from app.answering.types import Answer, Edge, Query, Step
-from app.errors import IntegrityError, RequestError, TooLargeError, UnavailableError
+from app.errors import (
+    IntegrityError,
+    RequestError,
+    TooLargeError,
+    UnavailableError,
+    UnsupportedMediaTypeError,
+)
 from app.http.access.door import caller_of
 from app.http.access.rate_limits import rate_limit_headers
-from app.http.endpoint import note_refusal
+from app.http.endpoint import Api, BusyRoute, CurrentApi, note_refusal, router_of
+from app.http.openapi import query_models as models
+from app.http.openapi.declaring import gives, takes
+from app.http.openapi.refusal_replies import refused
 from app.http.problems import InvalidParameterError, RequestTimeoutError, problem_body
 from app.http.query.lines import Channel, LineCutter, Overlong
 from app.http.query.query_body import parse_line, parse_lines_of_numbers
@@ -35,14 +45,12 @@ from app.http.wire.bodies import LINE_TYPES, NDJSON, check_media_type
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from starlette.requests import Request
     from starlette.types import Message, Receive, Scope, Send
 
     from app.answering.queries import Queries
     from app.answering.types import Asker
     from app.data.validate import Schema
     from app.http.access.door import Caller
-    from app.http.endpoint import Api
     from app.http.query.lines import Line
 
 Refusal: TypeAlias = RequestError | UnavailableError | IntegrityError
@@ -78,7 +86,21 @@ HEADERS: Final = (
 )
 
 
-async def open_stream(api: Api, request: Request) -> QueryStream:
+router = router_of(BusyRoute)
+
+
+@router.post(
+    "/query/stream",
+    response_model=None,
+    response_class=Response,
+    responses=gives({NDJSON: models.Answer})
+    | refused(
+        InvalidParameterError(KEY_OF_A_STREAM),
+        UnsupportedMediaTypeError("send the body with `Content-Type: application/x-ndjson`"),
+    ),
+    openapi_extra=takes({NDJSON: models.QueryLine}),
+)
+async def open_stream(api: CurrentApi, request: Request) -> QueryStream:
     """Check what can be checked before the first line."""
     api.slot.check_open()
     check_media_type(request.headers, LINE_TYPES)

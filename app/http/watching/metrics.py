@@ -15,17 +15,18 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from app.errors import IntegrityError, UnavailableError
+from app.http.endpoint import Api, CurrentApi, ReadRoute, router_of
+from app.http.openapi.declaring import gives
+from app.http.openapi.read_models import Metrics
 from app.http.watching.metric import Facts
 from app.http.watching.process_metrics import PROCESS_METRICS
 from app.http.watching.release_metrics import RELEASE_METRICS
 
 if TYPE_CHECKING:
     from prometheus_client import Metric as Family
-    from starlette.requests import Request
-
-    from app.http.endpoint import Api
 
 METRICS: Final = (*RELEASE_METRICS, *PROCESS_METRICS)
+router = router_of(ReadRoute)
 
 
 class _Public(Collector):
@@ -47,9 +48,9 @@ def exposition(facts: Facts) -> bytes:
     return generate_latest(registry)
 
 
-async def metrics(api: Api, request: Request) -> Response:
+@router.get("/metrics", response_class=Response, responses=gives({"text/plain": Metrics}))
+async def metrics(api: CurrentApi) -> Response:
     """Give the public quantities to Prometheus, whatever state the server is in."""
-    del request
     return Response(
         exposition(_facts(api)),
         headers={"content-type": CONTENT_TYPE_PLAIN_0_0_4, "cache-control": "no-store"},

@@ -29,7 +29,7 @@ class Shown(BaseModel, strict=True, frozen=True, extra="forbid"):
     """A part of the budget."""
 
 
-class Name(Shown):
+class ReleaseName(Shown):
     """The release by its name."""
 
     name: str
@@ -102,10 +102,38 @@ class Ledger(Shown):
     head: str
 
 
-class Budget(Shown):
+class Budget(
+    Shown,
+    json_schema_extra={
+        "examples": [
+            {
+                "release": {"name": "adult-income"},
+                "phase": "ensemble",
+                "student": False,
+                "switching": False,
+                "epsilon": 1.0,
+                "delta": 1e-06,
+                "composed": None,
+                "charged": [
+                    {"mechanism": "relabel", "epsilon": 0.1, "delta": 0.0},
+                    {"mechanism": "answers", "epsilon": 0.6, "delta": 1e-06},
+                ],
+                "reserved": [{"mechanism": "classifier", "epsilon": 0.3, "delta": 0.0}],
+                "left": {"epsilon": 0.0, "delta": 0.0},
+                "queries": {"answered": 17, "limit": 1000, "left": 983},
+                "with_scores": False,
+                "follows": {"limit": "classifier", "cutoff": "halt"},
+                "unstable": {"count": 1, "cutoff": 5, "left": 4},
+                "ensemble": {"size": 800},
+                "hopeless": False,
+                "ledger": {"sequence": 12, "head": "9f2c" * 16},
+            }
+        ]
+    },
+):
     """What a release promises, what of it is charged, and what is left."""
 
-    release: Name
+    release: ReleaseName
     phase: Phase
     student: Annotated[
         bool, Field(description="the classifier of this phase is a student of the answers")
@@ -142,7 +170,7 @@ def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
     phase, mechanism = release.phase_at(state), release.mechanism
     composed = composed_view(release.ledger.openings)
     return Budget(
-        release=Name(name=release.name),
+        release=ReleaseName(name=release.name),
         phase=phase,
         student=_is_student(release, state),
         switching=phase is Phase.CLASSIFIER and state.classifier is None,

@@ -26,7 +26,7 @@ from app.privacy.voting import universal
 from app.privacy.voting.tallies import private_tallies
 from app.release import drawing as draw_ensemble
 from app.release import release
-from app.release.views.budget import Budget, Name, budget_view
+from app.release.views.budget import Budget, ReleaseName, budget_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,7 +171,7 @@ def budget_of_votes(patch: pytest.MonkeyPatch) -> None:
     votes = Votes(patch)
 
     def telling(*at: Any) -> Budget:
-        return budget_view(*at).model_copy(update={"release": Name(name=votes.told)})
+        return budget_view(*at).model_copy(update={"release": ReleaseName(name=votes.told)})
 
     patch.setattr(conclave_service, "budget_view", telling)
 

@@ -1,0 +1,232 @@
+"""The bodies of other protocols, Open Inference and MLflow's."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SkipValidation
+
+from app.http.openapi.declaring import Body, Text, like
+
+# Rows are checked against the schema of the release, each value with the name of its feature.
+Value = Annotated[int | float | str | bool | None, SkipValidation]
+Row = Annotated[list[Value] | dict[str, Value] | int | float | str | None, SkipValidation]
+Shape = list[Annotated[int, Field(ge=0)]]
+
+
+class Lenient(Body, extra="ignore"):
+    """A body to which clients add members of their own."""
+
+
+class V2Server(
+    Body,
+    json_schema_extra=like(
+        {"name": "conclave", "version": "1.0.0", "extensions": ["binary_tensor_data"]}
+    ),
+):
+    """The server's name, version and extensions."""
+
+    name: str
+    version: str
+    extensions: tuple[str, ...]
+
+
+class V2Live(Body, json_schema_extra=like({"live": True})):
+    """The process answers."""
+
+    live: Literal[True] = True
+
+
+class V2Ready(Body, json_schema_extra=like({"ready": True})):
+    """The release is open, in whatever phase."""
+
+    ready: Literal[True] = True
+
+
+class V2ModelReady(Body, json_schema_extra=like({"name": "adult-income", "ready": True})):
+    """The release has this name and is open."""
+
+    name: str
+    ready: Literal[True] = True
+
+
+class V2Tensor(Body):
+    """An input or output of the model."""
+
+    name: str
+    datatype: str
+    shape: list[int] = Field(description="-1 stands for the number of rows")
+
+
+class V2Model(
+    Body,
+    json_schema_extra=like(
+        {
+            "name": "adult-income",
+            "platform": "conclave",
+            "inputs": [
+                {"name": "age", "datatype": "FP64", "shape": [-1, 1]},
+                {"name": "workclass", "datatype": "BYTES", "shape": [-1, 1]},
+            ],
+            "outputs": [
+                {"name": "label", "datatype": "BYTES", "shape": [-1]},
+                {"name": "stable", "datatype": "BOOL", "shape": [-1]},
+                {"name": "query_id", "datatype": "INT64", "shape": [-1]},
+            ],
+        }
+    ),
+):
+    """The model's inputs and outputs."""
+
+    name: str = Field(description="the release's name")
+    platform: str
+    inputs: list[V2Tensor]
+    outputs: list[V2Tensor]
+
+
+class V2InputParameters(Lenient):
+    """What may be said of one input."""
+
+    binary_data_size: int | None = None
+
+
+class V2Input(Lenient):
+    """One input, its values here or in the binary part."""
+
+    name: str
+    shape: Shape
+    datatype: str = Field(description="BYTES, or any FP or INT type where the model has FP64")
+    data: list[Any] | None = Field(
+        None,
+        description="row after row, flat or nested as the shape is; absent where "
+        "binary_data_size says that it follows the JSON",
+    )
+    parameters: V2InputParameters | None = None
+
+
+class V2OutputParameters(Lenient):
+    """What may be said of one requested output."""
+
+    binary_data: bool | None = None
+
+
+class V2RequestedOutput(Lenient):
+    """One output that is asked for."""
+
+    name: Literal["label", "stable", "query_id"]
+    parameters: V2OutputParameters | None = None
+
+
+class V2RequestParameters(Lenient):
+    """What may be said of the request."""
+
+    binary_data_output: bool | None = None
+
+
+class V2Inference(
+    Lenient,
+    json_schema_extra=like(
+        {
+            "id": "a-1",
+            "inputs": [
+                {"name": "age", "shape": [2, 1], "datatype": "FP64", "data": [39, 52]},
+                {
+                    "name": "workclass",
+                    "shape": [2, 1],
+                    "datatype": "BYTES",
+                    "data": ["Private", "State-gov"],
+                },
+            ],
+        }
+    ),
+):
+    """An inference request of the Open Inference Protocol."""
+
+    inputs: list[V2Input] = Field(description="every input of the model, in any order")
+    id: str | None = Field(None, description="given back in the reply")
+    outputs: list[V2RequestedOutput] | None = Field(None, description="absent asks for all")
+    parameters: V2RequestParameters | None = None
+
+
+class V2InferenceWithBinary(
+    Text, json_schema_extra=like("the JSON and the binary tensors behind it")
+):
+    """The JSON, as long as Inference-Header-Content-Length says, then each binary tensor in order.
+
+    Little-endian; an element of BYTES comes after its length in four bytes.
+    """
+
+
+class V2OutputTensor(Body):
+    """One output; its values are here or in the binary part."""
+
+    name: str
+    datatype: Literal["BYTES", "BOOL", "INT64"]
+    shape: Shape
+    parameters: dict[str, int] | None = None
+    data: list[str | bool | int] | None = None
+
+
+class V2Outputs(
+    Body,
+    json_schema_extra=like(
+        {
+            "model_name": "adult-income",
+            "outputs": [
+                {"name": "label", "datatype": "BYTES", "shape": [2], "data": [">50K", ""]},
+                {"name": "stable", "datatype": "BOOL", "shape": [2], "data": [True, False]},
+                {"name": "query_id", "datatype": "INT64", "shape": [2], "data": [17, 18]},
+            ],
+            "id": "a-1",
+        }
+    ),
+):
+    """The outputs; after a halt rows have an empty label, false and 0."""
+
+    model_name: str
+    outputs: list[V2OutputTensor] = Field(description="label is empty where unstable")
+    id: str | None = None
+
+
+class SplitFrame(Body):
+    """A data frame as pandas splits it; its index means nothing here."""
+
+    data: list[list[Value]]
+    columns: list[str] | None = None
+    index: list[Any] | None = None
+
+
+class Invocation(
+    Body,
+    json_schema_extra=like(
+        {
+            "dataframe_split": {
+                "columns": ["age", "workclass"],
+                "data": [[39, "Private"], [52, "State-gov"]],
+            }
+        },
+        {"dataframe_records": [{"age": 39, "workclass": "Private"}]},
+        {"instances": [[39, "Private"], {"age": 52, "workclass": None}]},
+        {"inputs": {"age": [39, 52], "workclass": ["Private", "State-gov"]}},
+    ),
+):
+    """Exactly one of MLflow's four forms, and what its clients send besides."""
+
+    dataframe_split: SplitFrame | None = None
+    dataframe_records: list[dict[str, Value]] | None = None
+    instances: list[Row] | None = None
+    inputs: list[Row] | dict[str, Any] | None = Field(
+        None, description="rows, or a list of values a feature by its name"
+    )
+    params: dict[str, Any] | None = Field(None, description="passed over")
+    signature_name: str | None = Field(None, description="passed over")
+
+
+class InvocationCsv(Text, json_schema_extra=like("age,workclass\n39,Private\n52,State-gov\n")):
+    """A header with the features' names, then a row a line."""
+
+
+class Predictions(Body, json_schema_extra=like({"predictions": [">50K", None]})):
+    """A label a row; null where unstable, and for rows after a halt."""
+
+    predictions: list[str | None]

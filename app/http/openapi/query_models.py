@@ -1,0 +1,158 @@
+"""The bodies of queries and statistics; queries themselves are read and written by msgspec."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Header
+from pydantic import Field, RootModel, SkipValidation
+
+from app.http.openapi.declaring import Body, like
+
+Value = Annotated[
+    int | float | str | None,
+    Field(description="a number or, for a categorical feature, a string; null where missing"),
+]
+
+
+class Query(
+    Body,
+    json_schema_extra=like(
+        {"features": [39, "Private"]},
+        {"features": {"age": 39, "workclass": "Private"}},
+        {"features": [39, "Private"], "precision": 20},
+    ),
+):
+    """One vector; GET /schema lists the features."""
+
+    features: list[Value] | dict[str, Value] = Field(
+        description="in schema order, or by feature name"
+    )
+    precision: Annotated[int, Field(ge=2, le=1000)] | None = Field(
+        None,
+        description="bins of the score; only where the release answers scores, and without it "
+        "the precision of GET /schema",
+    )
+
+
+class QueryLine(
+    Query,
+    json_schema_extra=like({"features": [39, "Private"], "idempotency_key": "row-17"}),
+):
+    """A line of a stream, with its own idempotency key."""
+
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=255)] | None = Field(
+        None, description="stands for the Idempotency-Key header, line by line"
+    )
+
+
+class Bin(Body):
+    """Holds lower and what is below upper, 1 too where that is upper."""
+
+    lower: float
+    upper: float
+
+
+class Answer(
+    Body,
+    json_schema_extra=like(
+        {
+            "query_id": 17,
+            "label": ">50K",
+            "stable": True,
+            "phase": "ensemble",
+            "replayed": False,
+        },
+        {
+            "query_id": 18,
+            "label": ">50K",
+            "stable": True,
+            "phase": "ensemble",
+            "replayed": False,
+            "score": 0.65,
+            "bin": {"lower": 0.6, "upper": 0.7},
+            "precision": 10,
+        },
+    ),
+):
+    """An answer; the last three members are there in a release that answers scores."""
+
+    query_id: int | None = Field(
+        description="number of the fresh answer, from 1; null from the classifier"
+    )
+    label: str | None = Field(
+        description="one of the schema's classes; null where unstable and abstaining"
+    )
+    stable: bool
+    phase: Literal["ensemble", "classifier", "halted"]
+    replayed: bool = Field(description="a recorded answer given again")
+    score: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None, description="mid-point of the bin; null where unstable, and from the classifier"
+    )
+    bin: Bin | None = Field(None, description="null as the score is")
+    precision: int | None = Field(
+        None, description="bins that were asked for; null from the classifier"
+    )
+
+
+class StatisticsQuestion(
+    Body,
+    json_schema_extra=like(
+        {
+            "hypotheses": [
+                {
+                    "tree": {
+                        "feature": 0,
+                        "at_least": 40.0,
+                        "true": {"label": ">50K"},
+                        "false": {"label": "<=50K"},
+                    }
+                }
+            ]
+        }
+    ),
+):
+    """Hypotheses; each is checked against the schema."""
+
+    hypotheses: list[Annotated[dict[str, Any], SkipValidation]] = Field(
+        description="classifier documents with a tree, or trees alone: docs/statistics.md has "
+        "their members; 1000 at most"
+    )
+
+
+class StatisticsAnswer(
+    Body,
+    json_schema_extra=like({"values": [-0.42], "fractions": [0.29], "alpha": 0.08, "beta": 0.05}),
+):
+    """Means of the hypotheses, in their order."""
+
+    values: list[Annotated[float, Field(ge=-1, le=1)]] = Field(
+        description="mean of each over the rows, -1 for the first class, +1 for the second"
+    )
+    fractions: list[Annotated[float, Field(ge=0, le=1)]] = Field(
+        description="share of the rows that each labels as the second class"
+    )
+    alpha: float = Field(description="what the values stay within")
+    beta: float = Field(description="probability at which alpha may fail")
+
+
+class StatisticsTable(
+    RootModel[dict[str, Any]],
+    json_schema_extra=like({"format": "conclave-statistics", "version": 1}),
+):
+    """The released table; docs/statistics.md has its members."""
+
+
+async def told_key(
+    key: Annotated[
+        str | None,
+        Header(
+            alias="Idempotency-Key",
+            description="1 to 255 visible ASCII characters; the same key again gets the same "
+            "answer again",
+            json_schema_extra={"minLength": 1, "maxLength": 255},
+        ),
+    ] = None,
+) -> None:
+    """Put a header into the document; the routes that have it read it themselves."""
+    del key

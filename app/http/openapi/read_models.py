@@ -1,0 +1,283 @@
+"""The bodies of the cheap routes: outlook, parameters, ledger, schema, classifier, probes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, RootModel
+
+from app.http.openapi.declaring import Body, Text, like
+
+Number = int | float
+Count = Annotated[int, Field(ge=0)]
+HASH: Final = "9f2c" * 16
+HEAD: Final = {"sequence": 40, "hash": HASH}
+
+
+class Status(Body, json_schema_extra=like({"status": "ready"})):
+    """What a probe is told."""
+
+    status: Literal["alive", "ready"]
+
+
+class Parameter(Body):
+    """One public parameter."""
+
+    name: str
+    value: str
+    meaning: str = Field(description="in plain words")
+    formula: str
+
+
+class Parameters(
+    Body,
+    json_schema_extra=like(
+        {
+            "parameters": [
+                {
+                    "name": "cutoff (T)",
+                    "value": "5 unstable answers",
+                    "meaning": "When these are used up, new queries are refused.",
+                    "formula": "unstable <= T",
+                }
+            ]
+        }
+    ),
+):
+    """Every public parameter, in reading order."""
+
+    parameters: list[Parameter]
+
+
+class LedgerHead(Body, json_schema_extra=like(HEAD)):
+    """The newest entry."""
+
+    sequence: int
+    hash: str = Field(description="SHA-256 of the entry, hex")
+
+
+class LedgerPage(Body, json_schema_extra=like({"entries": [], "head": HEAD})):
+    """The public parts of entries, oldest first, each with its sequence and hash."""
+
+    entries: list[dict[str, Any]]
+    head: LedgerHead
+
+
+class Feature(Body):
+    """A number within bounds, or one of some categories."""
+
+    name: str
+    kind: Literal["numeric", "categorical"]
+    bounds: list[Number] | None = None
+    categories: list[str] | None = None
+
+
+class Schema(
+    Body,
+    json_schema_extra=like(
+        {
+            "release": "adult-income",
+            "features": [
+                {"name": "age", "kind": "numeric", "bounds": [17.0, 90.0]},
+                {
+                    "name": "workclass",
+                    "kind": "categorical",
+                    "categories": ["Private", "State-gov"],
+                },
+            ],
+            "label": "income",
+            "classes": ["<=50K", ">50K"],
+            "missing": ["?"],
+        }
+    ),
+):
+    """The public schema that queries follow."""
+
+    release: str
+    features: list[Feature]
+    label: str
+    classes: list[str]
+    missing: list[str] = Field(description="tokens that stand for a missing value")
+    precision: int | None = Field(
+        None,
+        description="bins of a score where a query does not say; absent where labels are answered",
+    )
+
+
+class Classifier(
+    RootModel[dict[str, Any]],
+    json_schema_extra=like(
+        {
+            "format": "conclave-classifier",
+            "version": 1,
+            "release": "adult-income",
+            "label": "income",
+            "classes": ["<=50K", ">50K"],
+            "missing": [],
+            "features": [{"name": "age", "kind": "numeric", "bounds": [17.0, 90.0]}],
+            "tree": {
+                "feature": 0,
+                "at_least": 35.0,
+                "true": {"label": ">50K"},
+                "false": {"label": "<=50K"},
+            },
+        }
+    ),
+):
+    """The published classifier; docs/classifier-format.md has its members."""
+
+
+class ClassifierModel(Text, json_schema_extra=like("the bytes of a file classifier.onnx")):
+    """The same as an ONNX model; docs/classifier-format.md says how to call it."""
+
+
+class Metrics(
+    Text,
+    json_schema_extra=like(
+        "# HELP conclave_ledger_sequence Number of the newest entry of the ledger\n"
+        "# TYPE conclave_ledger_sequence gauge\n"
+        "conclave_ledger_sequence 412.0\n"
+    ),
+):
+    """Prometheus' text format; docs/metrics.md lists every metric."""
+
+
+class Pace(Body):
+    """Answers of the ensemble a second, over a window."""
+
+    window_seconds: int
+    answers_per_second: Number
+
+
+class OverTime(Body):
+    """Counts by time since this server opened the release, each until the next; 240 at most."""
+
+    times: list[Count]
+    answered: list[Count]
+    unstable: list[Count]
+
+
+class OverAnswers(Body):
+    """After how many answers the cutoff's count became what; 240 points at most."""
+
+    answers: list[Count]
+    unstable: list[Count]
+
+
+class Rate(Body):
+    """Unstable answers, or units, an answer, with a confidence band."""
+
+    mean: Number
+    lower: Number
+    upper: Number
+    confidence: Number
+
+
+class Ahead(Body):
+    """When it comes: after so many answers, and seconds where queries come now."""
+
+    answers: Number
+    seconds: Number | None = Field(None, description="absent where nothing is asked now")
+
+
+class CutoffAhead(Body):
+    """When the cutoff comes; null where it need not."""
+
+    earliest: Ahead | None
+    expected: Ahead | None
+    latest: Ahead | None
+
+
+class Forecast(Body):
+    """What is ahead at the present rate."""
+
+    answers_per_second: Number
+    confidence: Number
+    first: Literal["limit", "cutoff", "either"]
+    limit: Ahead | None = Field(description="null where it need not come")
+    cutoff: CutoffAhead
+
+
+class Alarm(Body):
+    """Whether unstable answers come faster than the cutoff allows, by more than chance explains."""
+
+    raised: bool
+    raised_at_answer: int | None
+    pace_allowed: Number
+    evidence: Number
+    evidence_needed: Number
+    false_alarm_probability: Number
+
+
+class Chain(Body):
+    """Which entries this server has folded again from the first, hash by hash."""
+
+    checked_from: int
+    checked_to: Count
+    hash: str
+    checked_at: int
+    complete: bool = Field(description="true once it has come to the newest")
+
+
+class Outlook(
+    Body,
+    json_schema_extra=like(
+        {
+            "time": 1767225660,
+            "opened_at": 1767225600,
+            "pace": [
+                {"window_seconds": 10, "answers_per_second": 0.5},
+                {"window_seconds": 300, "answers_per_second": 0.25},
+            ],
+            "over_time": {
+                "times": [1767225600, 1767225630, 1767225659],
+                "answered": [2, 12, 17],
+                "unstable": [0, 1, 1],
+            },
+            "chain": {
+                "checked_from": 1,
+                "checked_to": 12,
+                "hash": HASH,
+                "checked_at": 1767225660,
+                "complete": True,
+            },
+            "over_answers": {"answers": [9], "unstable": [1]},
+            "unstable_rate": {
+                "mean": 0.0588,
+                "lower": 0.0015,
+                "upper": 0.2869,
+                "confidence": 0.95,
+            },
+            "forecast": {
+                "answers_per_second": 0.25,
+                "confidence": 0.9,
+                "first": "either",
+                "limit": {"answers": 983, "seconds": 3932.0},
+                "cutoff": {
+                    "earliest": {"answers": 5, "seconds": 20.0},
+                    "expected": {"answers": 68.0, "seconds": 272.0},
+                    "latest": {"answers": 5892, "seconds": 23568.0},
+                },
+            },
+            "alarm": {
+                "raised": False,
+                "raised_at_answer": None,
+                "pace_allowed": 0.005,
+                "evidence": 3.1,
+                "evidence_needed": 100.0,
+                "false_alarm_probability": 0.01,
+            },
+        }
+    ),
+):
+    """Times are seconds since 1970; what needs the ledger's entries is null until they are read."""
+
+    time: int = Field(description="of this outlook")
+    opened_at: int = Field(description="when this server opened the release")
+    pace: list[Pace]
+    over_time: OverTime
+    chain: Chain
+    over_answers: OverAnswers | None
+    unstable_rate: Rate | None = Field(description="null before the first answer too")
+    forecast: Forecast | None = Field(description="null unless the ensemble answers")
+    alarm: Alarm | None = Field(description="null where unstable answers cannot run out first")
