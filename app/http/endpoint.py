@@ -296,15 +296,6 @@ class AdminRoute(EdgeRoute):
     role = Role.ADMIN
 
 
-class BusyRoute(QueryRoute):
-    """A route whose handler is called past FastAPI, which would take longer than an answer."""
-
-    @property
-    def handler(self) -> Handler:
-        """The handler itself."""
-        return self.endpoint
-
-
 def router_of(kind: type[EdgeRoute]) -> APIRouter:
     """Return a router for routes of one role."""
     return APIRouter(route_class=kind, default_response_class=FreshDocument)
