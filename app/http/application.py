@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import FastAPI
@@ -126,7 +127,9 @@ def _page_routes(pages: Mapping[str, Response]) -> list[EdgeRoute]:
 def _page(reply: Response) -> Callable[[], Coroutine[None, None, Response]]:
     async def dashboard() -> Response:
         """Serve a file of the page, which holds no number: it asks for the budget."""
-        return reply
+        own = copy(reply)
+        own.raw_headers = [*reply.raw_headers]  # those of the key's limits are added to them
+        return own
 
     return dashboard
 

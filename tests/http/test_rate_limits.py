@@ -10,6 +10,8 @@ import pytest
 
 from app.errors import KeyLimitError
 from app.http.access.keys import Key, KeyRing, Role, hash_of
+from app.http.application import create_application
+from app.http.dashboard.page import page_responses
 from app.http.limits import Limits
 from app.ledger.key_counts import KeyCount
 from tests.http.doubles import JSON, NDJSON, Http, assert_problem, problem
@@ -159,3 +161,12 @@ class ChangingHttp(Http):
         self.keys = ChangingKeys(ring())
         limits = Limits(event_interval_seconds=0.01, keep_alive_seconds=0.05)
         super().__init__(keys=self.keys, limits=limits)
+
+
+def test_a_page_that_is_sent_again_has_them_once() -> None:
+    """The page's replies are kept, and no request adds to those of the next."""
+    keys = ring(limit=5)
+    with Http(keys=keys) as http:
+        http.application = create_application(http.slot, keys, pages=page_responses())
+        replies = [http.get("/", headers=WEB) for _ in range(3)]
+    assert [reply.headers.get_list("ratelimit") for reply in replies] == [['"answers";r=5']] * 3
