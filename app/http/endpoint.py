@@ -244,7 +244,7 @@ class EdgeRoute(APIRoute):
 
     """
 
-    role: ClassVar[Role | None] = None
+    role: ClassVar[Role | None]
 
     def __init__(self, path: str, endpoint: Handling, **options: Any) -> None:  # noqa: ANN401 -- FastAPI's
         """Declare a route; its name and the first line of its handler go into the document."""
@@ -276,6 +276,12 @@ class EdgeRoute(APIRoute):
             return await self._by_framework(request)
 
         return handle
+
+
+class OpenRoute(EdgeRoute):
+    """A route for whoever can connect."""
+
+    role = None
 
 
 class QueryRoute(EdgeRoute):

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from app.answering.types import Budget
 from app.data.validate import describe_schema
 from app.errors import NotExportableError, NotPublishedError
-from app.http.endpoint import AdminRoute, CurrentApi, EdgeRoute, QueryRoute, ReadRoute, router_of
+from app.http.endpoint import AdminRoute, CurrentApi, OpenRoute, QueryRoute, ReadRoute, router_of
 from app.http.openapi.declaring import gives
 from app.http.openapi.read_models import (
     Classifier,
@@ -88,7 +88,7 @@ TWO_FORMS: Final = (
 read_router = router_of(ReadRoute)
 admin_router = router_of(AdminRoute)
 query_router = router_of(QueryRoute)
-probe_router = router_of(EdgeRoute)
+probe_router = router_of(OpenRoute)
 
 
 def _whole_number(name: str, least: int, text: str) -> int:

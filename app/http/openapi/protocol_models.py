@@ -34,20 +34,20 @@ class V2Server(
 class V2Live(Body, json_schema_extra=like({"live": True})):
     """The process answers."""
 
-    live: Literal[True] = True
+    live: Literal[True]
 
 
 class V2Ready(Body, json_schema_extra=like({"ready": True})):
     """The release is open, in whatever phase."""
 
-    ready: Literal[True] = True
+    ready: Literal[True]
 
 
 class V2ModelReady(Body, json_schema_extra=like({"name": "adult-income", "ready": True})):
     """The release has this name and is open."""
 
     name: str
-    ready: Literal[True] = True
+    ready: Literal[True]
 
 
 class V2Tensor(Body):

@@ -16,7 +16,7 @@ from app.answering.service import ConclaveService
 from app.answering.types import Edge, Step
 from app.errors import MalformedBodyError
 from app.http.access.door import asker_of
-from app.http.endpoint import CurrentApi, EdgeRoute, QueryRoute, router_of
+from app.http.endpoint import CurrentApi, OpenRoute, QueryRoute, router_of
 from app.http.openapi.declaring import gives, takes
 from app.http.openapi.protocol_models import (
     V2Inference,
@@ -125,7 +125,7 @@ NO_SUCH_MODEL: Final = "there is no such model; the only one has the name of the
 
 query_router = router_of(QueryRoute)
 infer_router = router_of(BusyRoute)
-probe_router = router_of(EdgeRoute)
+probe_router = router_of(OpenRoute)
 
 
 async def _service_of_model(
