@@ -35,18 +35,18 @@ UNWATCHED: Final = Watching()
 
 
 class ConclaveApplication(FastAPI):
-    """FastAPI with the edge of each route, and with more in its description of itself.
+    """FastAPI with the edge of each route.
 
     Attributes:
         api: what every handler may use.
         endpoints: the edge of each route by its path.
-        documents_keys: whether callers need a key.
+        document: its description as OpenAPI 3.1 has it.
 
     """
 
     api: Api
     endpoints: Mapping[str, Endpoint]
-    documents_keys = False
+    document: dict[str, Any]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; a query goes to its endpoint past the router."""
@@ -57,10 +57,8 @@ class ConclaveApplication(FastAPI):
             await endpoint(scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
-        """Return the OpenAPI 3.1 document."""
-        if self.openapi_schema is None:
-            self.openapi_schema = build_document(with_keys=self.documents_keys)
-        return self.openapi_schema
+        """Return the OpenAPI document."""
+        return self.document
 
 
 def create_application(
@@ -106,7 +104,8 @@ def create_application(
         # leave the promise of docs/guarantee.md; ours are in app/http/watching/tracing.py.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    application.documents_keys = keys is not None
+    # Before anything is served: it takes a tenth of a second, in which no query would be answered.
+    application.document = build_document(with_keys=keys is not None)
     application.api = api
     application.endpoints = {route.path: _endpoint(api, access, route) for route in routes}
     return application

@@ -10,9 +10,15 @@ import pytest
 import structlog
 from pydantic import RootModel, ValidationError
 
+from app.answering.types import Bin, ScoredAnswer
+from app.http.openapi import protocol_models, query_models
 from app.http.openapi.openapi_document import MODELS, build_document
 from app.http.openapi.protocol_models import Invocation
 from app.http.openapi.read_models import LedgerHead, Rate
+from app.http.protocols.v2 import InferenceReply, OutputTensor
+from app.http.protocols.v2_body import InferenceBody
+from app.http.protocols.v2_tensors import InputTensor
+from app.http.query.query_body import QueryBody, QueryLine
 from app.http.routes import ROUTES
 from app.http.version import installed_version
 from tests.http.doubles import JSON, Http
@@ -22,6 +28,18 @@ if TYPE_CHECKING:
 
 MARKER = "h-marker-7"
 DECLARED = {*MODELS, *(route.response_model for route in ROUTES)} - {None}
+
+
+READ_AND_WRITTEN = {
+    query_models.Query: QueryBody,
+    query_models.QueryLine: QueryLine,
+    query_models.Answer: ScoredAnswer,
+    query_models.Bin: Bin,
+    protocol_models.V2Inference: InferenceBody,
+    protocol_models.V2Input: InputTensor,
+    protocol_models.V2Outputs: InferenceReply,
+    protocol_models.V2OutputTensor: OutputTensor,
+}
 
 
 def members(model: type[BaseModel]) -> set[Any]:
@@ -46,6 +64,12 @@ def test_every_model_is_strict(model: type[BaseModel]) -> None:
     parsed = [each for each in members(model) if not issubclass(each, RootModel)]
     assert all(each.model_config.get("strict") for each in parsed)
     assert all(each.model_config.get("frozen") for each in parsed)
+
+
+@pytest.mark.parametrize("model", READ_AND_WRITTEN, ids=lambda model: model.__name__)
+def test_a_busy_route_has_the_members_that_are_documented(model: type[BaseModel]) -> None:
+    """What msgspec reads and writes has the names of the model, no more and no fewer."""
+    assert sorted(model.model_fields) == sorted(READ_AND_WRITTEN[model].__struct_fields__)
 
 
 @pytest.mark.parametrize("sequence", [True, "1", 1.0, None])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi.openapi.utils import get_openapi
@@ -56,6 +57,7 @@ class InOrder(GenerateJsonSchema):
         return value
 
 
+@cache
 def build_document(*, with_keys: bool) -> dict[str, Any]:
     """Return the document; ``with_keys`` says that callers need a key."""
     document = get_openapi(
