@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 VERSION: Final = "1.0.0"
-"""Of the interface, which the OpenAPI document and the V2 protocol tell."""
+"""Of the interface, which the V2 protocol tells."""
 
 UNKNOWN: Final = "unknown"
 

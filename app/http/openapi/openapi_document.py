@@ -6,6 +6,8 @@ from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from fastapi.encoders import jsonable_encoder
+from fastapi.openapi.models import HTTPBase
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 
@@ -43,8 +45,8 @@ MODELS: Final = (
     Metrics,
 )
 SECURITY_SCHEMES: Final = {
-    "bearer": {"type": "http", "scheme": "bearer"},
-    "basic": {"type": "http", "scheme": "basic", "description": "the key is the password"},
+    "bearer": HTTPBase(scheme="bearer"),
+    "basic": HTTPBase(scheme="basic", description="the key is the password"),
 }
 
 
@@ -76,10 +78,9 @@ def build_document(*, with_keys: bool) -> dict[str, Any]:
             content.setdefault(
                 "examples", {f"example{number}": {"value": value} for number, value in examples}
             )
-    document["components"] = {"schemas": schemas, "headers": HEADERS}
-    if with_keys:
-        document["components"]["securitySchemes"] = SECURITY_SCHEMES
-    return document
+    schemes = {"securitySchemes": SECURITY_SCHEMES} if with_keys else {}
+    parts = jsonable_encoder({"headers": HEADERS} | schemes, exclude_none=True)
+    return document | {"components": {"schemas": schemas} | parts}
 
 
 def _of_one_method(route: EdgeRoute) -> EdgeRoute:

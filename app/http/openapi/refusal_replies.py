@@ -5,6 +5,8 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
+from fastapi.openapi.models import Header, Schema
+
 from app.answering.batch import ANSWERS_USED
 from app.answering.current_service import OPENING, STOPPED
 from app.errors import (
@@ -79,27 +81,24 @@ OF_CONNECTIONS: Final = (
 RATE_LIMITS: Final = {
     name: {"$ref": f"#/components/headers/{name}"} for name in ("RateLimit-Policy", "RateLimit")
 }
+TEXT: Final = Schema(type="string")
 HEADERS: Final = {
-    "RateLimit-Policy": {
-        "description": "limits of the key, where it has any",
-        "schema": {"type": "string"},
-        "example": '"answers";q=1000, "unstable";q=2',
-    },
-    "RateLimit": {
-        "description": "what is left of them",
-        "schema": {"type": "string"},
-        "example": '"answers";r=983, "unstable";r=1',
-    },
-    "Retry-After": {
-        "description": "seconds to wait",
-        "schema": {"type": "string", "pattern": "^[0-9]+$"},
-        "example": "5",
-    },
-    "WWW-Authenticate": {
-        "description": "both schemes by which a key travels",
-        "schema": {"type": "string"},
-        "example": 'Bearer realm="conclave"',
-    },
+    "RateLimit-Policy": Header(
+        description="limits of the key, where it has any",
+        schema=TEXT,
+        example='"answers";q=1000, "unstable";q=2',
+    ),
+    "RateLimit": Header(
+        description="what is left of them", schema=TEXT, example='"answers";r=983, "unstable";r=1'
+    ),
+    "Retry-After": Header(
+        description="seconds to wait", schema=Schema(type="string", pattern="^[0-9]+$"), example="5"
+    ),
+    "WWW-Authenticate": Header(
+        description="both schemes by which a key travels",
+        schema=TEXT,
+        example='Bearer realm="conclave"',
+    ),
 }
 HEADER_OF_STATUS: Final = {
     HTTPStatus.SERVICE_UNAVAILABLE: "Retry-After",
