@@ -38,7 +38,7 @@ class ConclaveApplication(FastAPI):
     """FastAPI with the edge of each route.
 
     Attributes:
-        api: what every handler may use.
+        api: for every handler.
         endpoints: the edge of each route by its path.
         document: its description as OpenAPI 3.1 has it.
 

@@ -1,7 +1,7 @@
 """The process edge of a route: access before, and every error a problem after.
 
 A route is FastAPI's, with models for its bodies; between its path and its handler stands the
-edge.  The few routes that queries come by go past what FastAPI does for the others.
+edge.  The few routes of queries go past the framework: ``wire/busy_routes.py``.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ async def _api_of(request: Request) -> Api:
 
 
 CurrentApi = Annotated[Api, Depends(_api_of)]
-"""What a handler asks FastAPI for."""
+"""The application's, in the signature of a handler."""
 
 
 class Document(JSONResponse):
@@ -239,7 +239,7 @@ class EdgeRoute(APIRoute):
     """A route of FastAPI within the edge.
 
     Attributes:
-        role: what a key needs; None for a route that is open to all.
+        role: of the keys that open it; None for a route that is open to all.
         method: the one that is declared; HEAD goes with GET.
 
     """
@@ -248,8 +248,8 @@ class EdgeRoute(APIRoute):
 
     def __init__(self, path: str, endpoint: Handling, **options: Any) -> None:  # noqa: ANN401 -- FastAPI's
         """Declare a route; its name and the first line of its handler go into the document."""
-        told = (endpoint.__doc__ or "").partition("\n")[0].rstrip(".")
-        named = {"operation_id": endpoint.__name__, "summary": told, "response_description": told}
+        line = (endpoint.__doc__ or "").partition("\n")[0].rstrip(".")
+        named = {"operation_id": endpoint.__name__, "summary": line, "response_description": line}
         super().__init__(path, endpoint, **options | named)
         methods = self.methods or set()
         (self.method,) = methods
@@ -257,7 +257,7 @@ class EdgeRoute(APIRoute):
             methods.add("HEAD")
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Any]]:
-        """Return what gives the edge of this route to FastAPI in place of a reply."""
+        """Return a function that gives FastAPI the edge of this route in place of a reply."""
         self._by_framework = super().get_route_handler()
         path = self.path
 
@@ -269,7 +269,7 @@ class EdgeRoute(APIRoute):
 
     @property
     def handler(self) -> Handler:
-        """What lets FastAPI read parameters, call the handler, and check and encode its reply."""
+        """FastAPI's: it reads parameters, calls the handler, checks and encodes its reply."""
 
         async def handle(api: Api, request: Request) -> ASGIApp:
             del api
@@ -279,25 +279,25 @@ class EdgeRoute(APIRoute):
 
 
 class OpenRoute(EdgeRoute):
-    """A route for whoever can connect."""
+    """A route that needs no key."""
 
     role = None
 
 
 class QueryRoute(EdgeRoute):
-    """A route for those who ask queries."""
+    """A route for clients that ask queries."""
 
     role = Role.QUERY
 
 
 class ReadRoute(EdgeRoute):
-    """A route for those who watch the release."""
+    """A route for readers of the release's public state."""
 
     role = Role.READ
 
 
 class AdminRoute(EdgeRoute):
-    """A route for those who run the release."""
+    """A route for operators."""
 
     role = Role.ADMIN
 

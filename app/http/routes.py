@@ -25,7 +25,7 @@ ROUTERS: Final = (
     reads.probe_router,
     v2.probe_router,
 )
-# The busiest come first; what is not listed here is not served.
+# The busiest come first; a route whose path is missing ends the start.
 PATHS: Final = (
     "/query",
     "/query/stream",

@@ -1,4 +1,4 @@
-"""What a route says of its bodies: a model for each media type, checked strictly."""
+"""How a route declares its bodies: a strict model for each media type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Body(BaseModel, strict=True, frozen=True, extra="forbid"):
 
     @classmethod
     def read(cls, body: bytes) -> Self | None:
-        """Return what a body of JSON says; None where it is not JSON, or not of this form."""
+        """Return the model of a JSON body; None where it is not JSON, or of another form."""
         try:
             return cls.model_validate(msgspec.json.decode(body))
         except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -48,7 +48,7 @@ class V2Error(Body):
 
 
 def like(*examples: Any) -> dict[str, Any]:  # noqa: ANN401 -- any JSON
-    """Return what a model's schema has more: examples of it."""
+    """Return the examples of a model, as an addition to its schema."""
     return {"examples": list(examples)}
 
 
@@ -61,10 +61,10 @@ def forms(models: Mapping[str, type[BaseModel]]) -> dict[str, Content]:
 
 
 def takes(models: Mapping[str, type[BaseModel]]) -> dict[str, Any]:
-    """Return what a route that reads its body itself has more in the document."""
+    """Return the body of a request that its route reads itself, for the document."""
     return {"requestBody": {"required": True, "content": forms(models)}}
 
 
 def gives(models: Mapping[str, type[BaseModel]]) -> Responses:
-    """Return the good reply of a route that makes it itself."""
+    """Return the good reply that a route makes itself, for the document."""
     return {200: {"content": forms(models)}}

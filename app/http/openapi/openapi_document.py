@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document: FastAPI's of the routes, and what holds for all of them."""
+"""The OpenAPI 3.1 document: FastAPI's, with the refusals, roles and headers of all routes."""
 
 from __future__ import annotations
 
@@ -93,16 +93,16 @@ def _of_one_method(route: EdgeRoute) -> EdgeRoute:
 def _schemas() -> dict[str, Any]:
     """Return the schema of every model, by its name.
 
-    FastAPI's own lack what is null in an example, and have its form of a refusal.
+    FastAPI's own lack the nulls of examples, and have its form of a refusal.
     """
     replies = [route.response_model for route in ROUTES if route.response_model is not None]
     models = dict.fromkeys([*MODELS, *replies])
-    _, told = models_json_schema(
+    _, generated = models_json_schema(
         [(model, "serialization") for model in models],
         ref_template=REFERENCE,
         schema_generator=InOrder,
     )
-    schemas: dict[str, Any] = told["$defs"]
+    schemas: dict[str, Any] = generated["$defs"]
     return schemas
 
 

@@ -85,7 +85,7 @@ class V2Model(
 
 
 class V2InputParameters(Lenient):
-    """What may be said of one input."""
+    """The options of one input."""
 
     binary_data_size: int | None = None
 
@@ -105,7 +105,7 @@ class V2Input(Lenient):
 
 
 class V2OutputParameters(Lenient):
-    """What may be said of one requested output."""
+    """The options of one requested output."""
 
     binary_data: bool | None = None
 
@@ -118,7 +118,7 @@ class V2RequestedOutput(Lenient):
 
 
 class V2RequestParameters(Lenient):
-    """What may be said of the request."""
+    """The options of the request."""
 
     binary_data_output: bool | None = None
 
@@ -210,7 +210,7 @@ class Invocation(
         {"inputs": {"age": [39, 52], "workclass": ["Private", "State-gov"]}},
     ),
 ):
-    """Exactly one of MLflow's four forms, and what its clients send besides."""
+    """Exactly one of MLflow's four forms, and two members that its clients add."""
 
     dataframe_split: SplitFrame | None = None
     dataframe_records: list[dict[str, Value]] | None = None

@@ -47,7 +47,7 @@ class QueryLine(
 
 
 class Bin(Body):
-    """Holds lower and what is below upper, 1 too where that is upper."""
+    """The scores from lower up to upper, which is outside unless it is 1."""
 
     lower: float
     upper: float
@@ -132,7 +132,7 @@ class StatisticsAnswer(
     fractions: list[Annotated[float, Field(ge=0, le=1)]] = Field(
         description="share of the rows that each labels as the second class"
     )
-    alpha: float = Field(description="what the values stay within")
+    alpha: float = Field(description="largest error of a value")
     beta: float = Field(description="probability at which alpha may fail")
 
 
@@ -143,7 +143,7 @@ class StatisticsTable(
     """The released table; docs/statistics.md has its members."""
 
 
-async def told_key(
+async def documented_key(
     key: Annotated[
         str | None,
         Header(

@@ -15,7 +15,7 @@ HEAD: Final = {"sequence": 40, "hash": HASH}
 
 
 class Status(Body, json_schema_extra=like({"status": "ready"})):
-    """What a probe is told."""
+    """The answer to a probe."""
 
     status: Literal["alive", "ready"]
 
@@ -158,7 +158,7 @@ class OverTime(Body):
 
 
 class OverAnswers(Body):
-    """After how many answers the cutoff's count became what; 240 points at most."""
+    """The cutoff's count by answers, at each answer that changed it; 240 points at most."""
 
     answers: list[Count]
     unstable: list[Count]
@@ -189,7 +189,7 @@ class CutoffAhead(Body):
 
 
 class Forecast(Body):
-    """What is ahead at the present rate."""
+    """The end of the ensemble, at the present rate."""
 
     answers_per_second: Number
     confidence: Number
@@ -270,7 +270,7 @@ class Outlook(
         }
     ),
 ):
-    """Times are seconds since 1970; what needs the ledger's entries is null until they are read."""
+    """Times are seconds since 1970; figures from the ledger's entries are null until it is read."""
 
     time: int = Field(description="of this outlook")
     opened_at: int = Field(description="when this server opened the release")

@@ -29,7 +29,7 @@ from app.http.access.door import asker_of
 from app.http.endpoint import CurrentApi, Document, QueryRoute, router_of
 from app.http.openapi.declaring import takes
 from app.http.openapi.protocol_models import Invocation, InvocationCsv, Predictions, SplitFrame
-from app.http.openapi.query_models import told_key
+from app.http.openapi.query_models import documented_key
 from app.http.openapi.read_models import Status
 from app.http.openapi.refusal_replies import ANSWER_REFUSALS, BODY_REFUSALS, refused
 from app.http.problems import InvalidParameterError
@@ -165,7 +165,7 @@ async def ping(api: CurrentApi) -> Status:
 @router.post(
     "/invocations",
     response_class=QuickDocument,
-    dependencies=[Depends(told_key)],
+    dependencies=[Depends(documented_key)],
     responses=refused(*BODY_REFUSALS, *ANSWER_REFUSALS, MalformedBodyError(SHAPE)),
     openapi_extra=takes({JSON: Invocation, CSV: InvocationCsv}),
 )

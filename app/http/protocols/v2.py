@@ -29,7 +29,7 @@ from app.http.openapi.protocol_models import (
     V2Server,
     V2Tensor,
 )
-from app.http.openapi.query_models import told_key
+from app.http.openapi.query_models import documented_key
 from app.http.openapi.refusal_replies import ANSWER_REFUSALS, BODY_REFUSALS, refused
 from app.http.problems import InvalidParameterError, NotFoundError
 from app.http.protocols.mlflow import answer_rows, as_queries
@@ -143,7 +143,7 @@ async def _service_of_model(
     return service
 
 
-async def _told_length(
+async def _documented_length(
     length: Annotated[
         int | None,
         Header(
@@ -208,7 +208,7 @@ async def model_ready(service: OfModel) -> V2ModelReady:
     "/v2/models/{name}/infer",
     response_model=None,
     response_class=Response,
-    dependencies=[Depends(_service_of_model), Depends(told_key), Depends(_told_length)],
+    dependencies=[Depends(_service_of_model), Depends(documented_key), Depends(_documented_length)],
     responses=gives({JSON: V2Outputs, OCTETS: V2InferenceWithBinary})
     | refused(
         NotFoundError(NO_SUCH_MODEL),

@@ -24,7 +24,7 @@ router = router_of(BusyRoute)
 @router.post(
     "/query",
     response_model=models.Answer,
-    dependencies=[Depends(models.told_key)],
+    dependencies=[Depends(models.documented_key)],
     responses=refused(*BODY_REFUSALS, *ANSWER_REFUSALS),
     openapi_extra=takes({JSON: models.Query}),
 )

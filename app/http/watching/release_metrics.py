@@ -12,12 +12,12 @@ PHASES: Final = ("ensemble", "classifier", "halted")
 
 
 def _number(read: Callable[[Budget], Value]) -> Callable[[Facts], Samples]:
-    """Return what reads one number of the budget."""
+    """Return a reader of one number of the budget."""
     return lambda facts: [((), read(facts.budget))] if facts.budget else []
 
 
 def _each(read: Callable[[Budget], Iterable[tuple[str, Value]]]) -> Callable[[Facts], Samples]:
-    """Return what reads a number for each value of a label."""
+    """Return a reader of numbers, one for each value of a label."""
     return lambda facts: (
         [((label,), value) for label, value in read(facts.budget)] if facts.budget else []
     )
