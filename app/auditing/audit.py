@@ -2,8 +2,6 @@
 
 The opening (calibration, its verification) and the step are the ones that the writer
 uses; only the votes are chosen, as the worst neighbours that the auditor knows.
-
-The exact lower bound of whichever mechanism answers.
 """
 
 from __future__ import annotations
@@ -13,22 +11,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from app.auditing.audited import Audited
-from app.auditing.bounds.adaptive_bound import adaptive_bound
-from app.auditing.bounds.profile_bound import constant_bound, hit_table
-from app.auditing.bounds.threshold_bound import threshold_bound
-from app.auditing.bounds.vote_bound import vote_bound
 from app.auditing.draws import audit_draws
-from app.auditing.laws.conditions import broken_conditions
+from app.auditing.mechanisms import AUDITED, adversaries, broken_conditions, exact_bound
 from app.auditing.outcome_events import ROUNDING, Bound
 from app.auditing.sampling import sample
 from app.auditing.transcripts.served import served_document
 from app.errors import ConfigurationError
-from app.privacy.noisy_vote import mechanism as noisy_vote
-from app.privacy.sparse_vector import mechanism as sparse_vector
-from app.privacy.sparse_vector.calibration import SvtCalibration
-from app.privacy.stability import mechanism as stability
-from app.privacy.stability.hit_table import ProfileTable
-from app.release.terms.answer_terms import answering_parameters, calibrate_answers, release_budget
+from app.release.terms.answer_terms import (
+    answering_parameters,
+    answering_row,
+    calibrate_answers,
+    release_budget,
+)
 from app.release.terms.configuration import refuse_unknown
 
 if TYPE_CHECKING:
@@ -37,35 +31,11 @@ if TYPE_CHECKING:
     from app.auditing.sampling import Sampled
     from app.auditing.transcripts.served import ServedReport
     from app.noise.source import NoiseSource
-    from app.privacy.budget.calibration import Calibration
-    from app.privacy.voting.universal import Answering
     from app.settings.settings import Settings
-
-
-def exact_bound(audited: Audited, *, thorough: bool = True) -> Bound:
-    """Return the largest lower bound on epsilon of the exact adversaries; nothing is sampled.
-
-    Args:
-        audited: what answers.
-        thorough: whether the adaptive adversary, which takes a second, is asked too.
-
-    """
-    answering = audited.parameters.answering
-    if isinstance(answering, stability.Parameters):
-        table = hit_table(audited)
-        constant = constant_bound(audited, table)
-        if not thorough or not math.isfinite(constant.epsilon):
-            return constant
-        return max(constant, adaptive_bound(audited, table, start=constant.epsilon))
-    if isinstance(answering, sparse_vector.Parameters):
-        return threshold_bound(audited)
-    return vote_bound(audited)
 
 
 STEPS_QUICK: Final = 1_500_000
 STEPS_LONG: Final = 60_000_000
-NOISE_DEVIATIONS: Final = 8
-LEAD_BEYOND_THRESHOLD: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +94,11 @@ def audit(
 def report_on(audited: Audited, *, steps: int, noise: NoiseSource) -> AuditReport:
     """Audit one mechanism, whose steps a test may have replaced; arguments as :func:`audit`."""
     return AuditReport(
-        mechanism=_name(audited.parameters.answering),
+        mechanism=AUDITED[audited.row.name].called(audited.answering),
         epsilon=float(audited.epsilon),
         delta=float(audited.delta),
         exact=exact_bound(audited),
-        sampled=sample(audited, steps=steps, noise=noise),
+        sampled=sample(audited, adversaries(audited), steps=steps, noise=noise),
         broken=tuple(broken_conditions(audited)),
     )
 
@@ -193,32 +163,10 @@ def audited_answers(settings: Settings) -> Audited:
     calibration = calibrate_answers(settings, budget)
     if budget is None or calibration is None:
         raise ConfigurationError("privacy.shares.answers", "is 0: nothing would be audited")
-    votes = 2 * (_lead_needed(calibration) + 2)
+    votes = 2 * (AUDITED[answering_row(settings).name].lead_needed(calibration) + 2)
     return Audited(
         parameters=answering_parameters(settings, budget, calibration, ensemble_size=votes),
         epsilon=budget.answers_epsilon,
         delta=budget.answers_delta,
         ensemble_size=votes,
     )
-
-
-def _lead_needed(calibration: Calibration) -> int:
-    """Return the lead, in votes beyond half, past which no vote makes a difference."""
-    if isinstance(calibration, ProfileTable):
-        return len(calibration.thresholds)
-    if isinstance(calibration, SvtCalibration):
-        return calibration.threshold + LEAD_BEYOND_THRESHOLD
-    return math.ceil(NOISE_DEVIATIONS * math.sqrt(calibration.variance))
-
-
-def _name(answering: Answering | None) -> str:
-    match answering:
-        case stability.Parameters():
-            return "stability test of calibration profile"
-        case sparse_vector.Parameters(refreshed=True):
-            return "sparse vector, its threshold drawn anew at each hit"
-        case sparse_vector.Parameters():
-            return "sparse vector of one threshold"
-        case noisy_vote.Parameters():
-            return "noisy vote"
-    return "nothing"

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 
 from app.errors import invariant
 from app.noise.source import NoiseSource
+from app.privacy.answering_rows import State
 from app.privacy.voting import universal
 from app.privacy.voting import votes as subsample_aggregate
-from app.privacy.voting.universal import Outcome, Parameters, Phase, State
+from app.privacy.voting.universal import Outcome, Parameters, Phase
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from app.privacy.answering_rows import Answering, AnsweringRow
     from app.privacy.voting.votes import Tally
 
 Start: TypeAlias = Callable[[Parameters, NoiseSource], State]
@@ -71,6 +73,16 @@ class Audited:
         invariant(self.parameters.answering is not None, "there is something that answers")
         invariant(self.epsilon > 0 <= self.delta < 1, "there is a claim")
         invariant(self.ensemble_size % 2 == 0, "votes divide into halves")
+
+    @property
+    def answering(self) -> Answering:
+        """The public parameters of the mechanism."""
+        return cast("Answering", self.parameters.answering)
+
+    @property
+    def row(self) -> AnsweringRow:
+        """The mechanism's row."""
+        return cast("AnsweringRow", self.parameters.row)
 
     @property
     def lead_max(self) -> int:

@@ -31,6 +31,7 @@ from app.auditing.outcome_events import (
     strongest,
 )
 from app.noise.source import WORD_BOUND
+from app.privacy.answering_rows import own
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
@@ -77,24 +78,15 @@ class Adversary:
     restarting: bool = False
 
 
-def adversaries(audited: Audited) -> list[Adversary]:
-    """Return what the mechanism that answers is asked; a function of public numbers only."""
-    answering = audited.parameters.answering
-    if isinstance(answering, stability.Parameters):
-        return [_flip(audited), *_of_profile(audited, answering)]
-    if isinstance(answering, sparse_vector.Parameters):
-        return [_flip(audited), *_of_threshold(audited, answering)]
-    return [_flip(audited), *_of_votes(audited)]
-
-
-def _flip(audited: Audited) -> Adversary:
+def flip(audited: Audited) -> Adversary:
     """Ask queries whose plurality differs between the neighbours."""
     return Adversary("one vote decides", (_moved(audited, -1, 4),))
 
 
-def _of_profile(audited: Audited, answering: stability.Parameters) -> list[Adversary]:
+def ask_words(audited: Audited) -> list[Adversary]:
     """Ask the same query until some hits are likely, restarts, and a ladder."""
-    cutoff, found = answering.cutoff, []
+    answering = own(audited.answering, stability.Parameters)
+    cutoff, found = answering.cutoff, [flip(audited)]
     for share in HIT_SHARES:
         lead = _lead_of(audited, answering, share)
         count = min(STEPS_MAX, math.ceil((cutoff + HITS_BEYOND) / share))
@@ -106,9 +98,10 @@ def _of_profile(audited: Audited, answering: stability.Parameters) -> list[Adver
     return [*found, _ladder(audited, middle)]
 
 
-def _of_threshold(audited: Audited, answering: sparse_vector.Parameters) -> list[Adversary]:
+def ask_threshold(audited: Audited) -> list[Adversary]:
     """Ask for releases and then for hits, restarts, and a ladder."""
-    moved, found = audited.votes_moved, []
+    answering = own(audited.answering, sparse_vector.Parameters)
+    moved, found = audited.votes_moved, [flip(audited)]
     for part in THRESHOLD_PARTS:
         lead = _lead_at(audited, int(part * answering.threshold))
         for releases in RELEASES:
@@ -124,15 +117,13 @@ def _of_threshold(audited: Audited, answering: sparse_vector.Parameters) -> list
     return [*found, _ladder(audited, middle)]
 
 
-def _of_votes(audited: Audited) -> list[Adversary]:
+def ask_votes(audited: Audited) -> list[Adversary]:
     """Ask the same query as often as it is answered."""
-    answering = audited.parameters.answering
-    if not isinstance(answering, noisy_vote.Parameters):
-        return []
+    answering = own(audited.answering, noisy_vote.Parameters)
     count = min(STEPS_MAX, answering.answer_limit)
     deviation = math.sqrt(answering.vote_noise.variance)
     leads = [min(audited.lead_max, round(part * deviation)) for part in (0.0, 1.0, 2.0)]
-    return [
+    return [flip(audited)] + [
         Adversary(f"leads of {2 * lead} votes", (_moved(audited, lead, count),)) for lead in leads
     ]
 
@@ -208,16 +199,18 @@ class Sampled:
     false_alarm: float = FALSE_ALARM
 
 
-def sample(audited: Audited, *, steps: int, noise: NoiseSource) -> Sampled:
+def sample(
+    audited: Audited, asked: Sequence[Adversary], *, steps: int, noise: NoiseSource
+) -> Sampled:
     """Run every adversary on both sides of its neighbours.
 
     Args:
         audited: what answers.
+        asked: the adversaries, a function of public numbers only.
         steps: answers to draw, shared by the adversaries alike.
         noise: where every draw comes from.
 
     """
-    asked = adversaries(audited)
     miss = FALSE_ALARM / (len(asked) * ORDERS * BOUNDS_OF_AN_EVENT)
     runs = [_runs(audited, adversary, steps // len(asked), noise) for adversary in asked]
     bounds = tuple(

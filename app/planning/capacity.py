@@ -22,12 +22,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX
-from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
 
 if TYPE_CHECKING:
-    from app.privacy.budget.ensemble_size import ApproximateProfile
-    from app.privacy.sparse_vector.calibration import SvtCalibration
-    from app.privacy.stability.hit_table import ProfileTable
+    from app.privacy.budget.ensemble_size import HitTest
+    from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
 
 AGREEMENTS: Final = (
     Fraction(1),
@@ -66,44 +64,35 @@ class Capacity:
     labels: int
 
 
-def capacity(
-    calibration: ProfileTable | SvtCalibration | NoisyVoteCalibration | ApproximateProfile,
-    *,
-    ensemble_size: int,
-    agreement: Fraction,
+def capacity_of_votes(
+    calibration: NoisyVoteCalibration, agreement: Fraction, lead: int
 ) -> Capacity:
-    """Return what queries of one agreement come to.
+    """Return what queries of one lead come to where noise is added to their votes."""
+    answers = _answers_under_noise(calibration, lead)
+    return Capacity(
+        agreement=agreement,
+        lead=lead,
+        distance=None,
+        unstable_probability=None,
+        answers=answers,
+        labels=answers,
+    )
 
-    Args:
-        calibration: of the answers' budget.
-        ensemble_size: k.
-        agreement: share f, above a half and up to 1.
 
-    """
-    first = math.floor(agreement * ensemble_size)
-    lead = max(0, 2 * first - ensemble_size)
-    if isinstance(calibration, NoisyVoteCalibration):
-        answers = _answers_under_noise(calibration, lead)
-        return Capacity(
-            agreement=agreement,
-            lead=lead,
-            distance=None,
-            unstable_probability=None,
-            answers=answers,
-            labels=answers,
-        )
+def capacity_of_test(test: HitTest, agreement: Fraction, lead: int) -> Capacity:
+    """Return what queries of one lead come to where their stability is tested."""
     distance = max(0, (lead + 1) // 2 - 1)
-    probability = calibration.hit_probability(distance)
+    probability = test.hit_probability(distance)
     answers = ANSWERS_MAX
-    if calibration.cutoff < probability * ANSWERS_MAX:
-        answers = math.floor(calibration.cutoff / probability)
+    if test.cutoff < probability * ANSWERS_MAX:
+        answers = math.floor(test.cutoff / probability)
     return Capacity(
         agreement=agreement,
         lead=lead,
         distance=distance,
         unstable_probability=probability,
         answers=answers,
-        labels=max(0, answers - calibration.cutoff),
+        labels=max(0, answers - test.cutoff),
     )
 
 

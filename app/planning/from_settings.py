@@ -16,7 +16,7 @@ from app.planning.request import PlanRequest
 from app.privacy.budget.composition import Charge, Mechanism
 from app.release.classifier.linear import is_linear, linear_draw
 from app.release.statistics.statistics_table import check_statistics_draw, statistics_forecasts
-from app.release.terms.answer_terms import paper_targets, release_budget
+from app.release.terms.answer_terms import answers_asked, release_budget
 from app.release.terms.configuration import (
     charges_by_mechanism,
     public_class,
@@ -82,7 +82,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
     answers, privacy = settings.answers, settings.privacy
     no_points = np.empty((0, len(settings.data.features)))
     row_count, budget = settings.data.rows if rows is None else rows, release_budget(settings)
-    charged, targets = charges_by_mechanism(settings), paper_targets(settings)
+    charged, targets = charges_by_mechanism(settings), answers_asked(settings).targets
     linear = Mechanism.CLASSIFIER in charged and is_linear(settings, row_count=row_count)
     searched = public_class(settings)
     # A descent draws from no class: that of the learners stands in for it.

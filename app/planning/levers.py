@@ -10,25 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from app.errors import ConfigurationError
-from app.planning.capacity import capacity
-from app.planning.mechanisms.comparison import NOISY_VOTE
+from app.planning.mechanisms.planned import PLANNED, capacity
 from app.planning.mechanisms.sizes import resolve_ensemble_size
 from app.privacy.budget.composition import Mechanism
-from app.privacy.budget.ensemble_size import ApproximateProfile, approximate_profile
-from app.privacy.budget.pipeline import pipeline_budget
-from app.privacy.noisy_vote import calibration as noisy_vote
-from app.privacy.paper.paper_pipeline import paper_budget, paper_calibration, printed
-from app.privacy.sparse_vector import calibration as svt
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
-    from app.privacy.budget.calibration import Calibration
-    from app.privacy.budget.pipeline import PipelineBudget
+    from app.planning.trial.forecast import Weighed
 
-PAPER: Final = "paper"
 Told: TypeAlias = Callable[[int, int], None]
 
 
@@ -61,8 +53,9 @@ def levers(request: PlanRequest) -> tuple[Lever, ...]:
     """Return what can be turned: not T where the mechanism has none, or sets its own."""
     if request.budget is None:
         return ()
-    own = request.mechanism == NOISY_VOTE or request.calibration == PAPER
-    return (Lever.EPSILON, Lever.ROWS) if own else (Lever.EPSILON, Lever.CUTOFF, Lever.ROWS)
+    if not PLANNED[request.row.name].takes_cutoff:
+        return Lever.EPSILON, Lever.ROWS
+    return Lever.EPSILON, Lever.CUTOFF, Lever.ROWS
 
 
 def value_of(request: PlanRequest, lever: Lever) -> Fraction | None:
@@ -93,7 +86,7 @@ def changed(request: PlanRequest, lever: Lever, value: Fraction) -> PlanRequest:
     factor = value / request.epsilon
     charges = tuple(replace(each, epsilon=each.epsilon * factor) for each in request.charges)
     scaled = replace(request, epsilon=value, charges=charges)
-    return replace(scaled, budget=_budget(scaled))
+    return replace(scaled, budget=scaled.row.budget(scaled.asked))
 
 
 def labels_at(request: PlanRequest, agreement: Fraction) -> int | None:
@@ -118,7 +111,7 @@ def change(request: PlanRequest, lever: Lever, value: Fraction, agreement: Fract
     return Change(lever=lever, value=float(value), labels=labels)
 
 
-def quick_calibration(request: PlanRequest) -> Calibration | ApproximateProfile:
+def quick_calibration(request: PlanRequest) -> Weighed:
     """Return the calibration of a request, that of Theorem A in doubles.
 
     Raises:
@@ -128,44 +121,13 @@ def quick_calibration(request: PlanRequest) -> Calibration | ApproximateProfile:
     answers, budget = request.charge(Mechanism.ANSWERS), request.budget
     if answers is None or budget is None:
         raise ConfigurationError("privacy.shares.answers", "is 0")
-    share = {"epsilon": budget.answers_epsilon, "delta": budget.answers_delta}
-    if request.mechanism == NOISY_VOTE:
-        return noisy_vote.calibrate(
-            **share, answer_limit=request.query_count, class_count=request.class_count
-        )
-    if request.calibration == PAPER:
-        relabel = request.charge(Mechanism.RELABEL)
-        return paper_calibration(request.targets, relabel=relabel, answers=answers)
-    if request.calibration == "svt":
-        return svt.calibrate(**share, cutoff=request.cutoff)
-    return approximate_profile(**share, cutoff=request.cutoff)
-
-
-def _size(request: PlanRequest, calibration: Calibration | ApproximateProfile) -> int:
-    answers = request.charge(Mechanism.ANSWERS)
-    if request.calibration == PAPER and request.ensemble_size is None and answers is not None:
-        relabel = request.charge(Mechanism.RELABEL)
-        return printed(request.targets, relabel=relabel, answers=answers).ensemble_size
-    return resolve_ensemble_size(request, calibration)
-
-
-def _budget(request: PlanRequest) -> PipelineBudget | None:
-    """Return the budget of a request's own charges, as the configuration's was made."""
-    relabel, answers = request.charge(Mechanism.RELABEL), request.charge(Mechanism.ANSWERS)
-    before = request.budget
-    private_grid = before is not None and before.relabel_is_private
-    if request.calibration == PAPER:
-        return paper_budget(
-            request.targets,
-            relabel=relabel,
-            answers=answers,
-            private_grid=private_grid,
-            class_count=request.class_count,
-        )
-    return pipeline_budget(
-        relabel=relabel,
-        answers=answers,
-        sampling_rate=Fraction(1) if before is None else before.sampling_rate,
-        private_grid=private_grid,
-        class_count=request.class_count,
+    return PLANNED[request.row.name].quick(
+        request.asked, epsilon=budget.answers_epsilon, delta=budget.answers_delta
     )
+
+
+def _size(request: PlanRequest, calibration: Weighed) -> int:
+    own_size = request.row.own_size
+    if own_size is not None and request.ensemble_size is None:
+        return own_size(request.asked)
+    return resolve_ensemble_size(request, calibration)

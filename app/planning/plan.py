@@ -12,23 +12,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from app.learning.lists.enumerated_class import SIZE_MAX
-from app.planning.capacity import AGREEMENTS, USUAL_AGREEMENT, capacity
+from app.planning.capacity import AGREEMENTS, USUAL_AGREEMENT
 from app.planning.levers import Lever, change, levers, value_of
-from app.planning.mechanisms.comparison import (
-    NOISY_VOTE,
-    best_mechanism,
-    calibrations,
-    serving_name,
-    votes_needed,
-)
-from app.planning.mechanisms.noisy_vote_plan import plan_noisy_vote
-from app.planning.mechanisms.paper_plan import plan_paper
-from app.planning.mechanisms.stability_plan import plan_stability
+from app.planning.mechanisms.comparison import best_mechanism, calibrations, votes_needed
+from app.planning.mechanisms.planned import PLANNED, capacity
 from app.planning.verdict import Verdict
 from app.privacy.budget.composition import Mechanism
-from app.privacy.budget.ensemble_size import size_wanted
 from app.privacy.exponential.amplification import relabel_parameter
 from app.privacy.exponential.sample_size import excess_error
+from app.privacy.mechanisms import STABILITY, size_wanted
 from app.privacy.paper.paper import public_query_count
 
 if TYPE_CHECKING:
@@ -38,7 +30,7 @@ if TYPE_CHECKING:
     from app.planning.levers import Change
     from app.planning.request import PlanRequest
     from app.planning.trial.prediction import Prediction
-    from app.privacy.budget.calibration import Calibration
+    from app.privacy.answering_rows import Calibration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +88,7 @@ class Plan:
 
     @property
     def best(self) -> str | None:
-        """``profile``, ``svt`` or ``noisy-vote``, whichever needs the fewest votes."""
+        """The name of the mechanism that needs the fewest votes."""
         return best_mechanism(self.votes_needed)
 
 
@@ -150,15 +142,11 @@ def plan_answers(request: PlanRequest) -> Verdict:
         ConfigurationError: where the calibration refuses the budget.
 
     """
-    answers, budget = request.charge(Mechanism.ANSWERS), request.budget
-    if answers is None or budget is None:
+    budget = request.budget
+    if request.charge(Mechanism.ANSWERS) is None or budget is None:
         note = "answers have no share: the release starts with what follows them"
         return Verdict(notes=(note,))
-    if request.mechanism == NOISY_VOTE:
-        return plan_noisy_vote(request, budget)
-    if request.calibration == "paper":
-        return plan_paper(request, answers)
-    return plan_stability(request, budget)
+    return PLANNED[request.row.name].plan(request, budget)
 
 
 def _relabel_parameter(request: PlanRequest) -> float | None:
@@ -193,11 +181,11 @@ def _excess_errors(request: PlanRequest, parameter: float | None) -> dict[Mechan
 
 
 def _compare(request: PlanRequest, answers: Verdict) -> dict[str, Calibration]:
-    """Calibrate each mechanism for the answers' budget; ``paper`` for what they are charged."""
+    """Calibrate each mechanism for the answers' budget, or for what they are charged as printed."""
     charge, budget = request.charge(Mechanism.ANSWERS), request.budget
     if charge is None or budget is None:
         return {}
-    if request.calibration == "paper":
+    if request.row.is_printed:
         return calibrations(request, charge.epsilon, charge.delta, known=None)
     return calibrations(
         request, budget.answers_epsilon, budget.answers_delta, known=answers.calibration
@@ -299,11 +287,11 @@ def _public_query_notes(request: PlanRequest, public_queries: int) -> tuple[str,
 
 def _comparison_notes(request: PlanRequest, needed: dict[str, int]) -> tuple[str, ...]:
     """Name the mechanism with which fewer votes would do."""
-    best, serving = best_mechanism(needed), serving_name(request)
+    best, serving = best_mechanism(needed), request.row.name
     if best is None or best == serving:
         return ()
     size = min(needed.values())
-    if best == NOISY_VOTE:
-        return (f"with so few queries a noisy vote would need fewer votes: k = {size}",)
-    setting = "calibration" if request.mechanism == "stability" else "the stability test of"
+    if PLANNED[best].fewer_votes:
+        return (PLANNED[best].fewer_votes.format(size=size),)
+    setting = "calibration" if request.mechanism == STABILITY else "the stability test of"
     return (f"{setting} {best} would need fewer votes at this budget: k = {size}",)

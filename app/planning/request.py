@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from app.errors import invariant
+from app.privacy.answering_rows import AnswersAsked
+from app.privacy.budget.composition import Mechanism
+from app.privacy.mechanisms import serving_row
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from app.privacy.budget.composition import Charge, Mechanism
+    from app.privacy.answering_rows import AnsweringRow
+    from app.privacy.budget.composition import Charge
     from app.privacy.budget.pipeline import PipelineBudget
     from app.privacy.paper.paper_pipeline import PaperTargets
     from app.release.statistics.statistics_table import StatisticsForecast
 
-Calibration = Literal["profile", "svt", "paper"]
-Answering = Literal["stability", "noisy-vote"]
 Sequel = Literal["classifier", "halt", "student"]
 
 
@@ -57,8 +58,8 @@ class PlanRequest:
 
     """
 
-    calibration: Calibration
-    mechanism: Answering
+    calibration: str
+    mechanism: str
     row_count: int | None
     epsilon: Fraction
     delta: Fraction
@@ -96,6 +97,24 @@ class PlanRequest:
         )
         invariant(min(counts) >= 1, "a hypothesis class is not empty")
         invariant(min(self.dimension, self.classifier_dimension) >= 0, "dimensions are counts")
+
+    @property
+    def row(self) -> AnsweringRow:
+        """The row of the mechanism that answers."""
+        return serving_row(self.mechanism, self.calibration)
+
+    @property
+    def asked(self) -> AnswersAsked:
+        """What is asked of the answers; the sample and the grid are those of the budget."""
+        return AnswersAsked(
+            relabel=self.charge(Mechanism.RELABEL),
+            answers=self.charge(Mechanism.ANSWERS),
+            targets=self.targets,
+            sampling_rate=Fraction(1) if self.budget is None else self.budget.sampling_rate,
+            private_grid=self.budget is not None and self.budget.relabel_is_private,
+            class_count=self.class_count,
+            cutoff=self.cutoff,
+        )
 
     @property
     def query_count(self) -> int:

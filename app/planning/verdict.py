@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from app.privacy.answering_rows import Calibration
+    from app.privacy.budget.ensemble_size import HitTest
     from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
     from app.privacy.paper.paper import PaperParameters
-    from app.privacy.sparse_vector.calibration import SvtCalibration
-    from app.privacy.stability.hit_table import ProfileTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Stability:
 
     """
 
-    calibration: ProfileTable | SvtCalibration
+    calibration: HitTest
     wanted_probability: float
     wanted_distance: int
     wanted_agreement: float
@@ -58,8 +58,14 @@ class NoisyLead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The answers' part of a plan; the attributes are those of ``Plan``."""
+    """The answers' part of a plan; the attributes are those of ``Plan``.
 
+    Attributes:
+        calibration: what the answers are calibrated with; None where they have no share.
+
+    """
+
+    calibration: Calibration | None = None
     reasons: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -70,10 +76,3 @@ class Verdict:
     stability: Stability | None = None
     noisy_lead: NoisyLead | None = None
     paper: PaperParameters | None = None
-
-    @property
-    def calibration(self) -> ProfileTable | SvtCalibration | NoisyVoteCalibration | None:
-        """What the answers are calibrated with; None where they have no share."""
-        if self.stability is not None:
-            return self.stability.calibration
-        return None if self.noisy_lead is None else self.noisy_lead.calibration

@@ -82,7 +82,7 @@ def reading(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (KeyError, ValueError, ZeroDivisionError) as error:
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         message = f"the persisted {what} are not such"
         raise InvariantError(message) from error
 

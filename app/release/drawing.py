@@ -43,8 +43,8 @@ from app.release.private_state import (
     threshold_noise_piece,
 )
 from app.release.terms.answer_terms import (
-    PAPER,
     answering_parameters,
+    answering_row,
     calibration_piece,
     read_calibration,
     release_budget,
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from app.learning.lists.hypothesis_list import Encoded
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
-    from app.privacy.budget.calibration import Calibration
+    from app.privacy.answering_rows import Calibration
     from app.privacy.voting.universal import Parameters
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
@@ -213,7 +213,7 @@ def read_ensemble(configuration: Configuration, ledger: Ledger) -> AnsweringPart
         return AnsweringParts(answering_parameters(settings, None, None, ensemble_size=0), None)
     read_piece(ledger, HYPOTHESIS)
     read_piece(ledger, PERMUTATION)
-    if settings.privacy.calibration == PAPER:
+    if answering_row(settings).is_printed:
         read_piece(ledger, RESAMPLE)
     calibration = read_calibration(settings, ledger)
     private_ensemble = read_ensemble_bytes(configuration.learner, read_piece(ledger, ENSEMBLE))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from app.errors import InvariantError, VerificationError
 from app.ledger.entries.fold import BACKUP, RETIRED
 from app.privacy.budget.composition import Mechanism
-from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.voting import universal
 from app.privacy.voting.universal import Phase, Sequel
 from app.release.classifier.published import read_classifier
@@ -228,7 +227,7 @@ class Release:
 
     def _read_threshold_noise(self, state: LedgerState) -> None:
         """Take over the threshold's noise as it is committed, the draw of this process included."""
-        if isinstance(self.mechanism.answering, sparse_vector.Parameters):
+        if self.mechanism.row is not None and self.mechanism.row.keeps_threshold:
             hits = state.unstable if self.mechanism.is_refreshed else 0
             self.private_threshold_noise = read_threshold_noise(self.ledger, state, hits)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.data.vectors import encode
+from app.privacy.budget.ensemble_size import tested
 from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
 from app.privacy.stability import hit_table as profile
 from app.privacy.voting.votes import tally
@@ -238,6 +239,7 @@ def _ends(release: Release) -> tuple[int, int]:
         # Nothing hits: a lead that noise often makes up for, and one that it does not.
         lead = 0 if calibration is None else calibration.lead_at(RARE)
         return lead // 8, lead // 2 + 1
-    distances = range(calibration.distance_at(RARE) + 1)
-    near = max(d for d in distances if calibration.hit_probability(d) >= LIKELY)
+    test = tested(calibration)
+    distances = range(test.distance_at(RARE) + 1)
+    near = max(d for d in distances if test.hit_probability(d) >= LIKELY)
     return near, distances[-1]

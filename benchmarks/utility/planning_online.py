@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.planning.trial.forecast import forecast_answers, outlasting_noise
+from app.planning.mechanisms.planned import forecast_answers
+from app.planning.trial.forecast import outlasting_noise
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_vote import calibration as noisy_vote
 from app.release.terms.configuration import configure

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.auditing.audit import exact_bound
 from app.auditing.bounds.adaptive_bound import adaptive_bound
 from app.auditing.bounds.profile_bound import hit_table
-from app.auditing.laws.conditions import HITS_PAID, broken_conditions
+from app.auditing.laws.conditions import HITS_PAID
+from app.auditing.mechanisms import broken_conditions, exact_bound
 from app.auditing.outcome_events import ROUNDING
 from tests.audit.planted import planted_systems as planted
 from tests.audit.planted.figures import EPSILONS, cells, read_table

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from app.auditing.mechanisms import adversaries
 from app.auditing.outcome_events import bounds_shown, detection_limit, largest_shown
 from app.auditing.sampling import FALSE_ALARM, Adversary, Stretch, bound_of, sample
 from app.noise.scripted import ScriptedNoise, seeded_words
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.auditing.audited import Audited
+    from app.auditing.sampling import Sampled
     from app.noise.source import NoiseSource
     from app.privacy.voting.votes import Tally
 
@@ -39,10 +41,15 @@ EPSILONS = (
 )
 
 
+def asked(audited: Audited, *, steps: int, noise: NoiseSource) -> Sampled:
+    """Sample what the adversaries of its row ask."""
+    return sample(audited, adversaries(audited), steps=steps, noise=noise)
+
+
 @pytest.mark.parametrize("calibration", ["svt", "profile"])
 def test_the_claim_survives_sampling(calibration: str) -> None:
     """On the operating system's noise no bound of a correct mechanism exceeds its claim."""
-    found = sample(system(calibration, 1, Fraction(2)), steps=2 * STEPS, noise=SystemNoise())
+    found = asked(system(calibration, 1, Fraction(2)), steps=2 * STEPS, noise=SystemNoise())
     assert found.bound.epsilon <= 2
     assert found.bound.epsilon == max(bound.epsilon for bound in found.bounds)
 
@@ -60,13 +67,13 @@ def test_what_is_grossly_wrong_exceeds_the_claim(
     """No noise, old noise and telling labels read above the claim in every cell."""
     faulty = fault(system(calibration, cutoff, epsilon))
     noise = ScriptedNoise(seeded_words(7))
-    assert sample(faulty, steps=STEPS, noise=noise).bound.epsilon > epsilon
+    assert asked(faulty, steps=STEPS, noise=noise).bound.epsilon > epsilon
 
 
 def test_all_bounds_hold_together_but_for_the_false_alarm() -> None:
     """Two bounds of an event in two orders, for every adversary, share the one probability."""
     audited = system("profile", 1, Fraction(2))
-    found = sample(audited, steps=6000, noise=ScriptedNoise(seeded_words(8)))
+    found = asked(audited, steps=6000, noise=ScriptedNoise(seeded_words(8)))
     assert found.false_alarm == FALSE_ALARM == 1e-6
     runs, miss = found.runs, FALSE_ALARM / (4 * len(found.bounds))
     assert found.largest_shown == largest_shown(trials=runs, delta=1e-6, miss=miss)
@@ -118,7 +125,7 @@ def test_some_adversary_restarts_the_process() -> None:
         restarted.append(state.answered_count)
         return state
 
-    sample(replace(audited, restart=restart), steps=600, noise=ScriptedNoise(seeded_words(10)))
+    asked(replace(audited, restart=restart), steps=600, noise=ScriptedNoise(seeded_words(10)))
     assert {1, 2, 3} <= set(restarted)
 
 

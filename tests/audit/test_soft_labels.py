@@ -79,7 +79,7 @@ def printed_bins(scores: NDArray[np.float64], bin_counts: Sequence[int]) -> list
 
 
 def step_once_more(
-    parameters: soft_labels.Parameters, state: State, value: PrivateBins, noise: NoiseSource
+    parameters: stability.Parameters, state: State, value: PrivateBins, noise: NoiseSource
 ) -> tuple[State, soft_labels.Outcome]:
     """Loop while c <= T: one unit too many."""
     longer = replace(parameters, cutoff=parameters.cutoff + 1)
@@ -95,7 +95,7 @@ class TwoCounters:
 
 
 def step_with_two_counters(
-    parameters: soft_labels.Parameters,
+    parameters: stability.Parameters,
     state: State | TwoCounters,
     value: PrivateBins,
     noise: NoiseSource,

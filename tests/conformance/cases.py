@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from app.learning.trees.tree import Tree
     from app.noise.source import NoiseSource
+    from app.privacy.answering_rows import Answering
     from app.privacy.voting.answering_mechanism import AnsweringMechanism
-    from app.privacy.voting.universal import Answering
 
 HIT, STABLE = 0, (1 << 64) - 1
 CUTOFF = 3

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from app.answering.batch import Decision
     from app.answering.queries import IdentifiedQueries
-    from app.privacy.voting.universal import Answering
+    from app.privacy.answering_rows import Answering
 
 NUMBERS = Schema(
     label="y",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.auditing.bounds.profile_bound import hit_table
 from app.auditing.laws.step_law import hits_allowed
 from app.auditing.outcome_events import Bound, strongest
 
@@ -47,6 +48,11 @@ class _Turns:
     log_hit_other: Floats
     log_none: Floats
     log_none_other: Floats
+
+
+def adaptive_bound_beyond(audited: Audited, constant: Bound) -> Bound:
+    """Return the most that an adaptive adversary shows beyond one who repeats a query."""
+    return adaptive_bound(audited, hit_table(audited), start=constant.epsilon)
 
 
 def adaptive_bound(audited: Audited, table: Floats, *, start: float) -> Bound:

@@ -35,6 +35,11 @@ def hit_table(audited: Audited) -> NDArray[np.float64]:
     return np.array([[float(hit), float(WORD_BOUND - hit)] for hit in words]) / WORD_BOUND
 
 
+def repeated_bound(audited: Audited) -> Bound:
+    """Return the most that asking one query again and again shows, by the law of the step."""
+    return constant_bound(audited, hit_table(audited))
+
+
 def constant_bound(audited: Audited, table: NDArray[np.float64]) -> Bound:
     """Return the most that asking one query again and again shows.
 

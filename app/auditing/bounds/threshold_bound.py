@@ -18,7 +18,7 @@ import numpy as np
 
 from app.auditing.laws.step_law import hit_noise, hits_allowed
 from app.auditing.outcome_events import Bound, counting_bounds, epsilon_shown, strongest
-from app.errors import InvariantError
+from app.privacy.answering_rows import own
 from app.privacy.sparse_vector import mechanism as sparse_vector
 
 if TYPE_CHECKING:
@@ -48,10 +48,7 @@ class HitLaw:
 
 def threshold_bound(audited: Audited) -> Bound:
     """Return the most that releases followed by hits show."""
-    answering = audited.parameters.answering
-    if not isinstance(answering, sparse_vector.Parameters):
-        message = "a sparse vector answers"
-        raise InvariantError(message)
+    answering = own(audited.answering, sparse_vector.Parameters)
     leads = _leads(audited, answering)
     moved = audited.votes_moved
     laws = {

@@ -14,7 +14,7 @@ import numpy as np
 
 from app.auditing.laws.step_law import answers_allowed, label_noise
 from app.auditing.outcome_events import Bound, counting_bound, strongest
-from app.errors import InvariantError
+from app.privacy.answering_rows import own
 from app.privacy.noisy_vote import mechanism as noisy_vote
 
 if TYPE_CHECKING:
@@ -32,10 +32,7 @@ BINARY: Final = 2
 
 def vote_bound(audited: Audited) -> Bound:
     """Return the most that the answers to m equal queries show."""
-    answering = audited.parameters.answering
-    if not isinstance(answering, noisy_vote.Parameters):
-        message = "a noisy vote answers"
-        raise InvariantError(message)
+    answering = own(audited.answering, noisy_vote.Parameters)
     law = _law(float(answering.vote_noise.variance))
     moved, found, answers = audited.votes_moved, [], answers_allowed(audited)
     for lead in _leads(audited, answering):

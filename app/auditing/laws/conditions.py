@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from app.auditing.laws.proof_inequalities import answers_are_paid, hits_are_paid, labels_are_paid
+from app.auditing.laws.proof_inequalities import answers_are_paid, threshold_is_paid, words_are_paid
 from app.auditing.laws.step_law import (
     answers_allowed,
     hit_noise,
@@ -30,13 +30,16 @@ from app.auditing.laws.step_law import (
 )
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.source import WORD_BOUND
-from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.answering_rows import own
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
 
 if TYPE_CHECKING:
     from app.auditing.audited import Audited
     from app.privacy.voting.votes import Tally
+
+Checks: TypeAlias = "dict[str, bool]"
+"""Whether each condition holds, in words."""
 
 THRESHOLD_NOISE: Final = np.arange(-3, 4)
 LEADS_ASKED: Final = 40
@@ -64,44 +67,33 @@ LARGEST_WINS: Final = "the label of the largest noisy count is answered"
 ANSWERS_PAID: Final = "the noise pays for every answer"
 
 
-def broken_conditions(audited: Audited) -> list[str]:
-    """Return which conditions of the proofs do not hold, in words; none where all do."""
-    answering = audited.parameters.answering
-    if isinstance(answering, noisy_vote.Parameters):
-        checks = _of_votes(audited)
-    elif isinstance(answering, sparse_vector.Parameters):
-        checks = _of_hits(audited) | _of_threshold(audited, answering)
-    elif isinstance(answering, stability.Parameters):
-        checks = _of_hits(audited) | _of_words(audited, answering)
-    else:
-        checks = {}
-    return [name for name, holds in checks.items() if not holds]
-
-
-def _of_hits(audited: Audited) -> dict[str, bool]:
-    """Ask what a test for stability needs, whatever its noise."""
+def _of_hits(audited: Audited, *, hits: bool, labels: bool) -> Checks:
+    """Ask what a test for stability needs, whatever its noise, with what that pays for."""
     return {
         LAST_HIT: hits_allowed(audited) == hits_paid(audited),
         BY_ONE: _moves_by_one(audited),
         AT_A_FLIP: _is_zero_at_a_flip(audited),
         SAME_LABEL: _labels_agree(audited),
-        HITS_PAID: hits_are_paid(audited),
-        LABELS_PAID: labels_are_paid(audited),
+        HITS_PAID: hits,
+        LABELS_PAID: labels,
     }
 
 
-def _of_words(audited: Audited, answering: stability.Parameters) -> dict[str, bool]:
+def of_words(audited: Audited) -> Checks:
     """Ask what the words of calibration ``profile`` decide."""
-    return {
+    answering = own(audited.answering, stability.Parameters)
+    hits, labels = words_are_paid(audited)
+    return _of_hits(audited, hits=hits, labels=labels) | {
         FRESH: _draws_afresh(audited) and _each_decides_alone(audited),
         EVERY_BIT: _words_decide(audited, answering),
     }
 
 
-def _of_threshold(audited: Audited, answering: sparse_vector.Parameters) -> dict[str, bool]:
+def of_threshold(audited: Audited) -> Checks:
     """Ask what the sparse vector does with its two noises."""
-    heard = _Heard.of(audited)
-    return {
+    answering, heard = own(audited.answering, sparse_vector.Parameters), _Heard.of(audited)
+    hits, labels = threshold_is_paid(audited)
+    return _of_hits(audited, hits=hits, labels=labels) | {
         FRESH: _draws_afresh(audited) and heard.are_fresh,
         EVERY_BIT: heard.are_whole and _words_are_whole(audited, answering),
         COMPARED: _compares(audited, answering),
@@ -109,7 +101,7 @@ def _of_threshold(audited: Audited, answering: sparse_vector.Parameters) -> dict
     }
 
 
-def _of_votes(audited: Audited) -> dict[str, bool]:
+def of_votes(audited: Audited) -> Checks:
     """Ask what the noisy vote does."""
     heard = _Heard.of(audited)
     return {

@@ -23,9 +23,9 @@ from scipy.special import gammaln
 from app.auditing.bounds.threshold_bound import hit_law
 from app.auditing.laws.step_law import answers_allowed, hit_words, hits_allowed
 from app.noise.source import WORD_BOUND
+from app.privacy.answering_rows import own
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.sparse_vector import mechanism as sparse_vector
-from app.privacy.stability import mechanism as stability
 from app.privacy.stability.profile_parameters import choose_alpha
 
 if TYPE_CHECKING:
@@ -50,38 +50,28 @@ def pairs(audited: Audited) -> Iterator[tuple[int, int]]:
         yield lead, lead + moved
 
 
-def hits_are_paid(audited: Audited) -> bool:
-    """Tell whether epsilon and its part of delta cover as many hits as a run answers."""
-    answering = audited.parameters.answering
-    if isinstance(answering, stability.Parameters):
-        return _words_are_near(audited)
-    if isinstance(answering, sparse_vector.Parameters):
-        return _delta_of_hits(audited, answering) <= float(audited.delta) * (1 + SLACK)
-    return True
+def words_are_paid(audited: Audited) -> tuple[bool, bool]:
+    """Tell whether the table of ``profile`` pays for its hits, and for labels that get out."""
+    hits = hits_allowed(audited)
+    kept = (1 - audited.delta * LABELS_PART) * WORD_BOUND**hits
+    labels = all(hit_words(audited, lead) ** hits >= kept for lead in _flips(audited))
+    return _words_are_near(audited), labels
 
 
-def labels_are_paid(audited: Audited) -> bool:
-    """Tell whether a label that one record changes gets out as seldom as delta pays for."""
-    answering, hits = audited.parameters.answering, hits_allowed(audited)
-    if isinstance(answering, stability.Parameters):
-        kept = (1 - audited.delta * LABELS_PART) * WORD_BOUND**hits
-        return all(hit_words(audited, lead) ** hits >= kept for lead in _flips(audited))
-    if isinstance(answering, sparse_vector.Parameters):
-        delta = float(audited.delta)
-        laws = [
-            hit_law(audited, answering, lead, left_out=delta * SLACK / hits)
-            for lead in _flips(audited)
-        ]
-        leak = hits * max(float(law.stable @ law.weights) for law in laws)
-        return leak + _delta_of_hits(audited, answering) <= delta * (1 + SLACK)
-    return True
+def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
+    """Tell whether the noise of ``svt`` pays for its hits, and for labels that get out."""
+    answering, hits = own(audited.answering, sparse_vector.Parameters), hits_allowed(audited)
+    delta, spent = float(audited.delta), _delta_of_hits(audited, answering)
+    laws = [
+        hit_law(audited, answering, lead, left_out=delta * SLACK / hits) for lead in _flips(audited)
+    ]
+    leak = hits * max(float(law.stable @ law.weights) for law in laws)
+    return spent <= delta * (1 + SLACK), leak + spent <= delta * (1 + SLACK)
 
 
 def answers_are_paid(audited: Audited) -> bool:
     """Tell whether the noisy vote's variance covers as many answers as a run gives."""
-    answering = audited.parameters.answering
-    if not isinstance(answering, noisy_vote.Parameters):
-        return True
+    answering = own(audited.answering, noisy_vote.Parameters)
     one, other = (
         np.array([tally.counts for tally in audited.tallies_of(leads)])
         for leads in zip(*pairs(audited), strict=True)

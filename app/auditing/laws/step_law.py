@@ -23,6 +23,7 @@ from app.auditing.laws.scripted_noise import (
 from app.errors import InvariantError
 from app.noise.scripted import ScriptedNoise
 from app.noise.source import WORD_BOUND
+from app.privacy.answering_rows import own
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
     from app.auditing.audited import Audited
     from app.noise.source import NoiseSource
-    from app.privacy.voting.universal import Answering, Outcome, Parameters
+    from app.privacy.answering_rows import Answering
+    from app.privacy.voting.universal import Outcome, Parameters
     from app.privacy.voting.votes import Tally
 
 NOISE_MAX: Final = 1 << 40
@@ -74,10 +76,8 @@ def hit_words(audited: Audited, lead: int) -> int:
 
 def _expected_words(answering: Answering | None, value: Tally) -> int:
     """Return where the table says that a query turns; it is only where to look first."""
-    if not isinstance(answering, stability.Parameters):
-        message = "calibration profile answers"
-        raise InvariantError(message)
-    return answering.thresholds[min(value.distance, len(answering.thresholds) - 1)]
+    thresholds = own(answering, stability.Parameters).thresholds
+    return thresholds[min(value.distance, len(thresholds) - 1)]
 
 
 def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -127,7 +127,7 @@ def released_from(audited: Audited, lead: int) -> tuple[int, int]:
         As the step has it, and as the law of the noise has it on the same words.
 
     """
-    value, answering = audited.tally_of(lead), _sparse_vector(audited.parameters.answering)
+    value, answering = audited.tally_of(lead), own(audited.answering, sparse_vector.Parameters)
     state = _opened(audited, audited.parameters, 0)
 
     def is_released(word: int) -> bool:
@@ -215,7 +215,7 @@ def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | No
     """
     parameters, query = _prescribed(audited)
     drawn = PrescribedLaplace(count_from(1))
-    answering = replace(_sparse_vector(parameters.answering), threshold_noise=drawn)
+    answering = replace(own(parameters.answering, sparse_vector.Parameters), threshold_noise=drawn)
     parameters = replace(parameters, answering=answering)
     state = audited.restart(audited.start(parameters, _quiet()))
     found = [state.private_threshold_noise]
@@ -297,7 +297,7 @@ def _hit(
 ) -> tuple[State, Outcome]:
     """Answer a query that is a hit, whatever its votes."""
     parameters, words = audited.parameters, [0]
-    if isinstance(parameters.answering, sparse_vector.Parameters):
+    if audited.row.keeps_threshold:
         parameters, query = _prescribed(audited)
         query.prescribe([-NOISE_MAX])
         words = []
@@ -329,7 +329,7 @@ def _turn(
 def _prescribed(audited: Audited) -> tuple[Parameters, PrescribedLaplace]:
     """Return the sparse vector's parameters with a query's noise to be prescribed."""
     query = PrescribedLaplace()
-    answering = _sparse_vector(audited.parameters.answering)
+    answering = own(audited.answering, sparse_vector.Parameters)
     zeros = PrescribedLaplace(repeat(0))
     prescribed = replace(answering, query_noise=query, threshold_noise=zeros)
     return replace(audited.parameters, answering=prescribed), query
@@ -338,25 +338,18 @@ def _prescribed(audited: Audited) -> tuple[Parameters, PrescribedLaplace]:
 def _opened(audited: Audited, parameters: Parameters, threshold_noise: int) -> State:
     """Open a run whose threshold's noise is drawn as given."""
     answering = replace(
-        _sparse_vector(parameters.answering), threshold_noise=PrescribedLaplace([threshold_noise])
+        own(parameters.answering, sparse_vector.Parameters),
+        threshold_noise=PrescribedLaplace([threshold_noise]),
     )
     return audited.start(replace(parameters, answering=answering), ScriptedNoise(repeat(0)))
 
 
-def _sparse_vector(answering: Answering | None) -> sparse_vector.Parameters:
-    if not isinstance(answering, sparse_vector.Parameters):
-        message = "a sparse vector answers"
-        raise InvariantError(message)
-    return answering
-
-
 def _with_ears(parameters: Parameters, heard: list[int]) -> Parameters:
     """Put listening laws in the place of all noise."""
-    answering = parameters.answering
-    if isinstance(answering, noisy_vote.Parameters):
+    if parameters.row is not None and not parameters.row.keeps_threshold:
         return _with_vote_noise(parameters, ListeningGaussian(heard))
     inside = replace(
-        _sparse_vector(answering),
+        own(parameters.answering, sparse_vector.Parameters),
         query_noise=ListeningLaplace(NOISE_MAX, heard),
         threshold_noise=ListeningLaplace(0, heard),
     )
@@ -364,8 +357,5 @@ def _with_ears(parameters: Parameters, heard: list[int]) -> Parameters:
 
 
 def _with_vote_noise(parameters: Parameters, drawn: PrescribedGaussian) -> Parameters:
-    answering = parameters.answering
-    if not isinstance(answering, noisy_vote.Parameters):
-        message = "a noisy vote answers"
-        raise InvariantError(message)
+    answering = own(parameters.answering, noisy_vote.Parameters)
     return replace(parameters, answering=replace(answering, vote_noise=drawn))

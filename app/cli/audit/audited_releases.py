@@ -42,6 +42,7 @@ from app.cli.audit.neighbours import (
 from app.cli.logs import configure_logs
 from app.errors import ConfigurationError
 from app.noise.system import SystemNoise
+from app.release.terms.answer_terms import answering_row
 from app.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def audit_releases(
     if not pairs:
         return None
     answers, claim = settings.answers, audited_claim(settings)
-    cutoff = None if answers.mechanism == "noisy-vote" else answers.cutoff
+    cutoff = answers.cutoff if answering_row(settings).test is not None else None
     promised = Promised(claim, cutoff, abstains=answers.unstable == "abstain")
     plan = plan_runs(claim, runs=runs, pair_count=len(pairs))
     told: dict[str, Bound] = {}

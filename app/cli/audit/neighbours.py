@@ -17,17 +17,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from app.auditing.mechanisms import AUDITED
 from app.auditing.transcripts.served import Claim
 from app.errors import invariant
 from app.privacy.budget.composition import Mechanism
-from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
-from app.release.terms.answer_terms import PAPER, calibrate_answers, release_budget
+from app.release.terms.answer_terms import answering_row, calibrate_answers, release_budget
 from app.release.terms.configuration import charges_by_mechanism
 from app.settings.reading import sqlite_address
 from app.settings.settings import Settings
 
 if TYPE_CHECKING:
-    from app.privacy.budget.calibration import Calibration
     from app.settings.release_sections import PrivacySettings
 
 Row: TypeAlias = tuple[float, int]
@@ -41,9 +40,6 @@ LABEL: Final = "generated label"
 ABOVE: Final = 0.9
 BELOW: Final = 0.2
 VOTES_OF_A_FLIP: Final = 4
-DEVIATIONS_OF_A_TAIL: Final = 1.5
-HALF: Final = 0.5
-FAILURE: Final = 0.02
 QUESTIONS_MAX: Final = 64
 HITS_BEYOND: Final = 3
 """Hits more than the cutoff that are expected of the questions of a run, if they were given."""
@@ -99,10 +95,11 @@ def neighbours(settings: Settings) -> tuple[Neighbours, ...]:
     base = _release_settings(settings, votes=VOTES_OF_A_FLIP)
     calibration = calibrate_answers(base, release_budget(base))
     invariant(calibration is not None, "answers have a share")
-    if calibration is None or base.privacy.calibration == PAPER:
+    if calibration is None or answering_row(base).is_printed:
         return ()
+    audited = AUDITED[answering_row(base).name]
     near, answered = (
-        min(VOTES_MAX, votes(calibration)) for votes in (_votes_near_threshold, _votes_answered)
+        min(VOTES_MAX, votes(calibration)) for votes in (audited.votes_near, audited.votes_answered)
     )
     cutoff = calibration.cutoff or 0
     few, many = (
@@ -167,23 +164,6 @@ def _without_statistics(privacy: PrivacySettings) -> PrivacySettings:
             ),
         }
     )
-
-
-def _votes_near_threshold(calibration: Calibration) -> int:
-    """Return k for which a query on which all agree is a hit by an even chance, or nearly.
-
-    Noisy votes have no hits: there all agree as far out as tells most of one vote.
-    """
-    if isinstance(calibration, NoisyVoteCalibration):
-        return 2 * max(1, round(DEVIATIONS_OF_A_TAIL * math.sqrt(calibration.variance)))
-    return 2 * (calibration.distance_at(HALF) + 1)
-
-
-def _votes_answered(calibration: Calibration) -> int:
-    """Return k for which a query on which all agree gets its label nearly always."""
-    if isinstance(calibration, NoisyVoteCalibration):
-        return calibration.lead_at(FAILURE)
-    return 2 * (calibration.distance_at(FAILURE) + 1)
 
 
 def _one_vote_decides(votes: int, *, scale: Fraction, questions: int) -> Neighbours:

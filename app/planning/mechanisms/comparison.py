@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from app.errors import ConfigurationError
-from app.privacy.budget.ensemble_size import size_wanted
-from app.privacy.noisy_vote import calibration as noisy_vote
-from app.privacy.sparse_vector import calibration as svt
-from app.privacy.stability import hit_table as profile
+from app.planning.mechanisms.planned import PLANNED
+from app.privacy.mechanisms import size_wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from fractions import Fraction
 
     from app.planning.request import PlanRequest
-    from app.privacy.budget.calibration import Calibration
-
-NOISY_VOTE: Final = "noisy-vote"
-# Beyond this a table of Theorem A takes longer than a comparison is worth.
-TABLE_CUTOFF_MAX: Final = 10_000
+    from app.privacy.answering_rows import Calibration
 
 
 def calibrations(
@@ -38,27 +33,23 @@ def calibrations(
         has no parameters for this budget is left out.
 
     """
-    budget = {"epsilon": epsilon, "delta": delta}
-    candidates: dict[str, Callable[[], Calibration]] = {
-        "profile": lambda: (
-            known
-            if isinstance(known, profile.ProfileTable)
-            else profile.calibrate(**budget, cutoff=request.cutoff)
-        ),
-        "svt one-threshold": lambda: svt.calibrate_variant(
-            svt.Variant.ONE_THRESHOLD, **budget, cutoff=request.cutoff
-        ),
-        "svt refreshed": lambda: svt.calibrate_variant(
-            svt.Variant.REFRESHED, **budget, cutoff=request.cutoff
-        ),
-        NOISY_VOTE: lambda: noisy_vote.calibrate(
-            **budget, answer_limit=request.query_count, class_count=request.class_count
-        ),
-    }
-    if request.cutoff > TABLE_CUTOFF_MAX:
-        del candidates["profile"]
-    found = {name: _calibrated(calibrate) for name, calibrate in candidates.items()}
-    return {name: made for name, made in found.items() if made is not None}
+    asked = request.asked
+    found: dict[str, Calibration] = {}
+    for planned in PLANNED.values():
+        most = planned.cutoff_compared_max
+        if most is not None and request.cutoff > most:
+            continue
+        for name, calibrate in planned.variants.items():
+            if (
+                name == planned.row.name
+                and known is not None
+                and type(known) is planned.row.calibrations[0]
+            ):
+                found[name] = known
+                continue
+            with suppress(ConfigurationError):
+                found[name] = calibrate(asked, epsilon=epsilon, delta=delta)
+    return found
 
 
 def votes_needed(request: PlanRequest, found: Mapping[str, Calibration]) -> dict[str, int]:
@@ -70,19 +61,7 @@ def votes_needed(request: PlanRequest, found: Mapping[str, Calibration]) -> dict
 
 
 def best_mechanism(needed: dict[str, int]) -> str | None:
-    """Return ``profile``, ``svt`` or ``noisy-vote``, whichever needs the fewest votes."""
+    """Return the name of the mechanism that needs the fewest votes."""
     if not needed:
         return None
     return min(needed, key=lambda name: needed[name]).split(" ", maxsplit=1)[0]
-
-
-def serving_name(request: PlanRequest) -> str:
-    """Return ``profile``, ``svt``, ``paper`` or ``noisy-vote``, whichever is configured."""
-    return NOISY_VOTE if request.mechanism == NOISY_VOTE else request.calibration
-
-
-def _calibrated(calibrate: Callable[[], Calibration]) -> Calibration | None:
-    try:
-        return calibrate()
-    except ConfigurationError:
-        return None

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from app.planning.capacity import capacity_of_votes
+from app.planning.mechanisms.calibration_documents import noise_document
+from app.planning.mechanisms.planned_row import PlannedRow
 from app.planning.mechanisms.sizes import fed_size, resolve_ensemble_size, rows_for, starved_reasons
+from app.planning.trial.forecast import forecast_of_votes, labels_beside_leaves
 from app.planning.verdict import NoisyLead, Verdict
+from app.privacy.answering_rows import own
 from app.privacy.budget.ensemble_size import AGREEMENT_FACTOR, HIT_PROBABILITY_MAX, chunk_row_min
-from app.privacy.noisy_vote import calibration as noisy_vote
+from app.privacy.noisy_vote.answering_row import NOISY_VOTE
+from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
@@ -24,18 +30,17 @@ def plan_noisy_vote(request: PlanRequest, budget: PipelineBudget) -> Verdict:
         ConfigurationError: where there is no noise for the budget.
 
     """
-    calibration = noisy_vote.calibrate(
-        epsilon=budget.answers_epsilon,
-        delta=budget.answers_delta,
-        answer_limit=request.query_count,
-        class_count=request.class_count,
+    found = NOISY_VOTE.calibrate(
+        request.asked, epsilon=budget.answers_epsilon, delta=budget.answers_delta
     )
+    calibration = own(found, NoisyVoteCalibration)
     size = resolve_ensemble_size(request, calibration)
     lead = calibration.lead_at(HIT_PROBABILITY_MAX)
     reasons = starved_reasons(request, size) + _drowned_reasons(lead, size)
     sampled = request.sampled_row_count
     needed = request.ensemble_size or lead * chunk_row_min(request.hypothesis_count)
     return Verdict(
+        calibration=calibration,
         reasons=reasons,
         advice=_advice(request, lead) if reasons else (),
         notes=_notes(lead, size),
@@ -82,3 +87,18 @@ def _notes(lead: int, size: int) -> tuple[str, ...]:
         f" k = {AGREEMENT_FACTOR * lead} would do for two thirds"
     )
     return (note,)
+
+
+PLANNED_NOISY_VOTE: Final = PlannedRow(
+    row=NOISY_VOTE,
+    plan=plan_noisy_vote,
+    key="noisy_vote",
+    document=noise_document,
+    capacity=capacity_of_votes,
+    forecast=forecast_of_votes,
+    beside_leaves=labels_beside_leaves,
+    variants={NOISY_VOTE.name: NOISY_VOTE.calibrate},
+    quick=NOISY_VOTE.calibrate,
+    takes_cutoff=False,
+    fewer_votes="with so few queries a noisy vote would need fewer votes: k = {size}",
+)

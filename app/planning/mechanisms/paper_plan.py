@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from app.planning.mechanisms.sizes import rows_for
-from app.planning.mechanisms.stability_plan import unstable_reasons, weigh
+from app.planning.mechanisms.stability_plan import PLANNED_SVT, unstable_reasons, weigh
 from app.planning.verdict import Verdict
-from app.privacy.budget.composition import Mechanism
-from app.privacy.paper.paper_pipeline import paper_calibration, printed
+from app.privacy.paper.answering_row import PAPER
+from app.privacy.paper.paper_pipeline import printed
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
-    from app.privacy.budget.composition import Charge
+    from app.privacy.budget.pipeline import PipelineBudget
     from app.privacy.paper.paper import PaperParameters
 
 
-def plan_paper(request: PlanRequest, answers: Charge) -> Verdict:
+def plan_paper(request: PlanRequest, budget: PipelineBudget) -> Verdict:
     """Return the paper's parameters and whether its sample can feed its chunks.
 
     One sampled pipeline relabels and answers (NB Algorithm 3), so it has both
@@ -26,21 +27,22 @@ def plan_paper(request: PlanRequest, answers: Charge) -> Verdict:
         ConfigurationError: where the printed parameters do not keep what they claim.
 
     """
-    relabel = request.charge(Mechanism.RELABEL)
+    asked = request.asked
     found = printed(
-        request.targets,
-        relabel=relabel,
-        answers=answers,
+        asked.targets,
+        relabel=asked.relabel,
+        answers=asked.answers_charge,
         row_count=request.row_count or 0,
         dimension=request.dimension,
     )
-    calibration = paper_calibration(request.targets, relabel=relabel, answers=answers)
+    calibration = PAPER.calibrate(asked, epsilon=budget.answers_epsilon, delta=budget.answers_delta)
     size = request.ensemble_size or found.ensemble_size
     stability = weigh(request, calibration, size)
     needed = rows_for(request, size)
     reasons = _starved_reasons(request, size) + unstable_reasons(request, stability, size)
     sampled = request.sampled_row_count
     return Verdict(
+        calibration=calibration,
         reasons=reasons,
         advice=_advice(found, size, needed) if reasons else (),
         notes=_notes(request, found, needed),
@@ -78,3 +80,13 @@ def _notes(request: PlanRequest, found: PaperParameters, needed: int) -> tuple[s
     if request.row_count is None:
         notes.append(f"n is not known; it takes {needed} rows at least")
     return tuple(notes)
+
+
+PLANNED_PAPER: Final = replace(
+    PLANNED_SVT,
+    row=PAPER,
+    plan=plan_paper,
+    variants={},  # its own budget is that of no other
+    quick=PAPER.calibrate,
+    takes_cutoff=False,
+)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from app.privacy.budget.ensemble_size import chunk_row_min, ensemble_size_auto, size_wanted
+from app.privacy.budget.ensemble_size import chunk_row_min, ensemble_size_auto
+from app.privacy.mechanisms import size_wanted
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
-    from app.privacy.budget.calibration import Calibration
+    from app.privacy.answering_rows import Calibration
     from app.privacy.budget.ensemble_size import ApproximateProfile
 
 
@@ -19,14 +20,14 @@ def resolve_ensemble_size(
     """Return k as configured, or by the public rule; without n, the votes wanted."""
     if request.ensemble_size is not None:
         return request.ensemble_size
+    wanted = size_wanted(table=calibration, query_count=request.query_count)
     if request.sampled_row_count is None:
-        return size_wanted(table=calibration, query_count=request.query_count)
+        return wanted
     if request.by_cell:
         return max(1, request.sampled_row_count)
     return ensemble_size_auto(
         row_count=max(1, request.sampled_row_count),
-        table=calibration,
-        query_count=request.query_count,
+        wanted=wanted,
         hypothesis_count=request.hypothesis_count,
     )
 

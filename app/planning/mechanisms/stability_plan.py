@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from app.planning.capacity import capacity_of_test
+from app.planning.mechanisms.calibration_documents import svt_document, table_document
+from app.planning.mechanisms.planned_row import PlannedRow
 from app.planning.mechanisms.sizes import fed_size, resolve_ensemble_size, rows_for, starved_reasons
+from app.planning.trial.forecast import forecast_of_table, forecast_of_threshold
 from app.planning.verdict import Stability, Verdict
 from app.privacy.budget.ensemble_size import (
+    approximate_profile,
     chunk_row_min,
     distance_at_unanimity,
     largest_hit_probability,
     size_at_unanimity,
-    size_wanted,
+    tested,
     wanted_hit_probability,
 )
+from app.privacy.mechanisms import size_wanted
 from app.privacy.sparse_vector import calibration as svt
-from app.privacy.stability import hit_table as profile
+from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
+from app.privacy.stability.answering_row import PROFILE
 from app.privacy.stability.profile_parameters import EPSILON_MAX
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
+    from app.privacy.answering_rows import AnswersAsked, Calibration
+    from app.privacy.budget.ensemble_size import ApproximateProfile, HitTest
     from app.privacy.budget.pipeline import PipelineBudget
     from app.privacy.sparse_vector.calibration import SvtCalibration
-    from app.privacy.stability.hit_table import ProfileTable
 
 EPSILON_ADVISED_MAX: Final = 20
+# Beyond this a table of Theorem A takes longer than a comparison is worth.
+TABLE_CUTOFF_MAX: Final = 10_000
 
 
 def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
@@ -39,12 +51,15 @@ def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
         ConfigurationError: where there is no test for the budget.
 
     """
-    calibration = _calibrate(request, budget.answers_epsilon, budget.answers_delta)
+    calibration = request.row.calibrate(
+        request.asked, epsilon=budget.answers_epsilon, delta=budget.answers_delta
+    )
     size = resolve_ensemble_size(request, calibration)
     stability = weigh(request, calibration, size)
     reasons = starved_reasons(request, size) + unstable_reasons(request, stability, size)
     sampled = request.sampled_row_count
     return Verdict(
+        calibration=calibration,
         reasons=reasons,
         advice=_advice(request, stability, budget) if reasons else (),
         notes=_notes(request, stability, size),
@@ -56,20 +71,21 @@ def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
     )
 
 
-def weigh(request: PlanRequest, calibration: ProfileTable | SvtCalibration, size: int) -> Stability:
+def weigh(request: PlanRequest, calibration: Calibration, size: int) -> Stability:
     """Return what a test means for k votes on the m queries of a request."""
-    limits = {"query_count": request.query_count, "cutoff": calibration.cutoff}
+    test = tested(calibration)
+    limits = {"query_count": request.query_count, "cutoff": test.cutoff}
     wanted_probability = wanted_hit_probability(**limits)
-    wanted_distance = calibration.distance_at(wanted_probability)
+    wanted_distance = test.distance_at(wanted_probability)
     unanimous_distance = distance_at_unanimity(size)
     return Stability(
-        calibration=calibration,
+        calibration=test,
         wanted_probability=wanted_probability,
         wanted_distance=wanted_distance,
         wanted_agreement=(size + size_at_unanimity(wanted_distance)) / (2 * size),
         largest_probability=largest_hit_probability(**limits),
         unanimous_distance=unanimous_distance,
-        unanimous_probability=calibration.hit_probability(unanimous_distance),
+        unanimous_probability=test.hit_probability(unanimous_distance),
     )
 
 
@@ -86,15 +102,7 @@ def unstable_reasons(request: PlanRequest, stability: Stability, size: int) -> t
     return (reason,)
 
 
-def _calibrate(
-    request: PlanRequest, epsilon: Fraction, delta: Fraction
-) -> ProfileTable | SvtCalibration:
-    if request.calibration == "svt":
-        return svt.calibrate(epsilon=epsilon, delta=delta, cutoff=request.cutoff)
-    return profile.calibrate(epsilon=epsilon, delta=delta, cutoff=request.cutoff)
-
-
-def _size_needed(request: PlanRequest, calibration: ProfileTable | SvtCalibration) -> int:
+def _size_needed(request: PlanRequest, calibration: HitTest) -> int:
     """Smallest k whose unanimous votes get through."""
     largest = largest_hit_probability(query_count=request.query_count, cutoff=request.cutoff)
     return size_at_unanimity(calibration.distance_at(largest))
@@ -139,7 +147,7 @@ def _epsilon_advice(
 
 def _epsilon_needed(
     request: PlanRequest,
-    calibration: ProfileTable | SvtCalibration,
+    calibration: HitTest,
     budget: PipelineBudget,
     *,
     fed: int,
@@ -153,7 +161,8 @@ def _epsilon_needed(
     while size > fed and epsilon <= EPSILON_ADVISED_MAX:
         grown = 1 + math.floor(10 * epsilon * Fraction(size, max(1, fed)))
         epsilon = min(Fraction(grown, 10), Fraction(EPSILON_MAX))
-        size = _size_needed(request, _calibrate(request, epsilon, budget.answers_delta))
+        raised = request.row.calibrate(request.asked, epsilon=epsilon, delta=budget.answers_delta)
+        size = _size_needed(request, tested(raised))
     return epsilon
 
 
@@ -174,3 +183,39 @@ def _notes(request: PlanRequest, stability: Stability, size: int) -> tuple[str, 
             f" k = {wanted} would do for two thirds"
         )
     return tuple(notes)
+
+
+def _approximate(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> ApproximateProfile:
+    return approximate_profile(epsilon=epsilon, delta=delta, cutoff=asked.cutoff)
+
+
+def _variant(
+    variant: svt.Variant, asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
+) -> SvtCalibration:
+    return svt.calibrate_variant(variant, epsilon=epsilon, delta=delta, cutoff=asked.cutoff)
+
+
+PLANNED_PROFILE: Final = PlannedRow(
+    row=PROFILE,
+    plan=plan_stability,
+    key="table",
+    document=table_document,
+    capacity=capacity_of_test,
+    forecast=forecast_of_table,
+    variants={PROFILE.name: PROFILE.calibrate},
+    quick=_approximate,
+    cutoff_compared_max=TABLE_CUTOFF_MAX,
+)
+PLANNED_SVT: Final = replace(
+    PLANNED_PROFILE,
+    row=SPARSE_VECTOR,
+    key="svt",
+    document=svt_document,
+    forecast=forecast_of_threshold,
+    variants={
+        f"{SPARSE_VECTOR.name} {variant}": partial(_variant, variant)
+        for variant in (svt.Variant.ONE_THRESHOLD, svt.Variant.REFRESHED)
+    },
+    quick=SPARSE_VECTOR.calibrate,
+    cutoff_compared_max=None,
+)

@@ -2,58 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from app.errors import invariant
-from app.planning.mechanisms.comparison import NOISY_VOTE
+from app.planning.mechanisms.planned import calibration_documents
 from app.planning.telling.prediction_document import prediction_document
 from app.planning.telling.words import summary
 from app.privacy.budget.composition import Mechanism
-from app.privacy.sparse_vector.calibration import SvtCalibration
-from app.privacy.stability.hit_table import ProfileTable
-from app.privacy.stability.inequality import WORD_BITS
+from app.privacy.mechanisms import MECHANISMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from fractions import Fraction
 
     from app.planning.curves import Panel
+    from app.planning.mechanisms.calibration_documents import Document
     from app.planning.plan import Plan
     from app.planning.request import PlanRequest
-    from app.planning.verdict import NoisyLead, Stability, Verdict
+    from app.planning.verdict import Stability, Verdict
     from app.privacy.paper.paper import PaperParameters
     from app.privacy.paper.row_theorems import Theorem
     from app.release.statistics.statistics_table import StatisticsForecast
-
-Document = dict[str, object]
-
-SHOWN_PROBABILITIES: Final = ("1e-2", "1e-4")
-
-
-def exact_number(value: Fraction) -> msgspec.Raw:
-    """Write a binary fraction as a JSON number with all of its decimal digits.
-
-    A double, and a decimal of any precision, then read the very number that serves.
-    """
-    bits = value.denominator.bit_length() - 1
-    invariant(value > 0 and value.denominator == 1 << bits, "a positive binary fraction")
-    digits = str(value.numerator * 5**bits).rjust(bits + 1, "0")
-    whole, decimals = digits[: len(digits) - bits], digits[len(digits) - bits :]
-    return msgspec.Raw(f"{whole}.{decimals or '0'}".encode())
-
-
-def profile_document(table: ProfileTable) -> Document:
-    """Describe the table of Theorem A as it serves."""
-    distances = range(len(table.thresholds))
-    return {
-        "alpha": exact_number(table.alpha),
-        "lnR": exact_number(table.ln_ratio),
-        "word_bits": WORD_BITS,
-        "threshold": [str(threshold) for threshold in table.thresholds],
-        "hit_probability": [table.hit_probability(distance) for distance in distances],
-    }
 
 
 def paper_document(found: PaperParameters) -> Document:
@@ -168,7 +135,7 @@ def curves_document(found: Sequence[Panel]) -> Document:
 
 
 def _verdict_document(plan: Plan) -> Document:
-    best = plan.best
+    best = None if plan.best is None else MECHANISMS[plan.best]
     return {
         "feasible": plan.feasible,
         "reasons": plan.reasons,
@@ -177,8 +144,8 @@ def _verdict_document(plan: Plan) -> Document:
         "calibration": plan.request.calibration,
         "mechanism": plan.request.mechanism,
         "output": "score" if plan.request.with_scores else "label",
-        "best_mechanism": best if best in {None, NOISY_VOTE} else "stability",
-        "best_calibration": None if best == NOISY_VOTE else best,
+        "best_mechanism": None if best is None else best.mechanism,
+        "best_calibration": None if best is None else best.calibration,
         "votes_needed": plan.votes_needed,
     }
 
@@ -240,51 +207,11 @@ def _learner(request: PlanRequest) -> str | None:
 
 def _test_document(answers: Verdict) -> Document:
     """Describe the parameters of what answers; what does not apply is null."""
-    stability, lead = answers.stability, answers.noisy_lead
-    calibration = None if stability is None else stability.calibration
+    stability = answers.stability
     return {
-        "table": _table_document(calibration) if isinstance(calibration, ProfileTable) else None,
-        "svt": _svt_document(calibration) if isinstance(calibration, SvtCalibration) else None,
-        "noisy_vote": None if lead is None else _noise_document(lead),
+        **calibration_documents(answers),
         "distance": None if stability is None else _distance_document(stability),
         "paper": None if answers.paper is None else paper_document(answers.paper),
-    }
-
-
-def _table_document(table: ProfileTable) -> Document:
-    return {**profile_document(table), "distance_at": _distances(table)}
-
-
-def _svt_document(calibration: SvtCalibration) -> Document:
-    return {
-        "variant": calibration.variant.value,
-        "b1": float(calibration.threshold_scale),
-        "b2": float(calibration.query_scale),
-        "w": calibration.threshold,
-        "delta_svt": float(calibration.delta_svt),
-        "delta_release": float(calibration.delta_release),
-        "distance_at": _distances(calibration),
-    }
-
-
-def _noise_document(lead: NoisyLead) -> Document:
-    return {
-        "alpha": float(lead.calibration.alpha),
-        "variance": float(lead.calibration.variance),
-        "lead_needed": lead.wanted_lead,
-        "lead_loses": lead.wanted_probability,
-        "agreement_needed": lead.wanted_agreement,
-        "lead_at": {
-            probability: lead.calibration.lead_at(float(probability))
-            for probability in SHOWN_PROBABILITIES
-        },
-    }
-
-
-def _distances(calibration: ProfileTable | SvtCalibration) -> Document:
-    return {
-        probability: calibration.distance_at(float(probability))
-        for probability in SHOWN_PROBABILITIES
     }
 
 

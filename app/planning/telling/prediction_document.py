@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from app.planning.mechanisms.comparison import NOISY_VOTE
+from app.privacy.mechanisms import MECHANISMS
 from app.privacy.noisy_gradient.descent import descends
 
 if TYPE_CHECKING:
@@ -77,12 +77,12 @@ def _cliff(cliff: Cliff | None) -> dict[str, object] | None:
 
 
 def _choice(plan: Plan, choice: Choice) -> dict[str, object]:
-    is_noisy = choice.mechanism == NOISY_VOTE
+    row = MECHANISMS[choice.mechanism]
     return {
         "publish_at_once": plan.publishes_at_once,
         "classifier_learner": learner_at_once(plan),
-        "mechanism": NOISY_VOTE if is_noisy else "stability",
-        "calibration": None if is_noisy else choice.mechanism,
+        "mechanism": row.mechanism,
+        "calibration": row.calibration,
         "k": choice.ensemble_size,
         "chunk_rows": choice.chunk_row_count,
         "T": choice.cutoff,

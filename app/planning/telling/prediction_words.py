@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from app.planning.mechanisms.comparison import NOISY_VOTE
 from app.planning.telling.counts import count
 from app.planning.telling.prediction_document import learner_at_once
+from app.privacy.mechanisms import MECHANISMS
 
 if TYPE_CHECKING:
     from app.planning.plan import Plan
@@ -65,11 +65,12 @@ def _risk(cliff: Cliff) -> str:
 
 
 def _recommended(best: Choice) -> str:
-    is_noisy = best.mechanism == NOISY_VOTE
-    mechanism = f'"{NOISY_VOTE}"' if is_noisy else f'"stability" by "{best.mechanism}", T = '
-    cutoff = "" if is_noisy else f"{best.cutoff:,}"
+    row = MECHANISMS[best.mechanism]
+    calibration = "" if row.calibration is None else f' by "{row.calibration}"'
+    cutoff = "" if best.cutoff is None else f", T = {best.cutoff:,}"
     return (
-        f"Recommended: {mechanism}{cutoff}, k = {best.ensemble_size:,}, shares"
+        f'Recommended: "{row.mechanism}"{calibration}{cutoff},'
+        f" k = {best.ensemble_size:,}, shares"
         f" {float(best.relabel_share):g} to relabel and {float(best.answers_share):g} to answers:"
         f" {_likely(best.forecast)}, and with the worst leaf {_labels(best.worst)}."
     )

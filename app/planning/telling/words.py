@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from app.planning.capacity import USUAL_AGREEMENT
 from app.planning.levers import Lever
-from app.planning.mechanisms.comparison import NOISY_VOTE, serving_name
 from app.planning.telling.counts import count
 from app.planning.telling.prediction_words import prediction_words
 
@@ -86,7 +85,7 @@ def _served(capacity: Capacity, limit: int) -> str:
 
 def _sequel(plan: Plan) -> str:
     request = plan.request
-    if request.mechanism == NOISY_VOTE or request.after == request.on_cutoff:
+    if plan.answers.cutoff is None or request.after == request.on_cutoff:
         return f"Then {SEQUELS[request.after]}."
     return (
         f"After answer m {SEQUELS[request.after]}; after unstable answer T"
@@ -97,7 +96,7 @@ def _sequel(plan: Plan) -> str:
 def _mechanism(plan: Plan) -> str:
     """Say which mechanism needs the fewest votes, and how many the next one takes."""
     ranked = sorted(plan.votes_needed, key=lambda name: plan.votes_needed[name])
-    serving = serving_name(plan.request)
+    serving = plan.request.row.name
     own = next((name for name in ranked if name.startswith(serving)), None)
     if own is None or len(ranked) < len(("own", "other")):
         return ""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.planning.mechanisms.planned import planned_row
 from app.planning.trial.agreement import Agreement
-from app.planning.trial.forecast import expected_answers, forecast_answers, outlasting_noise
-from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+from app.planning.trial.forecast import expected_answers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,15 +102,14 @@ def _over_leaves(
     """Return the share of people in each leaf, and the labels with it; last, without any."""
     shares = np.minimum(LEAF_ROWS / chunk_row_count, HALF)
     leads = np.append(np.abs(1 - 2 * np.exp(-LEAF_ROWS)), 1.0)
-    if isinstance(calibration, NoisyVoteCalibration):
-        weights = np.append(shares, 1.0)
-        votes = ensemble_size * np.stack([leads, np.ones_like(leads)], axis=1)
-        both = np.stack([weights, 1 - weights], axis=1)
-        return shares, outlasting_noise(calibration, votes, both, limit=limit)
+    row = planned_row(calibration)
+    if row.beside_leaves is not None:
+        return shares, row.beside_leaves(calibration, leads, shares, ensemble_size, limit)
     # Each lead is a hypothesis of its own, on one query, among all k learners.
-    alone = Agreement(leads[:, np.newaxis], ensemble_size)
-    found = forecast_answers(calibration, alone, ensemble_size=ensemble_size, limit=limit)
-    cutoff = calibration.cutoff
+    found = row.forecast(
+        calibration, Agreement(leads[:, np.newaxis], ensemble_size), ensemble_size, limit
+    )
+    cutoff = calibration.cutoff or 0
     unlimited = np.zeros(len(leads)) if found.unlimited is None else found.unlimited
     alone_rates = cutoff / (cutoff + unlimited)
     rates = np.append(shares * alone_rates[:-1] + (1 - shares) * alone_rates[-1], alone_rates[-1:])

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.planning.trial.agreement import Agreement
-    from app.privacy.budget.ensemble_size import ApproximateProfile
-    from app.privacy.stability.hit_table import ProfileTable
+    from app.privacy.answering_rows import Calibration
+    from app.privacy.budget.ensemble_size import ApproximateProfile, HitTest
 
     Numbers = NDArray[np.float64]
     Hits = Callable[[Numbers], Numbers]
-    Weighed = ProfileTable | SvtCalibration | NoisyVoteCalibration | ApproximateProfile
+    Weighed = Calibration | ApproximateProfile
 
 FACTOR: Final = 2.0
 # Fewer labels than half of one are none, whatever the factor.
@@ -133,31 +133,39 @@ class Forecast:
         return None if self.unlimited is None else float(np.median(self.unlimited))
 
 
-def forecast_answers(
-    calibration: Weighed, agreement: Agreement, *, ensemble_size: int, limit: int
+def forecast_of_votes(
+    calibration: NoisyVoteCalibration, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return what a mechanism gives with k votes.
+    """Return what a noisy vote of k gives on m answers at most."""
+    weights = np.ones_like(agreement.leads) / agreement.leads.shape[1]
+    leads = ensemble_size * agreement.leads
+    return Forecast(outlasting_noise(calibration, leads, weights, limit=limit), None)
 
-    Args:
-        calibration: of the answers' budget.
-        agreement: of learners on chunks of the size that k gives.
-        ensemble_size: k.
-        limit: m, fresh answers at most.
 
-    """
-    if isinstance(calibration, NoisyVoteCalibration):
-        weights = np.ones_like(agreement.leads) / agreement.leads.shape[1]
-        leads = ensemble_size * agreement.leads
-        return Forecast(outlasting_noise(calibration, leads, weights, limit=limit), None)
-    if isinstance(calibration, SvtCalibration):
-        return _sparse_vector(calibration, agreement, ensemble_size, limit)
-    table = _table(calibration, ensemble_size)
+def labels_beside_leaves(
+    calibration: NoisyVoteCalibration,
+    leads: Numbers,
+    shares: Numbers,
+    ensemble_size: int,
+    limit: int,
+) -> Numbers:
+    """Return the labels of a noisy vote where a leaf of each lead has its share of queries."""
+    weights = np.append(shares, 1.0)
+    votes = ensemble_size * np.stack([leads, np.ones_like(leads)], axis=1)
+    both = np.stack([weights, 1 - weights], axis=1)
+    return outlasting_noise(calibration, votes, both, limit=limit)
+
+
+def forecast_of_table(
+    test: HitTest, agreement: Agreement, ensemble_size: int, limit: int
+) -> Forecast:
+    """Return what independent hits give with k votes on m answers at most."""
+    table = _table(test, ensemble_size)
     rates = unstable_rates(
         lambda distances: table[distances.astype(np.int64)], agreement, ensemble_size
     )
-    cutoff = calibration.cutoff
-    labels = expected_answers(rates, cutoff=cutoff, limit=limit) * (1 - rates)
-    return Forecast(labels, cutoff * (1 - rates) / rates)
+    labels = expected_answers(rates, cutoff=test.cutoff, limit=limit) * (1 - rates)
+    return Forecast(labels, test.cutoff * (1 - rates) / rates)
 
 
 def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
@@ -192,16 +200,16 @@ def unstable_rates(hits: Hits, agreement: Agreement, ensemble_size: int) -> Numb
     return rates
 
 
-def _table(calibration: ProfileTable | ApproximateProfile, ensemble_size: int) -> Numbers:
+def _table(test: HitTest, ensemble_size: int) -> Numbers:
     """Return the hits at every distance that k votes have."""
     count = max(1, (ensemble_size + 1) // 2)
-    return np.array([calibration.hit_probability(distance) for distance in range(count)])
+    return np.array([test.hit_probability(distance) for distance in range(count)])
 
 
-def _sparse_vector(
+def forecast_of_threshold(
     calibration: SvtCalibration, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Average over the threshold's noise: the queries of an epoch share it."""
+    """Average over the threshold's noise, which the queries of an epoch share."""
     cutoff, first = calibration.cutoff, float(calibration.threshold_scale)
     points = (np.arange(NOISE_POINTS) + 0.5) / NOISE_POINTS
     noises = first * np.sign(0.5 - points) * np.log(1 - 2 * np.abs(points - 0.5))

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from app.errors import ConfigurationError
-from app.planning.trial.forecast import forecast_answers
-from app.privacy.budget.composition import Mechanism
-from app.privacy.paper.paper_pipeline import paper_budget, paper_calibration, printed
+from app.planning.mechanisms.planned import forecast_answers
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
     from app.planning.trial.agreement import Agreement
     from app.planning.trial.cliff import Cliff
-    from app.planning.trial.forecast import Forecast, Weighed
+    from app.planning.trial.forecast import Forecast
     from app.planning.trial.recommendation import Choice
-
-PAPER: Final = "paper"
+    from app.privacy.answering_rows import AnsweringRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,35 +42,18 @@ class Prediction:
     with_points: bool
 
 
-def _as_printed(request: PlanRequest, agreement: Agreement) -> Forecast | None:
-    """Return what the papers' own parameters give; None where rows do not feed their chunks."""
-    relabel, answers = request.charge(Mechanism.RELABEL), request.charge(Mechanism.ANSWERS)
-    if answers is None or request.row_count is None:
+def as_printed(row: AnsweringRow, request: PlanRequest, agreement: Agreement) -> Forecast | None:
+    """Return what printed parameters give; None where rows do not feed their chunks."""
+    if request.row_count is None or row.own_size is None:
         return None
+    asked = replace(request.asked, private_grid=False)
     try:
-        found = printed(
-            request.targets,
-            relabel=relabel,
-            answers=answers,
-            row_count=request.row_count,
-            dimension=request.dimension,
-        )
-        calibration: Weighed = paper_calibration(request.targets, relabel=relabel, answers=answers)
-        budget = paper_budget(
-            request.targets,
-            relabel=relabel,
-            answers=answers,
-            private_grid=False,
-            class_count=request.class_count,
-        )
+        size, budget = row.own_size(asked), row.budget(asked)
+        if budget is None or budget.sampled_row_count(request.row_count) < size:
+            return None
+        share = {"epsilon": budget.answers_epsilon, "delta": budget.answers_delta}
+        calibration = row.calibrate(asked, **share)
     except ConfigurationError:
         return None
-    if budget is None or budget.sampled_row_count(request.row_count) < found.ensemble_size:
-        return None
     # Its chunks are smaller than those tried out, so that this is the most it could give.
-    return forecast_answers(
-        calibration,
-        agreement,
-        ensemble_size=found.ensemble_size,
-        limit=request.query_count,
-    )
+    return forecast_answers(calibration, agreement, ensemble_size=size, limit=request.query_count)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
-from app.planning.mechanisms.comparison import NOISY_VOTE
+from app.planning.mechanisms.planned import PLANNED, forecast_answers
 from app.planning.trial.agreement import try_out, votes_by_cell
 from app.planning.trial.cliff import labels_at_worst
 from app.planning.trial.effort import SECONDS_COMPARED, extent_of
-from app.planning.trial.forecast import forecast_answers
 from app.privacy.budget.composition import Mechanism
 from app.privacy.budget.ensemble_size import (
     HIT_PROBABILITY_MAX,
@@ -20,8 +20,7 @@ from app.privacy.budget.ensemble_size import (
 )
 from app.privacy.budget.pipeline import pipeline_budget
 from app.privacy.exponential.sample_size import excess_error
-from app.privacy.noisy_vote import calibration as noisy_vote
-from app.privacy.sparse_vector import calibration as svt
+from app.privacy.mechanisms import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from app.planning.trial.forecast import Forecast, Weighed
     from app.planning.trial.people import MadeUpRules
 
-PROFILE: Final = "profile"
-SVT: Final = "svt"
 CUTOFFS: Final = (1, 5, 20, 50)
 # k, as times the least whose unanimous votes are stable ninety-nine times in a hundred.
 SIZES: Final = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4), Fraction(8))
@@ -54,7 +51,7 @@ class Choice:
     """A release that was tried out.
 
     Attributes:
-        mechanism: ``profile``, ``svt`` or ``noisy-vote``.
+        mechanism: name of what answers.
         ensemble_size: k.
         chunk_row_count: rows of the smallest chunk.
         cutoff: T; None for a noisy vote.
@@ -112,7 +109,7 @@ def with_shares(request: PlanRequest) -> PlanRequest:
     budget = request.budget
     if relabel is None or answers is None or budget is None or request.row_count is None:
         return request
-    if budget.sampling_rate < 1 or budget.relabel_is_private or request.calibration == "paper":
+    if budget.sampling_rate < 1 or budget.relabel_is_private or request.row.is_printed:
         return request
     both = relabel.epsilon + answers.epsilon
     fitting = [share for share in RELABEL_SHARES if share * request.epsilon < both]
@@ -199,7 +196,7 @@ def _choice(
     request: PlanRequest, calibration: Weighed, agreement: Agreement, *, size: int, rows: int
 ) -> Choice:
     return Choice(
-        mechanism=_name(calibration),
+        mechanism=row_of(calibration).name,
         ensemble_size=size,
         chunk_row_count=rows,
         cutoff=calibration.cutoff,
@@ -214,12 +211,6 @@ def _choice(
     )
 
 
-def _name(calibration: Weighed) -> str:
-    if calibration.cutoff is None:
-        return NOISY_VOTE
-    return SVT if isinstance(calibration, svt.SvtCalibration) else PROFILE
-
-
 def _share(request: PlanRequest, mechanism: Mechanism) -> Fraction:
     charge = request.charge(mechanism)
     return Fraction(0) if charge is None else charge.epsilon / request.epsilon
@@ -230,15 +221,14 @@ def _calibrations(request: PlanRequest) -> Iterator[Weighed]:
     if request.budget is None:
         return
     share = {"epsilon": request.budget.answers_epsilon, "delta": request.budget.answers_delta}
+    compared = [planned for planned in PLANNED.values() if planned.variants]
     for cutoff in sorted({*CUTOFFS, request.cutoff}):
-        for calibrate in (approximate_profile, svt.calibrate):
-            try:
-                yield calibrate(**share, cutoff=cutoff)
-            except ConfigurationError:
-                continue
-    try:
-        yield noisy_vote.calibrate(
-            **share, answer_limit=request.query_count, class_count=request.class_count
-        )
-    except ConfigurationError:
-        return
+        asked = replace(request.asked, cutoff=cutoff)
+        for planned in compared:
+            if planned.takes_cutoff:
+                with suppress(ConfigurationError):
+                    yield planned.quick(asked, **share)
+    for planned in compared:
+        if not planned.takes_cutoff:
+            with suppress(ConfigurationError):
+                yield planned.quick(request.asked, **share)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.planning.mechanisms.comparison import serving_name
+from app.planning.mechanisms.planned import forecast_answers
 from app.planning.trial.agreement import try_out, votes_by_cell
 from app.planning.trial.cliff import find_cliff
 from app.planning.trial.effort import extent_of
-from app.planning.trial.forecast import forecast_answers
-from app.planning.trial.prediction import PAPER, Prediction, _as_printed
+from app.planning.trial.prediction import Prediction, as_printed
 from app.planning.trial.recommendation import recommend
+from app.privacy.mechanisms import MECHANISMS
 
 if TYPE_CHECKING:
     from app.planning.plan import Plan
@@ -75,6 +75,8 @@ def _by_mechanism(
         name: forecast_answers(calibration, agreement, ensemble_size=size, limit=limit)
         for name, calibration in plan.calibrations.items()
     }
-    serving = serving_name(plan.request)
-    found[PAPER] = own if serving == PAPER else _as_printed(plan.request, agreement)
+    for row in MECHANISMS.values():
+        if row.is_printed:
+            serves = plan.request.row is row
+            found[row.name] = own if serves else as_printed(row, plan.request, agreement)
     return found

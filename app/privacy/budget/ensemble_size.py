@@ -27,18 +27,15 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from app.errors import ConfigurationError, invariant
-from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+from app.errors import ConfigurationError, InvariantError, invariant
 from app.privacy.stability.curve import HELD_BELOW
 from app.privacy.stability.hit_table import real_valued_hit_probability
 from app.privacy.stability.profile_parameters import EPSILON_KEY, refuse_out_of_range
 
 if TYPE_CHECKING:
     from fractions import Fraction
-
-    from app.privacy.budget.calibration import Calibration
 
 ENTRY_COUNT_MAX: Final = 12_000
 """Distances after which a table is given up: about a second of work."""
@@ -123,27 +120,58 @@ def distance_at_unanimity(ensemble_size: int) -> int:
     return max(0, (ensemble_size + 1) // 2 - 1)
 
 
-def size_wanted(*, table: Calibration | ApproximateProfile, query_count: int) -> int:
-    """Return the k that keeps queries on which two thirds agree, rows aside."""
-    if isinstance(table, NoisyVoteCalibration):
-        return AGREEMENT_FACTOR * table.lead_at(HIT_PROBABILITY_MAX)
-    probability = wanted_hit_probability(query_count=query_count, cutoff=table.cutoff)
-    return AGREEMENT_FACTOR * size_at_unanimity(table.distance_at(probability))
+@runtime_checkable
+class HitTest(Protocol):
+    """A calibration whose queries are hits by their distance."""
+
+    @property
+    def cutoff(self) -> int:
+        """Unstable answers T until the halt."""
+        ...
+
+    def hit_probability(self, distance: int, /) -> float:
+        """Return the probability of a hit at this distance."""
+        ...
+
+    def distance_at(self, probability: float, /) -> int:
+        """Return the smallest distance whose hits are at most this probable, or the last."""
+        ...
+
+
+def tested(calibration: object) -> HitTest:
+    """Return a calibration as the stability test that it is.
+
+    Raises:
+        InvariantError: its mechanism has no hits.
+
+    """
+    if not isinstance(calibration, HitTest):
+        raise InvariantError("a stability test has a probability of a hit at each distance")
+    return calibration
+
+
+def size_of_test(test: HitTest, query_count: int) -> int:
+    """Return the k that keeps queries on which two thirds agree by a stability test."""
+    probability = wanted_hit_probability(query_count=query_count, cutoff=test.cutoff)
+    return AGREEMENT_FACTOR * size_at_unanimity(test.distance_at(probability))
+
+
+def hits_alike(test: HitTest, ensemble_size: int) -> float:
+    """Return the chance that a query on which all k votes agree is a hit."""
+    return test.hit_probability(distance_at_unanimity(ensemble_size))
 
 
 def ensemble_size_auto(
     *,
     row_count: int,
-    table: Calibration | ApproximateProfile,
-    query_count: int,
+    wanted: int,
     hypothesis_count: int,
 ) -> int:
     """Return k by the public rule of this module.
 
     Args:
         row_count: n, the public number of rows, at least 1.
-        table: calibration of the answers' share.
-        query_count: m, at least 1.
+        wanted: k by the calibration of the answers' share, rows aside.
         hypothesis_count: number of hypotheses that learners search.
 
     Returns:
@@ -152,4 +180,4 @@ def ensemble_size_auto(
     """
     invariant(row_count >= 1, "n is at least one")
     fed = row_count // chunk_row_min(hypothesis_count)
-    return max(1, min(size_wanted(table=table, query_count=query_count), fed))
+    return max(1, min(wanted, fed))

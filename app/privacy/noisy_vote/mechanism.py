@@ -65,6 +65,11 @@ class Parameters:
         invariant(self.ensemble_size >= 1, "there is a vote")
         invariant(self.answer_limit >= 1, "there is an answer")
 
+    @property
+    def cutoff(self) -> None:
+        """T, which the noisy vote does not have: no answer is unstable."""
+        return
+
 
 @dataclass(frozen=True, slots=True)
 class State:

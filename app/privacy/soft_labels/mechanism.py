@@ -37,19 +37,19 @@ last unit; nothing is changed by it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from app.errors import InvariantError, invariant
-from app.privacy.sparse_vector import mechanism as sparse_vector
-from app.privacy.stability import mechanism as stability
+from app.privacy.answering_rows import Answering, HitState
+from app.privacy.mechanisms import row_of
 from app.privacy.voting.votes import aggregate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,8 +58,11 @@ if TYPE_CHECKING:
 BIN_COUNT_MIN: Final = 2
 BIN_COUNT_MAX: Final = 1000
 
-Parameters: TypeAlias = stability.Parameters | sparse_vector.Parameters
+Parameters: TypeAlias = Answering
 """Those of the inner test; its cutoff is the number T of units."""
+
+State: TypeAlias = HitState
+"""The units used (public), and the sparse vector's threshold noise (secret), if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +118,6 @@ class PrivateBins:
     bin_count: int
     plain: tuple[int, int]
     shifted: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """The units used (public), and the sparse vector's threshold noise (secret), if any."""
-
-    hit_count: int = 0
-    private_threshold_noise: int | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,43 +181,33 @@ def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
     """Return the state before the first query, the inner test's."""
-    if isinstance(parameters, stability.Parameters):
-        return State(stability.initial_state(parameters, noise).hit_count)
-    inner = sparse_vector.initial_state(parameters, noise)
-    return State(inner.hit_count, inner.private_threshold_noise)
+    return row_of(parameters).start(parameters, noise)
 
 
 def step(
     parameters: Parameters, state: State, private_value: PrivateBins, noise: NoiseSource
 ) -> tuple[State, Outcome]:
     """Answer one query: two queries of the inner test, the second iff the first is a hit."""
-    bin_count = private_value.bin_count
+    test, bin_count = _inner(parameters), private_value.bin_count
     index, distance = private_value.plain
-    state, hit = _test(parameters, state, distance, noise)
+    state, hit = test(parameters, state, distance, noise)
     if not hit:
         return state, Outcome(ScoreBin(bin_count, index, shifted=False), hit_count=0)
-    if state.hit_count >= parameters.cutoff:
+    if state.hit_count >= (parameters.cutoff or 0):
         return state, Outcome(None, hit_count=1)
     index, distance = private_value.shifted
-    state, hit = _test(parameters, state, distance, noise)
+    state, hit = test(parameters, state, distance, noise)
     if hit:
         return state, Outcome(None, hit_count=2)
     return state, Outcome(ScoreBin(bin_count, index, shifted=True), hit_count=1)
 
 
-def _test(
-    parameters: Parameters, state: State, distance: int, noise: NoiseSource
-) -> tuple[State, bool]:
-    """Take one step of the inner mechanism with the one counter."""
-    if isinstance(parameters, stability.Parameters):
-        tested, hit = stability.step(parameters, stability.State(state.hit_count), distance, noise)
-        return State(tested.hit_count), hit
-    if state.private_threshold_noise is None:
-        message = "the threshold's noise is kept while it answers"
-        raise InvariantError(message)
-    before = sparse_vector.State(state.hit_count, state.private_threshold_noise)
-    after, outcome = sparse_vector.step(parameters, before, distance, noise)
-    return State(after.hit_count, after.private_threshold_noise), outcome.hit
+def _inner(parameters: Parameters) -> Callable[..., tuple[State, bool]]:
+    """Return the inner mechanism's test, which has the one counter."""
+    test = row_of(parameters).test
+    if test is None:
+        raise InvariantError("scores are tested for stability")
+    return test
 
 
 def _largest(private_count: NDArray[np.int64]) -> tuple[int, int]:

@@ -34,21 +34,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING
 
 from app.errors import InvariantError, invariant
-from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.answering_rows import AnsweringRow, State
+from app.privacy.mechanisms import row_of
 from app.privacy.soft_labels import mechanism as soft_labels
 from app.privacy.soft_labels.mechanism import PrivateBins
-from app.privacy.sparse_vector import mechanism as sparse_vector
-from app.privacy.stability import mechanism as stability
 
 if TYPE_CHECKING:
     from app.noise.source import NoiseSource
+    from app.privacy.answering_rows import Answering
     from app.privacy.soft_labels.mechanism import ScoreBin
     from app.privacy.voting.votes import Tallies, Tally
 
-Answering: TypeAlias = stability.Parameters | sparse_vector.Parameters | noisy_vote.Parameters
+__all__ = ["Outcome", "Parameters", "Phase", "Sequel", "State", "initial_state", "step", "steps"]
 
 
 class Phase(StrEnum):
@@ -81,6 +81,7 @@ class Parameters:
         unstable_gets_coin: whether an unstable answer carries a fair coin's label.
         with_scores: whether the bin of a score is answered, by soft labels around
             the mechanism.
+        row: of the mechanism that answers, in the table.
 
     """
 
@@ -91,51 +92,33 @@ class Parameters:
     on_cutoff: Sequel
     unstable_gets_coin: bool
     with_scores: bool = False
+    row: AnsweringRow | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse what cannot run."""
         invariant(self.class_count >= 2, "there are two or more classes")  # noqa: PLR2004 -- says itself
         invariant(self.answer_limit >= 0, "the number of answers is not negative")
-        if isinstance(self.answering, noisy_vote.Parameters):
-            own = (self.answering.class_count, self.answering.answer_limit)
-            same = own == (self.class_count, self.answer_limit)
+        row = None if self.answering is None else row_of(self.answering)
+        object.__setattr__(self, "row", row)
+        if self.answering is not None and row is not None:
+            same = row.fits(self.answering, (self.class_count, self.answer_limit))
             invariant(same, "the noise is that of these classes and answers")
         if self.with_scores:
             binary = self.class_count == 2  # noqa: PLR2004 -- says itself
-            tested = not isinstance(self.answering, noisy_vote.Parameters)
+            tested = row is None or row.test is not None
             invariant(binary and tested, "scores are of two classes, and tested for stability")
 
     @property
     def cutoff(self) -> int | None:
         """T; None where no count of unstable answers ends the run."""
-        test = self.answering
-        if test is None or isinstance(test, noisy_vote.Parameters):
-            return None
-        return test.cutoff
+        return None if self.answering is None else self.answering.cutoff
 
     @property
     def is_refreshed(self) -> bool:
         """Whether each hit draws the threshold's next noise, which ends an epoch."""
-        return isinstance(self.answering, sparse_vector.Parameters) and self.answering.refreshed
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What a run has come to: public counters, and the threshold's noise, secret.
-
-    Attributes:
-        answered_count: fresh answers of the ensemble.
-        unstable_count: the hits, each a unit of the cutoff: one an unstable answer
-            where labels are answered, and 0 to 2 an answer with scores.
-        halted: no fresh answer may follow, whatever the counters say.
-        private_threshold_noise: rho of the sparse vector; None without one.
-
-    """
-
-    answered_count: int = 0
-    unstable_count: int = 0
-    halted: bool = False
-    private_threshold_noise: int | None = field(default=None, repr=False)
+        if self.answering is None or self.row is None:
+            return False
+        return self.row.is_refreshed(self.answering)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +139,9 @@ class Outcome:
 
 def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
     """Return the state before the first query; draws the threshold's noise, if there is one."""
-    if not isinstance(parameters.answering, sparse_vector.Parameters):
+    if parameters.answering is None or parameters.row is None:
         return State()
-    tested = sparse_vector.initial_state(parameters.answering, noise)
-    return State(private_threshold_noise=tested.private_threshold_noise)
+    return State().after(parameters.row.start(parameters.answering, noise), answers=0)
 
 
 def sequel(parameters: Parameters, state: State) -> Sequel | None:
@@ -188,7 +170,7 @@ def step(
 ) -> tuple[State, Outcome]:
     """Answer one query whose votes, or scores, come to ``private_value``."""
     ended = state.halted or state.answered_count >= parameters.answer_limit
-    if parameters.answering is None or ended:
+    if parameters.answering is None or parameters.row is None or ended:
         message = "no step outside the ensemble phase"
         raise InvariantError(message)
     invariant(
@@ -199,7 +181,7 @@ def step(
         following, released = _decide_bin(parameters.answering, state, private_value, noise)
         label = None if released is None else released.label
     else:
-        following, label = _decide(parameters.answering, state, private_value, noise)
+        following, label = parameters.row.step(parameters.answering, state, private_value, noise)
         released = None
     if released is not None:
         return following, Outcome(label=label, stable=True, released_bin=released)
@@ -223,21 +205,20 @@ def steps(
 
     Returns:
         The state after the last query that was answered, and an outcome for each; None
-        where queries are answered one by one: only the stability test knows no noise
-        but a word a query.
+        where queries are answered one by one: a test is of many distances where it knows
+        no noise but a word a query.
 
     """
-    test, left = parameters.answering, parameters.answer_limit - state.answered_count
-    if not isinstance(test, stability.Parameters) or parameters.with_scores:
+    row, left = parameters.row, parameters.answer_limit - state.answered_count
+    answering = parameters.answering
+    if answering is None or row is None or row.tests is None or parameters.with_scores:
         return None
     invariant(not state.halted and left > 0, "no step outside the ensemble phase")
-    hits, is_hit = stability.steps(
-        test, stability.State(state.unstable_count), private_votes.distance[:left], noise
-    )
+    tested, is_hit = row.tests(answering, state.tested, private_votes.distance[:left], noise)
     outcomes = list(map(_stable, private_votes.plurality[: len(is_hit)].tolist()))
     for place in is_hit.nonzero()[0].tolist():
         outcomes[place] = _unstable(parameters, noise)
-    return State(state.answered_count + len(outcomes), hits.hit_count), outcomes
+    return state.after(tested, answers=len(outcomes)), outcomes
 
 
 def redo(
@@ -294,51 +275,5 @@ def _decide_bin(
     answering: Answering, state: State, private_value: PrivateBins, noise: NoiseSource
 ) -> tuple[State, ScoreBin | None]:
     """Take one step of soft labels around the mechanism; at an unstable answer there is no bin."""
-    inside = cast("soft_labels.Parameters", answering)  # parameters refuse the noisy vote
-    before = soft_labels.State(state.unstable_count, state.private_threshold_noise)
-    after, outcome = soft_labels.step(inside, before, private_value, noise)
-    following = State(
-        state.answered_count + 1,
-        after.hit_count,
-        private_threshold_noise=after.private_threshold_noise,
-    )
-    return following, outcome.released_bin
-
-
-@lru_cache(maxsize=256)
-def _hits(count: int) -> stability.State:
-    """Return the state of a test with so many hits."""
-    return stability.State(count)
-
-
-def _decide(
-    answering: Answering, state: State, private_value: Tally, noise: NoiseSource
-) -> tuple[State, int | None]:
-    """Take one step of the mechanism inside; at a hit there is no label."""
-    if isinstance(answering, stability.Parameters):
-        hits = _hits(state.unstable_count)
-        hits, hit = stability.step(answering, hits, private_value.distance, noise)
-        following = State(state.answered_count + 1, hits.hit_count)
-        return following, None if hit else private_value.plurality
-    if isinstance(answering, sparse_vector.Parameters):
-        return _decide_with_threshold(answering, state, private_value, noise)
-    answers = noisy_vote.State(state.answered_count)
-    answers, voted = noisy_vote.step(answering, answers, private_value.counts, noise)
-    return State(answers.answered_count, state.unstable_count), voted.label
-
-
-def _decide_with_threshold(
-    answering: sparse_vector.Parameters, state: State, private_value: Tally, noise: NoiseSource
-) -> tuple[State, int | None]:
-    """Take one step of the sparse vector, whose state includes the threshold's noise."""
-    if state.private_threshold_noise is None:
-        message = "the threshold's noise is kept while it answers"
-        raise InvariantError(message)
-    before = sparse_vector.State(state.unstable_count, state.private_threshold_noise)
-    after, outcome = sparse_vector.step(answering, before, private_value.distance, noise)
-    following = State(
-        state.answered_count + 1,
-        after.hit_count,
-        private_threshold_noise=after.private_threshold_noise,
-    )
-    return following, None if outcome.hit else private_value.plurality
+    after, outcome = soft_labels.step(answering, state.tested, private_value, noise)
+    return state.after(after), outcome.released_bin

@@ -28,6 +28,7 @@ from app.learning.predictors.own_predictors import PublicFeature
 from app.learning.predictors.predictor_classes import PredictorSource, is_predictor_kind
 from app.ledger.entries.fold import LEARNER
 from app.ledger.releases import DELTA_KEY, EPSILON_KEY
+from app.privacy.mechanisms import MECHANISMS
 
 if TYPE_CHECKING:
     from app.data.schema import Feature, Schema
@@ -142,7 +143,8 @@ def bound_parameters(settings: Settings) -> dict[str, str]:
     What is bound is what is in force, so that a default may be written out later.
     A setting that was added later is bound unless it is at its default.
     """
-    unbound = UNBOUND if settings.privacy.calibration == "paper" else UNBOUND | TARGETS
+    takes_targets = MECHANISMS[settings.privacy.calibration].is_printed
+    unbound = UNBOUND if takes_targets else UNBOUND | TARGETS
     bound: dict[str, str] = {}
     for section in BOUND_SECTIONS:
         _flatten(section, getattr(settings, section).model_dump(by_alias=True), bound)

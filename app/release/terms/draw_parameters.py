@@ -29,12 +29,11 @@ from app.privacy.exponential import mechanism as exponential
 from app.privacy.exponential.relabel import DichotomyParameters
 from app.release.classifier.linear import is_linear, linear_draw
 from app.release.terms.answer_terms import (
-    PAPER,
+    answering_row,
+    answers_asked,
     calibrate_answers,
     check_calibration,
-    printed_ensemble_size,
     release_budget,
-    rows_needed,
 )
 from app.release.terms.bound_settings import predictor_source
 from app.release.terms.configuration import published_class
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 
     from app.learning.hypothesis import HypothesisClass
     from app.learning.lists.enumerated_class import EnumeratedClass
-    from app.privacy.budget.calibration import Calibration
+    from app.privacy.answering_rows import Calibration
     from app.privacy.budget.pipeline import PipelineBudget
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
@@ -209,16 +208,10 @@ def ensemble_size(
     """
     settings = configuration.settings
     given = settings.answers.ensemble
-    if settings.privacy.calibration == PAPER:
-        size = given if isinstance(given, int) else printed_ensemble_size(settings)
-        needed = rows_needed(settings, size)
-        if size > sampled_row_count:
-            problem = (
-                f'"paper" cuts k = {size} chunks, and its sample of {row_count} rows has'
-                f" {sampled_row_count}: it needs at least {needed} rows, a smaller"
-                ' answers.ensemble, or "profile", which makes the same promise'
-            )
-            raise ConfigurationError("privacy.calibration", problem)
+    row, asked = answering_row(settings), answers_asked(settings)
+    if row.own_size is not None:
+        size = given if isinstance(given, int) else row.own_size(asked)
+        row.refuse_size(asked, (size, row_count, sampled_row_count))
         return size
     if sampled_row_count < 1:
         raise ConfigurationError("privacy.sampling", f"leaves no row of {row_count}")
@@ -228,8 +221,7 @@ def ensemble_size(
     if not isinstance(given, int):
         return ensemble_size_auto(
             row_count=sampled_row_count,
-            table=calibration,
-            query_count=settings.answers.queries,
+            wanted=row.size_wanted(calibration, settings.answers.queries),
             hypothesis_count=hypotheses.size,
         )
     return given

@@ -1,21 +1,32 @@
 """A hopeless opening: refused before anything is charged, or opened on record.
 
-Whether an opening is hopeless follows from the configuration and the public number of rows
-(:mod:`app.privacy.budget.unanimity`).  One that is opened all the same says so in the ledger's
+Whether an opening is hopeless follows from the configuration and the public number of rows.
+One that is opened all the same says so in the ledger's
 first entry, so that every later start knows it.
+
+An opening is hopeless where some chunks get no row, or where the T-th unstable answer comes
+before stable ones even though all k learners agree on every query.  Let u be the chance that
+one such query is unstable, by the calibration that serves.  A stable answer uses up nothing of
+T, so ``T (1 - u) / u`` stable answers come before the T-th unstable one on average.  With scores
+a query at unanimity uses ``u (1 + u)`` units on average and is stable with probability
+``(1 - u) (1 + u)``, which comes to the same figure.
+
+A noisy vote has no unstable answers: only chunks without rows make it hopeless.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
-from app.privacy.budget.unanimity import hopeless_reasons
+from app.privacy.mechanisms import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.ledger.entries.entry_kinds import ReleaseOpened
+    from app.privacy.answering_rows import Calibration
     from app.release.terms.configuration import Configuration
     from app.release.terms.draw_parameters import EnsembleParameters
 
@@ -33,6 +44,43 @@ WARNING: Final = (
     "this release was opened though it is hopeless: its ensemble gives next to no stable answer;"
     " `conclave plan` says what a new one needs"
 )
+
+
+STABLE_ANSWERS_MIN: Final = 50
+"""Stable answers at unanimity that an opening needs to be worth its charge."""
+
+
+def stable_answers(*, cutoff: int, unstable_probability: float) -> float:
+    """Return how many stable answers come before the T-th unstable one, on average."""
+    if unstable_probability <= 0:
+        return math.inf
+    return cutoff * (1 - unstable_probability) / unstable_probability
+
+
+def hopeless_reasons(
+    calibration: Calibration, *, ensemble_size: int, sampled_row_count: int
+) -> tuple[str, ...]:
+    """Say why an opening is hopeless; nothing where it is not.
+
+    Args:
+        calibration: of the answers' share, as it serves.
+        ensemble_size: k.
+        sampled_row_count: n', the rows that are cut into chunks.
+
+    """
+    if ensemble_size > sampled_row_count:
+        learners = f"{ensemble_size} learners need at least as many rows"
+        return (f"{learners}; there are {sampled_row_count}",)
+    probability = row_of(calibration).unstable_alike(calibration, ensemble_size)
+    expected = stable_answers(cutoff=calibration.cutoff or 0, unstable_probability=probability)
+    if expected >= STABLE_ANSWERS_MIN:
+        return ()
+    reason = (
+        f"even if all k = {ensemble_size} learners agree, an answer is unstable with probability"
+        f" {probability:.3g}, and T = {calibration.cutoff} unstable ones come after"
+        f" {expected:.3g} stable ones on average, fewer than {STABLE_ANSWERS_MIN}"
+    )
+    return (reason,)
 
 
 class HopelessError(ConfigurationError):

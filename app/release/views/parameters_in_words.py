@@ -7,24 +7,19 @@ the configuration, the calibrated mechanism, the laws that figures follow.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from app.privacy.answering_rows import Explained, in_short
 from app.privacy.budget.composition import Mechanism
-from app.privacy.noisy_vote import mechanism as noisy_vote
-from app.privacy.sparse_vector import mechanism as sparse_vector
-from app.privacy.stability import mechanism as stability
 from app.release.classifier.linear import is_linear
 from app.release.opening import ROW_COUNT
-from app.release.terms.answer_terms import PAPER
+from app.release.terms.answer_terms import answering_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from app.privacy.voting.universal import Parameters
     from app.release.release import Release
 
-WORD: Final = 1 << 64
-HIT_SELDOM: Final = 0.01
 PERSON: Final = "P[seen | with this record] <= e^epsilon * P[seen | with another] + delta"
 ENDS: Final = {
     "halt": "new queries are refused, and recorded ones get their answers again",
@@ -81,15 +76,6 @@ REDRAWN: Final = (
 )
 
 
-class Explained(NamedTuple):
-    """One parameter: its name, its value, what it means, and the formula behind it."""
-
-    name: str
-    value: str
-    meaning: str
-    formula: str
-
-
 def explained(release: Release) -> list[Explained]:
     """Return every parameter of ``release`` that an operator may ask about, in reading order."""
     return [*_promise(release), *_ensemble(release), *_ending(release), *_figures(release)]
@@ -100,15 +86,15 @@ def _promise(release: Release) -> Iterator[Explained]:
     epsilon, delta = float(configuration.epsilon), float(configuration.delta)
     yield Explained(
         "epsilon (ε)",
-        _number(epsilon),
+        in_short(epsilon),
         "How much one person's record can change what anyone sees, over the whole life of the "
-        f"release: apart from delta, nothing becomes more than {_number(_grown(epsilon))} times as "
-        "likely. Smaller is more private.",
+        f"release: apart from delta, nothing becomes more than {in_short(_grown(epsilon))} times "
+        "as likely. Smaller is more private.",
         PERSON,
     )
     yield Explained(
         "delta (δ)",
-        _number(delta),
+        in_short(delta),
         "A small probability that the promise of epsilon leaves out. Keep it far below one over "
         "the number of records.",
         PERSON,
@@ -119,7 +105,9 @@ def _promise(release: Release) -> Iterator[Explained]:
             (each for name, each in configuration.charges.items() if name.value == mechanism), None
         )
         if share is not None:
-            value = f"epsilon {_number(float(share.epsilon))}, delta {_number(float(share.delta))}"
+            value = (
+                f"epsilon {in_short(float(share.epsilon))}, delta {in_short(float(share.delta))}"
+            )
             yield Explained(f"share of {mechanism}", value, meaning, formula)
 
 
@@ -136,10 +124,12 @@ def _classifier(release: Release) -> tuple[str, str]:
 def _ensemble(release: Release) -> Iterator[Explained]:
     size = release.ensemble_size
     if size:
-        is_redrawn = release.configuration.settings.privacy.calibration == PAPER
+        is_redrawn = answering_row(release.configuration.settings).is_printed
         meaning, formula = REDRAWN if is_redrawn else CUT
         yield Explained("ensemble (k)", f"{size:,} learners", meaning, formula)
-    yield from _mechanism(release.mechanism)
+    answering, row = release.mechanism.answering, release.mechanism.row
+    if answering is not None and row is not None:
+        yield row.explain(answering)
     coin = release.mechanism.unstable_gets_coin
     if release.mechanism.cutoff is not None:
         yield Explained(
@@ -150,44 +140,6 @@ def _ensemble(release: Release) -> Iterator[Explained]:
             + " It tells nothing of the votes.",
             "unstable with probability p(d), d = max(0, ceil(lead / 2) - 1)",
         )
-
-
-def _mechanism(parameters: Parameters) -> Iterator[Explained]:
-    test = parameters.answering
-    if isinstance(test, stability.Parameters):
-        yield _profile(test)
-    elif isinstance(test, sparse_vector.Parameters):
-        yield Explained(
-            "stability test",
-            f"threshold {test.threshold}",
-            "A query gets its label when the leading label stays ahead of the noise added to its "
-            "lead. Few and split votes fail this, and count as unstable.",
-            f"label if d + Lap({_number(float(test.query_noise.scale))}) > {test.threshold} "
-            f"+ Lap({_number(float(test.threshold_noise.scale))})",
-        )
-    elif isinstance(test, noisy_vote.Parameters):
-        yield Explained(
-            "noisy vote",
-            f"noise of variance {_number(float(test.vote_noise.variance))}",
-            "Noise is added to the votes and the winner is released. Every answer has a label.",
-            "label = argmax of votes + discrete Gaussian noise",
-        )
-
-
-def _profile(test: stability.Parameters) -> Explained:
-    needed = next(
-        (d for d, threshold in enumerate(test.thresholds) if threshold < HIT_SELDOM * WORD), None
-    )
-    lead = "" if needed is None else f"a lead of {2 * needed + 1:,} votes"
-    return Explained(
-        "stability test",
-        lead or "calibrated",
-        "A query whose leading label is this far ahead of the second gets its label 99 times in "
-        "100. The closer the vote, the likelier the answer is unstable: a close vote might turn "
-        "on one record.",
-        f"unstable if a random 64-bit word < P(d); P(0) / 2^64 = {test.thresholds[0] / WORD:.9f}, "
-        "d = max(0, ceil(lead / 2) - 1)",
-    )
 
 
 def _ending(release: Release) -> Iterator[Explained]:
@@ -251,11 +203,3 @@ def _figures(release: Release) -> Iterator[Explained]:
 
 def _grown(epsilon: float) -> float:
     return math.exp(epsilon) if epsilon < math.log(1e300) else math.inf
-
-
-def _number(value: float) -> str:
-    """Write a number with three digits that count; one beyond a million by its power of ten."""
-    if value and not 1e-4 <= abs(value) < 1e6:  # noqa: PLR2004 -- where plain digits are hard to read
-        digits, _, power = f"{value:.2e}".partition("e")
-        return f"{float(digits):g}e{int(power)}"
-    return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"  # noqa: PLR2004 -- no digit is lost

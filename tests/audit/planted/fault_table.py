@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from app.auditing.audit import exact_bound
 from app.auditing.laws import conditions
+from app.auditing.mechanisms import broken_conditions, exact_bound
 from tests.audit.planted import planted_systems as planted
 from tests.audit.planted.planted_systems import (
     NOISY_VOTE,
@@ -160,7 +160,7 @@ def find(fault: Fault, calibration: str, cutoff: int, epsilon: Fraction) -> Foun
     """Audit one cell, by the adversaries that take no second."""
     audited = fault.audited(calibration, cutoff, epsilon)
     shown = exact_bound(audited, thorough=False).epsilon / float(epsilon)
-    broken = conditions.broken_conditions(audited)
+    broken = broken_conditions(audited)
     return Found(shown, "".join(sorted(LETTERS[name] for name in broken)))
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.noise.source import NoiseSource
-    from app.privacy.voting.universal import Answering
+    from app.privacy.answering_rows import Answering
 
 DELTA = Fraction(1, 10**6)
 QUERIES_MAX = 10**12

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from app.privacy.budget.calibration import Calibration
+    from app.privacy.answering_rows import Calibration
 
 CalibrationT = TypeVar("CalibrationT", ProfileTable, SvtCalibration, NoisyVoteCalibration)
 

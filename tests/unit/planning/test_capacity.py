@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import ConfigurationError
-from app.planning.capacity import AGREEMENTS, capacity
+from app.planning.capacity import AGREEMENTS
 from app.planning.curves import panels, values
 from app.planning.levers import Lever, changed, labels_at, levers
+from app.planning.mechanisms.planned import capacity
 from app.planning.plan import plan_release
 from app.planning.telling.counts import count
 from app.planning.telling.words import summary

@@ -12,9 +12,10 @@ import msgspec
 import pytest
 
 from app.errors import ConfigurationError, InvariantError
+from app.planning.mechanisms.calibration_documents import exact_number, profile_document
 from app.planning.mechanisms.comparison import best_mechanism
 from app.planning.plan import plan_release
-from app.planning.telling.plan_document import exact_number, plan_document, profile_document
+from app.planning.telling.plan_document import plan_document
 from app.privacy.budget.composition import Mechanism, Shares, charges
 from app.privacy.budget.pipeline import pipeline_budget
 from app.privacy.stability.hit_table import calibrate

@@ -13,8 +13,9 @@ from app.learning.chunks import chunk_offsets
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.ensemble import Learner, fit_ensemble
 from app.learning.registry import hypothesis_class
+from app.planning.mechanisms.planned import forecast_answers
 from app.planning.trial.agreement import try_out
-from app.planning.trial.forecast import expected_answers, forecast_answers
+from app.planning.trial.forecast import expected_answers
 from app.planning.trial.people import ColumnLaw, MadeUpRules, Population
 from app.privacy.budget.ensemble_size import approximate_profile
 from app.privacy.voting.votes import aggregate

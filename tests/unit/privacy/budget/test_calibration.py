@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import InvariantError
-from app.privacy.budget.calibration import check
+from app.privacy.mechanisms import check
 from app.privacy.noisy_vote import calibration as noisy_vote
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.stability import hit_table as profile
 
 if TYPE_CHECKING:
-    from app.privacy.budget.calibration import Calibration
+    from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+    from app.privacy.sparse_vector.calibration import SvtCalibration
+    from app.privacy.stability.hit_table import ProfileTable
+
+    Calibration = ProfileTable | SvtCalibration | NoisyVoteCalibration
 
 EPSILON, DELTA = Fraction(4), Fraction(1, 1000)
 CALIBRATIONS: list[Calibration] = [

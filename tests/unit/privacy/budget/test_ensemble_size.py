@@ -13,9 +13,9 @@ from app.privacy.budget.ensemble_size import (
     ensemble_size_auto,
     largest_hit_probability,
     size_at_unanimity,
-    size_wanted,
     wanted_hit_probability,
 )
+from app.privacy.mechanisms import size_wanted
 from app.privacy.stability.hit_table import ProfileTable, calibrate
 
 
@@ -66,15 +66,13 @@ def test_rows_cap_the_size(table: ProfileTable) -> None:
     """Few rows make few chunks; many rows make no more than are wanted."""
     wanted = size_wanted(table=table, query_count=1000)
     sizes = [
-        ensemble_size_auto(
-            row_count=row_count, table=table, query_count=1000, hypothesis_count=1000
-        )
+        ensemble_size_auto(row_count=row_count, wanted=wanted, hypothesis_count=1000)
         for row_count in (1, 100, 20 * wanted, 10**9)
     ]
     assert sizes == [1, 5, wanted, wanted]
 
 
-def test_no_rows_make_no_ensemble(table: ProfileTable) -> None:
+def test_no_rows_make_no_ensemble() -> None:
     """The public n is at least one."""
     with pytest.raises(InvariantError):
-        ensemble_size_auto(row_count=0, table=table, query_count=1, hypothesis_count=1)
+        ensemble_size_auto(row_count=0, wanted=1, hypothesis_count=1)

@@ -21,7 +21,7 @@ from app.release.terms.answer_terms import answering_parameters, calibrate_answe
 from tests.builders.release.svt_release import NOISY_VOTE, REFRESHED, SVT, changed
 
 if TYPE_CHECKING:
-    from app.privacy.budget.calibration import Calibration
+    Calibration = ProfileTable | SvtCalibration | NoisyVoteCalibration
     from app.privacy.budget.pipeline import PipelineBudget
     from app.privacy.voting.universal import Parameters
     from app.settings.settings import Settings
@@ -42,7 +42,7 @@ def made(release: SmallRelease) -> tuple[Settings, PipelineBudget, Calibration]:
     budget = release_budget(settings)
     calibration = calibrate_answers(settings, budget)
     assert budget is not None
-    assert calibration is not None
+    assert isinstance(calibration, ProfileTable | SvtCalibration | NoisyVoteCalibration)
     return settings, budget, calibration
 
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 
 from app.privacy.budget.ensemble_size import distance_at_unanimity
-from app.privacy.budget.unanimity import STABLE_ANSWERS_MIN, hopeless_reasons, stable_answers
 from app.privacy.noisy_vote import calibration as noisy_vote
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.stability import hit_table as profile
+from app.release.terms.hopelessness import STABLE_ANSWERS_MIN, hopeless_reasons, stable_answers
 
 BUDGET = {"epsilon": Fraction(3, 5), "delta": Fraction(1, 10**6)}
 CUTOFF = 5

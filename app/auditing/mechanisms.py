@@ -1,0 +1,127 @@
+"""The table of audited mechanisms, under the names of :mod:`app.privacy.mechanisms`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from app.auditing.bounds.adaptive_bound import adaptive_bound_beyond
+from app.auditing.bounds.profile_bound import repeated_bound
+from app.auditing.bounds.threshold_bound import threshold_bound
+from app.auditing.bounds.vote_bound import vote_bound
+from app.auditing.laws.conditions import of_threshold, of_votes, of_words
+from app.auditing.sampling import ask_threshold, ask_votes, ask_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from app.auditing.audited import Audited
+    from app.auditing.laws.conditions import Checks
+    from app.auditing.outcome_events import Bound
+    from app.auditing.sampling import Adversary
+    from app.privacy.budget.ensemble_size import HitTest
+
+NOISE_DEVIATIONS: Final = 8
+LEAD_BEYOND_THRESHOLD: Final = 8
+DEVIATIONS_OF_A_TAIL: Final = 1.5
+HALF: Final = 0.5
+FAILURE: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedRow:
+    """An answering mechanism as it is audited; its functions take its own types.
+
+    Attributes:
+        called: its name in a report.
+        bound: the largest lower bound on epsilon of the exact adversaries.
+        slow_bound: of an adversary who takes a second, given that bound; None for none.
+        conditions: what the proofs need of the step, and whether it holds.
+        adversaries: what the sampled part asks.
+        lead_needed: the lead, in votes beyond half, past which no vote makes a difference.
+        votes_near: k for which a query on which all agree is a hit by an even chance, or
+            nearly; where nothing is, as far out as tells most of one vote.
+        votes_answered: k for which a query on which all agree gets its label nearly always.
+
+    """
+
+    called: Callable[..., str]
+    bound: Callable[[Audited], Bound]
+    slow_bound: Callable[[Audited, Bound], Bound] | None = None
+    conditions: Callable[[Audited], Checks]
+    adversaries: Callable[[Audited], Sequence[Adversary]]
+    lead_needed: Callable[..., int]
+    votes_near: Callable[..., int]
+    votes_answered: Callable[..., int]
+
+
+def _votes_at(hits: float) -> Callable[[HitTest], int]:
+    """Return the k whose unanimous votes are hits this often."""
+    return lambda test: 2 * (test.distance_at(hits) + 1)
+
+
+THRESHOLD: Final = AuditedRow(
+    called=lambda answering: (
+        "sparse vector, its threshold drawn anew at each hit"
+        if answering.refreshed
+        else "sparse vector of one threshold"
+    ),
+    bound=threshold_bound,
+    conditions=of_threshold,
+    adversaries=ask_threshold,
+    lead_needed=lambda served: served.threshold + LEAD_BEYOND_THRESHOLD,
+    votes_near=_votes_at(HALF),
+    votes_answered=_votes_at(FAILURE),
+)
+AUDITED: dict[str, AuditedRow] = {
+    "profile": AuditedRow(
+        called=lambda _: "stability test of calibration profile",
+        bound=repeated_bound,
+        slow_bound=adaptive_bound_beyond,
+        conditions=of_words,
+        adversaries=ask_words,
+        lead_needed=lambda table: len(table.thresholds),
+        votes_near=_votes_at(HALF),
+        votes_answered=_votes_at(FAILURE),
+    ),
+    "svt": THRESHOLD,
+    "paper": THRESHOLD,
+    "noisy-vote": AuditedRow(
+        called=lambda _: "noisy vote",
+        bound=vote_bound,
+        conditions=of_votes,
+        adversaries=ask_votes,
+        lead_needed=lambda served: math.ceil(NOISE_DEVIATIONS * math.sqrt(served.variance)),
+        votes_near=lambda served: (
+            2 * max(1, round(DEVIATIONS_OF_A_TAIL * math.sqrt(served.variance)))
+        ),
+        votes_answered=lambda served: served.lead_at(FAILURE),
+    ),
+}
+
+
+def exact_bound(audited: Audited, *, thorough: bool = True) -> Bound:
+    """Return the largest lower bound on epsilon of the exact adversaries; nothing is sampled.
+
+    Args:
+        audited: what answers.
+        thorough: whether the adaptive adversary, which takes a second, is asked too.
+
+    """
+    row = AUDITED[audited.row.name]
+    found = row.bound(audited)
+    if not thorough or row.slow_bound is None or not math.isfinite(found.epsilon):
+        return found
+    return max(found, row.slow_bound(audited, found))
+
+
+def broken_conditions(audited: Audited) -> list[str]:
+    """Return which conditions of the proofs do not hold, in words; none where all do."""
+    checks = AUDITED[audited.row.name].conditions(audited)
+    return [name for name, holds in checks.items() if not holds]
+
+
+def adversaries(audited: Audited) -> Sequence[Adversary]:
+    """Return what the mechanism that answers is asked; a function of public numbers only."""
+    return AUDITED[audited.row.name].adversaries(audited)

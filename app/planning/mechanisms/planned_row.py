@@ -1,0 +1,52 @@
+"""What planning knows of an answering mechanism: one row of ``planned.py``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from app.planning.capacity import Capacity
+    from app.planning.mechanisms.calibration_documents import Document
+    from app.planning.request import PlanRequest
+    from app.planning.trial.forecast import Forecast, Numbers, Weighed
+    from app.planning.verdict import Verdict
+    from app.privacy.answering_rows import AnsweringRow, Calibration
+    from app.privacy.budget.pipeline import PipelineBudget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRow:
+    """An answering mechanism as it is planned; its functions take its own types.
+
+    Attributes:
+        row: the mechanism's own.
+        plan: weighs the answers of a request at their budget.
+        key: of its calibration in a plan's document.
+        document: describes that calibration.
+        capacity: what queries of one agreement and lead come to.
+        forecast: labels with k votes and m answers at most, as learners were found to agree.
+        beside_leaves: the same where a leaf of each lead has a share of the queries; None
+            where it follows from hits.
+        variants: calibrations that are compared with those of others, by name.
+        quick: calibrates where many are looked at.
+        takes_cutoff: whether T is the operator's to turn.
+        cutoff_compared_max: T beyond which a calibration takes longer than a comparison is worth.
+        fewer_votes: says that it would do with k votes; empty for the usual sentence.
+
+    """
+
+    row: AnsweringRow
+    plan: Callable[[PlanRequest, PipelineBudget], Verdict]
+    key: str
+    document: Callable[[Verdict], Document]
+    capacity: Callable[..., Capacity]
+    forecast: Callable[..., Forecast]
+    beside_leaves: Callable[..., Numbers] | None = None
+    variants: Mapping[str, Callable[..., Calibration]]
+    quick: Callable[..., Weighed]
+    takes_cutoff: bool = True
+    cutoff_compared_max: int | None = None
+    fewer_votes: str = ""

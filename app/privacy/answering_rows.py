@@ -1,0 +1,261 @@
+"""What an answering mechanism brings to a release: one row of :mod:`app.privacy.mechanisms`.
+
+A row lies in its mechanism's folder, in ``answering_row.py``, and whoever calibrates,
+checks, draws or explains answers asks the row.  Rooms above add what they know of it
+under the row's name: planning in ``app.planning.mechanisms.planned``, auditing in
+``app.auditing.mechanisms``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from app.errors import ConfigurationError, InvariantError
+from app.privacy.budget.pipeline import PipelineBudget, pipeline_budget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.noise.source import NoiseSource
+    from app.privacy.budget.composition import Charge
+    from app.privacy.paper.paper_pipeline import PaperTargets
+    from app.privacy.voting.votes import Tally
+
+Plain: TypeAlias = Mapping[str, str | list[str]]
+OwnT = TypeVar("OwnT")
+
+
+class Answering(Protocol):
+    """The public parameters of a mechanism that answers."""
+
+    @property
+    def cutoff(self) -> int | None:
+        """T; None where no count of unstable answers ends the run."""
+        ...
+
+
+class Calibration(Protocol):
+    """Parameters that serve, with the budget that they were made for.
+
+    Its module says and proves the claim, and has a ``check`` that decides it again from
+    what was persisted, every rounding going against us.
+    """
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Share of epsilon that the answers may use."""
+        ...
+
+    @property
+    def delta(self) -> Fraction:
+        """Share of delta that the answers may use."""
+        ...
+
+    @property
+    def cutoff(self) -> int | None:
+        """T; None where no count of unstable answers ends the run."""
+        ...
+
+    def to_plain(self) -> Plain:
+        """Write the parameters in strings and lists of strings, without loss."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswersAsked:
+    """What a configuration asks of its answers, in public numbers.
+
+    Attributes:
+        relabel: what relabelling is charged; None where rows keep their labels.
+        answers: what the answers are charged; None where they have no share.
+        targets: accuracy alpha, failure beta and m, fresh answers of the ensemble.
+        sampling_rate: fraction of the rows that the ensemble is made of.
+        private_grid: whether labels come from the dichotomies of the rows themselves.
+        class_count: the number L of labels.
+        cutoff: T, unstable answers until the ensemble ends.
+
+    """
+
+    relabel: Charge | None
+    answers: Charge | None
+    targets: PaperTargets
+    sampling_rate: Fraction
+    private_grid: bool
+    class_count: int
+    cutoff: int
+
+    @property
+    def answers_charge(self) -> Charge:
+        """What the answers are charged, where they have a share."""
+        if self.answers is None:
+            raise ConfigurationError("privacy.shares.answers", "is 0")
+        return self.answers
+
+
+@dataclass(frozen=True, slots=True)
+class HitState:
+    """The hits of a stability test (public), and its threshold's noise (secret), if any."""
+
+    hit_count: int = 0
+    private_threshold_noise: int | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a run has come to: public counters, and the threshold's noise, secret.
+
+    Attributes:
+        answered_count: fresh answers of the ensemble.
+        unstable_count: the hits, each a unit of the cutoff: one an unstable answer
+            where labels are answered, and 0 to 2 an answer with scores.
+        halted: no fresh answer may follow, whatever the counters say.
+        private_threshold_noise: rho of the sparse vector; None without one.
+
+    """
+
+    answered_count: int = 0
+    unstable_count: int = 0
+    halted: bool = False
+    private_threshold_noise: int | None = field(default=None, repr=False)
+
+    @property
+    def tested(self) -> HitState:
+        """What the test inside has come to."""
+        return HitState(self.unstable_count, self.private_threshold_noise)
+
+    def after(self, tested: HitState, *, answers: int = 1) -> State:
+        """Return the state after so many answers more."""
+        return State(
+            self.answered_count + answers,
+            tested.hit_count,
+            private_threshold_noise=tested.private_threshold_noise,
+        )
+
+
+class Explained(NamedTuple):
+    """One parameter: its name, its value, what it means, and the formula behind it."""
+
+    name: str
+    value: str
+    meaning: str
+    formula: str
+
+
+def shared_budget(asked: AnswersAsked) -> PipelineBudget | None:
+    """Divide what is charged among relabelling and answers.
+
+    Raises:
+        ConfigurationError: Lemma L's least cost exceeds what relabelling may cost.
+
+    """
+    return pipeline_budget(
+        relabel=asked.relabel,
+        answers=asked.answers,
+        sampling_rate=asked.sampling_rate,
+        private_grid=asked.private_grid,
+        class_count=asked.class_count,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweringRow:
+    """An answering mechanism as it serves; its functions take its own types.
+
+    Attributes:
+        mechanism: its name in ``answers.mechanism``.
+        calibration: its name in ``privacy.calibration``; None where that names none of its own.
+        parameters: the type of its parameters.
+        calibrations: the types of its calibrations, the one that serves first.
+        piece: name of the private piece by which a release keeps its calibration.
+        calibrate: finds what serves at a budget.
+        check: asserts everything that the claim needs of a calibration.
+        read: a calibration from its plain form.
+        is_of: whether a calibration is for the limits that are asked.
+        serve: the parameters of a calibration, for k votes.
+        size_wanted: k that keeps queries on which two thirds agree, of m, rows aside.
+        unstable_alike: chance that a query on which all k votes agree is unstable.
+        explain: the parameters in plain words.
+        step: answers one query; no label at a hit.
+        budget: what relabelling and answers may cost; None where answers have no share.
+        fits: whether parameters are for so many labels and answers.
+        start: draws what a run needs before its first query.
+        test: decides one distance; None where nothing is tested, so that there are no scores.
+        tests: decides distances in order, up to the last hit; None where only one by one.
+        keeps_threshold: whether a threshold's noise is kept while it answers.
+        is_refreshed: whether each hit draws the threshold's next noise.
+        is_printed: whether sample, T and k are those that a paper prints.
+        own_size: that k; None for the public rule.
+        refuse_size: refuses a sample that does not feed k chunks, by k, n and n'.
+
+    """
+
+    mechanism: str
+    calibration: str | None = None
+    parameters: type[Answering]
+    calibrations: tuple[type, ...]
+    piece: str
+    calibrate: Callable[..., Calibration]
+    check: Callable[..., None]
+    read: Callable[..., Calibration]
+    is_of: Callable[..., bool] = lambda calibration, asked: calibration.cutoff == asked.cutoff
+    serve: Callable[..., Answering]
+    size_wanted: Callable[..., int]
+    unstable_alike: Callable[..., float]
+    explain: Callable[..., Explained]
+    step: Callable[..., tuple[State, int | None]]
+    budget: Callable[[AnswersAsked], PipelineBudget | None] = shared_budget
+    fits: Callable[..., bool] = lambda *_: True
+    start: Callable[..., HitState] = lambda *_: HitState()
+    test: Callable[..., tuple[HitState, bool]] | None = None
+    tests: Callable[..., tuple[HitState, NDArray[np.bool_]]] | None = None
+    keeps_threshold: bool = False
+    is_refreshed: Callable[..., bool] = lambda _: False
+    is_printed: bool = False
+    own_size: Callable[[AnswersAsked], int] | None = None
+    refuse_size: Callable[[AnswersAsked, tuple[int, int, int]], None] = lambda *_: None
+
+    @property
+    def name(self) -> str:
+        """The name by which tables hold it."""
+        return self.calibration or self.mechanism
+
+
+def own(value: object, kind: type[OwnT]) -> OwnT:
+    """Return a row's own parameters, or calibration, as its functions are handed them.
+
+    Raises:
+        InvariantError: they are another mechanism's.
+
+    """
+    if not isinstance(value, kind):
+        message = f"{kind.__module__} is handed its own {kind.__name__}"
+        raise InvariantError(message)
+    return value
+
+
+def step_of(
+    test: Callable[..., tuple[HitState, bool]],
+) -> Callable[..., tuple[State, int | None]]:
+    """Return the step of a stability test: the plurality, or nothing at a hit."""
+
+    def step(
+        parameters: Answering, state: State, private_value: Tally, noise: NoiseSource
+    ) -> tuple[State, int | None]:
+        tested, hit = test(parameters, state.tested, private_value.distance, noise)
+        return state.after(tested), None if hit else private_value.plurality
+
+    return step
+
+
+def in_short(value: float) -> str:
+    """Write a number with three digits that count; one beyond a million by its power of ten."""
+    if value and not 1e-4 <= abs(value) < 1e6:  # noqa: PLR2004 -- where plain digits are hard to read
+        digits, _, power = f"{value:.2e}".partition("e")
+        return f"{float(digits):g}e{int(power)}"
+    return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"  # noqa: PLR2004 -- no digit is lost

@@ -1,0 +1,83 @@
+"""The row of calibration ``profile``: Theorem A's table."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from app.privacy.answering_rows import AnsweringRow, Explained, HitState, step_of
+from app.privacy.budget.ensemble_size import ApproximateProfile, hits_alike, size_of_test
+from app.privacy.stability import hit_table
+from app.privacy.stability import mechanism as stability
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.noise.source import NoiseSource
+    from app.privacy.answering_rows import AnswersAsked
+
+WORD: Final = 1 << 64
+HIT_SELDOM: Final = 0.01
+_hits = lru_cache(maxsize=256)(stability.State)
+_hit_state = lru_cache(maxsize=256)(HitState)
+
+
+def _calibrate(
+    asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
+) -> hit_table.ProfileTable:
+    return hit_table.calibrate(epsilon=epsilon, delta=delta, cutoff=asked.cutoff)
+
+
+def _test(
+    parameters: stability.Parameters, state: HitState, distance: int, noise: NoiseSource
+) -> tuple[HitState, bool]:
+    after, hit = stability.step(parameters, _hits(state.hit_count), distance, noise)
+    return _hit_state(after.hit_count), hit
+
+
+def _tests(
+    parameters: stability.Parameters,
+    state: HitState,
+    distances: NDArray[np.int64],
+    noise: NoiseSource,
+) -> tuple[HitState, NDArray[np.bool_]]:
+    after, hits = stability.steps(parameters, _hits(state.hit_count), distances, noise)
+    return _hit_state(after.hit_count), hits
+
+
+def _explain(test: stability.Parameters) -> Explained:
+    needed = next(
+        (d for d, threshold in enumerate(test.thresholds) if threshold < HIT_SELDOM * WORD), None
+    )
+    lead = "" if needed is None else f"a lead of {2 * needed + 1:,} votes"
+    return Explained(
+        "stability test",
+        lead or "calibrated",
+        "A query whose leading label is this far ahead of the second gets its label 99 times in "
+        "100. The closer the vote, the likelier the answer is unstable: a close vote might turn "
+        "on one record.",
+        f"unstable if a random 64-bit word < P(d); P(0) / 2^64 = {test.thresholds[0] / WORD:.9f}, "
+        "d = max(0, ceil(lead / 2) - 1)",
+    )
+
+
+PROFILE: Final = AnsweringRow(
+    mechanism="stability",
+    calibration="profile",
+    parameters=stability.Parameters,
+    calibrations=(hit_table.ProfileTable, ApproximateProfile),
+    piece="profile-table",
+    calibrate=_calibrate,
+    check=hit_table.check,
+    read=hit_table.ProfileTable.from_plain,
+    serve=lambda table, _: stability.Parameters(table.thresholds, table.cutoff),
+    size_wanted=size_of_test,
+    unstable_alike=hits_alike,
+    explain=_explain,
+    step=step_of(_test),
+    test=_test,
+    tests=_tests,
+)
