@@ -34,7 +34,7 @@ from benchmarks.measuring.learners import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.learning.ensemble import Ensemble
+    from app.learning.hypothesis import Ensemble
 
 AT_LEAST: Final = 10.0
 EQUAL_AT_LEAST: Final = 0.999

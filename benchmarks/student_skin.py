@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from app.data.vectors import Vector
-    from app.learning.ensemble import Ensemble
+    from app.learning.hypothesis import Ensemble
     from app.release.classifier.published import PublishedClassifier
     from app.release.release import Release
     from benchmarks.measuring.trials import TestRow

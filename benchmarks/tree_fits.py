@@ -31,7 +31,7 @@ from benchmarks.measuring.learners import (
 )
 
 if TYPE_CHECKING:
-    from app.learning.ensemble import Ensemble
+    from app.learning.hypothesis import Ensemble
 
 DEPTH: Final = 3
 PARAMS: Final = {"max_depth": DEPTH}

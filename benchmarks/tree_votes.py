@@ -34,8 +34,8 @@ from benchmarks.measuring.learners import (
 )
 
 if TYPE_CHECKING:
-    from app.learning.ensemble import Ensemble
     from app.learning.estimators.estimator_choice import Classifier
+    from app.learning.hypothesis import Ensemble
 
 DEPTH: Final = 4
 CUTS_A_FEATURE: Final = 15

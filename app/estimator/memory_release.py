@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from app.data.rows import PrivateRows
     from app.data.vectors import Vector
-    from app.learning.ensemble import Ensemble
+    from app.learning.hypothesis import Ensemble
     from app.noise.source import NoiseSource
     from app.privacy.budget.composition import Charge
     from app.privacy.voting.universal import Parameters

@@ -6,11 +6,9 @@ The front door: k learners from permuted rows, and the same ones after a restart
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from app.errors import ConfigurationError, LedgerCorruptError, invariant
-from app.learning.cells.cell_class import CellClass
-from app.learning.cells.learners import CellEnsemble, fit_cells
+from app.errors import LedgerCorruptError, invariant
 from app.learning.chunks import DEFAULT_RULE
 from app.learning.encoding.encoded_rows import RowsByPart, RowsInTurn
 from app.learning.estimators.estimator_choice import estimator_factory
@@ -20,13 +18,7 @@ from app.learning.estimators.packed_ensemble import MAGIC as PACKED_MAGIC
 from app.learning.estimators.packed_ensemble import PackedEnsemble
 from app.learning.estimators.packed_fit import block_fit_of, fit_together
 from app.learning.estimators.packing import packing_of
-from app.learning.lists.enumerated_class import EnumeratedClass
-from app.learning.lists.enumerated_ensemble import EnumeratedEnsemble
-from app.learning.lists.learners import fit_enumerated
-from app.learning.lists.thresholds import ThresholdClass
-from app.learning.trees.learners import fit_trees
-from app.learning.trees.packed import PACKED_TESTS_MAX, TreeEnsemble
-from app.learning.trees.tree_class import TreeClass
+from app.learning.registry import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,67 +28,7 @@ if TYPE_CHECKING:
 
     from app.learning.encoding.encoded_rows import EncodedRows
     from app.learning.encoding.public_columns import PublicColumn
-    from app.learning.hypothesis import HypothesisClass
-
-
-class Ensemble(Protocol):
-    """k fitted learners, each with one vote on every query.  Private state."""
-
-    @property
-    def size(self) -> int:
-        """Number of votes, k."""
-        ...
-
-    @property
-    def class_count(self) -> int:
-        """Number of labels, L."""
-        ...
-
-    def vote_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Evaluate every model on every query of a batch.
-
-        Args:
-            values: encoded queries, shape ``(B, d)``.
-
-        Returns:
-            ``private_vote_count`` of shape ``(B, L)``; every row sums to k.
-            A row depends on its own query only, never on the rest of the batch.
-
-        """
-        ...
-
-    @property
-    def is_scored(self) -> bool:
-        """Whether every vote has a score too."""
-        ...
-
-    def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return every model's score of every query: its share of the second class.
-
-        Args:
-            values: encoded queries, shape ``(B, d)``.
-
-        Returns:
-            ``private_scores`` of shape ``(B, k)``; what is not in [0, 1], a NaN
-            too, stands for 0.  A function of the models and of the queries.
-
-        Raises:
-            InvariantError: the ensemble was fitted for votes only.
-
-        """
-        ...
-
-    def to_bytes(self) -> bytes:
-        """Return the fitted models as private state."""
-        ...
-
-
-class FittedEnsemble(Ensemble, Protocol):
-    """An ensemble fresh from its fit."""
-
-    def repeated(self, times: int) -> Ensemble:
-        """Return an ensemble with every model so many times, to measure the work of more."""
-        ...
+    from app.learning.hypothesis import Ensemble, FittedEnsemble, HypothesisClass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -192,12 +124,7 @@ def read_ensemble_bytes(learner: Learner, body: bytes) -> Ensemble:
 
 def _read(learner: Learner, body: bytes) -> Ensemble:
     if learner.estimator is None:
-        searched = learner.hypothesis_class
-        if isinstance(searched, EnumeratedClass):
-            return EnumeratedEnsemble.from_bytes(searched.hypotheses, body)
-        if isinstance(searched, CellClass):
-            return CellEnsemble.from_bytes(searched.splits, searched.class_count, body)
-        return TreeEnsemble.from_bytes(searched_by_trees(searched).tests, body)
+        return row_of(learner.hypothesis_class).read(learner.hypothesis_class, body)
     if body.startswith(PACKED_MAGIC):
         return PackedEnsemble.from_bytes(learner.columns, body)
     packing = packing_of(learner.estimator, learner.params)
@@ -217,32 +144,15 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
 
     """
     if learner.estimator is None:
-        if isinstance(learner.hypothesis_class, EnumeratedClass):
-            return
-        if isinstance(learner.hypothesis_class, CellClass):
-            _check_cells(learner)
-            return
-        count = len(searched_by_trees(learner.hypothesis_class).tests)
-        if count > PACKED_TESTS_MAX:
-            problem = f"gives {count} tests, and a learner's trees hold at most {PACKED_TESTS_MAX}"
-            raise ConfigurationError("hypotheses", f"{problem}: list fewer")
+        searched = learner.hypothesis_class
+        row_of(searched).check(searched, learner.rule, learner.scored)
     else:
         estimator_factory(learner.estimator, learner.params, section=section)
 
 
 def votes_by_cell(searched: HypothesisClass, estimator: str | None) -> bool:
     """Return whether learners vote by public cells, which a row each does best."""
-    return estimator is None and isinstance(searched, CellClass)
-
-
-def _check_cells(learner: Learner) -> None:
-    """Refuse what the learners of cells do not do: draw labels, and score."""
-    if learner.rule != DEFAULT_RULE:
-        problem = f'must be "{DEFAULT_RULE}" for the class cells'
-        raise ConfigurationError("learner.rule", problem)
-    if learner.scored:
-        problem = 'must be "label" for the class cells: its learners have no scores'
-        raise ConfigurationError("answers.output", problem)
+    return estimator is None and row_of(searched).splits is not None
 
 
 def _as_they_are(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -297,41 +207,13 @@ def _fit_rule(
 ) -> FittedEnsemble:
     """Fit a built-in rule on permuted rows, as the class encodes them."""
     searched = learner.hypothesis_class
-    if isinstance(searched, EnumeratedClass):
-        return fit_enumerated(
-            learner.rule,
-            encoded=encoded,
-            labels=labels,
-            offsets=offsets,
-            hypothesis_class=searched,
-            secret=secret,
-            scored=learner.scored,
-            progress=progress,
-        )
-    if isinstance(searched, CellClass):
-        return fit_cells(
-            encoded=encoded,
-            labels=labels,
-            offsets=offsets,
-            hypothesis_class=searched,
-            progress=progress,
-        )
-    tree_class = searched_by_trees(searched)
-    packed = fit_trees(
+    return row_of(searched).fit(
+        searched,
         learner.rule,
-        bits=encoded,
+        encoded=encoded,
         labels=labels,
         offsets=offsets,
-        hypothesis_class=tree_class,
         secret=secret,
         scored=learner.scored,
         progress=progress,
     )
-    return TreeEnsemble(tree_class.tests, packed)
-
-
-def searched_by_trees(searched: HypothesisClass) -> TreeClass | ThresholdClass:
-    """Return a class whose hypotheses are trees over its tests."""
-    if isinstance(searched, TreeClass | ThresholdClass):
-        return searched
-    raise ConfigurationError("learner.rule", "no rule searches this hypothesis class")

@@ -11,13 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.errors import ConfigurationError
-from app.learning.cells.cell_class import CellClass
-from app.learning.lists.boxes import axes_of, box_class, box_count, box_dichotomies, box_dimension
-from app.learning.lists.enumerated_class import EnumeratedClass, refuse_labels, refuse_size
-from app.learning.lists.thresholds import ThresholdClass
-from app.learning.predictors.predictor_classes import FINITE, is_predictor_kind, predictor_class
-from app.learning.trees.listed import tree_count_bound, tree_dichotomies
-from app.learning.trees.tree_class import TreeClass
+from app.learning.cells.class_row import CELLS
+from app.learning.class_rows import ClassAsked
+from app.learning.halfspaces.class_row import HALFSPACES
+from app.learning.lists.class_row import INTERVALS, RECTANGLES, THRESHOLDS
+from app.learning.lists.enumerated_class import refuse_labels, refuse_size
+from app.learning.predictors.class_row import OWN_PREDICTORS
+from app.learning.predictors.predictor_classes import is_predictor_kind
+from app.learning.trees.class_row import STUMPS, TREES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,19 +27,58 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.cells.cell_class import CellSplits
+    from app.learning.class_rows import ClassRow
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.encoding.public_columns import PublicColumn
-    from app.learning.halfspaces.lattice import Lattice
     from app.learning.hypothesis import HypothesisClass
+    from app.learning.lists.enumerated_class import EnumeratedClass
     from app.learning.predictors.predictor_classes import PredictorSource
 
-CELLS = "cells"
-KINDS = ("thresholds", "stumps", "intervals", "rectangles", "halfspaces", "trees", CELLS, FINITE)
-TREE_KINDS = ("stumps", "trees")
+CLASSES: dict[str, ClassRow] = {
+    row.kind: row
+    for row in (
+        THRESHOLDS,
+        STUMPS,
+        INTERVALS,
+        RECTANGLES,
+        HALFSPACES,
+        TREES,
+        CELLS,
+        OWN_PREDICTORS,
+    )
+}
 FEWER_POINTS = (
     'use a public grid (hypotheses.grid = "public"), a smaller sample, or leave a feature out by '
     "an empty list of its tests"
 )
+
+
+def class_row(kind: str) -> ClassRow:
+    """Return the row of a class by its name, or by the import path of one's own.
+
+    Raises:
+        ConfigurationError: there is no such class.
+
+    """
+    row = OWN_PREDICTORS if is_predictor_kind(kind) else CLASSES.get(kind)
+    if row is None:
+        problem = f"unknown class {kind!r}: use one of {', '.join(CLASSES)}"
+        raise ConfigurationError("hypotheses.class", problem)
+    return row
+
+
+def row_of(searched: HypothesisClass) -> ClassRow:
+    """Return the row of a class that was made: by its list, where it is one of a known list.
+
+    Raises:
+        ConfigurationError: no rule searches it.
+
+    """
+    rows = [row for row in CLASSES.values() if row.searched is type(searched)]
+    if not rows:
+        raise ConfigurationError("learner.rule", "no rule searches this hypothesis class")
+    listed = type(getattr(searched, "hypotheses", None))
+    return next((row for row in rows if row.listed is listed), rows[0])
 
 
 def hypothesis_class(
@@ -74,22 +114,17 @@ def hypothesis_class(
             of two sides, or more hypotheses than exact weights can serve.
 
     """
-    if is_predictor_kind(kind):
-        return predictor_class(_given(predictors, kind), public_values)
-    if kind == CELLS and splits is not None:
-        return CellClass(splits=splits, class_count=class_count)
-    _check_kind(kind, class_count)
-    if kind in TREE_KINDS:
-        levels = _levels(kind, depth) if tests else 0
-        return TreeClass(tests=tuple(tests), depth=levels, class_count=class_count)
-    if kind == "thresholds":
-        return ThresholdClass(tests=tuple(test for test in tests if test.cut is not None))
-    if kind == "halfspaces":
-        # Imported only here: other classes start without it.
-        from app.learning.halfspaces.halfspaces import grid_halfspaces  # noqa: PLC0415 -- as above
-
-        return grid_halfspaces(tests, columns)
-    return box_class(kind, axes_of(tests))
+    asked = ClassAsked(
+        kind=kind,
+        tests=tests,
+        columns=columns,
+        depth=depth,
+        class_count=class_count,
+        predictors=predictors,
+        splits=splits,
+        public_values=public_values,
+    )
+    return _known(asked).make(asked)
 
 
 def dichotomy_class(
@@ -123,24 +158,19 @@ def dichotomy_class(
             much to list; it depends on public numbers only.
 
     """
-    if is_predictor_kind(kind):
-        return predictor_class(_given(predictors, kind)).restricted_to(values)
-    bound = dichotomy_count_bound(
-        kind, len(values), columns, depth=depth, class_count=class_count, features=features
+    asked = ClassAsked(
+        kind=kind,
+        columns=columns,
+        depth=depth,
+        class_count=class_count,
+        features=features,
+        predictors=predictors,
     )
-    refuse_size(bound, f"labellings by {kind} of {len(values)} rows", advice=FEWER_POINTS)
-    used = _used(columns, features)
-    if kind in TREE_KINDS:
-        levels = _levels(kind, depth)
-        trees = tree_dichotomies(values, used, depth=levels, class_count=class_count)
-        return EnumeratedClass(trees, len(trees).bit_length() - 1)
-    numeric = [index for index, column in used.items() if column.bounds is not None]
-    if kind == "halfspaces":
-        from app.learning.halfspaces.halfspaces import halfspace_dichotomies  # noqa: PLC0415 -- as above
-
-        return halfspace_dichotomies(_lattice(columns, numeric), values)
-    boxes = box_dichotomies(kind, values, numeric)
-    return EnumeratedClass(boxes, box_dimension(kind, len(numeric), size=len(boxes)))
+    row = _known(asked)
+    if not is_predictor_kind(kind):
+        bound = row.dichotomy_bound(asked, len(values))
+        refuse_size(bound, f"labellings by {kind} of {len(values)} rows", advice=FEWER_POINTS)
+    return row.dichotomies(asked, values)
 
 
 def dichotomy_count_bound(
@@ -164,54 +194,20 @@ def dichotomy_count_bound(
         ConfigurationError: an unknown kind, or labels that it cannot give.
 
     """
-    if is_predictor_kind(kind):
-        return predictor_class(_given(predictors, kind)).size
-    _check_kind(kind, class_count)
-    used = _used(columns, features)
-    if kind in TREE_KINDS:
-        levels = _levels(kind, depth)
-        return tree_count_bound(row_count, used, depth=levels, class_count=class_count)
-    numeric = [index for index, column in used.items() if column.bounds is not None]
-    if kind == "halfspaces":
-        from app.learning.halfspaces.halfspaces import dichotomy_bound  # noqa: PLC0415 -- as above
-
-        return dichotomy_bound(row_count, _lattice(columns, numeric).dimension)
-    return box_count(kind, [max(0, row_count - 1)] * len(numeric))
+    asked = ClassAsked(
+        kind=kind,
+        columns=columns,
+        depth=depth,
+        class_count=class_count,
+        features=features,
+        predictors=predictors,
+    )
+    return _known(asked).dichotomy_bound(asked, row_count)
 
 
-def _given(predictors: PredictorSource | None, kind: str) -> PredictorSource:
-    """Return where predictors come from, which a class of predictors must be told."""
-    if predictors is None:
-        raise ConfigurationError("hypotheses.class", f"{kind} needs its predictors")
-    return predictors
-
-
-def _check_kind(kind: str, class_count: int) -> None:
-    """Refuse an unknown kind, and labels that it cannot give."""
-    if kind not in KINDS or kind == CELLS:
-        raise ConfigurationError(
-            "hypotheses.class", f"unknown class {kind!r}: use one of {', '.join(KINDS)}"
-        )
-    if kind not in TREE_KINDS:
-        refuse_labels(kind, class_count)
-
-
-def _levels(kind: str, depth: int) -> int:
-    """Return the depth of trees or of stumps."""
-    return 1 if kind == "stumps" else depth
-
-
-def _used(
-    columns: Sequence[PublicColumn], features: Sequence[int] | None
-) -> dict[int, PublicColumn]:
-    """Return the columns of the features in use, by index."""
-    indices = range(len(columns)) if features is None else features
-    return {index: columns[index] for index in indices}
-
-
-def _lattice(columns: Sequence[PublicColumn], numeric: Sequence[int]) -> Lattice:
-    """Return the lattice over numeric features."""
-    from app.learning.halfspaces.lattice import Lattice  # noqa: PLC0415 -- as above
-
-    bounds = tuple(columns[index].bounds or (0.0, 1.0) for index in numeric)
-    return Lattice(tuple(numeric), bounds)
+def _known(asked: ClassAsked) -> ClassRow:
+    """Return the row of a class that is asked, once its labels can be given."""
+    row = class_row(asked.kind)
+    if row.numbers is not None:
+        refuse_labels(asked.kind, asked.class_count)
+    return row

@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
-from app.learning.cells.cell_class import CellClass, CellLabels
 from app.learning.chunks import FALLBACK_LABEL, raise_if_machine_failed, silence
 from app.learning.encoding.public_columns import encode_columns
-from app.learning.ensemble import check_learner, searched_by_trees
+from app.learning.ensemble import check_learner
 from app.learning.estimators.estimator_choice import estimator_factory
 from app.learning.estimators.estimator_fitting import fit_student as fit_estimator
 from app.learning.estimators.estimators import EstimatorEnsemble
-from app.learning.lists.enumerated_class import EnumeratedClass, EnumeratedHypothesis
-from app.learning.lists.learners import fit_hypothesis
-from app.learning.trees.learners import fit_tree
-from app.learning.trees.tree import Tree
+from app.learning.registry import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +27,7 @@ if TYPE_CHECKING:
 
     from app.learning.encoding.public_columns import PublicColumn
     from app.learning.ensemble import Learner
+    from app.learning.hypothesis import Hypothesis
 
 SECTION = "student"
 
@@ -84,7 +81,7 @@ class EstimatorStudent:
         return cls(EstimatorEnsemble.from_bytes(columns, body, fallback=fallback), fallback)
 
 
-Student: TypeAlias = Tree | CellLabels | EnumeratedHypothesis | EstimatorStudent | ConstantStudent
+Student: TypeAlias = "Hypothesis | EstimatorStudent | ConstantStudent"
 
 
 def check_student(learner: Learner) -> None:
@@ -137,12 +134,7 @@ def _fit(
     searched = learner.hypothesis_class
     if learner.estimator is not None:
         return _fit_estimator(learner, values, labels, seed=seed, fallback=fallback)
-    encoded = searched.encode(values)
-    if isinstance(searched, EnumeratedClass):
-        return fit_hypothesis(searched, encoded, labels)
-    if isinstance(searched, CellClass):
-        return searched.best(encoded, labels)
-    return fit_tree(searched_by_trees(searched), encoded.astype(np.uint8, copy=False), labels)
+    return row_of(searched).best(searched, searched.encode(values), labels)
 
 
 def _fit_estimator(

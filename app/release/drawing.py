@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     from app.data.checks.source_check import SourceReport
     from app.data.rows import PrivateRows
-    from app.learning.ensemble import Ensemble
+    from app.learning.hypothesis import Ensemble
     from app.learning.lists.hypothesis_list import Encoded
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource

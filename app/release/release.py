@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from app.data.rows import PrivateRows
     from app.data.schema import Schema
-    from app.learning.ensemble import Ensemble
+    from app.learning.hypothesis import Ensemble
     from app.ledger.entries.digests import Digests
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.ensemble import Ensemble
     from app.learning.estimators.estimator_choice import Classifier
+    from app.learning.hypothesis import Ensemble
 
 LEARNERS: Final = 1000
 FEATURES: Final = 14

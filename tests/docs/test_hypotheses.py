@@ -22,7 +22,7 @@ from app.learning.predictors.predictor_classes import (
     predictor_class,
     read_predictor,
 )
-from app.learning.registry import KINDS, dichotomy_class, hypothesis_class
+from app.learning.registry import CLASSES, dichotomy_class, hypothesis_class
 from app.noise.choice import SCALE_BITS
 from app.settings.learning_sections import CLASS_PATTERN
 from examples.staircases import Staircases
@@ -56,7 +56,7 @@ def test_every_class_of_the_settings_is_on_the_page() -> None:
     """Each name that ``class`` takes has a row of its own, and so has a class of one's own."""
     first_table = text(PAGE).partition("\n## ")[0]
     named = re.findall(r"^\| `(\w+)` \|", first_table, re.MULTILINE)
-    assert named == list(KINDS)
+    assert named == list(CLASSES)
     assert set(named) == set(re.findall(r"[a-z]{5,}", CLASS_PATTERN.partition(r"\w")[0]))
     assert '| `"package.module:Class"` |' in text(PAGE)
 

@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 
     from app.data.rows import PrivateRows
     from app.learning.encoding.encoded_rows import EncodedRows
-    from app.learning.ensemble import Ensemble
-    from app.learning.hypothesis import Hypothesis, HypothesisClass
+    from app.learning.hypothesis import Ensemble, Hypothesis, HypothesisClass
 
     Record = tuple[float | None, float | None, str | None, str]
 

@@ -13,7 +13,7 @@ from app.learning.trees import learners as tree_learners
 from tests.property.chunk_estimators import CarriesOn
 
 if TYPE_CHECKING:
-    from app.learning.ensemble import Ensemble
+    from app.learning.hypothesis import Ensemble
 
 
 def scaled_on_all_rows(learner: Any, values: Any, labels: Any, **chosen: Any) -> Ensemble:

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.ensemble import Ensemble
+    from app.learning.hypothesis import Ensemble
     from app.release.statistics.statistics_table import StatisticsDraw
 
 EXAMPLES = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])

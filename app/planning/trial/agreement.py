@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.learning.cells.cell_class import CellClass
 from app.learning.ensemble import fit_ensemble
 from app.learning.learner_seeds import generator
+from app.learning.registry import row_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.learning.cells.cell_class import CellSplits
     from app.learning.ensemble import Learner
     from app.planning.trial.people import MadeUpRules, Population
 
@@ -85,10 +86,10 @@ def try_out(
         hypothesis_count: hypotheses tried, at least 1.
 
     """
-    searched = learner.hypothesis_class
-    if votes_by_cell(learner) and isinstance(searched, CellClass):
+    splits = splits_of(learner)
+    if splits is not None:
         found = [
-            _cell_leads(rules.population, searched, index, chunk_row_count, learner_count)
+            _cell_leads(rules.population, splits, index, chunk_row_count, learner_count)
             for index in range(hypothesis_count)
         ]
         return Agreement(np.stack(found), learner_count, with_cells=True)
@@ -99,9 +100,16 @@ def try_out(
     return Agreement(np.stack([each[:fewest] for each in leads]), learners)
 
 
+def splits_of(learner: Learner) -> CellSplits | None:
+    """Return the public cells that learners label; None where they search hypotheses."""
+    searched = learner.hypothesis_class
+    splits = row_of(searched).splits if learner.estimator is None else None
+    return None if splits is None else splits(searched)
+
+
 def votes_by_cell(learner: Learner) -> bool:
     """Whether learners label public cells: those of no row cancel, so there is no cliff."""
-    return learner.estimator is None and isinstance(learner.hypothesis_class, CellClass)
+    return splits_of(learner) is not None
 
 
 def _leads(
@@ -127,7 +135,7 @@ def _leads(
 
 
 def _cell_leads(
-    population: Population, searched: CellClass, index: int, rows: int, learners: int
+    population: Population, splits: CellSplits, index: int, rows: int, learners: int
 ) -> NDArray[np.float64]:
     """Return the leads on queries of each cell, by shares that made-up people leave open.
 
@@ -139,8 +147,8 @@ def _cell_leads(
     if people is None:
         people = population.rows(CELL_PEOPLE, _PEOPLE)
     queries = population.distinct(CELL_QUERIES, _PEOPLE + b"who ask cells")
-    cells, asked = (searched.encode(each)[:, 0] for each in (people, queries))
-    counts = np.bincount(cells, minlength=searched.splits.cell_count)
+    cells, asked = (splits.places(each) for each in (people, queries))
+    counts = np.bincount(cells, minlength=splits.cell_count)
     drawn = generator(_PEOPLE + b"of cells " + name)
     shares = drawn.dirichlet(counts + CELL_PRIOR)
     voting = drawn.binomial(learners, -np.expm1(rows * np.log1p(-np.minimum(shares, 1 - 1e-12))))

@@ -6,10 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from app.learning.estimators.packed_fit import block_fit_of
-from app.learning.lists.enumerated_class import EnumeratedClass
-from app.learning.predictors.own_predictors import Predictors
-from app.learning.trees.search_time import search_seconds
-from app.learning.trees.tree_class import TreeClass
+from app.learning.registry import row_of
 from app.planning.trial.agreement import votes_by_cell
 from app.planning.trial.people import MadeUpRules
 
@@ -101,10 +98,7 @@ def extent_of(
 def is_quick(learner: Learner) -> bool:
     """Whether a learner's time is known: over no predictors of one's own, or fitted at once."""
     if learner.estimator is None:
-        searched = learner.hypothesis_class
-        if not isinstance(searched, EnumeratedClass):
-            return True
-        return not isinstance(searched.hypotheses, Predictors)
+        return row_of(learner.hypothesis_class).is_quick
     return learner.packed and block_fit_of(learner.estimator, learner.params) is not None
 
 
@@ -113,13 +107,7 @@ def _seconds_each(learner: Learner, chunk_row_count: int) -> float:
     if learner.estimator is not None:
         return BLOCK_SECONDS
     searched = learner.hypothesis_class
-    if not isinstance(searched, TreeClass):
+    seconds = row_of(searched).search_seconds
+    if seconds is None:
         return LISTED_SECONDS + LISTED_ROW_SECONDS * searched.size * chunk_row_count
-    return search_seconds(
-        learner.rule,
-        test_count=len(searched.tests),
-        depth=searched.depth,
-        class_count=searched.class_count,
-        row_count=chunk_row_count,
-        chunk_count=1,
-    )
+    return seconds(learner.rule, searched, chunk_row_count)

@@ -25,7 +25,7 @@ import numpy as np
 
 from app.data.schema import NumericFeature
 from app.learning.learner_seeds import generator
-from app.learning.lists.enumerated_class import EnumeratedClass
+from app.learning.registry import row_of
 from app.noise.scripted import ScriptedNoise, seeded_words
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def _of_number(column: Numbers, drawn: LearnerGenerator) -> Numbers:
 
 
 def _people_count(searched: HypothesisClass) -> int:
-    if not isinstance(searched, EnumeratedClass):
+    if row_of(searched).listed is None:
         return PEOPLE
     return max(PEOPLE_MIN, min(PEOPLE, LISTED_PEOPLE_MAX // searched.size))
 

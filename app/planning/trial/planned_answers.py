@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from app.learning.cells.cell_class import CellClass
 from app.learning.ensemble import check_learner
-from app.learning.lists.thresholds import ThresholdClass
-from app.learning.trees.tree_class import TreeClass
-from app.planning.trial.agreement import votes_by_cell
+from app.learning.registry import row_of
+from app.planning.trial.agreement import splits_of
 from app.planning.trial.effort import Trial, is_quick
 from app.planning.trial.people import Population, column_laws
 from app.planning.trial.run_trial import predict
@@ -86,10 +84,8 @@ def with_prediction(
 
 def parts_several_features(learner: Learner) -> bool:
     """Whether learners vote by cells that more than one feature parts."""
-    searched = learner.hypothesis_class
-    if not votes_by_cell(learner) or not isinstance(searched, CellClass):
-        return False
-    return len({test.feature_index for test in searched.splits.tests}) > 1
+    splits = splits_of(learner)
+    return splits is not None and len({test.feature_index for test in splits.tests}) > 1
 
 
 def _unpredictable(planned: Plan) -> str:
@@ -110,11 +106,9 @@ def _unpredictable(planned: Plan) -> str:
 
 def _tests(schema: Schema, searched: HypothesisClass) -> tuple[tuple[str, float], ...]:
     """Return what each test asks, and the public share of people on its rarer side."""
-    if not isinstance(searched, TreeClass | ThresholdClass):
-        return ()
     return tuple(
         (_asked(schema, test), min(test.public_frequency, 1 - test.public_frequency))
-        for test in searched.tests
+        for test in row_of(searched).tests(searched)
     )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.learning.ensemble import Ensemble
+    from app.learning.hypothesis import Ensemble
 
 # Scores of models held at once, eight bytes each.
 SCORES_MAX: Final = 1 << 22

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import structs
@@ -18,14 +18,7 @@ from msgspec import structs
 from app.data.schema import NumericFeature
 from app.data.spelling import finite_numbers
 from app.errors import InvariantError
-from app.learning.cells.cell_class import CellClass, CellLabels
-from app.learning.halfspaces.halfspaces import Halfspaces
-from app.learning.lists.boxes import Boxes
-from app.learning.lists.enumerated_class import EnumeratedHypothesis
-from app.learning.lists.thresholds import ThresholdClass
-from app.learning.predictors.own_predictors import Predictors, PublicFeature
-from app.learning.trees.tree import Tree
-from app.learning.trees.tree_class import TreeClass
+from app.learning.predictors.own_predictors import PublicFeature
 from app.ledger.entries.entry_kinds import StudentPublished
 from app.release.classifier.classifier_document import (
     FORMAT,
@@ -33,14 +26,14 @@ from app.release.classifier.classifier_document import (
     FeatureDocument,
     HalfspaceDocument,
     NodeDocument,
-    PredictorDocument,
     ScoresDocument,
     StudentDocument,
     read_document,
 )
-from app.release.classifier.published_predictor import PublishedPredictor, described, rebuilt
+from app.release.classifier.published_predictor import PublishedPredictor, rebuilt
 from app.release.classifier.published_scores import PublishedScores, scores_document
 from app.release.classifier.published_student import PublishedStudent, rebuilt_student
+from app.release.classifier.written_hypotheses import NOTHING_DRAWN, Written, node_document, written
 from app.release.private_state import read_piece
 
 if TYPE_CHECKING:
@@ -48,10 +41,10 @@ if TYPE_CHECKING:
 
     from app.data.schema import Feature, Schema
     from app.data.vectors import Vector
-    from app.learning.cells.cell_class import CellSplits
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.hypothesis import Hypothesis, HypothesisClass
     from app.learning.linear.linear_scores import LinearScores
+    from app.learning.trees.tree import Tree
     from app.ledger.entries.entry_kinds import ClassifierPublished, StudentPublished
     from app.ledger.ledger import Ledger
     from app.release.classifier.published_student import PublishedStudent
@@ -62,15 +55,6 @@ TREE_VERSION: Final = 1
 HYPOTHESIS_VERSION: Final = 2
 ESTIMATOR_VERSION: Final = 3
 SCORES_VERSION: Final = 4
-
-
-class Condition(TypedDict, total=False):
-    """The condition of a node, as its members."""
-
-    at_least: float | None
-    category: str | None
-    other: bool
-    missing: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,22 +141,7 @@ def publish_drawn(
         student: how it was trained; None where it was drawn.
 
     """
-    if isinstance(drawn, Tree) and isinstance(hypotheses, TreeClass | ThresholdClass):
-        tree = _node_document(schema, hypotheses.tests, drawn, node=0)
-        return _published(release, schema, student, tree=tree)
-    if isinstance(drawn, CellLabels) and isinstance(hypotheses, CellClass):
-        tree = _cells_document(schema, hypotheses.splits, drawn, node=hypotheses.splits.root)
-        return _published(release, schema, student, tree=tree)
-    listed = drawn.hypotheses if isinstance(drawn, EnumeratedHypothesis) else None
-    if isinstance(listed, Boxes):
-        return _published(release, schema, student, tree=_box_document(schema, listed))
-    if isinstance(listed, Halfspaces):
-        halfspace = msgspec.convert(listed.describe(0), HalfspaceDocument)
-        return _published(release, schema, student, halfspace=halfspace)
-    if isinstance(listed, Predictors):
-        return _published(release, schema, student, predictor=described(listed))
-    message = "what is published is a hypothesis of a class"
-    raise InvariantError(message)
+    return _published(release, schema, student, written(schema, hypotheses, drawn))
 
 
 def publish_scores(*, release: str, schema: Schema, scores: LinearScores) -> PublishedClassifier:
@@ -184,14 +153,14 @@ def publish(
     *, release: str, schema: Schema, tests: Sequence[BinaryTest], tree: Tree
 ) -> PublishedClassifier:
     """Write a drawn tree as a public document."""
-    return _published(release, schema, tree=_node_document(schema, tests, tree, node=0))
+    return _published(release, schema, written=Written(tree=node_document(schema, tests, tree)))
 
 
 def publish_constant(
     *, release: str, schema: Schema, label: str, student: StudentDocument
 ) -> PublishedClassifier:
     """Write a student that gives one label."""
-    return _published(release, schema, student, tree=NodeDocument(label=label))
+    return _published(release, schema, student, Written(tree=NodeDocument(label=label)))
 
 
 def publish_estimator(
@@ -217,26 +186,24 @@ def _published(
     release: str,
     schema: Schema,
     student: StudentDocument | None = None,
+    written: Written = NOTHING_DRAWN,
     *,
-    tree: NodeDocument | None = None,
-    halfspace: HalfspaceDocument | None = None,
-    predictor: PredictorDocument | None = None,
     scores: ScoresDocument | None = None,
 ) -> PublishedClassifier:
     """Write the document around a tree or another way to predict, or a student alone."""
-    other = HYPOTHESIS_VERSION if halfspace or predictor else ESTIMATOR_VERSION
+    other = ESTIMATOR_VERSION if written == NOTHING_DRAWN else HYPOTHESIS_VERSION
     other = other if scores is None else SCORES_VERSION
     document = ClassifierDocument(
         format=FORMAT,
-        version=TREE_VERSION if tree is not None else other,
+        version=TREE_VERSION if written.tree is not None else other,
         release=release,
         label=schema.label,
         classes=tuple(schema.classes),
         missing=tuple(schema.missing),
         features=tuple(_feature_document(feature) for feature in schema.features),
-        tree=tree,
-        halfspace=halfspace,
-        predictor=predictor,
+        tree=written.tree,
+        halfspace=written.halfspace,
+        predictor=written.predictor,
         student=student,
         scores=scores,
     )
@@ -264,60 +231,6 @@ def _feature_document(feature: Feature) -> FeatureDocument:
         bounds = (feature.lower, feature.upper)
         return FeatureDocument(name=feature.name, kind="numeric", bounds=bounds)
     return FeatureDocument(name=feature.name, kind="categorical", categories=feature.categories)
-
-
-def _node_document(
-    schema: Schema, tests: Sequence[BinaryTest], tree: Tree, *, node: int
-) -> NodeDocument:
-    """Write the node at a heap index, and what hangs below it."""
-    inner_count = len(tree.test_indices)
-    if node >= inner_count:
-        return NodeDocument(label=schema.classes[tree.leaf_labels[node - inner_count]])
-    test = tests[tree.test_indices[node]]
-    return NodeDocument(
-        feature=test.feature_index,
-        false=_node_document(schema, tests, tree, node=2 * node + 1),
-        true=_node_document(schema, tests, tree, node=2 * node + 2),
-        **_condition(schema.features[test.feature_index], test),
-    )
-
-
-def _cells_document(
-    schema: Schema, splits: CellSplits, drawn: CellLabels, *, node: int
-) -> NodeDocument:
-    """Write a node of a partition, ``~c`` for cell c, and what hangs below it."""
-    if node < 0:
-        return NodeDocument(label=schema.classes[drawn.labels[~node]])
-    test, (false_side, true_side) = splits.tests[node], splits.branches[node]
-    return NodeDocument(
-        feature=test.feature_index,
-        false=_cells_document(schema, splits, drawn, node=false_side),
-        true=_cells_document(schema, splits, drawn, node=true_side),
-        **_condition(schema.features[test.feature_index], test),
-    )
-
-
-def _box_document(schema: Schema, box: Boxes) -> NodeDocument:
-    """Write a box as a chain of tests; whoever fails one is outside, in class 0."""
-    outside = NodeDocument(label=schema.classes[0])
-    node = NodeDocument(label=schema.classes[box.everywhere(0)])
-    for side in box.bounded_sides(0):
-        if side.upper is not None:
-            node = NodeDocument(feature=side.feature, at_least=side.upper, true=outside, false=node)
-        if side.lower is not None:
-            node = NodeDocument(feature=side.feature, at_least=side.lower, true=node, false=outside)
-    return node
-
-
-def _condition(feature: Feature, test: BinaryTest) -> Condition:
-    """Say a test in the document's words."""
-    if isinstance(feature, NumericFeature):
-        return Condition(at_least=test.cut)
-    if test.category_code == feature.other_code:
-        return Condition(other=True)
-    if test.category_code == feature.missing_code:
-        return Condition(missing=True)
-    return Condition(category=feature.categories[test.category_code or 0])
 
 
 def holds_point(halfspace: HalfspaceDocument, vector: Vector) -> bool:

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.errors import ConfigurationError
-from app.learning.cells.learners import CellEnsemble
 from app.learning.encoding.public_columns import EXTRA_CODES
-from app.learning.ensemble import fit_ensemble
+from app.learning.ensemble import fit_ensemble, votes_by_cell
 from app.learning.learner_seeds import generator
 from app.privacy.voting.tallies import private_tallies
 from app.release.terms.padding import padding_seconds, works_alike
@@ -36,7 +35,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.encoding.public_columns import PublicColumn
-    from app.learning.ensemble import Ensemble, FittedEnsemble, Learner
+    from app.learning.ensemble import Learner
+    from app.learning.hypothesis import Ensemble, FittedEnsemble
     from app.settings.settings import Settings
 
 # Public: the same rows every time.
@@ -190,7 +190,9 @@ def _evaluation_seconds(
             times.append(clock() - started)
         return min(times) * ensemble_size / ensemble.size
 
-    if isinstance(few, CellEnsemble):  # as fast however many learners there are
+    if votes_by_cell(
+        learner.hypothesis_class, learner.estimator
+    ):  # as fast however many learners there are
         return least(few.repeated(math.ceil(ensemble_size / few.size)))
     scaled = least(few)
     if scaled > SECONDS_MEASURED_MAX or few.size == ensemble_size:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from app.data.cell_tests import read_splits
 from app.data.schema_columns import public_columns
@@ -18,7 +18,7 @@ from app.data.tests import classifier_tests, public_tests
 from app.errors import ConfigurationError
 from app.learning.ensemble import Learner, check_learner
 from app.learning.predictors.predictor_classes import is_predictor_kind
-from app.learning.registry import CELLS, KINDS, hypothesis_class
+from app.learning.registry import CLASSES, class_row, hypothesis_class
 from app.learning.student import check_student
 from app.privacy.budget.composition import Charge, Mechanism, Shares, charges
 from app.release.terms.bound_settings import bound_parameters, predictor_source
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from app.privacy.budget.composition import Charge, Mechanism
     from app.settings.learning_sections import HypothesesSettings, LearnerSettings
     from app.settings.settings import Settings
-
-TAKING_EVERY_TEST: Final = ("trees", "stumps")
 
 
 def charges_by_mechanism(settings: Settings) -> dict[Mechanism, Charge]:
@@ -76,7 +74,7 @@ def published_class(settings: Settings, public_values: NDArray[np.float64]) -> H
 
     """
     section = settings.published
-    tests = published_tests(settings, public_values, for_trees=section.kind in TAKING_EVERY_TEST)
+    tests = published_tests(settings, public_values, for_trees=class_row(section.kind).takes_tests)
     hypotheses = _class_over(settings, "classifier", section, tests, public_values=public_values)
     return hypotheses.restricted_to(hypotheses.encode(public_values))
 
@@ -113,8 +111,8 @@ def refuse_unknown(settings: Settings) -> None:
 
     """
     for key, value, known in (
-        ("hypotheses.class", settings.hypotheses.kind, KINDS),
-        ("classifier.class", settings.published.kind, KINDS),
+        ("hypotheses.class", settings.hypotheses.kind, CLASSES),
+        ("classifier.class", settings.published.kind, CLASSES),
     ):
         if value not in known and not is_predictor_kind(value):
             choices = ", ".join(f'"{name}"' for name in known)
@@ -132,6 +130,7 @@ def _class_over(
 ) -> HypothesisClass:
     """Return the class of a section, by its name, over public tests and points."""
     schema = settings.data.public_schema()
+    by_cell = class_row(section.kind).splits is not None
     with naming_section(name):
         return hypothesis_class(
             section.kind,
@@ -140,9 +139,7 @@ def _class_over(
             class_count=len(settings.data.classes),
             columns=public_columns(schema),
             predictors=predictor_source(name, section, schema),
-            splits=(
-                read_splits(schema, section.cells, section=name) if section.kind == CELLS else None
-            ),
+            splits=read_splits(schema, section.cells, section=name) if by_cell else None,
             public_values=public_values,
         )
 

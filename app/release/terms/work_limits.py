@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
 from app.learning.chunks import DEFAULT_RULE
-from app.learning.trees.search_time import refuse_long_search
-from app.learning.trees.tree_class import TreeClass
+from app.learning.registry import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,15 +38,13 @@ def refuse_long_fit(
         ConfigurationError: names ``hypotheses.depth``.
 
     """
-    if not isinstance(searched, TreeClass):
-        return
     fits = [(settings.learner, row_count, chunk_count)]
     if settings.student_may_follow:
         fits.append((settings.taught, settings.answers.queries, 1))
     for learner, rows, chunks in fits:
         if learner.estimator is None and rows is not None and chunks is not None:
             rule = learner.rule or DEFAULT_RULE
-            refuse_long_search(rule, searched, row_count=rows, chunk_count=chunks)
+            row_of(searched).refuse_search(rule, searched, row_count=rows, chunk_count=chunks)
 
 
 def refuse_long_draw(section: str, hypotheses: HypothesisClass, *, row_count: int | None) -> None:
@@ -62,9 +59,9 @@ def refuse_long_draw(section: str, hypotheses: HypothesisClass, *, row_count: in
         ConfigurationError: names the section's depth.
 
     """
-    if row_count is not None and isinstance(hypotheses, TreeClass):
+    if row_count is not None:
         with naming_section(section):
-            hypotheses.refuse_rows(row_count)
+            row_of(hypotheses).refuse_rows(hypotheses, row_count)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from app.learning.registry import class_row
 from app.privacy.answering_rows import Explained, in_short
 from app.privacy.budget.composition import Mechanism
 from app.release.classifier.linear import is_linear
@@ -44,18 +45,6 @@ SHARES: Final = {
         "private multiplicative weights over the cells of a public grid",
     ),
 }
-DRAWN: Final = {
-    "thresholds": "a threshold",
-    "stumps": "a tree of one test",
-    "intervals": "an interval",
-    "rectangles": "a rectangle",
-    "halfspaces": "a halfspace",
-    "trees": "a tree",
-    "cells": "a label for each public cell",
-}
-"""What is published of a class; of predictors, those listed or of one's own, it is one."""
-
-OF_PREDICTORS: Final = "one of the class's predictors"
 LINEAR: Final = (
     "Pays for the published classifier, a linear score that is learned once.",
     "every step descends by a sum over all records + discrete Gaussian noise",
@@ -118,7 +107,7 @@ def _classifier(release: Release) -> tuple[str, str]:
     if is_linear(settings, row_count=row_count):
         return LINEAR
     meaning, formula = SHARES[Mechanism.CLASSIFIER.value]
-    return meaning, formula.format(drawn=DRAWN.get(settings.published.kind, OF_PREDICTORS))
+    return meaning, formula.format(drawn=class_row(settings.published.kind).drawn)
 
 
 def _ensemble(release: Release) -> Iterator[Explained]:

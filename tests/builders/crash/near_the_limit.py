@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.learning.ensemble import FittedEnsemble
+    from app.learning.hypothesis import FittedEnsemble
 
 ROWS, CHUNKS = 6000, 4
 FITTED_TREES: Final = 30

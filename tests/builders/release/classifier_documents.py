@@ -26,8 +26,8 @@ from app.release.classifier.published import (
     HYPOTHESIS_VERSION,
     SCORES_VERSION,
     TREE_VERSION,
-    Condition,
 )
+from app.release.classifier.written_hypotheses import Condition
 
 if TYPE_CHECKING:
     from app.data.vectors import Vector

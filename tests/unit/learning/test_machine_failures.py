@@ -18,7 +18,7 @@ from tests.builders.learners.enumeration import unit_tests
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.learning.ensemble import Ensemble
+    from app.learning.hypothesis import Ensemble
 
 STARVED = "tests.builders.learners.plain_estimators:Starved"
 TREES = hypothesis_class("trees", unit_tests(1), depth=1, class_count=2)

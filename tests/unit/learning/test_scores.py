@@ -23,8 +23,7 @@ from app.learning.trees.packed import PackedTrees
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.learning.ensemble import Ensemble
-    from app.learning.hypothesis import HypothesisClass
+    from app.learning.hypothesis import Ensemble, HypothesisClass
 
 SECRET = b"s" * 32
 CHUNK_ROWS = 40

@@ -21,7 +21,7 @@ from tests.builders.learners.enumeration import unit_tests
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.learning.ensemble import Ensemble
+    from app.learning.hypothesis import Ensemble
 
 COLUMNS = (PublicColumn(bounds=(0.0, 1.0)), PublicColumn(category_count=2))
 ODD = "tests.builders.learners.odd_estimators"

@@ -27,7 +27,8 @@ from app.release.classifier.classifier_document import (
     read_document,
 )
 from app.release.classifier.onnx.onnx_model import FITTED, OWN_CODE, TOO_LARGE, output_name, to_onnx
-from app.release.classifier.published import Condition, PublishedClassifier, publish
+from app.release.classifier.published import PublishedClassifier, publish
+from app.release.classifier.written_hypotheses import Condition
 from tests.builders.release.classifier_documents import documents, vectors
 from tests.builders.release.onnx_models import labels_of, model_labels
 

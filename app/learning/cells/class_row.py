@@ -1,0 +1,53 @@
+"""The row of ``cells``: every labelling of a public partition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ConfigurationError
+from app.learning.cells.cell_class import CellClass, CellLabels
+from app.learning.cells.learners import CellEnsemble, fit_cells
+from app.learning.chunks import DEFAULT_RULE
+from app.learning.class_rows import ClassRow
+
+if TYPE_CHECKING:
+    from app.learning.class_rows import ClassAsked
+
+
+def _make(asked: ClassAsked) -> CellClass:
+    if asked.splits is None:
+        raise ConfigurationError("hypotheses.class", f"{asked.kind} needs its public cells")
+    return CellClass(splits=asked.splits, class_count=asked.class_count)
+
+
+def _fit(searched: CellClass, rule: str, **given: object) -> CellEnsemble:
+    del rule
+    kept = {name: given[name] for name in ("encoded", "labels", "offsets", "progress")}
+    return fit_cells(hypothesis_class=searched, **kept)  # type: ignore[arg-type]  # as any row is given
+
+
+def _check(searched: CellClass, rule: str, scored: bool) -> None:  # noqa: FBT001 -- as any row is given
+    """Refuse what the learners of cells do not do: draw labels, and score."""
+    del searched
+    if rule != DEFAULT_RULE:
+        problem = f'must be "{DEFAULT_RULE}" for the class cells'
+        raise ConfigurationError("learner.rule", problem)
+    if scored:
+        problem = 'must be "label" for the class cells: its learners have no scores'
+        raise ConfigurationError("answers.output", problem)
+
+
+CELLS: Final = ClassRow(
+    kind="cells",
+    searched=CellClass,
+    hypothesis=CellLabels,
+    drawn="a label for each public cell",
+    make=_make,
+    fit=_fit,
+    read=lambda searched, body: CellEnsemble.from_bytes(
+        searched.splits, searched.class_count, body
+    ),
+    best=CellClass.best,
+    check=_check,
+    splits=lambda searched: searched.splits,
+)

@@ -1,0 +1,79 @@
+"""The rows of ``thresholds``, ``intervals`` and ``rectangles``, and of whatever is listed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from app.learning.class_rows import ClassRow
+from app.learning.lists.boxes import (
+    Boxes,
+    axes_of,
+    box_class,
+    box_count,
+    box_dichotomies,
+    box_dimension,
+)
+from app.learning.lists.enumerated_class import EnumeratedClass, EnumeratedHypothesis
+from app.learning.lists.enumerated_ensemble import EnumeratedEnsemble
+from app.learning.lists.learners import fit_enumerated, fit_hypothesis
+from app.learning.lists.thresholds import ThresholdClass
+from app.learning.trees.class_row import TREES
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.learning.class_rows import ClassAsked
+
+
+def _make(asked: ClassAsked) -> EnumeratedClass:
+    return box_class(asked.kind, axes_of(asked.tests))
+
+
+def _dichotomies(asked: ClassAsked, values: NDArray[np.float64]) -> EnumeratedClass:
+    boxes = box_dichotomies(asked.kind, values, asked.numeric)
+    dimension = box_dimension(asked.kind, len(asked.numeric), size=len(boxes))
+    return EnumeratedClass(boxes, dimension)
+
+
+def _bound(asked: ClassAsked, row_count: int) -> int:
+    return box_count(asked.kind, [max(0, row_count - 1)] * len(asked.numeric))
+
+
+def _fit(searched: EnumeratedClass, rule: str, **given: object) -> EnumeratedEnsemble:
+    return fit_enumerated(rule, hypothesis_class=searched, **given)  # type: ignore[arg-type]  # as any row is given
+
+
+INTERVALS: Final = ClassRow(
+    kind="intervals",
+    searched=EnumeratedClass,
+    listed=Boxes,
+    hypothesis=EnumeratedHypothesis,
+    drawn="an interval",
+    numbers=(1, None),
+    covers=True,
+    make=_make,
+    dichotomies=_dichotomies,
+    dichotomy_bound=_bound,
+    fit=_fit,
+    read=lambda searched, body: EnumeratedEnsemble.from_bytes(searched.hypotheses, body),
+    best=fit_hypothesis,
+)
+RECTANGLES: Final = replace(INTERVALS, kind="rectangles", drawn="a rectangle", numbers=(2, None))
+THRESHOLDS: Final = replace(
+    TREES,
+    kind="thresholds",
+    searched=ThresholdClass,
+    drawn="a threshold",
+    numbers=(1, None),
+    takes_tests=False,
+    make=lambda asked: ThresholdClass(
+        tests=tuple(test for test in asked.tests if test.cut is not None)
+    ),
+    dichotomies=_dichotomies,
+    dichotomy_bound=_bound,
+    search_seconds=None,
+    refuse_search=INTERVALS.refuse_search,
+    refuse_rows=INTERVALS.refuse_rows,
+)

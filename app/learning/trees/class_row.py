@@ -1,0 +1,102 @@
+"""The rows of ``trees`` and ``stumps``, and of whatever else is fitted as trees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.errors import ConfigurationError
+from app.learning.class_rows import ClassRow
+from app.learning.lists.enumerated_class import EnumeratedClass
+from app.learning.trees.learners import fit_tree, fit_trees
+from app.learning.trees.listed import tree_count_bound, tree_dichotomies
+from app.learning.trees.packed import PACKED_TESTS_MAX, TreeEnsemble
+from app.learning.trees.search_time import refuse_long_search, search_seconds
+from app.learning.trees.tree import Tree
+from app.learning.trees.tree_class import TreeClass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.learning.class_rows import ClassAsked
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.lists.hypothesis_list import Encoded
+    from app.learning.lists.thresholds import ThresholdClass
+
+
+def _make(asked: ClassAsked) -> TreeClass:
+    depth = asked.depth if asked.tests else 0
+    return TreeClass(tests=tuple(asked.tests), depth=depth, class_count=asked.class_count)
+
+
+def _dichotomies(asked: ClassAsked, values: NDArray[np.float64]) -> EnumeratedClass:
+    trees = tree_dichotomies(values, asked.used, depth=asked.depth, class_count=asked.class_count)
+    return EnumeratedClass(trees, len(trees).bit_length() - 1)
+
+
+def _bound(asked: ClassAsked, row_count: int) -> int:
+    return tree_count_bound(row_count, asked.used, depth=asked.depth, class_count=asked.class_count)
+
+
+def _fit(
+    searched: TreeClass | ThresholdClass, rule: str, *, encoded: EncodedRows, **given: object
+) -> TreeEnsemble:
+    fitted = fit_trees(rule, bits=encoded, hypothesis_class=searched, **given)  # type: ignore[arg-type]  # as any row is given
+    return TreeEnsemble(searched.tests, fitted)
+
+
+def _best(
+    searched: TreeClass | ThresholdClass, encoded: Encoded, labels: NDArray[np.int64]
+) -> Tree:
+    return fit_tree(searched, encoded.astype(np.uint8, copy=False), labels)
+
+
+def _check(searched: TreeClass | ThresholdClass, rule: str, scored: bool) -> None:  # noqa: FBT001 -- as any row is given
+    """Refuse more tests than a learner's trees hold."""
+    del rule, scored
+    count = len(searched.tests)
+    if count > PACKED_TESTS_MAX:
+        problem = f"gives {count} tests, and a learner's trees hold at most {PACKED_TESTS_MAX}"
+        raise ConfigurationError("hypotheses", f"{problem}: list fewer")
+
+
+def _seconds(rule: str, searched: TreeClass, row_count: int) -> float:
+    return search_seconds(
+        rule,
+        test_count=len(searched.tests),
+        depth=searched.depth,
+        class_count=searched.class_count,
+        row_count=row_count,
+        chunk_count=1,
+    )
+
+
+TREES: Final = ClassRow(
+    kind="trees",
+    searched=TreeClass,
+    hypothesis=Tree,
+    drawn="a tree",
+    takes_tests=True,
+    covers=True,
+    make=_make,
+    dichotomies=_dichotomies,
+    dichotomy_bound=_bound,
+    fit=_fit,
+    read=lambda searched, body: TreeEnsemble.from_bytes(searched.tests, body),
+    best=_best,
+    check=_check,
+    tests=lambda searched: searched.tests,
+    search_seconds=_seconds,
+    refuse_search=refuse_long_search,
+    refuse_rows=TreeClass.refuse_rows,
+)
+STUMPS: Final = replace(
+    TREES,
+    kind="stumps",
+    drawn="a tree of one test",
+    make=lambda asked: _make(replace(asked, depth=1)),
+    dichotomies=lambda asked, values: _dichotomies(replace(asked, depth=1), values),
+    dichotomy_bound=lambda asked, row_count: _bound(replace(asked, depth=1), row_count),
+)

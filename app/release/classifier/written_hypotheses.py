@@ -1,0 +1,153 @@
+"""How a hypothesis of each class is written in a published document: the table of its forms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypedDict
+
+import msgspec
+
+from app.data.schema import NumericFeature
+from app.errors import InvariantError
+from app.learning.registry import row_of
+from app.release.classifier.classifier_document import (
+    HalfspaceDocument,
+    NodeDocument,
+    PredictorDocument,
+)
+from app.release.classifier.published_predictor import described
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from app.data.schema import Feature, Schema
+    from app.learning.cells.cell_class import CellClass, CellLabels, CellSplits
+    from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.hypothesis import Hypothesis, HypothesisClass
+    from app.learning.lists.boxes import Boxes
+    from app.learning.lists.enumerated_class import EnumeratedClass, EnumeratedHypothesis
+    from app.learning.trees.tree import Tree
+    from app.learning.trees.tree_class import TreeClass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The part of a document that predicts, in one of its forms."""
+
+    tree: NodeDocument | None = None
+    halfspace: HalfspaceDocument | None = None
+    predictor: PredictorDocument | None = None
+
+
+NOTHING_DRAWN: Final = Written()
+
+
+class Condition(TypedDict, total=False):
+    """The condition of a node, as its members."""
+
+    at_least: float | None
+    category: str | None
+    other: bool
+    missing: bool
+
+
+def node_document(
+    schema: Schema, tests: Sequence[BinaryTest], tree: Tree, *, node: int = 0
+) -> NodeDocument:
+    """Write the node at a heap index, and what hangs below it."""
+    inner_count = len(tree.test_indices)
+    if node >= inner_count:
+        return NodeDocument(label=schema.classes[tree.leaf_labels[node - inner_count]])
+    test = tests[tree.test_indices[node]]
+    return NodeDocument(
+        feature=test.feature_index,
+        false=node_document(schema, tests, tree, node=2 * node + 1),
+        true=node_document(schema, tests, tree, node=2 * node + 2),
+        **_condition(schema.features[test.feature_index], test),
+    )
+
+
+def _cells_document(
+    schema: Schema, splits: CellSplits, drawn: CellLabels, *, node: int
+) -> NodeDocument:
+    """Write a node of a partition, ``~c`` for cell c, and what hangs below it."""
+    if node < 0:
+        return NodeDocument(label=schema.classes[drawn.labels[~node]])
+    test, (false_side, true_side) = splits.tests[node], splits.branches[node]
+    return NodeDocument(
+        feature=test.feature_index,
+        false=_cells_document(schema, splits, drawn, node=false_side),
+        true=_cells_document(schema, splits, drawn, node=true_side),
+        **_condition(schema.features[test.feature_index], test),
+    )
+
+
+def _box_document(schema: Schema, box: Boxes) -> NodeDocument:
+    """Write a box as a chain of tests; whoever fails one is outside, in class 0."""
+    outside = NodeDocument(label=schema.classes[0])
+    node = NodeDocument(label=schema.classes[box.everywhere(0)])
+    for side in box.bounded_sides(0):
+        if side.upper is not None:
+            node = NodeDocument(feature=side.feature, at_least=side.upper, true=outside, false=node)
+        if side.lower is not None:
+            node = NodeDocument(feature=side.feature, at_least=side.lower, true=node, false=outside)
+    return node
+
+
+def _condition(feature: Feature, test: BinaryTest) -> Condition:
+    """Say a test in the document's words."""
+    if isinstance(feature, NumericFeature):
+        return Condition(at_least=test.cut)
+    if test.category_code == feature.other_code:
+        return Condition(other=True)
+    if test.category_code == feature.missing_code:
+        return Condition(missing=True)
+    return Condition(category=feature.categories[test.category_code or 0])
+
+
+def _tree(schema: Schema, hypotheses: TreeClass, drawn: Tree) -> Written:
+    return Written(tree=node_document(schema, hypotheses.tests, drawn))
+
+
+def _cells(schema: Schema, hypotheses: CellClass, drawn: CellLabels) -> Written:
+    splits = hypotheses.splits
+    return Written(tree=_cells_document(schema, splits, drawn, node=splits.root))
+
+
+def _box(schema: Schema, _: EnumeratedClass, drawn: EnumeratedHypothesis) -> Written:
+    return Written(tree=_box_document(schema, drawn.hypotheses))  # type: ignore[arg-type]  # its row's list
+
+
+def _halfspace(_: Schema, __: EnumeratedClass, drawn: EnumeratedHypothesis) -> Written:
+    described = drawn.hypotheses.describe(0)
+    return Written(halfspace=msgspec.convert(described, HalfspaceDocument))
+
+
+def _predictor(_: Schema, __: EnumeratedClass, drawn: EnumeratedHypothesis) -> Written:
+    return Written(predictor=described(drawn.hypotheses))  # type: ignore[arg-type]  # its row's list
+
+
+WRITTEN: dict[str, Callable[..., Written]] = {
+    "thresholds": _tree,
+    "stumps": _tree,
+    "trees": _tree,
+    "intervals": _box,
+    "rectangles": _box,
+    "halfspaces": _halfspace,
+    "cells": _cells,
+    "finite": _predictor,
+}
+
+
+def written(schema: Schema, hypotheses: HypothesisClass, drawn: Hypothesis) -> Written:
+    """Write a hypothesis in the form of its class.
+
+    Raises:
+        InvariantError: it is of another class, or of one that has no form.
+
+    """
+    row = row_of(hypotheses)
+    listed = type(getattr(drawn, "hypotheses", None))
+    if type(drawn) is not row.hypothesis or row.listed not in (None, listed):
+        raise InvariantError("what is published is a hypothesis of a class")
+    return WRITTEN[row.kind](schema, hypotheses, drawn)
