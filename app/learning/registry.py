@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from app.errors import ConfigurationError
 from app.learning.cells.class_row import CELLS
-from app.learning.class_rows import ClassAsked
 from app.learning.halfspaces.class_row import HALFSPACES
+from app.learning.hypothesis import ClassAsked
 from app.learning.lists.class_row import INTERVALS, RECTANGLES, THRESHOLDS
 from app.learning.lists.enumerated_class import refuse_labels, refuse_size
 from app.learning.predictors.class_row import OWN_PREDICTORS
@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.cells.cell_class import CellSplits
-    from app.learning.class_rows import ClassRow
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.encoding.public_columns import PublicColumn
-    from app.learning.hypothesis import HypothesisClass
+    from app.learning.hypothesis import ClassRow, HypothesisClass
     from app.learning.lists.enumerated_class import EnumeratedClass
     from app.learning.predictors.predictor_classes import PredictorSource
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -25,7 +25,12 @@ from pydantic import (
     SecretStr,
     Strict,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, PydanticKnownError, core_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pydantic import GetCoreSchemaHandler
 
 TEXT_CHARACTERS_MAX = 1000
 HTTP_ADDRESS = re.compile(r"https?://[^\s/@]+(/[^\s@]*)?")
@@ -179,6 +184,31 @@ Parameter = Annotated[object, BeforeValidator(_parameter)]
 
 EnsembleSize = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
 """``auto`` or k."""
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of the names that a table has when the configuration is read.
+
+    Attributes:
+        names: returns them, in the order of the table.
+
+    """
+
+    names: Callable[[], Sequence[str]]
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Look the name up before it is read as a string."""
+        return core_schema.no_info_before_validator_function(self._known, handler(source))
+
+    def _known(self, value: object) -> object:
+        if not isinstance(value, str) or value not in self.names():
+            *others, last = [f"'{name}'" for name in self.names()]
+            expected = f"{', '.join(others)} or {last}"
+            raise PydanticKnownError("literal_error", {"expected": expected})
+        return value
 
 
 class Section(BaseModel):

@@ -8,20 +8,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
 
+from app.learning.registry import CLASSES
 from app.settings.fields import Exact, Parameter, Section, TestValue, Unit, Whole
 
 Tests = Annotated[Mapping[str, tuple[TestValue, ...]], Unit("cuts, categories")]
 
-CLASS_PATTERN = (
-    r"^(thresholds|stumps|intervals|rectangles|halfspaces|trees|cells|finite"
-    r"|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)$"
-)
 PREDICTOR_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"
 ESTIMATOR_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*$"
 
 
+def _class_name(value: object, read: ValidatorFunctionWrapHandler) -> object:
+    """Accept the name of a row, or the import path of a class of one's own."""
+    return value if isinstance(value, str) and value in CLASSES else read(value)
+
+
+ClassName = Annotated[str, Field(pattern=PREDICTOR_PATTERN), WrapValidator(_class_name)]
 Predictors = Annotated[
     tuple[Annotated[str, Field(pattern=PREDICTOR_PATTERN, max_length=200)], ...],
     Field(max_length=10_000),
@@ -35,10 +38,9 @@ class HypothesesSettings(Section):
     """``[hypotheses]``: the public class that relabels and that learners search."""
 
     kind: Annotated[
-        str,
+        ClassName,
         Field(
             alias="class",
-            pattern=CLASS_PATTERN,
             description="thresholds, stumps, intervals, rectangles, halfspaces, trees, cells, "
             'finite or "package.module:Class".',
         ),
@@ -96,10 +98,7 @@ class ClassifierSettings(Section):
             "speak for."
         ),
     ] = "exponential"
-    kind: Annotated[
-        str | None,
-        Field(alias="class", pattern=CLASS_PATTERN, description="Hypothesis class."),
-    ] = None
+    kind: Annotated[ClassName | None, Field(alias="class", description="Hypothesis class.")] = None
     depth: Annotated[
         Whole | None,
         Unit("tests on a path"),

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.settings.fields import EnsembleSize, Exact, Name, Number, Section, Unit, Whole
+from app.privacy.mechanisms import MECHANISMS
+from app.settings.fields import EnsembleSize, Exact, Name, Number, OneOf, Section, Unit, Whole
 
 Mechanism = Literal["relabel", "answers", "classifier", "statistics"]
 DeltaMechanism = Literal["answers", "classifier", "statistics"]
@@ -98,7 +99,8 @@ class PrivacySettings(Section):
         Exact, Unit("probability"), Field(gt=0, lt=1, description="The release's whole delta.")
     ] = Decimal("1e-6")
     calibration: Annotated[
-        Literal["profile", "svt", "paper"],
+        str,
+        OneOf(lambda: [row.calibration for row in MECHANISMS.values() if row.calibration]),
         Field(description="Theorem A, sparse vector, or the constants as printed."),
     ] = "profile"
     sampling: Annotated[
@@ -152,7 +154,8 @@ class AnswersSettings(Section):
     """``[answers]``: how queries are answered, how many, and what follows."""
 
     mechanism: Annotated[
-        Literal["stability", "noisy-vote"],
+        str,
+        OneOf(lambda: list(dict.fromkeys(row.mechanism for row in MECHANISMS.values()))),
         Field(description="Stability test of the calibration, or Gaussian noise on the votes."),
     ] = "stability"
     queries: Annotated[

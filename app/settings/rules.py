@@ -23,6 +23,9 @@ from app.data.embedded_demo import DEMO_CLASSES, DEMO_FEATURE_NAMES, DEMO_LABEL,
 from app.data.sources.row_wise import check_row_wise
 from app.data.spelling import twins
 from app.errors import ConfigurationError
+from app.learning.cells.class_row import CELLS
+from app.learning.registry import CLASSES, class_row
+from app.privacy.mechanisms import MECHANISMS, serving_row
 from app.settings.data_section import (
     CategoricalFeatureSettings,
     DataSettings,
@@ -45,8 +48,6 @@ if TYPE_CHECKING:
     from app.settings.learning_sections import HypothesesSettings
     from app.settings.release_sections import DeltaMechanism, PrivacySettings
 
-CELLS = "cells"
-
 
 def check_cells(
     section: str, chosen: HypothesesSettings, written: Sequence[str] | None, data: DataSettings
@@ -60,15 +61,15 @@ def check_cells(
         data: the public schema.
 
     """
-    if chosen.kind != CELLS:
+    if class_row(chosen.kind).splits is None:
         if written:
-            problem = f'are for class = "{CELLS}", and it is "{chosen.kind}"'
+            problem = f'are for class = "{CELLS.kind}", and it is "{chosen.kind}"'
             raise ConfigurationError(f"{section}.cells", problem)
         return
     if not chosen.cells:
-        raise ConfigurationError(f"{section}.cells", f'is required with class = "{CELLS}"')
+        raise ConfigurationError(f"{section}.cells", f'is required with class = "{chosen.kind}"')
     if section == "hypotheses" and chosen.grid != "public":
-        problem = f'must be "public" with class = "{CELLS}", whose cells are'
+        problem = f'must be "public" with class = "{chosen.kind}", whose cells are'
         raise ConfigurationError("hypotheses.grid", problem)
     read_splits(data.public_schema(), chosen.cells, section=section)
 
@@ -103,16 +104,6 @@ def check_delta_shares(privacy: PrivacySettings, *, classifier_uses_delta: bool)
 Lists = Mapping[str, Sequence[float | str]]
 
 PAPER_DELTA_MAX = Decimal("0.036")
-TREES = frozenset({"stumps", "trees"})
-# Classes that compare features with cuts and codes, whose cells a grid therefore meets.
-COVERED = TREES | {"thresholds", "intervals", "rectangles"}
-# Classes of two labels over numbers, and how many features with a test they take.
-NUMBERS_BY_CLASS: Mapping[str, tuple[int, int | None]] = {
-    "thresholds": (1, None),
-    "intervals": (1, None),
-    "rectangles": (2, None),
-    "halfspaces": (1, 3),
-}
 PLACEHOLDERS = frozenset({"changeme", "change-me", "change_me", "placeholder", "your-password"})
 LEDGER_URL = re.compile(r"^(sqlite|postgresql)(\+\w+)?://")
 LEDGER_IN_MEMORY = re.compile(r"^sqlite(\+\w+)?://(/(:memory:)?)?(\?.*)?$")
@@ -149,13 +140,14 @@ def check_privacy(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> N
     if total == 0:
         raise ConfigurationError("privacy.shares", "are all 0; nothing could be released")
     check_delta_shares(privacy, classifier_uses_delta=classifier_uses_delta)
-    if privacy.calibration == "paper" and privacy.delta > PAPER_DELTA_MAX:
+    name = privacy.calibration
+    if MECHANISMS[name].is_printed and privacy.delta > PAPER_DELTA_MAX:
         raise ConfigurationError(
-            "privacy.delta", f"must be at most {PAPER_DELTA_MAX} with the paper calibration"
+            "privacy.delta", f"must be at most {PAPER_DELTA_MAX} with the {name} calibration"
         )
-    if privacy.calibration == "paper" and privacy.sampling != 1:
+    if MECHANISMS[name].is_printed and privacy.sampling != 1:
         raise ConfigurationError(
-            "privacy.sampling", "is for the other calibrations: paper takes a sample of its own"
+            "privacy.sampling", f"is for the other calibrations: {name} takes a sample of its own"
         )
     _check_composed(privacy)
 
@@ -236,10 +228,12 @@ def _check_demo_schema(data: DataSettings) -> None:
 
 def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
     """What follows the ensemble needs its share, and a mechanism its calibration."""
-    if privacy.calibration == "paper" and answers.mechanism != "stability":
-        raise ConfigurationError(
-            "answers.mechanism", 'must be "stability" with the paper calibration, which is one'
+    name = privacy.calibration
+    if MECHANISMS[name].is_printed and answers.mechanism != MECHANISMS[name].mechanism:
+        problem = (
+            f'must be "{MECHANISMS[name].mechanism}" with the {name} calibration, which is one'
         )
+        raise ConfigurationError("answers.mechanism", problem)
     shares = privacy.shares
     if shares.classifier > 0:
         return
@@ -262,10 +256,11 @@ def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataS
         if "precision" in answers.model_fields_set:
             raise ConfigurationError("answers.precision", 'is for answers.output = "score"')
         return
+    row = serving_row(answers.mechanism, privacy.calibration)
     for holds, needed in (
         (len(data.classes) == len(("no", "yes")), "two data.classes"),
-        (answers.mechanism == "stability", 'answers.mechanism = "stability"'),
-        (privacy.calibration != "paper", 'privacy.calibration = "profile" or "svt"'),
+        (row.test is not None, 'answers.mechanism = "stability"'),
+        (not row.is_printed, 'privacy.calibration = "profile" or "svt"'),
         (privacy.shares.answers > 0, "privacy.shares.answers above 0"),
     ):
         if not holds:
@@ -325,9 +320,10 @@ def check_statistics(
     if len(data.classes) > len(("no", "yes")):
         problem = "must be 0 with more than two classes: statistics are means of two labels"
         raise ConfigurationError("privacy.shares.statistics", problem)
-    if covered.kind not in COVERED:
+    if not class_row(covered.kind).covers:
         problem = f'cannot be "{covered.kind}", whose cells cannot be listed: set '
-        raise ConfigurationError("statistics.class", problem + ", ".join(sorted(COVERED)))
+        listed = sorted(row.kind for row in CLASSES.values() if row.covers)
+        raise ConfigurationError("statistics.class", problem + ", ".join(listed))
     _check_some_test("statistics", covered, data)
 
 
@@ -392,18 +388,21 @@ def _check_list(key: str, name: str, values: Sequence[float | str], data: DataSe
 def _check_some_test(section: str, chosen: HypothesesSettings, data: DataSettings) -> None:
     """A class of tests needs one; a class of numbers needs as many as it has sides."""
     tested = [feature for feature in data.features if chosen.tests.get(feature.name, (True,))]
-    if chosen.kind in NUMBERS_BY_CLASS:
+    row = class_row(chosen.kind)
+    if row.numbers is not None:
         numbers = sum(isinstance(feature, NumericFeatureSettings) for feature in tested)
-        _check_numbers(section, chosen.kind, data, numbers)
-    elif chosen.kind in TREES and not tested:
+        _check_numbers(section, chosen.kind, row.numbers, data, numbers)
+    elif row.takes_tests and not tested:
         raise ConfigurationError(f"{section}.tests", "leaves no test at all")
 
 
-def _check_numbers(section: str, kind: str, data: DataSettings, numbers: int) -> None:
+def _check_numbers(
+    section: str, kind: str, taken: tuple[int, int | None], data: DataSettings, numbers: int
+) -> None:
     """A class of two sides takes two labels, and some numeric features."""
     if len(data.classes) > len(("no", "yes")):
         raise ConfigurationError(f"{section}.class", f"{kind} is for two classes")
-    least, most = NUMBERS_BY_CLASS[kind]
+    least, most = taken
     if numbers < least:
         needed = "a test of a number" if least == 1 else "tests of two numbers"
         raise ConfigurationError(f"{section}.class", f"{kind} needs {needed}")

@@ -13,7 +13,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic_core import PydanticUndefined
 
 from app.settings.data_section import CategoricalFeatureSettings, NumericFeatureSettings
-from app.settings.fields import Section, Unit
+from app.settings.fields import OneOf, Section, Unit
 from app.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _default(field: FieldInfo) -> str:
 
 def _meaning(field: FieldInfo) -> str:
     """Return the description, the values to choose from and the bounds."""
-    choices = ", ".join(f"`{choice}`" for choice in _choices(field.annotation))
+    choices = ", ".join(f"`{choice}`" for choice in _choices(field))
     bounds = " and ".join(
         f"{sign} {getattr(item, kind.__name__.lower())}"
         for item in field.metadata
@@ -123,8 +123,12 @@ def _meaning(field: FieldInfo) -> str:
     )
 
 
-def _choices(annotation: object) -> tuple[str, ...]:
+def _choices(field: FieldInfo) -> tuple[str, ...]:
     """Return the strings that a setting may be, where they are listed."""
+    annotation = field.annotation
+    for item in field.metadata:
+        if isinstance(item, OneOf):
+            return tuple(item.names())
     if get_origin(annotation) is Literal and len(get_args(annotation)) > 1:
         return tuple(str(choice) for choice in get_args(annotation))
     return ()

@@ -8,10 +8,10 @@ from app.errors import ConfigurationError
 from app.learning.cells.cell_class import CellClass, CellLabels
 from app.learning.cells.learners import CellEnsemble, fit_cells
 from app.learning.chunks import DEFAULT_RULE
-from app.learning.class_rows import ClassRow
+from app.learning.hypothesis import ClassRow
 
 if TYPE_CHECKING:
-    from app.learning.class_rows import ClassAsked
+    from app.learning.hypothesis import ClassAsked
 
 
 def _make(asked: ClassAsked) -> CellClass:

@@ -15,7 +15,7 @@ from app.learning.halfspaces.lattice import Lattice
 from app.learning.lists.class_row import INTERVALS
 
 if TYPE_CHECKING:
-    from app.learning.class_rows import ClassAsked
+    from app.learning.hypothesis import ClassAsked
 
 
 def _lattice(asked: ClassAsked) -> Lattice:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from app.learning.class_rows import ClassRow
+from app.learning.hypothesis import ClassRow
 from app.learning.lists.boxes import (
     Boxes,
     axes_of,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.learning.class_rows import ClassAsked
+    from app.learning.hypothesis import ClassAsked
 
 
 def _make(asked: ClassAsked) -> EnumeratedClass:

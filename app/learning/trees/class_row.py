@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.errors import ConfigurationError
-from app.learning.class_rows import ClassRow
+from app.learning.hypothesis import ClassRow
 from app.learning.lists.enumerated_class import EnumeratedClass
 from app.learning.trees.learners import fit_tree, fit_trees
 from app.learning.trees.listed import tree_count_bound, tree_dichotomies
@@ -20,8 +20,8 @@ from app.learning.trees.tree_class import TreeClass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.learning.class_rows import ClassAsked
     from app.learning.encoding.encoded_rows import EncodedRows
+    from app.learning.hypothesis import ClassAsked
     from app.learning.lists.hypothesis_list import Encoded
     from app.learning.lists.thresholds import ThresholdClass
 
