@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpx
+import numpy as np
 import pytest
 
 from app.auditing import audit as auditing
@@ -17,9 +18,12 @@ from app.auditing.mechanisms import AUDITED
 from app.cli import run
 from app.cli.audit import audited_releases
 from app.cli.background_server import BackgroundServer
-from app.learning.registry import CLASSES
+from app.errors import ConfigurationError, InvariantError
+from app.learning.registry import CLASSES, dichotomy_class
 from app.planning.mechanisms.planned import PLANNED
-from app.privacy.mechanisms import MECHANISMS
+from app.privacy.answering_rows import own
+from app.privacy.budget.ensemble_size import tested
+from app.privacy.mechanisms import MECHANISMS, row_of
 from app.release.classifier.written_hypotheses import WRITTEN
 from app.release.progress import no_progress
 from app.settings.settings import load_settings
@@ -118,6 +122,28 @@ def labels(client: httpx.Client, margins: list[float]) -> list[tuple[str, bool]]
     replies = [client.post("/query", json={"features": {"margin": each}}) for each in margins]
     assert {reply.status_code for reply in replies} == {200}
     return [(reply.json()["label"], reply.json()["stable"]) for reply in replies]
+
+
+def test_every_table_has_the_same_names() -> None:
+    """A mechanism that serves is planned and audited, and every class has a published form."""
+    assert set(MECHANISMS) == set(PLANNED) == set(AUDITED)
+    assert set(CLASSES) == set(WRITTEN)
+
+
+def test_a_class_without_a_private_grid_says_so() -> None:
+    """The labellings of private points are those of classes that list them."""
+    with pytest.raises(ConfigurationError, match="cells has no private grid"):
+        dichotomy_class("cells", np.zeros((1, 1)), (), depth=1, class_count=2)
+
+
+def test_a_row_refuses_what_is_anothers() -> None:
+    """Only a stability test has hits, and a value of no mechanism has no row."""
+    with pytest.raises(InvariantError, match="a probability of a hit"):
+        tested(MECHANISMS)
+    with pytest.raises(InvariantError, match="belongs to a mechanism"):
+        row_of(MECHANISMS)
+    with pytest.raises(InvariantError, match="its own"):
+        own(MECHANISMS, tuple)
 
 
 def test_a_toy_mechanism_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
