@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from app.auditing.laws.conditions import Checks
     from app.auditing.outcome_events import Bound
     from app.auditing.sampling import Adversary
-    from app.privacy.budget.ensemble_size import HitTest
 
 NOISE_DEVIATIONS: Final = 8
 LEAD_BEYOND_THRESHOLD: Final = 8
@@ -52,13 +51,8 @@ class AuditedRow:
     conditions: Callable[[Audited], Checks]
     adversaries: Callable[[Audited], Sequence[Adversary]]
     lead_needed: Callable[..., int]
-    votes_near: Callable[..., int]
-    votes_answered: Callable[..., int]
-
-
-def _votes_at(hits: float) -> Callable[[HitTest], int]:
-    """Return the k whose unanimous votes are hits this often."""
-    return lambda test: 2 * (test.distance_at(hits) + 1)
+    votes_near: Callable[..., int] = lambda test: 2 * (test.distance_at(HALF) + 1)
+    votes_answered: Callable[..., int] = lambda test: 2 * (test.distance_at(FAILURE) + 1)
 
 
 THRESHOLD: Final = AuditedRow(
@@ -71,8 +65,6 @@ THRESHOLD: Final = AuditedRow(
     conditions=of_threshold,
     adversaries=ask_threshold,
     lead_needed=lambda served: served.threshold + LEAD_BEYOND_THRESHOLD,
-    votes_near=_votes_at(HALF),
-    votes_answered=_votes_at(FAILURE),
 )
 AUDITED: dict[str, AuditedRow] = {
     "profile": AuditedRow(
@@ -82,8 +74,6 @@ AUDITED: dict[str, AuditedRow] = {
         conditions=of_words,
         adversaries=ask_words,
         lead_needed=lambda table: len(table.thresholds),
-        votes_near=_votes_at(HALF),
-        votes_answered=_votes_at(FAILURE),
     ),
     "svt": THRESHOLD,
     "paper": THRESHOLD,

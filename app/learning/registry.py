@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from app.errors import ConfigurationError
 from app.learning.cells.class_row import CELLS
 from app.learning.halfspaces.class_row import HALFSPACES
-from app.learning.hypothesis import ClassAsked
 from app.learning.lists.class_row import INTERVALS, RECTANGLES, THRESHOLDS
 from app.learning.lists.enumerated_class import refuse_labels, refuse_size
 from app.learning.predictors.class_row import OWN_PREDICTORS
@@ -21,17 +20,11 @@ from app.learning.predictors.predictor_classes import is_predictor_kind
 from app.learning.trees.class_row import STUMPS, TREES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.learning.cells.cell_class import CellSplits
-    from app.learning.encoding.binary_tests import BinaryTest
-    from app.learning.encoding.public_columns import PublicColumn
-    from app.learning.hypothesis import ClassRow, HypothesisClass
+    from app.learning.hypothesis import ClassAsked, ClassRow, HypothesisClass
     from app.learning.lists.enumerated_class import EnumeratedClass
-    from app.learning.predictors.predictor_classes import PredictorSource
 
 CLASSES: dict[str, ClassRow] = {
     row.kind: row
@@ -80,73 +73,27 @@ def row_of(searched: HypothesisClass) -> ClassRow:
     return next((row for row in rows if row.listed is listed), rows[0])
 
 
-def hypothesis_class(
-    kind: str,
-    tests: Sequence[BinaryTest],
-    *,
-    depth: int,
-    class_count: int,
-    columns: Sequence[PublicColumn] = (),
-    predictors: PredictorSource | None = None,
-    splits: CellSplits | None = None,
-    public_values: NDArray[np.float64] | None = None,
-) -> HypothesisClass:
-    """Build the class ``kind`` over public tests.
+def hypothesis_class(asked: ClassAsked) -> HypothesisClass:
+    """Build a class over public tests.
 
-    Args:
-        kind: ``thresholds``, ``stumps`` (trees of depth 1), ``intervals``,
-            ``rectangles``, ``halfspaces``, ``trees``, ``cells``, ``finite`` or
-            ``package.module:Class``.
-        tests: the public tests; all kinds but trees and stumps use the
-            numeric ones.  Without any test only the constants are left, as
-            public points that are all alike leave them.
-        depth: depth of ``trees``; the other kinds have their own.
-        class_count: number of labels.
-        columns: the public encoding of every feature, for halfspaces.
-        predictors: where a user's own predictors come from, for the last two.
-        splits: the public partition, for cells.
-        public_values: encoded public points that a class of one's own may
-            depend on, shape ``(m, d)``; None where it may not.
+    Trees and stumps take every test, and the others the numeric ones.  Without any test only
+    the constants are left, as public points that are all alike leave them.
 
     Raises:
         ConfigurationError: an unknown kind, more than two labels for a class
             of two sides, or more hypotheses than exact weights can serve.
 
     """
-    asked = ClassAsked(
-        kind=kind,
-        tests=tests,
-        columns=columns,
-        depth=depth,
-        class_count=class_count,
-        predictors=predictors,
-        splits=splits,
-        public_values=public_values,
-    )
     return _known(asked).make(asked)
 
 
-def dichotomy_class(
-    kind: str,
-    values: NDArray[np.float64],
-    columns: Sequence[PublicColumn],
-    *,
-    depth: int,
-    class_count: int,
-    features: Sequence[int] | None = None,
-    predictors: PredictorSource | None = None,
-) -> EnumeratedClass:
-    """Build the class of the dichotomies of private points by the whole class ``kind``.
+def dichotomy_class(asked: ClassAsked, values: NDArray[np.float64]) -> EnumeratedClass:
+    """Build the class of the dichotomies of private points by the whole class.
 
     Args:
-        kind: as for :func:`hypothesis_class`.
+        asked: of whose features in use the points are labelled by cuts anywhere; a class of
+            a user's own predictors is told nothing of the points.
         values: the points, encoded by the public schema, shape ``(m, d)``.
-        columns: the public encoding of every feature.
-        depth: depth of ``trees``.
-        class_count: number of labels.
-        features: indices of the features in use; None for all.
-        predictors: where a user's own predictors come from, whose class is
-            told nothing of the points.
 
     Returns:
         Exactly one hypothesis for every labelling of the points.  Secret, as
@@ -157,31 +104,14 @@ def dichotomy_class(
             much to list; it depends on public numbers only.
 
     """
-    asked = ClassAsked(
-        kind=kind,
-        columns=columns,
-        depth=depth,
-        class_count=class_count,
-        features=features,
-        predictors=predictors,
-    )
     row = _known(asked)
-    if not is_predictor_kind(kind):
+    if not is_predictor_kind(asked.kind):
         bound = row.dichotomy_bound(asked, len(values))
-        refuse_size(bound, f"labellings by {kind} of {len(values)} rows", advice=FEWER_POINTS)
+        refuse_size(bound, f"labellings by {asked.kind} of {len(values)} rows", advice=FEWER_POINTS)
     return row.dichotomies(asked, values)
 
 
-def dichotomy_count_bound(
-    kind: str,
-    row_count: int,
-    columns: Sequence[PublicColumn],
-    *,
-    depth: int,
-    class_count: int,
-    features: Sequence[int] | None = None,
-    predictors: PredictorSource | None = None,
-) -> int:
+def dichotomy_count_bound(asked: ClassAsked, row_count: int) -> int:
     """Bound the hypotheses that :func:`dichotomy_class` lists for any rows of a number.
 
     For thresholds and intervals on one feature, and for halfspaces, it is the
@@ -193,14 +123,6 @@ def dichotomy_count_bound(
         ConfigurationError: an unknown kind, or labels that it cannot give.
 
     """
-    asked = ClassAsked(
-        kind=kind,
-        columns=columns,
-        depth=depth,
-        class_count=class_count,
-        features=features,
-        predictors=predictors,
-    )
     return _known(asked).dichotomy_bound(asked, row_count)
 
 

@@ -14,8 +14,13 @@ from typing import TYPE_CHECKING
 from app.learning.lists.enumerated_class import SIZE_MAX
 from app.planning.capacity import AGREEMENTS, USUAL_AGREEMENT
 from app.planning.levers import Lever, change, levers, value_of
-from app.planning.mechanisms.comparison import best_mechanism, calibrations, votes_needed
-from app.planning.mechanisms.planned import PLANNED, capacity
+from app.planning.mechanisms.planned import (
+    PLANNED,
+    best_mechanism,
+    calibrations,
+    capacity,
+    votes_needed,
+)
 from app.planning.verdict import Verdict
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential.amplification import relabel_parameter

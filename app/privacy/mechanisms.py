@@ -11,7 +11,7 @@ from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
 from app.privacy.stability.answering_row import PROFILE
 
 if TYPE_CHECKING:
-    from app.privacy.answering_rows import AnsweringRow, Calibration
+    from app.privacy.answering_rows import AnsweringRow
 
 STABILITY = "stability"
 """The mechanism whose rows go by the name of their calibration."""
@@ -34,16 +34,6 @@ def row_of(value: object) -> AnsweringRow:
             return row
     message = f"{kind.__name__} belongs to a mechanism"
     raise InvariantError(message)
-
-
-def check(calibration: Calibration) -> None:
-    """Assert everything that a calibration's claim needs, before it serves.
-
-    Raises:
-        InvariantError: at the first thing that does not hold.
-
-    """
-    row_of(calibration).check(calibration)
 
 
 def size_wanted(*, table: object, query_count: int) -> int:

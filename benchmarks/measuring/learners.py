@@ -13,6 +13,7 @@ from app.learning.chunks import chunk_offsets
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn, encode_columns
 from app.learning.ensemble import Learner, fit_ensemble
+from app.learning.hypothesis import ClassAsked
 from app.learning.registry import hypothesis_class
 
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ def fit(chunks: Chunks, path: str, params: Mapping[str, object]) -> Ensemble:
     """Fit an ensemble as an opening does, from rows and chunks to models that vote."""
     cut = BinaryTest(feature_index=0, cut=0.5, category_code=None, public_frequency=0.5)
     learner = Learner(
-        hypothesis_class=hypothesis_class("trees", (cut,), depth=1, class_count=2),
+        hypothesis_class=hypothesis_class(
+            ClassAsked(kind="trees", tests=(cut,), depth=1, class_count=2)
+        ),
         estimator=path,
         params=params,
         columns=COLUMNS,

@@ -13,6 +13,7 @@ from app.auditing import draws as audit_draws
 from app.auditing.draws import draw_bound, rows_wanted
 from app.auditing.outcome_events import ROUNDING
 from app.learning.encoding.public_columns import PublicColumn
+from app.learning.hypothesis import ClassAsked
 from app.learning.registry import dichotomy_class
 from app.learning.trees.tree_class import TreeClass
 from app.privacy.budget.pipeline import PipelineBudget
@@ -40,7 +41,9 @@ def classes() -> dict[str, HypothesisClass]:
     """Return classes that are weighed by tables, and by lists."""
     values = np.array([[0.0], [1.0], [2.0]])
     columns = (PublicColumn(bounds=(0.0, 2.0)),)
-    listed = dichotomy_class("stumps", values, columns, depth=1, class_count=2)
+    listed = dichotomy_class(
+        ClassAsked(kind="stumps", columns=columns, depth=1, class_count=2), values
+    )
     trees = {
         f"trees of depth {depth}, {count} classes": TreeClass(
             tests=unit_tests(3), depth=depth, class_count=count
@@ -118,7 +121,9 @@ def test_a_draw_of_a_constant_class_shows_nothing() -> None:
     """Where no hypothesis gives the label, its event has no probability and no bound."""
     values = np.array([[0.0]])
     columns = (PublicColumn(bounds=(0.0, 2.0)),)
-    one = dichotomy_class("stumps", values, columns, depth=1, class_count=2)
+    one = dichotomy_class(
+        ClassAsked(kind="stumps", columns=columns, depth=1, class_count=2), values
+    )
     assert bound(one, Fraction(1)).epsilon <= 1
 
 

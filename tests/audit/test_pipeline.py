@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.learning.encoding.public_columns import PublicColumn
+from app.learning.hypothesis import ClassAsked
 from app.learning.registry import dichotomy_class
 from app.privacy.exponential.amplification import relabelled_epsilon, sampled_epsilon
 
@@ -38,7 +39,9 @@ Law = dict[object, float]
 def labellings(points: tuple[float, ...]) -> list[tuple[int, ...]]:
     """Every labelling of these points by stumps, each once, as the service lists them."""
     values = np.array(points)[:, None]
-    found = dichotomy_class("stumps", values, COLUMNS, depth=1, class_count=2)
+    found = dichotomy_class(
+        ClassAsked(kind="stumps", columns=COLUMNS, depth=1, class_count=2), values
+    )
     return [tuple(row) for row in found.hypotheses.predict(found.encode(values)).tolist()]
 
 

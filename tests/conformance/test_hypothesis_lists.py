@@ -10,6 +10,7 @@ import pytest
 
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.halfspaces.halfspaces import grid_halfspaces
+from app.learning.hypothesis import ClassAsked
 from app.learning.lists.boxes import axes_of, box_class
 from app.learning.lists.hypothesis_list import count_errors, distinct_on
 from app.learning.predictors.own_predictors import PublicFeature
@@ -34,9 +35,11 @@ CLASSES = {
     "intervals": box_class("intervals", axes_of(TESTS)),
     "rectangles": box_class("rectangles", axes_of(TESTS)),
     "halfspaces": grid_halfspaces(TESTS, COLUMNS),
-    "trees": dichotomy_class("trees", VALUES[:3], COLUMNS, depth=2, class_count=2),
+    "trees": dichotomy_class(
+        ClassAsked(kind="trees", columns=COLUMNS, depth=2, class_count=2), VALUES[:3]
+    ),
     "stumps of three labels": dichotomy_class(
-        "stumps", VALUES[:4], COLUMNS, depth=1, class_count=3
+        ClassAsked(kind="stumps", columns=COLUMNS, depth=1, class_count=3), VALUES[:4]
     ),
     "predictors of one's own": predictor_class(
         PredictorSource(

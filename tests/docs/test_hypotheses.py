@@ -14,6 +14,7 @@ import pytest
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.halfspaces.halfspaces import dichotomy_bound
+from app.learning.hypothesis import ClassAsked
 from app.learning.lists.enumerated_class import SIZE_MAX
 from app.learning.predictors.own_predictors import Predictor, PublicFeature
 from app.learning.predictors.predictor_classes import (
@@ -71,7 +72,12 @@ def test_the_sizes_are_those_of_the_classes(
         for index, cut in product(range(numbers), range(1, bins))
     ]
     columns = [NUMBER] * numbers
-    assert hypothesis_class(kind, tests, depth=depth, class_count=2, columns=columns).size == size
+    assert (
+        hypothesis_class(
+            ClassAsked(kind=kind, tests=tests, depth=depth, class_count=2, columns=columns)
+        ).size
+        == size
+    )
 
 
 @pytest.mark.parametrize("kind", GROWTH)
@@ -80,7 +86,9 @@ def test_points_have_as_many_labellings_as_the_page_says(kind: str, count: int) 
     """The formulas hold for points in general position."""
     numbers, formula = GROWTH[kind]
     values = np.random.default_rng(2).random((count, numbers))
-    listed = dichotomy_class(kind, values, [NUMBER] * numbers, depth=1, class_count=2)
+    listed = dichotomy_class(
+        ClassAsked(kind=kind, columns=[NUMBER] * numbers, depth=1, class_count=2), values
+    )
     assert listed.size == formula(count)
 
 

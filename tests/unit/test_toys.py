@@ -19,6 +19,7 @@ from app.cli import run
 from app.cli.audit import audited_releases
 from app.cli.background_server import BackgroundServer
 from app.errors import ConfigurationError, InvariantError
+from app.learning.hypothesis import ClassAsked
 from app.learning.registry import CLASSES, dichotomy_class
 from app.planning.mechanisms.planned import PLANNED
 from app.privacy.answering_rows import own
@@ -133,7 +134,9 @@ def test_every_table_has_the_same_names() -> None:
 def test_a_class_without_a_private_grid_says_so() -> None:
     """The labellings of private points are those of classes that list them."""
     with pytest.raises(ConfigurationError, match="cells has no private grid"):
-        dichotomy_class("cells", np.zeros((1, 1)), (), depth=1, class_count=2)
+        dichotomy_class(
+            ClassAsked(kind="cells", columns=(), depth=1, class_count=2), np.zeros((1, 1))
+        )
 
 
 def test_a_row_refuses_what_is_anothers() -> None:

@@ -19,7 +19,7 @@ from app.cli.plan.plot import check_plot, draw_plot
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from app.planning.mechanisms.calibration_documents import Document
+    from app.planning.mechanisms.planned_row import Document
     from app.planning.plan import Plan
     from app.privacy.paper.row_theorems import Targets
     from app.settings.settings import Settings
@@ -221,7 +221,7 @@ def _targets(given: Given) -> Targets:
 
 
 def _profile(given: Given) -> Document:
-    from app.planning.mechanisms.calibration_documents import profile_document
+    from app.planning.mechanisms.stability_plan import profile_document
     from app.privacy.stability.hit_table import calibrate
 
     with _keys_as_options():

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.planning.capacity import capacity_of_votes
-from app.planning.mechanisms.calibration_documents import noise_document
-from app.planning.mechanisms.planned_row import PlannedRow
+from app.planning.mechanisms.planned_row import SHOWN_PROBABILITIES, Document, PlannedRow
 from app.planning.mechanisms.sizes import fed_size, resolve_ensemble_size, rows_for, starved_reasons
 from app.planning.trial.forecast import forecast_of_votes, labels_beside_leaves
 from app.planning.verdict import NoisyLead, Verdict
@@ -87,6 +86,22 @@ def _notes(lead: int, size: int) -> tuple[str, ...]:
         f" k = {AGREEMENT_FACTOR * lead} would do for two thirds"
     )
     return (note,)
+
+
+def noise_document(verdict: Verdict) -> Document:
+    """Describe the noise that serves, and the lead that it takes."""
+    lead = own(verdict.noisy_lead, NoisyLead)
+    return {
+        "alpha": float(lead.calibration.alpha),
+        "variance": float(lead.calibration.variance),
+        "lead_needed": lead.wanted_lead,
+        "lead_loses": lead.wanted_probability,
+        "agreement_needed": lead.wanted_agreement,
+        "lead_at": {
+            probability: lead.calibration.lead_at(float(probability))
+            for probability in SHOWN_PROBABILITIES
+        },
+    }
 
 
 PLANNED_NOISY_VOTE: Final = PlannedRow(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from app.planning.capacity import Capacity
-    from app.planning.mechanisms.calibration_documents import Document
     from app.planning.request import PlanRequest
     from app.planning.trial.forecast import Forecast, Numbers, Weighed
     from app.planning.verdict import Verdict
     from app.privacy.answering_rows import AnsweringRow, Calibration
     from app.privacy.budget.pipeline import PipelineBudget
+
+
+Document: TypeAlias = "dict[str, object]"
+SHOWN_PROBABILITIES: Final = ("1e-2", "1e-4")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

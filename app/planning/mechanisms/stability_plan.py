@@ -8,12 +8,15 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
+from app.errors import invariant
 from app.planning.capacity import capacity_of_test
-from app.planning.mechanisms.calibration_documents import svt_document, table_document
-from app.planning.mechanisms.planned_row import PlannedRow
+from app.planning.mechanisms.planned_row import SHOWN_PROBABILITIES, Document, PlannedRow
 from app.planning.mechanisms.sizes import fed_size, resolve_ensemble_size, rows_for, starved_reasons
 from app.planning.trial.forecast import forecast_of_table, forecast_of_threshold
 from app.planning.verdict import Stability, Verdict
+from app.privacy.answering_rows import own
 from app.privacy.budget.ensemble_size import (
     approximate_profile,
     chunk_row_min,
@@ -27,6 +30,8 @@ from app.privacy.mechanisms import size_wanted
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
 from app.privacy.stability.answering_row import PROFILE
+from app.privacy.stability.hit_table import ProfileTable
+from app.privacy.stability.inequality import WORD_BITS
 from app.privacy.stability.profile_parameters import EPSILON_MAX
 
 if TYPE_CHECKING:
@@ -34,7 +39,6 @@ if TYPE_CHECKING:
     from app.privacy.answering_rows import AnswersAsked, Calibration
     from app.privacy.budget.ensemble_size import ApproximateProfile, HitTest
     from app.privacy.budget.pipeline import PipelineBudget
-    from app.privacy.sparse_vector.calibration import SvtCalibration
 
 EPSILON_ADVISED_MAX: Final = 20
 # Beyond this a table of Theorem A takes longer than a comparison is worth.
@@ -191,8 +195,59 @@ def _approximate(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> 
 
 def _variant(
     variant: svt.Variant, asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
-) -> SvtCalibration:
+) -> svt.SvtCalibration:
     return svt.calibrate_variant(variant, epsilon=epsilon, delta=delta, cutoff=asked.cutoff)
+
+
+def exact_number(value: Fraction) -> msgspec.Raw:
+    """Write a binary fraction as a JSON number with all of its decimal digits.
+
+    A double, and a decimal of any precision, then read the very number that serves.
+    """
+    bits = value.denominator.bit_length() - 1
+    invariant(value > 0 and value.denominator == 1 << bits, "a positive binary fraction")
+    digits = str(value.numerator * 5**bits).rjust(bits + 1, "0")
+    whole, decimals = digits[: len(digits) - bits], digits[len(digits) - bits :]
+    return msgspec.Raw(f"{whole}.{decimals or '0'}".encode())
+
+
+def profile_document(table: ProfileTable) -> Document:
+    """Describe the table of Theorem A as it serves."""
+    distances = range(len(table.thresholds))
+    return {
+        "alpha": exact_number(table.alpha),
+        "lnR": exact_number(table.ln_ratio),
+        "word_bits": WORD_BITS,
+        "threshold": [str(threshold) for threshold in table.thresholds],
+        "hit_probability": [table.hit_probability(distance) for distance in distances],
+    }
+
+
+def table_document(verdict: Verdict) -> Document:
+    """Describe the table that serves."""
+    table = own(verdict.calibration, ProfileTable)
+    return {**profile_document(table), "distance_at": _distances(table)}
+
+
+def svt_document(verdict: Verdict) -> Document:
+    """Describe the sparse vector that serves."""
+    calibration = own(verdict.calibration, svt.SvtCalibration)
+    return {
+        "variant": calibration.variant.value,
+        "b1": float(calibration.threshold_scale),
+        "b2": float(calibration.query_scale),
+        "w": calibration.threshold,
+        "delta_svt": float(calibration.delta_svt),
+        "delta_release": float(calibration.delta_release),
+        "distance_at": _distances(calibration),
+    }
+
+
+def _distances(calibration: HitTest) -> Document:
+    return {
+        probability: calibration.distance_at(float(probability))
+        for probability in SHOWN_PROBABILITIES
+    }
 
 
 PLANNED_PROFILE: Final = PlannedRow(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.planning.curves import Panel
-    from app.planning.mechanisms.calibration_documents import Document
+    from app.planning.mechanisms.planned_row import Document
     from app.planning.plan import Plan
     from app.planning.request import PlanRequest
     from app.planning.verdict import Stability, Verdict

@@ -17,6 +17,7 @@ from app.data.schema_columns import public_columns
 from app.data.tests import classifier_tests, public_tests
 from app.errors import ConfigurationError
 from app.learning.ensemble import Learner, check_learner
+from app.learning.hypothesis import ClassAsked
 from app.learning.predictors.predictor_classes import is_predictor_kind
 from app.learning.registry import CLASSES, class_row, hypothesis_class
 from app.learning.student import check_student
@@ -133,14 +134,16 @@ def _class_over(
     by_cell = class_row(section.kind).splits is not None
     with naming_section(name):
         return hypothesis_class(
-            section.kind,
-            tests,
-            depth=section.depth,
-            class_count=len(settings.data.classes),
-            columns=public_columns(schema),
-            predictors=predictor_source(name, section, schema),
-            splits=read_splits(schema, section.cells, section=name) if by_cell else None,
-            public_values=public_values,
+            ClassAsked(
+                kind=section.kind,
+                tests=tests,
+                depth=section.depth,
+                class_count=len(settings.data.classes),
+                columns=public_columns(schema),
+                predictors=predictor_source(name, section, schema),
+                splits=read_splits(schema, section.cells, section=name) if by_cell else None,
+                public_values=public_values,
+            )
         )
 
 

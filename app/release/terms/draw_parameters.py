@@ -21,6 +21,7 @@ from app.data.schema_columns import public_columns
 from app.data.tests import public_tests
 from app.errors import ConfigurationError, InvariantError
 from app.learning.ensemble import votes_by_cell
+from app.learning.hypothesis import ClassAsked
 from app.learning.lists.enumerated_class import refuse_size
 from app.learning.registry import FEWER_POINTS, dichotomy_class, dichotomy_count_bound
 from app.privacy.budget.composition import Mechanism
@@ -55,16 +56,7 @@ if TYPE_CHECKING:
 
 def dichotomy_bound(settings: Settings, row_count: int) -> int:
     """Bound the labellings of any so many rows, by public numbers only."""
-    section = settings.hypotheses
-    return dichotomy_count_bound(
-        section.kind,
-        row_count,
-        public_columns(settings.data.public_schema()),
-        depth=section.depth,
-        class_count=len(settings.data.classes),
-        features=_features(settings),
-        predictors=predictor_source("hypotheses", section, settings.data.public_schema()),
-    )
+    return dichotomy_count_bound(_asked(settings), row_count)
 
 
 def refuse_bound(settings: Settings, row_count: int) -> int:
@@ -88,23 +80,21 @@ def private_dichotomies(settings: Settings, values: NDArray[np.float64]) -> Enum
         values: encoded private rows, shape (n', d), no more than their bound allows.
 
     """
-    section = settings.hypotheses
-    return dichotomy_class(
-        section.kind,
-        values,
-        public_columns(settings.data.public_schema()),
+    return dichotomy_class(_asked(settings), values)
+
+
+def _asked(settings: Settings) -> ClassAsked:
+    """Return what ``[hypotheses]`` asks, of the features with a public test."""
+    section, schema = settings.hypotheses, settings.data.public_schema()
+    tests = public_tests(schema, bins=section.bins, listed=section.tests)
+    return ClassAsked(
+        kind=section.kind,
+        columns=public_columns(schema),
         depth=section.depth,
-        class_count=len(settings.data.classes),
-        features=_features(settings),
-        predictors=predictor_source("hypotheses", section, settings.data.public_schema()),
+        class_count=len(schema.classes),
+        features=sorted({test.feature_index for test in tests}),
+        predictors=predictor_source("hypotheses", section, schema),
     )
-
-
-def _features(settings: Settings) -> list[int]:
-    """Return the features with a public test, which are the ones in use."""
-    section = settings.hypotheses
-    tests = public_tests(settings.data.public_schema(), bins=section.bins, listed=section.tests)
-    return sorted({test.feature_index for test in tests})
 
 
 CALIBRATING = "calibrating the answers"

@@ -19,6 +19,7 @@ import numpy as np
 from app.learning.chunks import made_by_machine
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner, fit_ensemble
+from app.learning.hypothesis import ClassAsked
 from app.learning.registry import hypothesis_class
 from tests.builders.learners.enumeration import unit_tests
 from tests.builders.learners.plain_estimators import Plain
@@ -41,7 +42,9 @@ BLOCK_BYTES: Final = 16 * MEGABYTE
 MACHINE: Final = "the machine failed"
 FIT_ROOM = "HOARDER_FIT_ROOM"
 COLUMNS: Final = (PublicColumn(bounds=(0.0, 1.0)),) * 3
-SEARCHED: Final = hypothesis_class("trees", unit_tests(1), depth=1, class_count=2)
+SEARCHED: Final = hypothesis_class(
+    ClassAsked(kind="trees", tests=unit_tests(1), depth=1, class_count=2)
+)
 FOREST: Final = "sklearn.ensemble.RandomForestClassifier"
 
 

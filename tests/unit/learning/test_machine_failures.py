@@ -11,6 +11,7 @@ from app.errors import MachineError
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner, fit_ensemble
+from app.learning.hypothesis import ClassAsked
 from app.learning.registry import hypothesis_class
 from app.learning.student import fit_student
 from tests.builders.learners.enumeration import unit_tests
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from app.learning.hypothesis import Ensemble
 
 STARVED = "tests.builders.learners.plain_estimators:Starved"
-TREES = hypothesis_class("trees", unit_tests(1), depth=1, class_count=2)
+TREES = hypothesis_class(ClassAsked(kind="trees", tests=unit_tests(1), depth=1, class_count=2))
 ROWS = 40
 WANTS = ["memory", "file", "thread", "wrapped"]
 

@@ -13,6 +13,7 @@ from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner, fit_ensemble, read_ensemble_bytes
 from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.hypothesis import ClassAsked
 from app.learning.lists.enumerated_class import EnumeratedClass
 from app.learning.lists.learners import side_scores
 from app.learning.registry import hypothesis_class
@@ -38,7 +39,7 @@ def searched(kind: str) -> HypothesisClass:
         BinaryTest(feature_index=0, cut=cut, category_code=None, public_frequency=1 - cut)
         for cut in (0.25, 0.5, 0.75)
     ]
-    return hypothesis_class(kind, tests, depth=2, class_count=2)
+    return hypothesis_class(ClassAsked(kind=kind, tests=tests, depth=2, class_count=2))
 
 
 def learner(kind: str, rule: str = "canonical", *, scored: bool = True) -> Learner:

@@ -11,6 +11,7 @@ from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner
+from app.learning.hypothesis import ClassAsked
 from app.learning.learner_seeds import student_seed
 from app.learning.lists.enumerated_class import EnumeratedHypothesis
 from app.learning.registry import hypothesis_class
@@ -33,7 +34,7 @@ def learner(
     """Return a learner over two numbers in [0, 1]."""
     return Learner(
         hypothesis_class=hypothesis_class(
-            kind, TESTS, depth=depth, class_count=classes, columns=COLUMNS
+            ClassAsked(kind=kind, tests=TESTS, depth=depth, class_count=classes, columns=COLUMNS)
         ),
         estimator=estimator,
         columns=COLUMNS,

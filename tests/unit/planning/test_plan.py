@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from app.errors import ConfigurationError, InvariantError
-from app.planning.mechanisms.calibration_documents import exact_number, profile_document
-from app.planning.mechanisms.comparison import best_mechanism
+from app.planning.mechanisms.planned import best_mechanism
+from app.planning.mechanisms.stability_plan import exact_number, profile_document
 from app.planning.plan import plan_release
 from app.planning.telling.plan_document import plan_document
 from app.privacy.budget.composition import Mechanism, Shares, charges

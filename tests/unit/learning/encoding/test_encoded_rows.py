@@ -12,6 +12,7 @@ from app.learning.encoding import encoded_rows
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.encoded_rows import RowsByPart, RowsInTurn, parts, predicted
 from app.learning.encoding.public_columns import PublicColumn
+from app.learning.hypothesis import ClassAsked
 from app.learning.lists.thresholds import ThresholdClass
 from app.learning.registry import dichotomy_class
 from app.learning.trees.regions import MergedRows
@@ -117,7 +118,9 @@ def every_class(values: NDArray[np.float64]) -> dict[str, HypothesisClass]:
         "trees of depth 2": TreeClass(tests=TESTS, depth=2, class_count=2),
         "trees of depth 3": TreeClass(tests=TESTS, depth=3, class_count=2),
         "thresholds": ThresholdClass(tests=TESTS),
-        "listed": dichotomy_class("intervals", values, columns, depth=1, class_count=2),
+        "listed": dichotomy_class(
+            ClassAsked(kind="intervals", columns=columns, depth=1, class_count=2), values
+        ),
     }
 
 

@@ -13,6 +13,7 @@ from app.errors import ConfigurationError
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner, check_learner, fit_ensemble, read_ensemble_bytes
 from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.hypothesis import ClassAsked
 from app.learning.registry import hypothesis_class
 from tests.builders.learners.enumeration import unit_tests
 
@@ -84,7 +85,9 @@ ORDINARY, ONE_CLASS, CONSTANT_ROWS, TWO_CLASSES, ROW_A_CLASS, TWO_ROWS, EMPTY = 
 
 
 def _learner(path: str) -> Learner:
-    trees = hypothesis_class("trees", unit_tests(1), depth=1, class_count=CLASS_COUNT)
+    trees = hypothesis_class(
+        ClassAsked(kind="trees", tests=unit_tests(1), depth=1, class_count=CLASS_COUNT)
+    )
     params = FEWER_ROUNDS.get(path, {})
     return Learner(
         hypothesis_class=trees, estimator=path, params=params, columns=COLUMNS, packed=False

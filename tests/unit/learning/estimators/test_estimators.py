@@ -14,6 +14,7 @@ from app.learning.encoding.public_columns import PublicColumn, encode_columns
 from app.learning.ensemble import Learner, check_learner, fit_ensemble, read_ensemble_bytes
 from app.learning.estimators import estimator_fitting
 from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.hypothesis import ClassAsked
 from app.learning.registry import hypothesis_class
 from app.ledger.transaction import PRIVATE_BODY_BYTES_MAX
 from tests.builders.learners.enumeration import unit_tests
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (PublicColumn(bounds=(0.0, 1.0)), PublicColumn(category_count=2))
 ODD = "tests.builders.learners.odd_estimators"
-TREES = hypothesis_class("trees", unit_tests(1), depth=1, class_count=2)
+TREES = hypothesis_class(ClassAsked(kind="trees", tests=unit_tests(1), depth=1, class_count=2))
 
 
 def _learner(path: str, **params: object) -> Learner:

@@ -13,6 +13,7 @@ from app.learning.estimators import packed_fit
 from app.learning.estimators.estimators import EstimatorEnsemble
 from app.learning.estimators.packed_ensemble import LinearForm, PackedEnsemble, joined
 from app.learning.estimators.packed_fit import block_fit_of
+from app.learning.hypothesis import ClassAsked
 from app.learning.registry import hypothesis_class
 from tests.builders.learners.enumeration import unit_tests
 
@@ -26,7 +27,7 @@ LABELS = (VALUES[:, 0] + 0.2 * GENERATOR.normal(size=400) > 0.5).astype(np.int64
 
 
 def _learner(path: str, params: dict[str, object], *, packed: bool = True) -> Learner:
-    trees = hypothesis_class("trees", unit_tests(1), depth=1, class_count=2)
+    trees = hypothesis_class(ClassAsked(kind="trees", tests=unit_tests(1), depth=1, class_count=2))
     return Learner(
         hypothesis_class=trees, estimator=path, params=params, columns=COLUMNS, packed=packed
     )
@@ -140,7 +141,7 @@ def test_what_is_fitted_together_is_told_by_the_configuration(
 
 def test_with_scores_an_estimator_is_fitted_by_itself() -> None:
     """Probabilities are asked of the estimators themselves, which packed models do not keep."""
-    trees = hypothesis_class("trees", unit_tests(1), depth=1, class_count=2)
+    trees = hypothesis_class(ClassAsked(kind="trees", tests=unit_tests(1), depth=1, class_count=2))
     learner = Learner(hypothesis_class=trees, estimator=LOGISTIC, columns=COLUMNS, scored=True)
     assert isinstance(_fit(learner), EstimatorEnsemble)
     packed = _fit(_learner(LOGISTIC, {}))

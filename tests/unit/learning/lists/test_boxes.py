@@ -9,6 +9,7 @@ import pytest
 
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.hypothesis import ClassAsked
 from app.learning.lists.boxes import Boxes, Side, axes_of, box_class, box_count, box_dimension
 from app.learning.lists.enumerated_class import EnumeratedClass
 from app.learning.lists.hypothesis_list import count_errors, distinct_on
@@ -69,7 +70,10 @@ def inside(boxes: Boxes, index: int, row: NDArray[np.float64]) -> int:
 @pytest.mark.parametrize("kind", ["intervals", "rectangles"])
 def test_the_registry_lists_the_boxes_of_its_tests(kind: str) -> None:
     """By its name a class has the boxes whose sides are the numeric tests' cuts."""
-    named, boxes = hypothesis_class(kind, TESTS, depth=1, class_count=2), boxes_of(kind)
+    named, boxes = (
+        hypothesis_class(ClassAsked(kind=kind, tests=TESTS, depth=1, class_count=2)),
+        boxes_of(kind),
+    )
     assert isinstance(named, EnumeratedClass)
     predicted = named.hypotheses.predict(named.encode(rows(40)))
     assert predicted.tolist() == boxes.predict(boxes.encode(rows(40))).tolist()

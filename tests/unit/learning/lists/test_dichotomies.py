@@ -11,6 +11,7 @@ import pytest
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import BinaryTest, evaluate
 from app.learning.encoding.public_columns import PublicColumn
+from app.learning.hypothesis import ClassAsked
 from app.learning.lists.enumerated_class import SIZE_MAX
 from app.learning.lists.hypothesis_list import count_errors
 from app.learning.registry import dichotomy_class, dichotomy_count_bound, hypothesis_class
@@ -81,7 +82,9 @@ def listed_labelings(
     kind: str, values: NDArray[np.float64], *, depth: int = 1, class_count: int = 2
 ) -> list[bytes]:
     """Return the labelling by each hypothesis of the class of dichotomies."""
-    listed = dichotomy_class(kind, values, COLUMNS, depth=depth, class_count=class_count)
+    listed = dichotomy_class(
+        ClassAsked(kind=kind, columns=COLUMNS, depth=depth, class_count=class_count), values
+    )
     labels = listed.hypotheses.predict(listed.encode(values))
     return [each.astype(np.uint8).tobytes() for each in labels]
 
@@ -94,7 +97,9 @@ def test_boxes_with_any_cut_are_listed_once(kind: str, count: int, seed: int) ->
     found = listed_labelings(kind, values)
     assert len(found) == len(set(found))
     assert set(found) == box_labelings(kind, values)
-    bound = dichotomy_count_bound(kind, count, COLUMNS, depth=1, class_count=2)
+    bound = dichotomy_count_bound(
+        ClassAsked(kind=kind, columns=COLUMNS, depth=1, class_count=2), count
+    )
     assert len(found) <= bound
 
 
@@ -111,7 +116,9 @@ def test_trees_with_any_test_are_listed_once(
     assert len(found) == len(set(found))
     levels = 1 if kind == "stumps" else depth
     assert set(found) == tree_labelings(values, depth=levels, class_count=class_count)
-    bound = dichotomy_count_bound(kind, count, COLUMNS, depth=depth, class_count=class_count)
+    bound = dichotomy_count_bound(
+        ClassAsked(kind=kind, columns=COLUMNS, depth=depth, class_count=class_count), count
+    )
     assert len(found) <= bound
 
 
@@ -125,8 +132,12 @@ def test_points_that_are_alike_leave_the_constants(kind: str) -> None:
 def test_points_in_general_position_attain_the_bound_on_one_feature(kind: str) -> None:
     """The growth function of thresholds and of intervals is exact."""
     values = np.arange(7.0)[:, np.newaxis]
-    listed = dichotomy_class(kind, values, [NUMBER], depth=1, class_count=2)
-    assert listed.size == dichotomy_count_bound(kind, 7, [NUMBER], depth=1, class_count=2)
+    listed = dichotomy_class(
+        ClassAsked(kind=kind, columns=[NUMBER], depth=1, class_count=2), values
+    )
+    assert listed.size == dichotomy_count_bound(
+        ClassAsked(kind=kind, columns=[NUMBER], depth=1, class_count=2), 7
+    )
     assert listed.size == {"thresholds": 8, "intervals": 29, "rectangles": 29}[kind]
     assert listed.dimension == {"thresholds": 1, "intervals": 2, "rectangles": 2}[kind]
 
@@ -134,33 +145,50 @@ def test_points_in_general_position_attain_the_bound_on_one_feature(kind: str) -
 def test_features_that_are_left_out_part_no_point() -> None:
     """Only the feature in use counts, in the list and in its bound."""
     values = points(8, seed=3)
-    listed = dichotomy_class("intervals", values, COLUMNS, depth=1, class_count=2, features=[2])
-    alone = dichotomy_class("intervals", values[:, 2:], [NUMBER], depth=1, class_count=2)
+    listed = dichotomy_class(
+        ClassAsked(kind="intervals", columns=COLUMNS, depth=1, class_count=2, features=[2]), values
+    )
+    alone = dichotomy_class(
+        ClassAsked(kind="intervals", columns=[NUMBER], depth=1, class_count=2), values[:, 2:]
+    )
     assert listed.size == alone.size
-    bound = dichotomy_count_bound("intervals", 8, COLUMNS, depth=1, class_count=2, features=[2])
+    bound = dichotomy_count_bound(
+        ClassAsked(kind="intervals", columns=COLUMNS, depth=1, class_count=2, features=[2]), 8
+    )
     assert bound == 8 * 9 // 2 + 1
 
 
 def test_too_many_are_refused_by_public_numbers() -> None:
     """Rows that are all alike are refused as any other rows of that number."""
     alike = np.zeros((200, 3))
-    assert dichotomy_count_bound("rectangles", 200, COLUMNS, depth=1, class_count=2) > SIZE_MAX
+    assert (
+        dichotomy_count_bound(
+            ClassAsked(kind="rectangles", columns=COLUMNS, depth=1, class_count=2), 200
+        )
+        > SIZE_MAX
+    )
     with pytest.raises(ConfigurationError, match="labellings by rectangles of 200 rows number"):
-        dichotomy_class("rectangles", alike, COLUMNS, depth=1, class_count=2)
+        dichotomy_class(
+            ClassAsked(kind="rectangles", columns=COLUMNS, depth=1, class_count=2), alike
+        )
     with pytest.raises(ConfigurationError, match=r"number about 10\^[0-9]+,"):
-        dichotomy_class("trees", alike, COLUMNS, depth=16, class_count=2)
+        dichotomy_class(ClassAsked(kind="trees", columns=COLUMNS, depth=16, class_count=2), alike)
     with pytest.raises(ConfigurationError, match="ask up to 79999 tests"):
-        dichotomy_count_bound("stumps", 80_000, [NUMBER], depth=1, class_count=2)
+        dichotomy_count_bound(
+            ClassAsked(kind="stumps", columns=[NUMBER], depth=1, class_count=2), 80_000
+        )
 
 
 def test_labels_and_kinds_that_there_are_not_are_refused() -> None:
     """As for a public grid."""
     with pytest.raises(ConfigurationError, match="intervals need two classes"):
-        dichotomy_class("intervals", points(3, 1), COLUMNS, depth=1, class_count=3)
+        dichotomy_class(
+            ClassAsked(kind="intervals", columns=COLUMNS, depth=1, class_count=3), points(3, 1)
+        )
     with pytest.raises(ConfigurationError, match="unknown class 'ovals'"):
-        dichotomy_count_bound("ovals", 3, COLUMNS, depth=1, class_count=2)
+        dichotomy_count_bound(ClassAsked(kind="ovals", columns=COLUMNS, depth=1, class_count=2), 3)
     with pytest.raises(ConfigurationError, match="rectangles need two classes"):
-        hypothesis_class("rectangles", (), depth=1, class_count=3)
+        hypothesis_class(ClassAsked(kind="rectangles", tests=(), depth=1, class_count=3))
 
 
 @pytest.mark.parametrize(("depth", "class_count"), [(0, 3), (1, 2), (1, 3), (2, 2)])
@@ -171,7 +199,7 @@ def test_errors_of_listed_trees_are_those_of_their_predictions(
     generator = np.random.default_rng(8)
     values, labels = points(20, seed=9), generator.integers(0, class_count, 20)
     listed = dichotomy_class(
-        "trees", values[:3], COLUMNS, depth=depth, class_count=class_count
+        ClassAsked(kind="trees", columns=COLUMNS, depth=depth, class_count=class_count), values[:3]
     ).hypotheses
     encoded = listed.encode(values)
     expected = (listed.predict(encoded) != labels).sum(axis=1)
@@ -201,10 +229,17 @@ def test_halfspaces_are_listed_by_name() -> None:
         BinaryTest(feature_index=feature, cut=4.5, category_code=None, public_frequency=0.5)
         for feature in (0, 2)
     ]
-    grid = hypothesis_class("halfspaces", tests, depth=1, class_count=2, columns=COLUMNS)
+    grid = hypothesis_class(
+        ClassAsked(kind="halfspaces", tests=tests, depth=1, class_count=2, columns=COLUMNS)
+    )
     assert (grid.size, grid.dimension) == (14, 3)
     values = np.array([[0.0, 0, 0.0], [0.0, 0, 9.0], [9.0, 1, 0.0], [9.0, 0, 9.0]])
-    listed = dichotomy_class("halfspaces", values, COLUMNS, depth=1, class_count=2, features=(0, 2))
+    listed = dichotomy_class(
+        ClassAsked(kind="halfspaces", columns=COLUMNS, depth=1, class_count=2, features=(0, 2)),
+        values,
+    )
     assert listed.size == 14
-    bound = dichotomy_count_bound("halfspaces", 4, COLUMNS, depth=1, class_count=2, features=(0, 2))
+    bound = dichotomy_count_bound(
+        ClassAsked(kind="halfspaces", columns=COLUMNS, depth=1, class_count=2, features=(0, 2)), 4
+    )
     assert bound == 14

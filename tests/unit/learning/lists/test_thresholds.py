@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.hypothesis import ClassAsked
 from app.learning.lists.thresholds import ThresholdClass
 from app.learning.registry import hypothesis_class
 from app.learning.trees.tree import Tree
@@ -60,7 +61,9 @@ def test_frequencies_follow_the_weights() -> None:
 
 def test_without_cuts_the_constants_are_left() -> None:
     """Public points that are all alike leave two hypotheses of depth 0."""
-    thresholds = hypothesis_class("thresholds", (CATEGORY,), depth=1, class_count=2)
+    thresholds = hypothesis_class(
+        ClassAsked(kind="thresholds", tests=(CATEGORY,), depth=1, class_count=2)
+    )
     assert isinstance(thresholds, ThresholdClass)
     assert (thresholds.depth, thresholds.size, thresholds.class_count) == (0, 2, 2)
     assert thresholds.hypotheses == (
@@ -79,20 +82,22 @@ def test_one_draw_costs_one_truncation_and_a_small_error() -> None:
 def test_thresholds_refuse_what_they_cannot_be() -> None:
     """Three classes and categorical tests have no threshold."""
     with pytest.raises(ConfigurationError, match="two classes"):
-        hypothesis_class("thresholds", unit_tests(1), depth=1, class_count=3)
+        hypothesis_class(ClassAsked(kind="thresholds", tests=unit_tests(1), depth=1, class_count=3))
     with pytest.raises(ConfigurationError, match="numeric"):
         ThresholdClass(tests=(CATEGORY,))
 
 
 def test_kinds_by_name() -> None:
     """Stumps are trees of depth 1; without tests every tree is a constant."""
-    stumps = hypothesis_class("stumps", unit_tests(3), depth=3, class_count=3)
+    stumps = hypothesis_class(
+        ClassAsked(kind="stumps", tests=unit_tests(3), depth=3, class_count=3)
+    )
     assert stumps == TreeClass(tests=unit_tests(3), depth=1, class_count=3)
-    trees = hypothesis_class("trees", unit_tests(3), depth=2, class_count=2)
+    trees = hypothesis_class(ClassAsked(kind="trees", tests=unit_tests(3), depth=2, class_count=2))
     assert trees == TreeClass(tests=unit_tests(3), depth=2, class_count=2)
-    assert hypothesis_class("trees", (), depth=2, class_count=2).size == 2
+    assert hypothesis_class(ClassAsked(kind="trees", tests=(), depth=2, class_count=2)).size == 2
     with pytest.raises(ConfigurationError, match="unknown class 'ovals'"):
-        hypothesis_class("ovals", unit_tests(1), depth=1, class_count=2)
+        hypothesis_class(ClassAsked(kind="ovals", tests=unit_tests(1), depth=1, class_count=2))
 
 
 def opposed(count: int) -> NDArray[np.float64]:

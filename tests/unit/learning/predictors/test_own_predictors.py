@@ -12,6 +12,7 @@ import pytest
 
 from app.errors import ConfigurationError, InvariantError
 from app.hypotheses import predictors as public_path
+from app.learning.hypothesis import ClassAsked
 from app.learning.predictors.own_predictors import (
     ROWS_PER_BLOCK,
     DescribedPredictor,
@@ -298,11 +299,15 @@ def test_modules_are_named_once() -> None:
 def test_private_rows_have_one_predictor_a_labelling() -> None:
     """The class is told nothing of the rows, which only tell its predictors apart."""
     own = source("finite", "always_yes", "is_grown_up", "lives_in_town", "tries_to_change")
-    listed = dichotomy_class("finite", VALUES, (), depth=1, class_count=2, predictors=own)
+    listed = dichotomy_class(
+        ClassAsked(kind="finite", columns=(), depth=1, class_count=2, predictors=own), VALUES
+    )
     labels = {tuple(row) for row in listed.hypotheses.predict(VALUES).tolist()}
     assert labels == {(1, 1, 1, 1), (1, 0, 0, 1), (0, 0, 0, 0)}
     assert listed.size == len(labels)
-    bound = dichotomy_count_bound("finite", 4, (), depth=1, class_count=2, predictors=own)
+    bound = dichotomy_count_bound(
+        ClassAsked(kind="finite", columns=(), depth=1, class_count=2, predictors=own), 4
+    )
     assert bound == 4
 
 
@@ -310,12 +315,18 @@ def test_the_registry_needs_to_be_told_of_predictors() -> None:
     """A kind of predictors without their source is refused by name."""
     assert (
         hypothesis_class(
-            "finite", (), depth=1, class_count=2, predictors=source("finite", "always_yes")
+            ClassAsked(
+                kind="finite",
+                tests=(),
+                depth=1,
+                class_count=2,
+                predictors=source("finite", "always_yes"),
+            )
         ).size
         == 1
     )
     with pytest.raises(ConfigurationError, match="a:B needs its predictors"):
-        hypothesis_class("a:B", (), depth=1, class_count=2)
+        hypothesis_class(ClassAsked(kind="a:B", tests=(), depth=1, class_count=2))
 
 
 def test_a_class_keeps_every_pair_of_rows_apart_that_it_can() -> None:

@@ -10,6 +10,7 @@ import pytest
 from app.errors import ConfigurationError, InvariantError
 from app.learning.chunks import chunk_offsets
 from app.learning.ensemble import Learner, check_learner, fit_ensemble, read_ensemble_bytes
+from app.learning.hypothesis import ClassAsked
 from app.learning.lists.thresholds import ThresholdClass
 from app.learning.registry import hypothesis_class
 from app.learning.trees import canonical
@@ -125,7 +126,9 @@ def test_a_class_that_no_rule_can_search_is_refused() -> None:
 
 def test_more_tests_than_a_stored_tree_can_name_are_refused_before_any_row() -> None:
     """Which tests the fitted trees use is private: it must not decide whether they are stored."""
-    many = hypothesis_class("stumps", unit_tests(1) * 65_537, depth=1, class_count=2)
+    many = hypothesis_class(
+        ClassAsked(kind="stumps", tests=unit_tests(1) * 65_537, depth=1, class_count=2)
+    )
     line = "hypotheses: gives 65537 tests, and a learner's trees hold at most 65536: list fewer"
     with pytest.raises(ConfigurationError, match=line):
         check_learner(Learner(hypothesis_class=many))

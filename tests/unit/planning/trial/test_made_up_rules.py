@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from app.learning.encoding.binary_tests import BinaryTest
+from app.learning.hypothesis import ClassAsked
 from app.learning.learner_seeds import generator
 from app.learning.registry import hypothesis_class
 from app.planning.trial.people import (
@@ -30,7 +31,7 @@ PEOPLE = Population(LAWS).rows(4000, b"people")
 @pytest.mark.parametrize("kind", ["trees", "stumps", "thresholds", "intervals"])
 def test_rules_come_from_the_class_and_tell_people_apart(kind: str) -> None:
     """A rule of any kind of class labels people, and not all of them alike."""
-    searched = hypothesis_class(kind, TESTS, depth=2, class_count=2)
+    searched = hypothesis_class(ClassAsked(kind=kind, tests=TESTS, depth=2, class_count=2))
     rules = MadeUpRules(searched, Population(LAWS), 0.1, 2000)
     for index in range(5):
         assert set(rules.labels(index, PEOPLE).tolist()) == {0, 1}
@@ -38,7 +39,7 @@ def test_rules_come_from_the_class_and_tell_people_apart(kind: str) -> None:
 
 def test_rules_are_the_same_every_time_and_differ_from_one_to_the_next() -> None:
     """Labels are a function of public seeds, and rules of them and of the budget alone."""
-    searched = hypothesis_class("trees", TESTS, depth=2, class_count=2)
+    searched = hypothesis_class(ClassAsked(kind="trees", tests=TESTS, depth=2, class_count=2))
     first, again = (MadeUpRules(searched, Population(LAWS), 0.1, 2000) for _ in "12")
     found = [first.labels(index, PEOPLE) for index in range(5)]
     for index, labels in enumerate(found):
@@ -48,7 +49,7 @@ def test_rules_are_the_same_every_time_and_differ_from_one_to_the_next() -> None
 
 def test_a_rule_is_right_as_far_as_its_budget_goes() -> None:
     """With a wide budget a rule is seldom the one that a budget of nothing draws."""
-    searched = hypothesis_class("trees", TESTS, depth=2, class_count=2)
+    searched = hypothesis_class(ClassAsked(kind="trees", tests=TESTS, depth=2, class_count=2))
     wide, nothing = (
         MadeUpRules(searched, Population(LAWS), epsilon, 2000) for epsilon in (1.0, 1e-9)
     )
@@ -62,7 +63,7 @@ def test_a_rule_is_right_as_far_as_its_budget_goes() -> None:
 
 def test_a_class_of_constants_gives_one() -> None:
     """Without any test there is no other rule, and none is looked for forever."""
-    searched = hypothesis_class("trees", (), depth=2, class_count=2)
+    searched = hypothesis_class(ClassAsked(kind="trees", tests=(), depth=2, class_count=2))
     rules = MadeUpRules(searched, Population(LAWS), 0.1, 200)
     assert ATTEMPTS_MAX < 100
     assert len(set(rules.labels(0, PEOPLE).tolist())) == 1

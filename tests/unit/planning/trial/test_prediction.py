@@ -14,6 +14,7 @@ from app.learning.cells.cell_class import CellClass, CellSplits
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner
+from app.learning.hypothesis import ClassAsked
 from app.learning.registry import hypothesis_class
 from app.planning.plan import plan_release
 from app.planning.telling.prediction_words import prediction_words
@@ -35,7 +36,9 @@ TESTS = tuple(
 )
 CELLS = CellClass(splits=CellSplits((TESTS[1], TESTS[0]), ((1, ~0), (~1, ~2))), class_count=2)
 LAWS = tuple(ColumnLaw(edges=(0.0, 1.0, 2.0), shares=(1 - share, share)) for share in SHARES)
-LEARNER = Learner(hypothesis_class=hypothesis_class("trees", TESTS, depth=2, class_count=2))
+LEARNER = Learner(
+    hypothesis_class=hypothesis_class(ClassAsked(kind="trees", tests=TESTS, depth=2, class_count=2))
+)
 TRIAL = Trial(
     population=Population(LAWS),
     learner=LEARNER,
@@ -61,7 +64,11 @@ def test_learners_agree_where_their_chunk_has_a_row_of_every_leaf() -> None:
     """A stump whose rarer side holds r rows of a chunk gets ``1 - e^-r`` of the votes there."""
     share, rows = 0.1, 10
     test = BinaryTest(feature_index=0, cut=1.0, category_code=None, public_frequency=share)
-    stumps = Learner(hypothesis_class=hypothesis_class("stumps", (test,), depth=1, class_count=2))
+    stumps = Learner(
+        hypothesis_class=hypothesis_class(
+            ClassAsked(kind="stumps", tests=(test,), depth=1, class_count=2)
+        )
+    )
     rare = Population((ColumnLaw(edges=(0.0, 1.0, 2.0), shares=(1 - share, share)),))
     learners, rules = 400, 8
     found = try_out(
@@ -190,7 +197,9 @@ def test_time_is_bounded_by_public_numbers() -> None:
         depth: replace(
             free,
             learner=Learner(
-                hypothesis_class=hypothesis_class("trees", many, depth=depth, class_count=2)
+                hypothesis_class=hypothesis_class(
+                    ClassAsked(kind="trees", tests=many, depth=depth, class_count=2)
+                )
             ),
         )
         for depth in (3, 4)

@@ -12,6 +12,7 @@ from app.learning.cells.cell_class import CellClass, CellSplits
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.ensemble import Learner, fit_ensemble
+from app.learning.hypothesis import ClassAsked
 from app.learning.registry import hypothesis_class
 from app.planning.mechanisms.planned import forecast_answers
 from app.planning.trial.agreement import try_out
@@ -34,8 +35,8 @@ TESTS = tuple(
     for index, share in enumerate(SHARES)
 )
 CLASSES = {
-    "stumps": hypothesis_class("stumps", TESTS, depth=1, class_count=2),
-    "trees": hypothesis_class("trees", TESTS, depth=2, class_count=2),
+    "stumps": hypothesis_class(ClassAsked(kind="stumps", tests=TESTS, depth=1, class_count=2)),
+    "trees": hypothesis_class(ClassAsked(kind="trees", tests=TESTS, depth=2, class_count=2)),
     "cells": CellClass(splits=CellSplits((TESTS[0], TESTS[1]), ((1, ~0), (~1, ~2))), class_count=2),
 }
 CELLS = [("stumps", 200), ("stumps", 400), ("trees", 200), ("trees", 300), ("cells", 12_000)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import InvariantError
-from app.privacy.mechanisms import check
+from app.privacy.mechanisms import row_of
 from app.privacy.noisy_vote import calibration as noisy_vote
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.stability import hit_table as profile
@@ -33,7 +33,7 @@ CALIBRATIONS: list[Calibration] = [
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_what_was_calibrated_holds_for_its_budget(calibration: Calibration) -> None:
     """It passes its check, names its budget, and has a cutoff unless nothing is unstable."""
-    check(calibration)
+    row_of(calibration).check(calibration)
     assert (calibration.epsilon, calibration.delta) == (EPSILON, DELTA)
     assert calibration.cutoff == (None if calibration is CALIBRATIONS[2] else 2)
 
@@ -42,7 +42,7 @@ def test_what_was_calibrated_holds_for_its_budget(calibration: Calibration) -> N
 def test_a_budget_that_is_not_covered_is_refused(calibration: Calibration) -> None:
     """Parameters that claim half of the epsilon that they cost do not pass."""
     with pytest.raises(InvariantError):
-        check(replace(calibration, epsilon=EPSILON / 2))
+        row_of(calibration).check(replace(calibration, epsilon=EPSILON / 2))
 
 
 @pytest.mark.parametrize("calibration", CALIBRATIONS)

@@ -14,6 +14,7 @@ import pytest
 
 from app.errors import InvariantError
 from app.learning.encoding.public_columns import PublicColumn
+from app.learning.hypothesis import ClassAsked
 from app.learning.registry import dichotomy_class, dichotomy_count_bound
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.exponential.relabel import DichotomyParameters, Relabelled, draw_from_dichotomies
@@ -35,7 +36,9 @@ def points(*values: float) -> NDArray[np.float64]:
 
 def dichotomies(kind: str, values: NDArray[np.float64], class_count: int = 2) -> EnumeratedClass:
     """One hypothesis for every labelling of these rows."""
-    return dichotomy_class(kind, values, COLUMNS, depth=1, class_count=class_count)
+    return dichotomy_class(
+        ClassAsked(kind=kind, columns=COLUMNS, depth=1, class_count=class_count), values
+    )
 
 
 def parameters(row_count: int, epsilon: str = "2", *, class_count: int = 2) -> DichotomyParameters:
@@ -48,7 +51,7 @@ def parameters(row_count: int, epsilon: str = "2", *, class_count: int = 2) -> D
         row_count=row_count,
         class_count=class_count,
         dichotomy_count_max=dichotomy_count_bound(
-            kind, row_count, COLUMNS, depth=1, class_count=class_count
+            ClassAsked(kind=kind, columns=COLUMNS, depth=1, class_count=class_count), row_count
         ),
     )
 

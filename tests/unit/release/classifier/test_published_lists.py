@@ -14,6 +14,7 @@ from app.data.schema_columns import public_columns
 from app.data.tests import public_tests
 from app.data.vectors import Vector, encode
 from app.errors import InvariantError
+from app.learning.hypothesis import ClassAsked
 from app.learning.lists.enumerated_class import EnumeratedClass, EnumeratedHypothesis
 from app.learning.registry import dichotomy_class, hypothesis_class
 from app.learning.trees.tree import Tree
@@ -37,7 +38,9 @@ NUMBERS = st.one_of(
 )
 VECTORS = st.tuples(NUMBERS, st.sampled_from(["private", "other", None]), NUMBERS)
 CLASSES = {
-    kind: hypothesis_class(kind, TESTS, depth=1, class_count=2, columns=COLUMNS)
+    kind: hypothesis_class(
+        ClassAsked(kind=kind, tests=TESTS, depth=1, class_count=2, columns=COLUMNS)
+    )
     for kind in ("intervals", "rectangles", "halfspaces")
 }
 
@@ -79,7 +82,9 @@ def test_what_is_no_tree_has_a_version_of_its_own(kind: str, version: int, membe
 
 def test_a_hypothesis_of_another_kind_is_not_published() -> None:
     """A tree needs the tests of its class, and the trees of private points have no document."""
-    private = dichotomy_class("trees", np.zeros((1, 3)), COLUMNS, depth=1, class_count=2)
+    private = dichotomy_class(
+        ClassAsked(kind="trees", columns=COLUMNS, depth=1, class_count=2), np.zeros((1, 3))
+    )
     listed = EnumeratedHypothesis(private.hypotheses, 0)
     for drawn in (Tree(test_indices=(), leaf_labels=(0,)), listed):
         with pytest.raises(InvariantError, match="a hypothesis of a class"):

@@ -8,6 +8,7 @@ import pytest
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner, fit_ensemble
+from app.learning.hypothesis import ClassAsked
 from app.learning.registry import hypothesis_class
 from app.release.terms.answer_time import synthetic_rows
 
@@ -45,7 +46,9 @@ def test_bounds_at_the_ends_of_doubles_give_numbers() -> None:
 def test_a_repeated_ensemble_votes_so_many_times(kind: str, *, scored: bool) -> None:
     """Counts are thrice those of the ensemble, and scores come thrice."""
     searched = hypothesis_class(
-        "trees" if kind == "estimator" else kind, TESTS, depth=1, class_count=2
+        ClassAsked(
+            kind="trees" if kind == "estimator" else kind, tests=TESTS, depth=1, class_count=2
+        )
     )
     estimator = "sklearn.linear_model.LogisticRegression" if kind == "estimator" else None
     learner = Learner(
