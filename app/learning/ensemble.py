@@ -208,8 +208,8 @@ def _fit_rule(
     """Fit a built-in rule on permuted rows, as the class encodes them."""
     searched = learner.hypothesis_class
     return row_of(searched).fit(
-        searched,
         learner.rule,
+        hypothesis_class=searched,
         encoded=encoded,
         labels=labels,
         offsets=offsets,

@@ -20,10 +20,9 @@ def _make(asked: ClassAsked) -> CellClass:
     return CellClass(splits=asked.splits, class_count=asked.class_count)
 
 
-def _fit(searched: CellClass, rule: str, **given: object) -> CellEnsemble:
-    del rule
-    kept = {name: given[name] for name in ("encoded", "labels", "offsets", "progress")}
-    return fit_cells(hypothesis_class=searched, **kept)  # type: ignore[arg-type]  # as any row is given
+def _fit(rule: str, *, secret: bytes, scored: bool, **given: object) -> CellEnsemble:
+    del rule, secret, scored
+    return fit_cells(**given)  # type: ignore[arg-type]  # as any row is given
 
 
 def _check(searched: CellClass, rule: str, scored: bool) -> None:  # noqa: FBT001 -- as any row is given

@@ -41,10 +41,6 @@ def _bound(asked: ClassAsked, row_count: int) -> int:
     return box_count(asked.kind, [max(0, row_count - 1)] * len(asked.numeric))
 
 
-def _fit(searched: EnumeratedClass, rule: str, **given: object) -> EnumeratedEnsemble:
-    return fit_enumerated(rule, hypothesis_class=searched, **given)  # type: ignore[arg-type]  # as any row is given
-
-
 INTERVALS: Final = ClassRow(
     kind="intervals",
     searched=EnumeratedClass,
@@ -56,7 +52,7 @@ INTERVALS: Final = ClassRow(
     make=_make,
     dichotomies=_dichotomies,
     dichotomy_bound=_bound,
-    fit=_fit,
+    fit=fit_enumerated,
     read=lambda searched, body: EnumeratedEnsemble.from_bytes(searched.hypotheses, body),
     best=fit_hypothesis,
 )

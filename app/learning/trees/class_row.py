@@ -41,10 +41,14 @@ def _bound(asked: ClassAsked, row_count: int) -> int:
 
 
 def _fit(
-    searched: TreeClass | ThresholdClass, rule: str, *, encoded: EncodedRows, **given: object
+    rule: str,
+    *,
+    hypothesis_class: TreeClass | ThresholdClass,
+    encoded: EncodedRows,
+    **given: object,
 ) -> TreeEnsemble:
-    fitted = fit_trees(rule, bits=encoded, hypothesis_class=searched, **given)  # type: ignore[arg-type]  # as any row is given
-    return TreeEnsemble(searched.tests, fitted)
+    fitted = fit_trees(rule, bits=encoded, hypothesis_class=hypothesis_class, **given)  # type: ignore[arg-type]  # as any row is given
+    return TreeEnsemble(hypothesis_class.tests, fitted)
 
 
 def _best(

@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.data.schema import Feature, Schema
-    from app.learning.cells.cell_class import CellClass, CellLabels, CellSplits
+    from app.learning.cells.cell_class import CellLabels, CellSplits
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.hypothesis import Hypothesis, HypothesisClass
     from app.learning.lists.boxes import Boxes
-    from app.learning.lists.enumerated_class import EnumeratedClass, EnumeratedHypothesis
     from app.learning.trees.tree import Tree
     from app.learning.trees.tree_class import TreeClass
 
@@ -109,33 +108,19 @@ def _tree(schema: Schema, hypotheses: TreeClass, drawn: Tree) -> Written:
     return Written(tree=node_document(schema, hypotheses.tests, drawn))
 
 
-def _cells(schema: Schema, hypotheses: CellClass, drawn: CellLabels) -> Written:
-    splits = hypotheses.splits
-    return Written(tree=_cells_document(schema, splits, drawn, node=splits.root))
-
-
-def _box(schema: Schema, _: EnumeratedClass, drawn: EnumeratedHypothesis) -> Written:
-    return Written(tree=_box_document(schema, drawn.hypotheses))  # type: ignore[arg-type]  # its row's list
-
-
-def _halfspace(_: Schema, __: EnumeratedClass, drawn: EnumeratedHypothesis) -> Written:
-    described = drawn.hypotheses.describe(0)
-    return Written(halfspace=msgspec.convert(described, HalfspaceDocument))
-
-
-def _predictor(_: Schema, __: EnumeratedClass, drawn: EnumeratedHypothesis) -> Written:
-    return Written(predictor=described(drawn.hypotheses))  # type: ignore[arg-type]  # its row's list
-
-
 WRITTEN: dict[str, Callable[..., Written]] = {
     "thresholds": _tree,
     "stumps": _tree,
     "trees": _tree,
-    "intervals": _box,
-    "rectangles": _box,
-    "halfspaces": _halfspace,
-    "cells": _cells,
-    "finite": _predictor,
+    "intervals": lambda schema, _, box: Written(tree=_box_document(schema, box.hypotheses)),
+    "rectangles": lambda schema, _, box: Written(tree=_box_document(schema, box.hypotheses)),
+    "halfspaces": lambda _, __, drawn: Written(
+        halfspace=msgspec.convert(drawn.hypotheses.describe(0), HalfspaceDocument)
+    ),
+    "cells": lambda schema, cells, drawn: Written(
+        tree=_cells_document(schema, cells.splits, drawn, node=cells.splits.root)
+    ),
+    "finite": lambda _, __, drawn: Written(predictor=described(drawn.hypotheses)),
 }
 
 
