@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from app.privacy.answering_rows import AnsweringRow, Explained, HitState, step_of
+from app.privacy.answering_rows import AnsweringRow, Explained, HitState, State
 from app.privacy.budget.ensemble_size import ApproximateProfile, hits_alike, size_of_test
 from app.privacy.stability import hit_table
 from app.privacy.stability import mechanism as stability
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from app.noise.source import NoiseSource
     from app.privacy.answering_rows import AnswersAsked
+    from app.privacy.voting.votes import Tally
 
 WORD: Final = 1 << 64
 HIT_SELDOM: Final = 0.01
@@ -29,6 +30,17 @@ def _calibrate(
     asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
 ) -> hit_table.ProfileTable:
     return hit_table.calibrate(epsilon=epsilon, delta=delta, cutoff=asked.cutoff)
+
+
+def _step(
+    parameters: stability.Parameters, state: State, private_value: Tally, noise: NoiseSource
+) -> tuple[State, int | None]:
+    """Do what ``step_of(_test)`` does, in a third of its time: every answer takes a step."""
+    after, hit = stability.step(
+        parameters, _hits(state.unstable_count), private_value.distance, noise
+    )
+    following = State(state.answered_count + 1, after.hit_count)
+    return following, None if hit else private_value.plurality
 
 
 def _test(
@@ -77,7 +89,7 @@ PROFILE: Final = AnsweringRow(
     size_wanted=size_of_test,
     unstable_alike=hits_alike,
     explain=_explain,
-    step=step_of(_test),
+    step=_step,
     test=_test,
     tests=_tests,
 )
