@@ -1,8 +1,8 @@
 """What a finite hypothesis class offers the mechanisms, and what they get from it.
 
-What it brings to a release: one row of :mod:`app.learning.registry`.  A row lies in its
-class's folder, in ``class_row.py``.  How a hypothesis is published is added under the row's
-name by ``app.release.classifier.written_hypotheses``.
+A class is a row of :mod:`app.learning.registry`, which lies in the class's folder, in
+``class_row.py``.  The form in which its hypotheses are published is a row of
+``app.release.classifier.written_hypotheses`` under the same name.
 """
 
 from __future__ import annotations

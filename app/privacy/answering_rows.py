@@ -1,9 +1,8 @@
-"""What an answering mechanism brings to a release: one row of :mod:`app.privacy.mechanisms`.
+"""The row of an answering mechanism, as :mod:`app.privacy.mechanisms` holds it.
 
-A row lies in its mechanism's folder, in ``answering_row.py``, and whoever calibrates,
-checks, draws or explains answers asks the row.  Rooms above add what they know of it
-under the row's name: planning in ``app.planning.mechanisms.planned``, auditing in
-``app.auditing.mechanisms``.
+A row lies in its mechanism's folder, in ``answering_row.py``: a release calibrates, checks,
+serves and explains answers by it.  The rooms above hold rows of their own under its name:
+planning in ``app.planning.mechanisms.planned``, auditing in ``app.auditing.mechanisms``.
 """
 
 from __future__ import annotations

@@ -87,13 +87,13 @@ def reply_it(text: str) -> None:
 
 def head_it(text: str) -> None:
     """Add a header to the reads."""
-    begin = FreshDocument.__init__
+    begin = FreshDocument.init_headers
 
-    def with_header(self: FreshDocument, *arguments: Any, **options: Any) -> None:
-        begin(self, *arguments, **options)
+    def with_header(self: FreshDocument, headers: Any = None) -> None:
+        begin(self, headers)
         self.headers["x-more"] = text
 
-    replace(FreshDocument, "__init__", with_header)
+    replace(FreshDocument, "init_headers", with_header)
 
 
 def refuse_with_it(text: str) -> None:

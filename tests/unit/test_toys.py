@@ -23,7 +23,7 @@ from app.learning.hypothesis import ClassAsked
 from app.learning.registry import CLASSES, dichotomy_class
 from app.planning.mechanisms.planned import PLANNED
 from app.privacy.answering_rows import own
-from app.privacy.budget.ensemble_size import tested
+from app.privacy.budget import ensemble_size
 from app.privacy.mechanisms import MECHANISMS, row_of
 from app.release.classifier.written_hypotheses import WRITTEN
 from app.release.progress import no_progress
@@ -142,7 +142,7 @@ def test_a_class_without_a_private_grid_says_so() -> None:
 def test_a_row_refuses_what_is_anothers() -> None:
     """Only a stability test has hits, and a value of no mechanism has no row."""
     with pytest.raises(InvariantError, match="a probability of a hit"):
-        tested(MECHANISMS)
+        ensemble_size.tested(MECHANISMS)
     with pytest.raises(InvariantError, match="belongs to a mechanism"):
         row_of(MECHANISMS)
     with pytest.raises(InvariantError, match="its own"):

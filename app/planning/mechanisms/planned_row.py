@@ -1,4 +1,4 @@
-"""What planning knows of an answering mechanism: one row of ``planned.py``."""
+"""The row of an answering mechanism as it is planned, which ``planned.py`` holds."""
 
 from __future__ import annotations
 

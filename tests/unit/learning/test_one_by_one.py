@@ -13,11 +13,12 @@ from app.learning.chunks import chunk_offsets
 from app.learning.encoding.public_columns import PublicColumn
 from app.learning.ensemble import Learner, fit_ensemble, read_ensemble_bytes
 from app.learning.estimators.estimators import EstimatorEnsemble
+from app.learning.hypothesis import ClassAsked
 from app.learning.registry import hypothesis_class
 from tests.builders.learners.enumeration import unit_tests
 
 COLUMNS = (PublicColumn(bounds=(0.0, 1.0)), PublicColumn(category_count=2))
-TREES = hypothesis_class("trees", unit_tests(1), depth=1, class_count=2)
+TREES = hypothesis_class(ClassAsked(kind="trees", tests=unit_tests(1), depth=1, class_count=2))
 CHUNKS = 7
 ROWS = 105
 ODD = "tests.builders.learners.odd_estimators"
