@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from app.answering.types import Asker, Query
-from app.data.vectors import replay_keys
+from app.data.vectors import replay_key, replay_keys
 from app.ledger.ledger import RecordedAnswer
 from app.privacy.voting.universal import State
 
@@ -59,6 +59,12 @@ class Queries(msgspec.Struct, frozen=True):
         """Return these queries and those of others after them."""
         columns = zip(*map(astuple, (self, *others)), strict=True)
         return type(self)(*[list(chain.from_iterable(parts)) for parts in columns])
+
+
+def alone(query: Query) -> Queries:
+    """Return a batch of one, in half the calls that many take."""
+    vector = replay_key(query.vector)
+    return Queries((vector,), (query.idempotency_key,), (query.precision,), (query.asker,))
 
 
 def in_columns(queries: Sequence[Query]) -> Queries:

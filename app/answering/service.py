@@ -181,13 +181,15 @@ class ConclaveService:
         if isinstance(found, UnavailableError):
             known, found = dict.fromkeys(looked_up, found), memory
         deferred: list[int] = []
-        for place in (at for at in range(len(queries)) if at not in known):
+        for place in range(len(queries)):
+            if place in known:
+                continue
             result = self._answer_without_writer(queries, place, phase, found)
             if isinstance(result, Deferred):
                 deferred.append(place)
             elif result is not None:
                 known[place] = result
-        return known | self._classified(queries, deferred)
+        return known | self._classified(queries, deferred) if deferred else known
 
     def _classified(self, queries: IdentifiedQueries, places: Sequence[int]) -> dict[int, Told]:
         """Return the classifier's answers by their place; none before it is published."""

@@ -6,7 +6,7 @@ import msgspec
 from fastapi import Depends
 from starlette.requests import Request
 
-from app.answering.queries import in_columns
+from app.answering.queries import alone
 from app.answering.types import Answer, Edge, Step
 from app.http.access.door import asker_of
 from app.http.endpoint import CurrentApi, router_of
@@ -43,7 +43,7 @@ async def answer_query(api: CurrentApi, request: Request) -> JsonReply:
         asker=asker_of(request.scope),
     )
     api.observe(Step.VALIDATE, Edge.AFTER)
-    (outcome,) = await service.answer_many(in_columns([query]))
+    (outcome,) = await service.answer_many(alone(query))
     if not isinstance(outcome, Answer):
         raise outcome
     return JsonReply(msgspec.json.encode(outcome))
