@@ -17,8 +17,7 @@ from tests.builders.server.http_learning import learn, learned
 from tests.builders.server.http_release import SmallRelease, agreed, private_rows
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 pytestmark = pytest.mark.crash
@@ -37,9 +36,9 @@ LEARN_BYTES = [
 SERVE_AND_LEARN = ["serve", pytest.param("learn", marks=pytest.mark.long)]
 
 
-def refused(release: SmallRelease, *script: str) -> str:
+def refused(release: SmallRelease, *script: str, environ: Mapping[str, str] | None = None) -> str:
     """Run a command that must end in one line, after what it tells, and return the line."""
-    ended: subprocess.CompletedProcess[bytes] = learn(release, script=script)
+    ended = learn(release, script=script, environ=environ)
     assert ended.returncode in (1, 2)
     assert ended.stdout == b"" or script[-1] == "serve"
     *_, line = ended.stderr.decode().splitlines()
@@ -69,9 +68,7 @@ def test_a_disk_that_fills_up_in_an_opening_costs_nothing_twice(tmp_path: Path, 
     serve_and_answer(release)
 
 
-def test_memory_that_runs_out_in_an_opening_costs_nothing_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_that_runs_out_in_an_opening_costs_nothing_twice(tmp_path: Path) -> None:
     """Learners that take more address space than there is end the start in one plain line."""
     changes = {
         "learner": {"estimator": '"tests.builders.crash.near_the_limit:Hoarder"'},
@@ -79,10 +76,8 @@ def test_memory_that_runs_out_in_an_opening_costs_nothing_twice(
         "answers": {"ensemble": "40", "mechanism": '"noisy-vote"'},
     }
     release = SmallRelease(tmp_path, changes).write(private_rows())
-    with monkeypatch.context() as limited:
-        limited.setenv(FIT_ROOM, str(4 * BLOCK_BYTES))
-        # Begun anew, so that no process that others are forked from is limited too.
-        line = refused(release, *LIMITED, "--bytes", str(1 << 40), "serve")
+    room = {FIT_ROOM: str(4 * BLOCK_BYTES)}
+    line = refused(release, *LIMITED, "--bytes", str(1 << 40), "serve", environ=room)
     assert line.startswith("conclave: the machine refused memory, a file, a thread")
     serve_and_answer(release)
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.builders.server.nursery import run_forked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import subprocess
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from tests.builders.server.http_release import SmallRelease
 
-ROOT = Path(__file__).parents[3]
-SECONDS_MAX = 120
 POINTS = "group,age\ncommon,20\ncommon,80\nrare,20\nrare,80\n"
 
 
@@ -24,22 +20,11 @@ def learn(
     release: SmallRelease,
     *options: str | Path,
     script: Sequence[str] = ("-m", "app", "learn"),
+    environ: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run the command, or a script in its place, until it ends; a command out of the nursery."""
-    if script[:2] == ("-m", "app"):
-        arguments = [*script[2:], "--config", str(release.config), *map(str, options)]
-        return run_forked(arguments, release.folder)
-    own = {name: value for name, value in os.environ.items() if not name.startswith("CONCLAVE_")}
-    arguments = [*script, "--config", str(release.config), *map(str, options)]
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env=own,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        timeout=SECONDS_MAX,
-    )
+    """Run the command, or another module in its place, out of the nursery until it ends."""
+    command = [*script, "--config", str(release.config), *map(str, options)]
+    return run_forked(command, environ)
 
 
 def learned(release: SmallRelease, *options: str | Path) -> bytes:

@@ -1,15 +1,16 @@
 """A process that has imported everything and forks one command after another.
 
-What a start costs is its imports; a command forked here is a process of its own
-that reads configuration, rows and ledger as every other does, opens its own
-connections, and is there in a tenth of a second.  Run by the tests::
+What a start costs is its imports and its calibration; a module forked here is run as
+``python -m`` runs it, in a process of its own that reads configuration, rows and ledger
+as every other does, opens its own connections, and is there in a tenth of a second.
+Run by the tests::
 
     python -m tests.builders.server.nursery
 
 It reads one JSON order a line, and answers each by one line::
 
-    {"run": ARGUMENTS, "environ": VARIABLES, "out": FILE, "log": FILE}
-        -> the process number of ``conclave ARGUMENTS``
+    {"module": MODULE, "arguments": ARGUMENTS, "environ": VARIABLES, "out": FILE, "log": FILE}
+        -> the process number of ``python -m MODULE ARGUMENTS``
     {"serve": CONFIG, "at": POINT, "marks": FILE, "log": FILE, "plant": FAULTS}
         -> that of a server which dies at a point of ``tests.builders.crash.killing_server``
     {"ended": PROCESS}
@@ -21,14 +22,17 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
 import threading
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -130,7 +134,8 @@ class ForkedServer(ServerProcess):
         self.log = log or config.with_name("stderr.log")
         self.log.write_bytes(b"")
         serve = {
-            "run": ["serve", *options, "--config", str(config)],
+            "module": "app",
+            "arguments": ["serve", *options, "--config", str(config)],
             "environ": {**environment(), **(environ or {})},
             "out": str(self.log),
         }
@@ -151,20 +156,36 @@ def started(
     return ServerProcess(config, script=script, environ=environ, log=log)
 
 
-def run_forked(arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[bytes]:
-    """Run ``conclave`` with some arguments, and keep what it says in a folder meanwhile."""
-    with TemporaryDirectory(dir=folder) as own:
-        out, log = Path(own) / "stdout", Path(own) / "stderr"
-        for each in (out, log):
-            each.write_bytes(b"")
-        order = {"run": [*arguments], "environ": environment(), "out": str(out), "log": str(log)}
-        code = _Forked(nursery().order(order)).wait()
-        return subprocess.CompletedProcess(arguments, code, out.read_bytes(), log.read_bytes())
+def run_forked(
+    script: Sequence[str], environ: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run ``python SCRIPT``, which begins with ``-m`` and a module, to its end.
+
+    What it says goes through pipes, as to ``subprocess``: a process whose files are limited
+    can say so.
+    """
+    option, module, *arguments = script
+    assert option == "-m"
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(2) as reading:
+        pipes = Path(folder, "stdout"), Path(folder, "stderr")
+        for pipe in pipes:
+            os.mkfifo(pipe)
+        order = {
+            "module": module,
+            "arguments": arguments,
+            "environ": {**environment(), **(environ or {})},
+            "out": str(pipes[0]),
+            "log": str(pipes[1]),
+        }
+        process = _Forked(nursery().order(order))
+        said = reading.map(Path.read_bytes, pipes)
+        return subprocess.CompletedProcess([*script], process.wait(), *said)
 
 
 def main() -> None:
     """Carry out orders until there are no more, and leave no server behind."""
-    from tests.builders.crash import killing_server  # noqa: F401 -- everything a server imports
+    import_module("alembic.command")  # the first ledger of a process asks for it
+    import_module("tests.builders.crash.killing_server")  # everything else a server imports
 
     children: set[int] = set()
     for line in sys.stdin:
@@ -182,22 +203,43 @@ def main() -> None:
             os.kill(child, signal.SIGKILL)
 
 
+def _calibrate(order: dict[str, Any]) -> None:
+    """Calibrate the answers of a configuration and check it, once for every process with it.
+
+    Both are kept by the process that they are done in.  What is wrong with a configuration
+    is for the forked process to say.
+    """
+    from app.privacy.budget.calibration import check
+    from app.release.terms.answer_terms import calibrate_answers, release_budget
+    from app.settings.settings import load_settings
+
+    arguments = order.get("arguments", ["--config", order.get("serve")])
+    with suppress(Exception):
+        config = Path(arguments[arguments.index("--config") + 1])
+        settings = load_settings(config, order.get("environ", os.environ))
+        calibration = calibrate_answers(settings, release_budget(settings))
+        if calibration is not None:
+            check(calibration)
+
+
 def _fork(order: dict[str, Any]) -> int:
     """Fork a command, and return its process number."""
+    _calibrate(order)
     child = os.fork()
     if child:
         return child
-    code: object = 70
+    code: object = 0
     try:
         _take_files(order)
-        if "run" in order:
-            code = _run(order)
+        if "module" in order:
+            _run(order)
         else:
             _serve(order)
     except SystemExit as ended:
         code = ended.code
     except BaseException:  # noqa: BLE001 -- it may not return into the nursery
         traceback.print_exc()
+        code = 1
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code if isinstance(code, int) else 0)
@@ -214,13 +256,12 @@ def _take_files(order: dict[str, Any]) -> None:
     os.close(nothing)
 
 
-def _run(order: dict[str, Any]) -> int:
-    """Run a command in the forked process, as the command line does."""
-    from app.cli import run
-
+def _run(order: dict[str, Any]) -> None:
+    """Run a module in the forked process, as ``python -m`` does."""
     os.environ.clear()
     os.environ.update(order["environ"])
-    return run(order["run"])
+    sys.argv = [order["module"], *order["arguments"]]
+    runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
 
 
 def _serve(order: dict[str, Any]) -> None:

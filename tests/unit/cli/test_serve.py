@@ -1,15 +1,15 @@
-"""``conclave serve``: what it refuses before it serves, by the real command."""
+"""``conclave serve``: what it refuses before it serves, in a process of its own."""
 
 from __future__ import annotations
 
 import json
-import os
 import socket
-import subprocess
-import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.builders.server.nursery import run_forked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,6 @@ ROWS = "age,answer\n" + "".join(
 )
 MARKER = "31337"
 EVEN_IF_HOPELESS = ("--even-if-hopeless",)
-SECONDS_MAX = 60
 
 
 @pytest.fixture
@@ -59,27 +58,28 @@ def taken_port() -> Iterator[int]:
         yield listening.getsockname()[1]
 
 
+@dataclass(frozen=True)
+class Ended:
+    """A start that has ended: its exit code and what it said."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
 def serve(
     folder: Path,
-    repository: Path,
     environ: Mapping[str, str] | None = None,
     options: Sequence[str] = EVEN_IF_HOPELESS,
-) -> subprocess.CompletedProcess[str]:
+) -> Ended:
     """Run the command until it ends, which it must do by itself; four votes are hopeless."""
     settings = {"CONCLAVE_SERVER__PORT": "0", **(environ or {})}
-    own = {name: value for name, value in os.environ.items() if not name.startswith("CONCLAVE_")}
-    return subprocess.run(
-        [sys.executable, "-m", "app", "serve", "--config", str(folder / "conclave.toml"), *options],
-        cwd=repository,
-        env=own | settings,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=SECONDS_MAX,
-    )
+    command = ("-m", "app", "serve", "--config", str(folder / "conclave.toml"), *options)
+    ended = run_forked(command, settings)
+    return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
 
-def refusal(run: subprocess.CompletedProcess[str]) -> str:
+def refusal(run: Ended) -> str:
     """Return the one line of a start that was refused; progress lines may come before it."""
     assert run.returncode == 2, run.stderr
     assert "Traceback" not in run.stderr
@@ -100,19 +100,19 @@ def is_untouched(folder: Path) -> bool:
         ledger.close()
 
 
-def test_answers_that_take_too_long_are_refused(folder: Path, repository: Path) -> None:
+def test_answers_that_take_too_long_are_refused(folder: Path) -> None:
     """The start ends with 2 and one line that names the key, and nothing is charged."""
     padded = {"CONCLAVE_ANSWERS__REPLY_PADDING_MILLISECONDS": "9000"}
-    run = serve(folder, repository, padded)
+    run = serve(folder, padded)
     line = refusal(run)
     assert line.startswith("conclave: answers.query_seconds_max: is 2 s, and the 4 votes on a ")
     assert "padded 9 s: raise it, or choose a smaller answers.ensemble" in line
     assert is_untouched(folder)
 
 
-def test_a_taken_port_is_refused(folder: Path, repository: Path, taken_port: int) -> None:
+def test_a_taken_port_is_refused(folder: Path, taken_port: int) -> None:
     """A port that somebody else has is named, before anything is opened."""
-    run = serve(folder, repository, {"CONCLAVE_SERVER__PORT": str(taken_port)})
+    run = serve(folder, {"CONCLAVE_SERVER__PORT": str(taken_port)})
     assert refusal(run) == (
         f"conclave: server.port: cannot listen on 127.0.0.1:{taken_port}: "
         "address already in use; choose another"
@@ -121,17 +121,17 @@ def test_a_taken_port_is_refused(folder: Path, repository: Path, taken_port: int
     assert is_untouched(folder)
 
 
-def test_a_head_that_was_noted_must_be_in_the_ledger(folder: Path, repository: Path) -> None:
+def test_a_head_that_was_noted_must_be_in_the_ledger(folder: Path) -> None:
     """A release that is yet to be opened has no entry of any hash, and what is none is told."""
-    run = serve(folder, repository, options=("--expect-head", "ab" * 32))
+    run = serve(folder, options=("--expect-head", "ab" * 32))
     assert refusal(run).startswith("conclave: --expect-head: no entry has this hash")
     assert is_untouched(folder)
-    run = serve(folder, repository, options=("--expect-head", "ab"))
+    run = serve(folder, options=("--expect-head", "ab"))
     assert refusal(run) == "conclave: --expect-head: a hash has 64 hexadecimal digits"
     assert is_untouched(folder)
 
 
-def test_a_head_file_of_another_ledger_is_refused(folder: Path, repository: Path) -> None:
+def test_a_head_file_of_another_ledger_is_refused(folder: Path) -> None:
     """No database is made where the file notes one, and a folder that is missing is named."""
     head = {"release_id": "0f" * 16, "name": "lost", "sequence": 9, "hash": "ab" * 32}
     document = {
@@ -140,30 +140,29 @@ def test_a_head_file_of_another_ledger_is_refused(folder: Path, repository: Path
         "releases": [head | {"answered": 1234}],
     }
     (folder / "conclave.db.head").write_text(json.dumps(document), encoding="utf-8")
-    assert "notes 1234 answers of 'lost'" in refusal(serve(folder, repository))
+    assert "notes 1234 answers of 'lost'" in refusal(serve(folder))
     assert not (folder / "conclave.db").exists()
     elsewhere = {"CONCLAVE_LEDGER__HEAD_FILE": str(folder / "not mounted" / "head")}
-    line = refusal(serve(folder, repository, elsewhere))
+    line = refusal(serve(folder, elsewhere))
     assert line == (
         f"conclave: ledger.head_file: there is no folder {folder / 'not mounted'}; mount or "
         "create it"
     )
 
 
-def test_an_address_that_is_not_ours_is_refused(folder: Path, repository: Path) -> None:
+def test_an_address_that_is_not_ours_is_refused(folder: Path) -> None:
     """A host name that nobody knows is no traceback."""
     run = serve(
         folder,
-        repository,
         {"CONCLAVE_SERVER__HOST": "no.such.host.invalid", "CONCLAVE_SERVER__KEYS_FILE": "keys"},
     )
     assert refusal(run).startswith("conclave: server.")
     assert is_untouched(folder)
 
 
-def test_private_data_without_keys_stay_on_this_machine(folder: Path, repository: Path) -> None:
+def test_private_data_without_keys_stay_on_this_machine(folder: Path) -> None:
     """Listening where other machines can connect takes a file of keys; the line says what to do."""
-    run = serve(folder, repository, {"CONCLAVE_SERVER__HOST": "0.0.0.0"})  # noqa: S104 -- refused
+    run = serve(folder, {"CONCLAVE_SERVER__HOST": "0.0.0.0"})  # noqa: S104 -- refused
     assert refusal(run) == (
         "conclave: server.keys_file: not set, and server.host '0.0.0.0' can be reached from other "
         "machines; mount a keys file (`conclave keys add --role query --name NAME` writes one) "
@@ -184,20 +183,18 @@ def test_private_data_without_keys_stay_on_this_machine(folder: Path, repository
         ),
     ],
 )
-def test_a_bad_configuration_is_one_line(
-    folder: Path, repository: Path, old: str, new: str, line: str
-) -> None:
+def test_a_bad_configuration_is_one_line(folder: Path, old: str, new: str, line: str) -> None:
     """The line names the key, and nothing is opened."""
     path = folder / "conclave.toml"
     path.write_text(CONFIGURATION.replace(old, new), encoding="utf-8")
-    run = serve(folder, repository)
+    run = serve(folder)
     assert refusal(run) == f"conclave: {line}"
     assert is_untouched(folder)
 
 
-def test_an_absent_configuration_is_one_line(tmp_path: Path, repository: Path) -> None:
+def test_an_absent_configuration_is_one_line(tmp_path: Path) -> None:
     """A file that is not there is named."""
-    run = serve(tmp_path, repository)
+    run = serve(tmp_path)
     assert run.stderr == f"conclave: {tmp_path / 'conclave.toml'}: no such file\n"
     assert run.returncode == 2
 
@@ -210,30 +207,28 @@ def test_an_absent_configuration_is_one_line(tmp_path: Path, repository: Path) -
     ],
 )
 def test_bad_rows_are_one_line_without_their_value(
-    folder: Path, repository: Path, old: str, new: str, line: str
+    folder: Path, old: str, new: str, line: str
 ) -> None:
     """Column and row number are named, the value is not, and nothing is charged."""
     (folder / "rows.csv").write_text(ROWS.replace(old, new), encoding="utf-8")
-    run = serve(folder, repository)
+    run = serve(folder)
     assert refusal(run) == f"conclave: {line}"
     assert MARKER not in run.stdout + run.stderr
     assert is_untouched(folder)
 
 
-def test_a_hopeless_release_is_refused_before_the_charge(folder: Path, repository: Path) -> None:
+def test_a_hopeless_release_is_refused_before_the_charge(folder: Path) -> None:
     """Without the flag the start ends with 2 and what to change, and the ledger holds no entry."""
-    line = refusal(serve(folder, repository, options=()))
+    line = refusal(serve(folder, options=()))
     assert line.startswith("conclave: answers.ensemble: this release is hopeless, and nothing is ")
     assert "have n = " in line
     assert "--even-if-hopeless" in line
     assert is_untouched(folder)
 
 
-def test_more_learners_than_rows_are_refused_before_the_charge(
-    folder: Path, repository: Path
-) -> None:
+def test_more_learners_than_rows_are_refused_before_the_charge(folder: Path) -> None:
     """What cannot be fitted is told while the ledger is as it was."""
-    run = serve(folder, repository, {"CONCLAVE_ANSWERS__ENSEMBLE": "21"}, options=())
+    run = serve(folder, {"CONCLAVE_ANSWERS__ENSEMBLE": "21"}, options=())
     assert refusal(run).startswith(
         "conclave: answers.ensemble: this release is hopeless, and nothing is charged: 21 learners "
         "need at least as many rows; there are 20; "
