@@ -4,9 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# A file's tests in one process, and files in the order of tests/conftest.py.
+IN_PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 # Where the public data sets of the tests are; read by tests/conftest.py.
 export CONCLAVE_TEST_DATA
+
+# Bytecode is kept, whatever the environment says: tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: check help install install-test demo serve test lint format docs coverage proofs bench bench-utility audit lock image image-replicas clean
@@ -68,11 +73,11 @@ serve: install
 	@$(BIN)/conclave serve $(if $(CONFIG),--config "$(CONFIG)")
 
 test: install-test $(VENV)/.installed-peers
-	@$(BIN)/python -m pytest -m "not long" --numprocesses auto --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -m "not long" $(IN_PARALLEL) $(ARGS)
 
 # Tests that need no server, browser or second process, and no second of their own.
 check: lint
-	@$(BIN)/python -m pytest -q -m "not (slow or long or audit or crash or browser)" --numprocesses auto --dist loadfile $(ARGS) tests/unit tests/conformance tests/property tests/tidy
+	@$(BIN)/python -m pytest -q -m "not (slow or long or audit or crash or browser)" $(IN_PARALLEL) $(ARGS) tests/unit tests/conformance tests/property tests/tidy
 
 lint: install-test
 	@$(BIN)/ruff check .
@@ -86,7 +91,7 @@ format: install-test
 
 coverage: install-test
 	@$(BIN)/python -m coverage erase
-	@$(BIN)/python -m pytest -q -m "not long" --numprocesses auto --dist loadfile -p tests.covered tests/unit tests/property tests/conformance
+	@$(BIN)/python -m pytest -q -m "not long" $(IN_PARALLEL) -p tests.covered tests/unit tests/property tests/conformance
 	@$(BIN)/python -m coverage combine --quiet
 	@$(BIN)/python -m coverage report
 

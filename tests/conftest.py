@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 SLOW_FILES = ROOT / "tests" / "slow.txt"
+# What `make check` runs but for its slow files.
+QUICK_FOLDERS = ("unit", "conformance", "property", "tidy")
 
 # The examples of a commit are the same on every machine: a failure in CI is a
 # failure at the desk.  A shared machine is slow at times, so no deadline.
@@ -39,11 +41,23 @@ settings.load_profile("conclave")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of slow files, which ``make check`` leaves out."""
+    """Mark the tests of slow files, which ``make check`` leaves out, and let the longest begin.
+
+    Whatever comes last is short then, and no process waits long for the others.
+    """
     slow = {ROOT / "tests" / name for name in SLOW_FILES.read_text(encoding="utf-8").split()}
     for item in items:
         if item.path in slow:
             item.add_marker("slow")
+    quick = [ROOT / "tests" / folder for folder in QUICK_FOLDERS]
+
+    def rank(item: pytest.Item) -> int:
+        """Rank folders of servers, browsers and audits before slow files, and those before all."""
+        if not any(folder in item.path.parents for folder in quick):
+            return 0
+        return 1 if item.path in slow else 2
+
+    items.sort(key=rank)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
