@@ -184,7 +184,8 @@ def run_forked(
 
 def main() -> None:
     """Carry out orders until there are no more, and leave no server behind."""
-    import_module("alembic.command")  # the first ledger of a process asks for it
+    for late in ("alembic.command", "sklearn.ensemble"):
+        import_module(late)  # what the first ledger and the first student ask for
     import_module("tests.builders.crash.killing_server")  # everything else a server imports
 
     children: set[int] = set()
