@@ -1,6 +1,22 @@
-"""From a checked query to a committed answer: the one writer and what it keeps.
+"""From a checked query to a committed answer: the one writer and the state that it owns.
 
-Start at ``answer_query.py``, the flow of a batch on one screen; ``service.py`` is what the
-routes call; ``writer.py`` owns every bit of decision state.  ``docs/life-of-a-query.md``
-names the steps.  This row never reads settings or a source of private rows.
+Start at ``answer_query.py``; ``docs/life-of-a-query.md`` names the steps.  Nothing here reads
+settings or private rows.
+
+* ``service.py`` is the object that routes call, for queries and for everything public.
+* ``types.py`` has the interface of the service: queries, answers and the steps of a query.
+* ``current_service.py`` holds the service of a server, which is opening, open or stopped.
+* ``writer.py`` runs one batch after another on its own thread, runs the switch to the classifier,
+  and lets queries wait for it up to a time.
+* ``queue.py`` has the waiting queries of each caller, and hands a batch's decisions back.
+* ``answer_query.py`` takes a batch through replay, votes, step and commit.
+* ``batch.py`` decides a batch query by query before the commit, limits of keys included.
+* ``queries.py`` has queries with their digests, and the fresh answers of a batch.
+* ``replays.py`` finds recorded answers, in memory or in the ledger.
+* ``answers.py`` turns a decision into the answer that a client gets.
+* ``other_servers.py`` reads the ledger again where several servers share one.
+* ``threads.py`` runs work on a thread of its own while the event loop waits.
+* ``workload.py`` counts batches and times in coarse buckets for metrics, and notifies listeners
+  of changes.
+* ``outlook/`` says how long the budget lasts.
 """

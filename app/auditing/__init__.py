@@ -1,6 +1,13 @@
-"""Lower bounds on epsilon from the outside, to hold against the claim.
+"""Lower bounds on epsilon from the outside, to compare with the claim.  No private row is read.
 
-``audit.py`` runs a whole audit, by the table ``mechanisms.py``.  ``bounds/`` has exact
-bounds, ``laws/`` the probabilities of the step that serves, ``transcripts/`` what whole
-releases let out.  Nothing here reads a private row.
+* ``audit.py`` runs the audit of a configuration's answers and makes the report.
+* ``audited.py`` is the mechanism under audit: its claim, and its steps as functions, so that a
+  test can put a faulty one in their place.
+* ``draws.py`` bounds the draws of hypotheses by calculation: relabelling, classifier, noisy
+  descent.
+* ``sampling.py`` bounds the answers by trial: the mechanism runs many times on neighbouring votes.
+* ``outcome_events.py`` has the statistics: from the probabilities of an event on both neighbours
+  to a bound on epsilon.
+* ``bounds/`` has exact bounds by adversary, ``laws/`` the exact law of one step, ``transcripts/``
+  the comparison of whole releases.
 """

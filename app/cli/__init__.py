@@ -1,12 +1,20 @@
-"""The command line, one file a command.
+"""The command line: one file a command, named after it; larger commands are folders.
 
-A command module is cheap to import: what its command runs is imported when
-the command runs, so that ``conclave --help`` and ``conclave verify`` do not
-wait for a web server or a learner's library.
+``__init__.py`` runs a command and is the process's edge: every error ends there, in one line on
+stderr and an exit code: 0 done, 1 the thing asked for does not hold, 2 bad usage or configuration.
+A command module is cheap to import: it imports the code that it runs when the command runs.
 
-This is the process's edge.  Everything a user can cause ends in one line on
-stderr and an exit code: 0 done, 1 the thing asked for does not hold, 2 bad
-usage or configuration.
+Commands: ``audit/``, ``check.py``, ``demo/``, ``export.py``, ``keys.py`` (keys of clients),
+``learn.py``, ``ledger.py`` (copies of a ledger), ``plan/``, ``query/``, ``serve.py``,
+``simulate.py``, ``statistics.py``, ``verify.py``.  The other files are parts of them:
+
+* ``web_server.py`` runs uvicorn: its socket, its signals and its end.
+* ``background_server.py`` serves on a thread of the demo's process.
+* ``loopback_client.py`` is a fast HTTP client of a server on this machine, for the audit.
+* ``logs.py`` configures the structured logs and their list of allowed fields.
+* ``moved_ledger.py`` checks and notes the head files of ``conclave ledger copy``.
+* ``numeric_options.py`` reads numbers that are given as options.
+* ``opening_progress.py`` shows the progress bar while a release opens.
 """
 
 from __future__ import annotations

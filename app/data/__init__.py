@@ -1,1 +1,19 @@
-"""The only readers of private rows, and the public schema they are read by."""
+"""The public schema, vectors and rows by it, and in ``sources/`` the readers of private rows.
+
+* ``schema.py`` has the schema: features with bounds or categories, and the label's classes.
+* ``schema_columns.py`` gives the schema's features in the form that learners take.
+* ``validate.py`` is the door for the folders above: it passes on the check of posted vectors, and
+  describes the schema for ``GET /schema``.
+* ``vectors.py`` does that check, makes a vector's replay key, and encodes vectors as numbers,
+  clipped to their bounds.
+* ``spelling.py`` reads one value of a row as text, number or boolean, whatever its type.
+* ``near_names.py`` finds the public name that a text nearly spells, but for blanks, capitals or
+  dashes, for messages.
+* ``rows.py`` has the private rows once they are encoded; ``fingerprint.py`` makes their digest.
+* ``tests.py`` makes the public tests of a schema.  A test is a yes-or-no question about one
+  feature, as ``age >= 40``, and no unit test.
+* ``cell_tests.py`` reads a public partition into cells from tests in words.
+* ``public_points.py`` reads public points from a CSV.
+* ``embedded_demo.py`` generates the rows and queries of ``conclave demo``.
+* ``checks/`` reports rows that do not fit.
+"""

@@ -1,6 +1,14 @@
-"""HTTP: routes, bodies, replies, problems.  A request enters and leaves here.
+"""HTTP: routes, bodies, replies, refusals.  No private row is read here.
 
-Start at ``application.py`` (the application and its routes) and ``query/query_route.py``
-(``POST /query``).  ``problems.py`` is the one table from errors to statuses.  This row
-knows the web framework; it asks ``answering`` for answers and never reads a private row.
+* ``application.py`` builds the application; ``routes.py`` lists every route with its role.
+* ``endpoint.py`` wraps each route: access first, and every error turned into a problem.
+* ``problems.py`` is the one table from errors to statuses and texts.
+* ``limits.py`` has every maximum of requests, streams and connections, and counts open streams.
+* ``reads.py`` has the plain GET routes: budget, outlook, parameters, ledger, classifier, schema and
+  probes.
+* ``budget_events.py`` streams the budget on every change, as ``GET /budget/events``.
+* ``version.py`` has the version of the project and of the interface.
+* ``query/`` has the routes that ask, ``protocols/`` those of other servers' clients,
+  ``access/`` keys, ``wire/`` bytes and connections, ``watching/`` metrics and traces,
+  ``openapi/`` the description of it all, ``dashboard/`` the operator's page.
 """

@@ -1,1 +1,4 @@
-"""Where users' own predictors have always imported from; the code is ``app/learning``."""
+"""The path from which users' own predictors import; the code is in ``app/learning/predictors``.
+
+* ``predictors.py`` passes its public names on.
+"""

@@ -1,7 +1,15 @@
 """Hypothesis classes, the k learners, and all their votes at once.  Pure.
 
-One folder a class: what it is, how it is drawn exactly, how a chunk's learner fits it, how
-its ensemble votes.  ``fit.py`` fits the chunks, ``ensemble.py`` is what votes,
-``registry.py`` is the table of the classes, each with its ``class_row.py``.  A model is a
-function of its own chunk and its own seed.
+One folder a class: ``trees/``, ``lists/``, ``cells/``, ``halfspaces/``, ``linear/``, and
+``predictors/`` for users' own; ``estimators/`` has scikit-learn's, ``encoding/`` their inputs,
+``tables/`` the class of a statistics table.
+
+* ``hypothesis.py`` has the interface of a class and of one hypothesis.
+* ``registry.py`` makes a class by its name in a configuration.
+* ``chunks.py`` cuts the sampled rows into a chunk a learner, and handles failures: a learner that
+  fails votes class 0, a machine that fails ends the fit.
+* ``ensemble.py`` fits k learners, reads them back, and has the interface of their votes.
+* ``learner_seeds.py`` gives each learner a seed of its own.
+* ``vote_counting.py`` counts many votes in few operations.
+* ``student.py`` fits one learner on the answers already given.
 """

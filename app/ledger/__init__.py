@@ -1,1 +1,11 @@
-"""The ledger: append-only entries, their hash chain, and the private state."""
+"""The ledger: append-only entries, their hash chain, the recorded answers, the private state.
+
+* ``ledger.py`` opens a ledger, and reads it; ``transaction.py`` writes to it.
+* ``verification.py`` recomputes everything from entry one, for ``conclave verify``.
+* ``releases.py`` lists the releases of one database, and adds up their promises.
+* ``key_counts.py`` counts the answers of each API key, outside the entries.
+* ``server_lock.py`` lets one server at a time open an SQLite ledger.
+* ``moving.py`` moves a whole ledger to another database: ``conclave ledger copy``.
+* ``copies/`` has backup and restoring, ``entries/`` the kinds of entry and their sums,
+  ``database/`` SQLite and PostgreSQL, ``head/`` the note of the newest entry.
+"""

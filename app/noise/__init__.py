@@ -1,6 +1,10 @@
-"""Randomness: one protocol, the operating system's generator, and a scripted double.
+"""Randomness: every random choice that a claim rests on; the only caller of ``os.urandom``.
 
-This is the lowest row of the import order and the only caller of
-``os.urandom``.  Every draw that a privacy claim rests on comes through
-:class:`~app.noise.source.NoiseSource`.
+* ``source.py`` has the interface :class:`~app.noise.source.NoiseSource`: words, integers below a
+  bound, permutations, secrets.
+* ``system.py`` is the one that serves: the operating system's generator.
+* ``scripted.py`` is a double for tests, which plays given words back.
+* ``derivation.py`` makes uniform integers below a bound, and permutations, of any source's words.
+* ``choice.py`` draws one of several alternatives by their log weights.
+* ``discrete_laplace.py`` and ``discrete_gaussian.py`` draw integers by these laws.
 """

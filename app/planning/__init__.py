@@ -1,6 +1,11 @@
-"""What a configuration gives, before a record is read: numbers, advice, predictions.
+"""What a configuration gives, before a record is read: parameters, advice, expected answers.
 
-Start at ``plan.py``; ``from_settings.py`` is the one place that reads settings.
-``mechanisms/`` plans each mechanism by the table ``planned.py``, ``trial/`` predicts answers
-on made-up people, and ``telling/`` turns both into documents and words.
+* ``from_settings.py`` makes a request of settings; ``request.py`` is that request.
+* ``plan.py`` plans: every parameter of a release, whether it can work, and advice.
+* ``verdict.py`` has the fields of a plan on its answers, whichever mechanism gives them.
+* ``capacity.py`` calculates how many answers there are if learners agree to a given share.
+* ``levers.py`` calculates the same with one number changed: epsilon, T or rows.
+* ``curves.py`` has the series of these changes for ``conclave plan --plot``.
+* ``mechanisms/`` plans each mechanism, ``trial/`` predicts answers by fitting learners on made-up
+  people, and ``telling/`` writes both as documents and sentences.
 """

@@ -1,8 +1,12 @@
 """The mechanisms and their calibrations, one folder a mechanism.  Pure.
 
-In each folder: ``mechanism.py`` (parameters, state, step or draw), ``calibration.py`` (the
-smallest noise that keeps the claim) and ``proof.md``; one that answers has an
-``answering_row.py``, and its row in the table ``mechanisms.py``.  ``voting/`` goes from votes to a
-release's answers by any of them; ``budget/`` composes shares; ``paper/`` has the papers' own
-constants.
+A folder has the mechanism (its step or draw), its calibration (the least noise that keeps the
+claim) where it has one, and the proof.  For the ensemble's answers: ``stability/``,
+``sparse_vector/``, ``noisy_vote/``, ``soft_labels/``.  For one draw: ``exponential/``
+(relabelling, classifier), ``noisy_gradient/`` (linear classifier), ``query_release/``
+(statistics).  ``voting/`` goes from votes to answers, ``budget/`` divides and adds up epsilon,
+``paper/`` has the papers' own parameters.
+
+* ``arithmetic.py`` calculates in decimals that are rounded up or down, so that no error helps us.
+* ``proportions.py`` has exact confidence bounds of a proportion.
 """

@@ -1,6 +1,14 @@
 """A release from its opening to its end: drawn once, kept in the ledger, never drawn again.
 
-Start at ``opening.py``.  ``terms/`` turns settings into public parameters; ``drawing.py``
-draws the sample, the relabelling and the ensemble; ``classifier/`` and ``statistics/``
-publish, all by the one protocol in ``publication.py``; ``views/`` shows what is public.
+* ``opening.py`` opens a release or continues one: charges, draws, commits.
+* ``drawing.py`` draws the permutation, the sample, the relabelling and the ensemble, or reads them
+  back.
+* ``release.py`` is the open release: its parameters, its state and the rules for its end.
+* ``private_state.py`` stores and reads the private pieces, checked by their digests.
+* ``composed_budget.py`` refuses a further release of a database unless it states the sum of all
+  budgets.
+* ``simulation.py`` runs the mechanism on given votes, for ``conclave simulate``.
+* ``progress.py`` has the interface that reports the progress of an opening.
+* ``terms/`` turns settings into public parameters, ``classifier/`` and ``statistics/`` publish,
+  ``views/`` shows the public side.
 """

@@ -1,5 +1,11 @@
 """Every setting, in one frozen object: ``conclave.toml`` and the environment.
 
-``settings.py`` holds the object, ``reading.py`` reads it, one module a section declares its
-fields, ``rules.py`` refuses what does not go together, ``wording.py`` says so in one line.
+* ``settings.py`` has that object, and loads it.
+* ``reading.py`` reads the file and the environment into tables, and makes paths absolute.
+* ``data_section.py``, ``release_sections.py`` (release, privacy, answers), ``learning_sections.py``
+  (hypotheses, learner, student, classifier, statistics) and ``server_sections.py`` (ledger, server,
+  logs, telemetry) declare the keys of each section.
+* ``fields.py`` has the types of their values: exact numbers, bounds, names, paths.
+* ``rules.py`` refuses values that do not go together.
+* ``wording.py`` turns a failed validation into one line that names the key.
 """

@@ -1,1 +1,7 @@
-"""How long the budget lasts: rates, forecasts and the alarm of the dashboard."""
+"""How long the budget lasts, by public counters: for ``GET /budget/outlook`` and the dashboard.
+
+* ``answer_rate.py`` keeps recent counts by second: answers a second since this start.
+* ``drain_forecast.py`` bounds the unstable rate and forecasts when the ensemble ends.
+* ``drain_alarm.py`` raises an alarm when unstable answers come unusually often.
+* ``outlook.py`` puts these together, and checks the ledger's entries again in the background.
+"""

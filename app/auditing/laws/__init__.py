@@ -1,1 +1,7 @@
-"""The law of the step that serves, asked of the step itself, and the conditions of its proof."""
+"""The exact law of one step of the mechanism that serves, and the conditions of its proof.
+
+* ``step_law.py`` finds, by calling the step itself, which noise gives which outcome.
+* ``scripted_noise.py`` has laws of noise that draw prescribed values for it.
+* ``conditions.py`` lists the conditions of the proofs that a step breaks, as one hit too many.
+* ``proof_inequalities.py`` checks that the law pays for every hit, label and answer of a run.
+"""

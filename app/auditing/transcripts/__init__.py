@@ -1,1 +1,9 @@
-"""Transcripts of whole releases: neighbouring data sets, what was heard, what it tells."""
+"""Transcripts of whole releases over HTTP: everything that a server sent, and what that shows.
+
+The servers are run by ``app/cli/audit/audited_releases.py``.
+
+* ``promises.py`` checks one run exactly: its answers are counted, and given again, across restarts.
+* ``transcripts.py`` compares the transcripts of two neighbouring data sets, and bounds epsilon by
+  the channel that differs most.
+* ``served.py`` plans the runs, applies both, and makes the report.
+"""

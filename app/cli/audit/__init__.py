@@ -1,1 +1,9 @@
-"""``conclave audit``: the command, its table, and whole releases run over HTTP."""
+"""``conclave audit``: lower bounds on epsilon, by calculation and by whole releases over HTTP.
+
+* ``command.py`` has the options, and runs ``app/auditing/audit.py``.
+* ``neighbours.py`` makes two data sets that differ in one record, and the settings to serve them.
+* ``audited_release.py`` runs one release: it starts real servers, asks, restarts them and keeps
+  every reply.
+* ``audited_releases.py`` runs many of these in processes, and compares their replies.
+* ``table.py`` prints the report.
+"""

@@ -1,1 +1,6 @@
-"""``conclave plan``: the command, its tables, the meaning of each row, and the plot."""
+"""``conclave plan``: a plan, printed for people; its figures come from ``app/planning``.
+
+* ``command.py`` has the options and the three forms of the command.
+* ``table.py`` prints a plan's document: words, tables, and the meaning of each row.
+* ``plot.py`` draws answers against epsilon, T and n.
+"""

@@ -1,1 +1,6 @@
-"""``conclave query``: rows of a CSV streamed to a server, answers written beside them."""
+"""``conclave query``: the rows of a CSV sent to a server, and its answers written to a copy.
+
+* ``command.py`` has the options, reads the CSV and writes the answers.
+* ``table_rows.py`` turns rows of the CSV into lines of ``POST /query/stream``.
+* ``client.py`` sends the lines, and sends again those without an answer.
+"""

@@ -1,5 +1,6 @@
-"""What of the rows is wrong or useless, for the operator's terminal alone, before any charge.
+"""Faults of the private rows, for the operator's terminal alone, before any charge.
 
-``source_check.py`` is ``conclave check``; ``dead_features.py`` refuses features that say
-nothing; ``public_overlap.py`` refuses a public file that is the private one.
+* ``source_check.py`` counts the values that do not fit the schema, for ``conclave check``.
+* ``dead_features.py`` finds features without information, as one that is missing in every row.
+* ``public_overlap.py`` refuses public points that are the private source, or rows of it.
 """

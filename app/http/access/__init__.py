@@ -1,5 +1,9 @@
-"""Who may ask: API keys, their roles, their limits, and the address the server listens on.
+"""Access: API keys, their roles, their limits, and requests that a browser was tricked into.
 
-``door.py`` checks the key of a request against the role of its route; ``keys_file.py``
-reads the file and ``watched_keys.py`` reads it again when it changes.
+* ``door.py`` checks each request: its key against the route's role, and its ``Host`` and ``Origin``
+  against other sites.  It also refuses an unsafe address for a server without keys.
+* ``keys.py`` reads, searches and writes the file of keys.
+* ``watched_keys.py`` reads that file again when it changes.
+* ``rate_limits.py`` writes the reply headers with a key's limits; it enforces none
+  (``app/answering/batch.py`` does).
 """

@@ -1,1 +1,12 @@
-"""The operator's page: one HTML file with its styles and scripts, served from the package."""
+"""The operator's page: one HTML file with its styles and scripts, served from the package.
+
+* ``page.py`` makes the replies that serve the files of ``static/``.
+* ``static/main.js`` is the page's start: it listens to the server and calls the parts.
+* ``static/now.js`` shows the phase, the budget that is left, its forecast and warnings.
+* ``static/history.js`` shows the two charts and their tables; ``static/chart.js`` draws one chart.
+* ``static/budget.js`` shows the shares of each mechanism, the ledger and the parameters.
+* ``static/stream.js`` reads the server's events, and connects again after a loss.
+* ``static/page.js`` has small functions on the document's elements.
+* ``static/words.js`` writes numbers, times and durations.
+* ``static/index.html`` and ``static/style.css`` are the page itself.
+"""

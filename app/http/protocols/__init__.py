@@ -1,5 +1,7 @@
 """Other servers' protocols on the same answers: Open Inference Protocol V2 and MLflow.
 
-``v2.py`` has the V2 routes, ``v2_body.py`` and ``v2_tensors.py`` read its JSON and binary
-tensors; ``mlflow.py`` is ``POST /invocations``.
+* ``v2.py`` has the routes below ``/v2``; ``v2_body.py`` reads and checks an inference request, and
+  ``v2_tensors.py`` its tensors, in JSON and in binary.
+* ``mlflow.py`` has ``POST /invocations`` and ``GET /ping``, and the answers to many rows that both
+  protocols share.
 """

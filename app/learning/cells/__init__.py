@@ -1,1 +1,5 @@
-"""A public partition into cells, with a label of its own in each."""
+"""A public partition into cells, with a label of its own in each.
+
+* ``cell_class.py`` has the class of all labellings of the cells, and its exact draws.
+* ``learners.py`` fits each chunk's labelling, and counts the ensemble's votes.
+"""

@@ -1,1 +1,6 @@
-"""Rows as the outcomes of public tests, or as public columns of numbers."""
+"""The public encodings by which learners read rows.
+
+* ``binary_tests.py`` answers public yes-or-no tests of features, for classes over tests.
+* ``public_columns.py`` scales numbers and spreads categories, for scikit-learn's estimators.
+* ``encoded_rows.py`` holds encoded rows, whole or part by part where memory is short.
+"""

@@ -1,1 +1,7 @@
-"""Halfspaces over public points or a lattice, enumerated exactly."""
+"""Halfspaces over public points or a grid of integers, enumerated exactly.
+
+* ``lattice.py`` places numbers on an integer lattice, and makes the public grid.
+* ``arrangement.py`` finds every way in which a halfspace parts points, on a line and in a plane.
+* ``planes.py`` does the same in space, where planes part the points.
+* ``halfspaces.py`` makes the hypothesis class of these halfspaces.
+"""

@@ -1,1 +1,8 @@
-"""Linear scores over public terms: what noisy gradient descent fits."""
+"""Linear scores over public terms: the hypothesis that noisy gradient descent fits.
+
+* ``terms.py`` has the inputs: public tests and products of two, each 0 or 1.
+* ``whitening.py`` finds a public linear map that makes terms uncorrelated.
+* ``integers.py`` maps rows to integer vectors of bounded length, and has the logistic residuals, so
+  that sums over rows are exact.
+* ``linear_scores.py`` has the classifier, and the averaged steps of the descent.
+"""

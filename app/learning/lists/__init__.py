@@ -1,1 +1,8 @@
-"""Classes that are listed whole: thresholds, stumps, intervals, boxes, finite lists."""
+"""Hypothesis classes that are small enough to list whole.
+
+* ``hypothesis_list.py`` has the interface of a list: predictions and counts of errors.
+* ``thresholds.py`` and ``boxes.py`` (one or two numbers in intervals) are two of them.
+* ``enumerated_class.py`` makes a class of any list, and draws from it by exact weights.
+* ``learners.py`` fits each chunk by trying the whole list.
+* ``enumerated_ensemble.py`` holds each learner as a place in the list, and counts their votes.
+"""

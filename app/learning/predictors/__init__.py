@@ -1,1 +1,5 @@
-"""Hypotheses that a user wrote in Python."""
+"""Hypotheses that a user wrote in Python.
+
+* ``own_predictors.py`` has the interface of a predictor, and calls it on one row at a time.
+* ``predictor_classes.py`` imports predictors by their path, and makes a class of them.
+"""

@@ -1,5 +1,21 @@
 """Decision trees over public tests: the class, its exact draws, its learners, its votes.
 
-``tree_class.py`` draws exactly by the sums of ``tree_weights.py``; ``learners.py`` fits a
-chunk's tree with ``search.py``; ``packed.py`` counts all votes of a batch.
+The exponential mechanism draws from all trees of a depth:
+
+* ``tree.py`` is one tree; ``tree_class.py`` is the class of all of them.
+* ``weights.py`` sums the weights of all trees, and draws one; ``region_tables.py`` has the sums of
+  the upper levels, ``tree_terms.py`` those of the two lowest.
+* ``regions.py`` counts private rows where several tests hold, as bit vectors.
+* ``listed.py`` has lists of trees: one for each labelling that trees give to some points.
+
+A learner fits one chunk:
+
+* ``learners.py`` fits all chunks by one of two rules.  ``canonical.py`` has the rule of least
+  errors with ties broken alike, ``halving.py`` that of many random trees without errors.
+* ``search.py`` scores and grows the trees for both rules; ``search_time.py`` estimates the time.
+
+The k learners vote:
+
+* ``packed.py`` holds their trees as arrays, and asks the tests.
+* ``leaves.py`` goes from outcomes of tests to leaves, votes and scores, by the same work for any.
 """

@@ -1,1 +1,6 @@
-"""Copies of a ledger: ``conclave ledger copy``, row by row, resumed where it stopped."""
+"""Copies of a ledger that keep every charge: backup, restore, retire.
+
+* ``copies.py`` makes a backup, restores one, and retires a ledger for good.
+* ``copy_target.py`` fills a new database with all rows, in one transaction; moving a ledger
+  (``app/ledger/moving.py``) uses it too.
+"""

@@ -1,5 +1,15 @@
 """SQLite and PostgreSQL: tables, statements, protections, locks, and opening.
 
-The only folder that knows SQLAlchemy's dialects.  ``tables.py`` has the tables, ``driver.py``
-the statements of the hot path, ``opening.py`` brings a database to the newest revision.
+The only folder that knows SQLAlchemy's dialects.
+
+* ``tables.py`` declares the tables.
+* ``database.py`` chooses the kind of database by its address, and has the interface of both kinds.
+* ``sqlite.py`` and ``postgresql.py`` have the parts in which they differ.
+* ``open_database.py`` opens or creates a database, and brings its tables to the newest revision.
+* ``statements.py`` reads entries, answers and private pieces, page by page.
+* ``lookups.py`` finds recorded answers and idempotency keys by digest, a whole batch at once.
+* ``driver.py`` sends the frequent statements past SQLAlchemy, and holds the writer's connection.
+* ``database_errors.py`` turns a database's errors into ours.
+* ``protections.py`` checks triggers, indexes and stored types, for verification.
+* ``locks.py`` locks files, and lets one process draw at a time.
 """

@@ -1,1 +1,7 @@
-"""The plan of each mechanism: rows, learners, distances and answers it would give."""
+"""The plan of each answering mechanism: learners, noise, and whether unanimous votes get through.
+
+* ``stability_plan.py`` plans calibrations ``profile`` and ``svt``.
+* ``noisy_vote_plan.py`` plans the noisy vote, ``paper_plan.py`` calibration ``paper``.
+* ``sizes.py`` has the number of learners and of rows, for all of them.
+* ``comparison.py`` finds the mechanism that needs the fewest votes.
+"""

@@ -1,5 +1,11 @@
-"""How many answers to expect: learners tried on made-up people who follow the public schema.
+"""The number of answers to expect: learners fitted on made-up people by the public schema.
 
-``prediction.py`` runs the trial; ``recommendation.py`` tries other settings and names the
-best; ``populations.py`` and ``made_up_rules.py`` make the people and their labels.
+* ``planned_answers.py`` is the entrance: from settings to a trial, or the reason why there is none.
+* ``run_trial.py`` runs the steps of one trial; ``prediction.py`` is the result.
+* ``effort.py`` limits how many rules and learners are tried, by estimated time.
+* ``people.py`` makes people and their labels, by public shares or public points.
+* ``agreement.py`` fits learners on them, and measures by how much votes agree.
+* ``forecast.py`` goes from this agreement to the number of answers of a mechanism.
+* ``cliff.py`` warns of small leaves: one or two rows a chunk, where learners disagree.
+* ``recommendation.py`` tries other mechanisms, k, T and shares, and names the best.
 """

@@ -1,1 +1,6 @@
-"""Noisy gradient descent for a linear score, and its exact accounting."""
+"""Noisy gradient descent for a linear score, and its exact accounting.
+
+* ``mechanism.py`` runs the descent on noisy sums.
+* ``calibration.py`` finds the noise of its steps.
+* ``descent.py`` chooses the number and length of steps, by rows and epsilon.
+"""

@@ -1,1 +1,4 @@
-"""The noisy vote: the largest count after exact Gaussian noise."""
+"""The noisy vote: the label with the largest count after exact Gaussian noise.
+
+* ``mechanism.py`` is one step; ``calibration.py`` finds the noise.
+"""

@@ -1,1 +1,5 @@
-"""Query release assisted by public data: private multiplicative weights."""
+"""Query release assisted by public data: a table of expected labels, for statistics.
+
+* ``mechanism.py`` draws the table by private multiplicative weights.
+* ``calibration.py`` finds its noise, threshold and number of updates.
+"""

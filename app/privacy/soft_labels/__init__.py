@@ -1,1 +1,4 @@
-"""Soft labels: two histograms of scores, tested by one counter of unstable answers."""
+"""Soft labels: a bin of scores that enough learners agree on, or none.
+
+* ``mechanism.py`` is one step; its noise is that of the mechanism inside it.
+"""

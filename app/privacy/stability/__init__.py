@@ -1,5 +1,8 @@
-"""Theorem A: an unstable answer by a table of probabilities over the distance.
+"""Theorem A, calibration ``profile``: an unstable answer by a table over the distance.
 
-``mechanism.py`` is the step; ``table.py`` builds and checks the table on integers;
-``inequality.py`` decides (*) exactly.
+* ``mechanism.py`` is one step, which reads the table.
+* ``hit_table.py`` builds and checks the table that serves, in integers.
+* ``inequality.py`` decides the theorem's inequality between two entries of it.
+* ``profile_parameters.py`` chooses alpha, ln R and the parts of delta, before a table is built.
+* ``curve.py`` has the same table in floating point, as a first guess and for planning.
 """

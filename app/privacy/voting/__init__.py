@@ -1,5 +1,9 @@
 """From the votes of k learners to answers, whichever mechanism decides.
 
-``votes.py`` says what one record can change; ``tallies.py`` counts a batch; ``universal.py``
-steps through a release's phases; ``answering_mechanism.py`` is the interface.
+* ``tallies.py`` lets all learners vote on a batch of queries, and counts.
+* ``votes.py`` goes from the counts of a query to its leading label and the distance to instability.
+* ``universal.py`` takes one step of a release's answers by its mechanism, and says which phase
+  follows: ensemble, classifier, or the end.
+* ``answering_mechanism.py`` has the interface of the mechanisms.
+* ``knowledge_transfer.py`` makes a training set for a student of the answers.
 """

@@ -1,5 +1,18 @@
-"""The published classifier: when it is drawn, how, and the document that holds it.
+"""The published classifier: when and how it is drawn, its document, and its predictions.
 
-``switch.py`` draws it while a server answers, ``learning.py`` for ``conclave learn``;
-``document.py`` writes and reads it; ``onnx/`` exports it.
+It is published in one of three ways:
+
+* ``switch.py``: while a server answers, after the ensemble's last answer.
+* ``learning.py``: at once, for ``conclave learn``.
+* ``drawn_student.py``: trained on the answers already given, free of charge.
+
+``linear.py`` prepares the draw of a linear classifier, and chooses between it and a class.
+
+The document and its predictions:
+
+* ``classifier_document.py`` has the structure of the JSON document, and reads it.
+* ``published.py`` writes every hypothesis as a document, and predicts from one.  Three forms have
+  a module of their own: ``published_scores.py`` (linear scores), ``published_predictor.py``
+  (a user's predictor) and ``published_student.py`` (a fitted scikit-learn student).
+* ``forms.py`` holds what clients download: the JSON, and the ONNX model of ``onnx/``.
 """

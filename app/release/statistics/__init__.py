@@ -1,1 +1,7 @@
-"""Statistics: asked hypotheses, the table drawn once, and what it answers."""
+"""The statistics table: drawn once, then asked for the mean of any hypothesis.
+
+* ``statistics_table.py`` prepares the draw: its hypotheses, its cells, its calibration.
+* ``opening_table.py`` charges, draws and publishes the table.
+* ``released.py`` is the published table: its document, and its answers.
+* ``asked.py`` checks hypotheses that a client posts, and applies them to public points.
+"""

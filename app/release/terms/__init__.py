@@ -1,4 +1,14 @@
 """From settings to the public parameters of a release, which its first ledger entry holds.
 
-``configuration.py`` is the whole; below this folder nothing sees a setting.
+Below this folder nothing sees a setting.  Refusals here come before any charge.
+
+* ``configuration.py`` is the whole: charges, hypothesis classes, tests, learner.
+* ``answer_terms.py`` makes the answers' part: budget, calibration and mechanism.
+* ``draw_parameters.py`` makes the other draws' part: k, relabelling, classifier.
+* ``bound_settings.py`` lists the settings that a release is bound to, and compares them at a start.
+* ``hopelessness.py`` refuses a release that could give next to no answers, unless the operator
+  insists.
+* ``answer_time.py`` measures the time of an answer on made-up rows, and refuses too slow ones.
+* ``work_limits.py`` refuses fits and draws that would take hours.
+* ``padding.py`` makes the time of an evaluation a multiple of a public constant.
 """

@@ -1,1 +1,5 @@
-"""The release as ``GET /budget`` and ``GET /parameters`` show it."""
+"""The public side of a release, as clients see it.
+
+* ``budget.py`` is the body of ``GET /budget``.
+* ``parameters_in_words.py`` explains each parameter with its formula, for ``GET /parameters``.
+"""
