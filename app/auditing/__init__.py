@@ -6,6 +6,7 @@
 * ``draws.py`` bounds the draws of hypotheses by calculation: relabelling, classifier, noisy
   descent.
 * ``sampling.py`` bounds the answers by trial: the mechanism runs many times on neighbouring votes.
+* ``mechanisms.py`` is the table of bounds and conditions, by mechanism of answers.
 * ``outcome_events.py`` has the statistics: from the probabilities of an event on both neighbours
   to a bound on epsilon.
 * ``bounds/`` has exact bounds by adversary, ``laws/`` the exact law of one step, ``transcripts/``

@@ -5,7 +5,7 @@ One folder a class: ``trees/``, ``lists/``, ``cells/``, ``halfspaces/``, ``linea
 ``tables/`` the class of a statistics table.
 
 * ``hypothesis.py`` has the interface of a class and of one hypothesis.
-* ``registry.py`` makes a class by its name in a configuration.
+* ``registry.py`` is the table of classes by their name in a configuration.
 * ``chunks.py`` cuts the sampled rows into a chunk a learner, and handles failures: a learner that
   fails votes class 0, a machine that fails ends the fit.
 * ``ensemble.py`` fits k learners, reads them back, and has the interface of their votes.

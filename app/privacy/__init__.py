@@ -7,6 +7,8 @@ claim) where it has one, and the proof.  For the ensemble's answers: ``stability
 (statistics).  ``voting/`` goes from votes to answers, ``budget/`` divides and adds up epsilon,
 ``paper/`` has the papers' own parameters.
 
+* ``mechanisms.py`` is the table of the mechanisms of answers; ``answering_rows.py`` has the type of
+  a row.
 * ``arithmetic.py`` calculates in decimals that are rounded up or down, so that no error helps us.
 * ``proportions.py`` has exact confidence bounds of a proportion.
 """

@@ -4,6 +4,8 @@
 * ``drawing.py`` draws the permutation, the sample, the relabelling and the ensemble, or reads them
   back.
 * ``release.py`` is the open release: its parameters, its state and the rules for its end.
+* ``publication.py`` is the one order of every draw: refuse where closed, take the turn, charge,
+  draw, publish, adopt.
 * ``private_state.py`` stores and reads the private pieces, checked by their digests.
 * ``composed_budget.py`` refuses a further release of a database unless it states the sum of all
   budgets.

@@ -1,10 +1,9 @@
-"""The OpenAPI document of the interface; data without logic, but for its assembly.
+"""The OpenAPI document: models of bodies, which routes declare, and what is added to FastAPI's.
 
-* ``openapi_document.py`` assembles the document from routes, operations and refusals.
-* ``operation.py`` has the parts of one operation: bodies, parameters, replies.
-* ``refusal_replies.py`` lists the refusals of an operation by status.
-* ``schemas.py`` has the JSON Schemas of queries, answers, ledger, classifier and statistics.
-* ``budget_schema.py`` has those of budget, outlook and parameters.
-* ``protocol_paths.py`` has the operations of V2 and MLflow, ``protocol_schemas.py`` their schemas.
-* ``components.py`` lists all schemas by the name that they have in the document.
+* ``declaring.py`` has the base of all models, and how a route declares its bodies and replies.
+* ``query_models.py`` has the bodies of queries, answers and statistics.
+* ``read_models.py`` has those of outlook, parameters, ledger, schema, classifier and probes.
+* ``protocol_models.py`` has those of V2 and MLflow.
+* ``refusal_replies.py`` lists the refusals of a route by status.
+* ``openapi_document.py`` puts FastAPI's document and these refusals together.
 """

@@ -2,4 +2,5 @@
 
 * ``cell_class.py`` has the class of all labellings of the cells, and its exact draws.
 * ``learners.py`` fits each chunk's labelling, and counts the ensemble's votes.
+* ``class_row.py`` is the row of ``app/learning/registry.py``: make, fit, read back.
 """

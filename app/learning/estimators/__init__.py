@@ -13,7 +13,6 @@ Any other classifier is fitted chunk by chunk:
 * ``estimator_fitting.py`` fits one for each chunk, or one for the student.
 * ``estimators.py`` is the ensemble of these scikit-learn objects.
 * ``packing.py`` copies fitted linear models and trees of such an ensemble into shared arrays.
-* ``learner_processes.py`` runs learners in other processes, by joblib.
 
 Both ways count votes of arrays: ``packed_cuts.py`` those of trees, ``packed_linear.py`` those of
 linear models.

@@ -2,4 +2,5 @@
 
 * ``own_predictors.py`` has the interface of a predictor, and calls it on one row at a time.
 * ``predictor_classes.py`` imports predictors by their path, and makes a class of them.
+* ``class_row.py`` is the row of ``app/learning/registry.py``: make, fit, read back.
 """

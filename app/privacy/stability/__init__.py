@@ -5,4 +5,5 @@
 * ``inequality.py`` decides the theorem's inequality between two entries of it.
 * ``profile_parameters.py`` chooses alpha, ln R and the parts of delta, before a table is built.
 * ``curve.py`` has the same table in floating point, as a first guess and for planning.
+* ``answering_row.py`` is its row of ``app/privacy/mechanisms.py``: calibrate, check, step, explain.
 """

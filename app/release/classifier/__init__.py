@@ -14,5 +14,6 @@ The document and its predictions:
 * ``published.py`` writes every hypothesis as a document, and predicts from one.  Three forms have
   a module of their own: ``published_scores.py`` (linear scores), ``published_predictor.py``
   (a user's predictor) and ``published_student.py`` (a fitted scikit-learn student).
+* ``written_hypotheses.py`` writes a hypothesis of each class into the document.
 * ``forms.py`` holds what clients download: the JSON, and the ONNX model of ``onnx/``.
 """

@@ -1,5 +1,5 @@
 """The public side of a release, as clients see it.
 
-* ``budget.py`` is the body of ``GET /budget``.
+* ``budget.py`` has the model of the body of ``GET /budget``, and its values.
 * ``parameters_in_words.py`` explains each parameter with its formula, for ``GET /parameters``.
 """

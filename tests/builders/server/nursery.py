@@ -211,6 +211,7 @@ def _calibrate(order: dict[str, Any]) -> None:
     is for the forked process to say.
     """
     from app.privacy.budget.calibration import check
+
     from app.release.terms.answer_terms import calibrate_answers, release_budget
     from app.settings.settings import load_settings
 
