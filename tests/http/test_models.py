@@ -58,7 +58,7 @@ def parts(annotation: Any) -> set[Any]:
     return {annotation}.union(*below) if annotation.__hash__ is not None else set().union(*below)
 
 
-@pytest.mark.parametrize("model", DECLARED, ids=lambda model: model.__name__)
+@pytest.mark.parametrize("model", sorted(DECLARED, key=str), ids=lambda model: model.__name__)
 def test_every_model_is_strict(model: type[BaseModel]) -> None:
     """No text or boolean is taken for a number, in a part of a body neither."""
     parsed = [each for each in members(model) if not issubclass(each, RootModel)]
