@@ -210,8 +210,7 @@ def _calibrate(order: dict[str, Any]) -> None:
     Both are kept by the process that they are done in.  What is wrong with a configuration
     is for the forked process to say.
     """
-    from app.privacy.budget.calibration import check
-
+    from app.privacy.mechanisms import row_of
     from app.release.terms.answer_terms import calibrate_answers, release_budget
     from app.settings.settings import load_settings
 
@@ -221,7 +220,7 @@ def _calibrate(order: dict[str, Any]) -> None:
         settings = load_settings(config, order.get("environ", os.environ))
         calibration = calibrate_answers(settings, release_budget(settings))
         if calibration is not None:
-            check(calibration)
+            row_of(calibration).check(calibration)
 
 
 def _fork(order: dict[str, Any]) -> int:
