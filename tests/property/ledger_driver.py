@@ -81,6 +81,8 @@ class LedgerDriver(RuleBasedStateMachine):
 
     def adopt_threshold_noise(self, noise_after: int) -> None:
         """Let the model hold a threshold's noise that was committed."""
+        if self.model.refreshed_at is not None:  # of the epoch that ended; the first noise stays
+            del self.model.private[threshold_noise_name(self.model.refreshed_at)]
         self.model.ended_epoch, self.model.refreshed_at = None, noise_after
         self.model.private[threshold_noise_name(noise_after)] = b"noise %d" % noise_after
 
