@@ -52,6 +52,11 @@ PROGRESS_SECONDS_MAX = 300.0
 RESTARTS = ("fast", "immediate")
 UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE
 REFUSALS = (HTTPStatus.GONE, UNAVAILABLE)
+# What the servers do in the database, said where they do not go on.
+AT_WORK = (
+    "SELECT application_name, state, wait_event, now() - state_change, query "
+    "FROM pg_stat_activity WHERE application_name LIKE 'server%'"
+)
 
 
 @dataclass(frozen=True)
@@ -189,7 +194,9 @@ class ReplicaCampaign:
 
     def _heard(self) -> str:
         told, refused = self.witness.told, dict(self.witness.refused)
-        return f"{self.witness.heard} replies, refused by {refused}, {told}"
+        with self.database.connect() as connection:
+            work = connection.execute(AT_WORK).fetchall()
+        return f"{self.witness.heard} replies, refused by {refused}, {told}; at work: {work}"
 
     def _repeat_some(self, number: int) -> None:
         """Repeat at one server what any has answered; while nothing follows, each is a replay."""
