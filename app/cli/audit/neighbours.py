@@ -44,6 +44,8 @@ QUESTIONS_MAX: Final = 64
 HITS_BEYOND: Final = 3
 """Hits more than the cutoff that are expected of the questions of a run, if they were given."""
 VOTES_MAX: Final = 20_000
+CLIENT_SECONDS_MAX: Final = 3600
+"""Of a silent client: the only one is ours, and may wait for a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,11 @@ def _release_settings(settings: Settings, *, votes: int, folder: Path = NOWHERE)
             "privacy": _without_statistics(settings.privacy),
             "answers": settings.answers.model_copy(update=answers),
             "ledger": {"url": sqlite_address(folder / LEDGER_FILE)},
-            "server": {"port": 0},
+            "server": {
+                "port": 0,
+                "header_seconds_max": CLIENT_SECONDS_MAX,
+                "keep_alive_seconds_max": CLIENT_SECONDS_MAX,
+            },
         }
     )
 
