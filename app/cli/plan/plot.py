@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
-from app.planning.levers import Lever
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,10 +30,11 @@ STYLES: Final = (
     ("#d55e00", "D"),
     ("#cc79a7", "v"),
 )
+# By the text of each lever: what is planned is imported when the command runs.
 NAMES: Final = {
-    Lever.EPSILON: "epsilon of the release",
-    Lever.CUTOFF: "cutoff T, unstable answers",
-    Lever.ROWS: "rows n",
+    "privacy.epsilon": "epsilon of the release",
+    "answers.cutoff": "cutoff T, unstable answers",
+    "data.rows": "rows n",
 }
 LABELS_MIN: Final = 0.8
 LABELS_MAX: Final = 1e9

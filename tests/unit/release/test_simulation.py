@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 
 from app.errors import ConfigurationError, InvariantError
 from app.noise.scripted import ScriptedNoise
+from app.privacy.mechanisms import MECHANISMS
 from app.release.simulation import simulate
 from tests.builders.release.small_release import (
     HIT,
@@ -140,12 +142,12 @@ def test_the_table_is_verified_before_the_first_trial(
     small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As at the opening of a release, a table that does not hold is refused."""
-    from app.release.terms import answer_terms as mechanism
 
     def refuse(table: object) -> None:
         del table
         raise InvariantError("neighbours' hits stay within R")
 
-    monkeypatch.setattr(mechanism, "check", refuse)
+    profile = MECHANISMS["profile"]
+    monkeypatch.setitem(MECHANISMS, "profile", replace(profile, check=refuse))
     with pytest.raises(InvariantError, match="stay within R"):
         simulate(settings_with(small_release), VOTES, trials=1, noise=scripted_noise(STABLE))
