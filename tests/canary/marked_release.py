@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,6 +11,8 @@ import numpy as np
 from app.data.vectors import encode, parse_features
 from app.learning.trees.tree import Tree
 from app.ledger.ledger import open_ledger
+from app.planning.from_settings import plan_settings
+from app.planning.telling.plan_document import plan_document
 from app.privacy.voting.votes import tally
 from app.release.classifier.published import publish_drawn, read_published
 from app.release.drawing import read_ensemble
@@ -72,17 +75,32 @@ def marked_release(folder: Path) -> SmallRelease:
 def secret_marks(release: SmallRelease) -> tuple[Mark, ...]:
     """Return the marks of everything that the release came to know of its rows."""
     configuration = configure(release.settings())
+    public = public_numbers(release)
     ledger = open_ledger(release.settings().ledger_url, create=False)
     try:
         published = ledger.read_state().classifier
         accuracy = () if published is None else _accuracy(release, read_published(published))
-        return (*_hypothesis(configuration, ledger), *_votes(configuration, ledger), *accuracy)
+        return (
+            *_hypothesis(configuration, ledger),
+            *_votes(configuration, ledger, public),
+            *accuracy,
+        )
     finally:
         ledger.close()
 
 
-def _votes(configuration: Configuration, ledger: Ledger) -> list[Mark]:
-    """Mark the votes, the gap and the distance of every query."""
+def public_numbers(release: SmallRelease) -> frozenset[int]:
+    """Return the whole numbers that the plan of the public configuration prints.
+
+    Votes are drawn anew in every run, and now and then one is such a number: it is
+    public already, and whoever prints it prints no vote.
+    """
+    plan = msgspec.json.encode(plan_document(plan_settings(release.settings(), None)))
+    return frozenset(map(int, re.findall(rb"[0-9]+", plan)))
+
+
+def _votes(configuration: Configuration, ledger: Ledger, public: frozenset[int]) -> list[Mark]:
+    """Mark the votes, the gap and the distance of every query, unless they are public."""
     ensemble = read_ensemble(configuration, ledger).private_ensemble
     assert ensemble is not None
     vectors = [parse_features(configuration.schema, list(query)) for query in QUERIES]
@@ -92,7 +110,10 @@ def _votes(configuration: Configuration, ledger: Ledger) -> list[Mark]:
         counts = each.counts
         numbers = {"votes": counts, "gap": (abs(counts[0] - counts[1]),), "d": (each.distance,)}
         marks += [
-            Mark(f"{name} of query {query}", numbers=tuple(n for n in of if n >= NUMBER_MIN))
+            Mark(
+                f"{name} of query {query}",
+                numbers=tuple(n for n in of if n >= NUMBER_MIN and n not in public),
+            )
             for name, of in numbers.items()
         ]
     return marks
