@@ -32,7 +32,7 @@ def answers_for(
     vectors: Sequence[bytes],
     schema: Schema,
     classify: Callable[[Sequence[bytes]], Sequence[Told]],
-) -> Sequence[Told]:
+) -> list[Told]:
     """Return what clients are told of decisions.
 
     Args:

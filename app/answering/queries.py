@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class Queries(msgspec.Struct, frozen=True):
+class Queries(msgspec.Struct, frozen=True, gc=False):
     """Validated queries of one caller or of many, in columns of one length.
 
     Attributes:
@@ -49,6 +49,8 @@ class Queries(msgspec.Struct, frozen=True):
 
     def part(self, start: int, end: int) -> Self:
         """Return the queries from one place up to another."""
+        if start == 0 and end >= len(self.vectors):
+            return self
         return type(self)(*[column[start:end] for column in astuple(self)])
 
     def at(self, places: Sequence[int]) -> Self:
@@ -77,7 +79,7 @@ def in_columns(queries: Sequence[Query]) -> Queries:
     )
 
 
-class IdentifiedQueries(Queries, frozen=True):
+class IdentifiedQueries(Queries, frozen=True, gc=False):
     """Queries with the keyed digests by which they are found again.
 
     Their precisions are those that they are answered with; None for a label.
@@ -94,7 +96,7 @@ class IdentifiedQueries(Queries, frozen=True):
     @property
     def have_keys(self) -> bool:
         """Whether one of them has an idempotency key."""
-        return self.key_digests.count(None) < len(self)
+        return self.key_digests.count(None) < len(self.key_digests)
 
 
 NO_QUERIES: Final = IdentifiedQueries((), (), (), (), (), ())

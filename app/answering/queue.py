@@ -147,11 +147,26 @@ async def decisions_of(pending: Iterable[Pending]) -> AsyncIterator[Decisions]:
     for each in pending:
         following: Pending | None = each
         while following is not None:
-            part = await following
-            if isinstance(part, IntegrityError):
-                raise part
+            part = await _decided(following)
             yield part.decisions
             following = part.rest
+
+
+async def all_decisions(pending: Sequence[Pending]) -> Decisions:
+    """Return decisions in order, once all are committed; raises as :func:`decisions_of` does."""
+    if len(pending) > 1:
+        return [each async for part in decisions_of(pending) for each in part]
+    part = await _decided(pending[0])
+    if part.rest is None:  # without a generator, which a loop enters in a list and takes out again
+        return part.decisions
+    return [*part.decisions, *await all_decisions([part.rest])]
+
+
+async def _decided(pending: Pending) -> Decided:
+    part = await pending
+    if isinstance(part, IntegrityError):
+        raise part
+    return part
 
 
 def contained(error: BaseException) -> UnavailableError | IntegrityError:

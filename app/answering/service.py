@@ -10,7 +10,7 @@ from app.answering.answers import answer_of, answers_for, classified_as, in_turn
 from app.answering.batch import DEFERRED, EXHAUSTED, Deferred
 from app.answering.other_servers import Abreast
 from app.answering.outlook.outlook import Outlook
-from app.answering.queue import decisions_of
+from app.answering.queue import all_decisions, decisions_of
 from app.answering.workload import Changes, Workload
 from app.answering.writer import SWITCHING, Writer
 from app.data.vectors import decode_key
@@ -125,6 +125,9 @@ class ConclaveService:
         known = await self._answers_without_writer(identified)
         if len(known) == len(identified):
             return [known[place] for place in range(len(known))]
+        if not known:
+            decisions = await all_decisions(self._writer.enqueue(identified))
+            return answers_for(decisions, identified.vectors, self.schema, self._classify)
         return [result async for part in self._parts(identified, known) for result in part]
 
     async def answer_in_turn(self, queries: Queries) -> AsyncIterator[Sequence[Told]]:
