@@ -64,6 +64,9 @@ One that is paused, or whose machine is gone, is then cut off by PostgreSQL and 
 transaction undone, before those that wait for it give up.
 """
 
+LOCK_TIMED_OUT: Final = "55P03"
+"""PostgreSQL's code for a lock that was not to be had in time."""
+
 LONG_IDLE_SECONDS_MAX: Final = 3600
 """The same of a command that holds the lock while it reads another database whole."""
 
@@ -85,6 +88,16 @@ _BEGIN: Final = (
     f"set_config('lock_timeout', '{LOCK_SECONDS_MAX}s', true), "
     f"set_config('idle_in_transaction_session_timeout', '{IDLE_SECONDS_MAX}s', true), "
     f"pg_advisory_xact_lock({WRITING_LOCK})"
+)
+
+# A server that is paused between two messages of one request is not idle by PostgreSQL's
+# count, and no limit of its own ends it.  Every message begins its state anew.
+_END_STUCK: Final = (
+    "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid) "
+    "WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND datname = current_database() "
+    f"AND (classid::bigint << 32) + objid::bigint = {WRITING_LOCK} "
+    "AND state = 'active' AND wait_event = 'ClientRead' "
+    f"AND state_change < clock_timestamp() - interval '{IDLE_SECONDS_MAX} s'"
 )
 
 
@@ -135,7 +148,7 @@ class PostgresqlDatabase:
 
     def writing(self, engine: Engine) -> Writing:
         """Take a connection for each transaction: a server, or what lies between, may end one."""
-        return PooledWriting(engine)
+        return SharedWriting(engine, self.url)
 
     def reading_engine(self) -> Engine:
         """Return the engine of the readers, which see one moment and cannot write."""
@@ -163,6 +176,40 @@ class PostgresqlDatabase:
             hide_parameters=True,
             connect_args={"connect_timeout": CONNECT_SECONDS_MAX},
         )
+
+
+class SharedWriting(PooledWriting):
+    """Transactions that wait for those of other servers, and for a paused one not for ever."""
+
+    def __init__(self, engine: Engine, url: URL) -> None:
+        """Take connections of the engine of writers.
+
+        Args:
+            engine: of writers.
+            url: of the database, for a connection beside them.
+
+        """
+        super().__init__(engine)
+        self._url = url
+
+    def begin(self) -> Connection:
+        """Begin a transaction; where the lock is not to be had, end who sleeps on it, once."""
+        try:
+            return super().begin()
+        except DBAPIError as error:
+            timed_out = getattr(error.orig, "sqlstate", None) == LOCK_TIMED_OUT
+            if not (timed_out and self._end_stuck()):
+                raise
+        return super().begin()
+
+    def _end_stuck(self) -> bool:
+        """End the connection of a server that was paused in the middle of a request.
+
+        Its transaction is undone, as that of one that is paused between two requests.
+        PostgreSQL lets a role end connections of its own only.
+        """
+        with _engine_of_turns(self._url).connect() as connection:
+            return bool(connection.exec_driver_sql(_END_STUCK).all())
 
 
 def postgresql_database(url: str) -> PostgresqlDatabase:

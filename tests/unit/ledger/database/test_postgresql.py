@@ -19,7 +19,7 @@ from app.ledger.database.tables import INSERT_ONLY, metadata
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
 from tests.builders.ledger.databases import DATABASES
-from tests.builders.ledger.releases import answer, middle_of_life, url_of
+from tests.builders.ledger.releases import answer, answer_many, middle_of_life, url_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -287,6 +287,55 @@ def test_only_damage_is_taken_for_damage(raised: psycopg.Error, expected: type) 
     kind = OperationalError if isinstance(raised, psycopg.OperationalError) else DatabaseError
     with pytest.raises(expected), database_errors():
         raise kind("SELECT", {}, raised)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait two seconds for the lock, and let who holds it sleep half a second."""
+    begin = postgresql_module._BEGIN
+    begin = begin.replace("lock_timeout', '20s", "lock_timeout', '2s")
+    monkeypatch.setattr(postgresql_module, "_BEGIN", begin)
+    end = postgresql_module._END_STUCK.replace("'10 s'", "'0.5 s'")
+    monkeypatch.setattr(postgresql_module, "_END_STUCK", end)
+
+
+@pytest.fixture
+def other_server(address: str) -> Iterator[psycopg.Connection]:
+    """Yield a connection of another server, which holds the lock."""
+    url = make_url(address).set(drivername="postgresql")
+    with psycopg.connect(url.render_as_string(hide_password=False)) as connection:
+        connection.execute(postgresql_module._BEGIN.encode())
+        yield connection
+        connection.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_sleeps_within_a_request_is_ended(
+    ledger: Ledger, other_server: psycopg.Connection
+) -> None:
+    """No limit of PostgreSQL's own sees it; who waits for the lock ends it, and goes on."""
+    asked = other_server.pgconn
+    asked.enter_pipeline_mode()
+    asked.send_query_params(b"SELECT $1::int", [b"1"])
+    asked.send_flush_request()
+    asked.flush()  # executed, and what ends the request is never sent
+    answer_many(ledger, batches=1, batch_size=2)
+    with pytest.raises(psycopg.OperationalError):
+        other_server.execute("SELECT 1")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_works_is_not_ended(ledger: Ledger, other_server: psycopg.Connection) -> None:
+    """Who waits for it gives up, as ever, and takes nothing away from it."""
+    working = other_server.pgconn
+    working.send_query(b"SELECT pg_sleep(3)")
+    working.flush()
+    with pytest.raises(LedgerUnavailableError):
+        answer_many(ledger, batches=1, batch_size=1)
+    found = working.get_result()
+    assert found is not None
+    assert found.status == psycopg.pq.ExecStatus.TUPLES_OK
+    working.get_result()
 
 
 # -- turns -------------------------------------------------------------------------
