@@ -47,6 +47,11 @@ class Queries(msgspec.Struct, frozen=True, gc=False):
         """Return how many there are."""
         return len(self.vectors)
 
+    @property
+    def have_keys(self) -> bool:
+        """Whether one of them has an idempotency key."""
+        return self.idempotency_keys.count(None) < len(self.idempotency_keys)
+
     def part(self, start: int, end: int) -> Self:
         """Return the queries from one place up to another."""
         if start == 0 and end >= len(self.vectors):
@@ -92,11 +97,6 @@ class IdentifiedQueries(Queries, frozen=True, gc=False):
 
     vector_digests: Sequence[bytes]
     key_digests: Sequence[bytes | None]
-
-    @property
-    def have_keys(self) -> bool:
-        """Whether one of them has an idempotency key."""
-        return self.key_digests.count(None) < len(self.key_digests)
 
 
 NO_QUERIES: Final = IdentifiedQueries((), (), (), (), (), ())

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from app.answering.queries import IdentifiedQueries, Queries
     from app.answering.queue import Pending
     from app.answering.replays import RecentReplays, ReplayIndex
-    from app.answering.types import Answer
     from app.data.schema import Schema
     from app.ledger.key_counts import KeyCount
     from app.release.statistics.released import ReleasedStatistics, StatisticsAnswer
@@ -121,6 +120,8 @@ class ConclaveService:
             IntegrityError: the release has stopped.
 
         """
+        if self._are_classified(queries):
+            return self._classify(queries.vectors)
         identified = self._answerer.identify(queries)
         known = await self._answers_without_writer(identified)
         if len(known) == len(identified):
@@ -140,10 +141,18 @@ class ConclaveService:
             IntegrityError: the release has stopped.
 
         """
+        if self._are_classified(queries):
+            yield self._classify(queries.vectors)
+            return
         identified = self._answerer.identify(queries)
         known = await self._answers_without_writer(identified)
         async for part in self._parts(identified, known):
             yield part
+
+    def _are_classified(self, queries: Queries) -> bool:
+        """Return whether the classifier answers whatever was recorded, now and for ever."""
+        is_published = self._release.classifier is not None
+        return is_published and self._release.phase is Phase.CLASSIFIER and not queries.have_keys
 
     def _parts(
         self, queries: IdentifiedQueries, known: Mapping[int, Told]
@@ -176,8 +185,6 @@ class ConclaveService:
             queries.key_digests, queries.vector_digests
         ):
             return {}  # as most are
-        if phase is Phase.CLASSIFIER and not queries.have_keys:
-            return self._classified(queries, range(len(queries)))
         looked_up = _looked_up(queries, phase)
         found = await self._recorded(queries.at(looked_up)) if looked_up else memory
         known: dict[int, Told] = {}
@@ -237,7 +244,7 @@ class ConclaveService:
         is_new_key = key_digest is not None and by_key is None
         return None if is_new_key else answer_of(source, self.schema, replayed=True)
 
-    def _classify(self, vectors: Sequence[bytes]) -> Sequence[Answer | UnavailableError]:
+    def _classify(self, vectors: Sequence[bytes]) -> list[Told]:
         """Answer by the published classifier, which is called once for all."""
         if not vectors:
             return []
