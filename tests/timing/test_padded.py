@@ -11,7 +11,11 @@ processes take their share.
 from __future__ import annotations
 
 import logging
+import os
+import tempfile
 import time
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -34,7 +38,6 @@ from tests.timing.measured_release import Measured, open_measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from benchmarks.measuring.stopwatch import Timed
 
@@ -180,12 +183,22 @@ def test_without_padding_nothing_waits() -> None:
     assert time.perf_counter() - started < 0.5
 
 
+@pytest.fixture
+def disk_in_memory() -> Iterator[Path]:
+    """Yield a folder whose commits take no disk: a disk's own times hide 20 microseconds."""
+    memory = "/dev/shm"  # noqa: S108 -- Linux's; elsewhere the usual folder, and the disk
+    place = memory if os.path.ismount(memory) else None
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        yield Path(folder)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_padded_medians_differ_by_microseconds_at_most(tmp_path: Path) -> None:
+def test_padded_medians_differ_by_microseconds_at_most(disk_in_memory: Path) -> None:
     """Of 2,000 queries each, the bootstrap's interval lies within 20 microseconds."""
-    measured = open_slow(tmp_path, padding_milliseconds=PADDING_MILLISECONDS)
-    timed = measured.time(KINDS, 2_000)
+    measured = open_slow(disk_in_memory, padding_milliseconds=PADDING_MILLISECONDS)
+    with closing(measured.answerer.release.ledger):
+        timed = measured.time(KINDS, 2_000)
     for moment in ("voted", "decided", "committed"):
         difference = ALL_NO_ALL_YES.difference(timed, moment)
         assert difference.is_within(LONG_LIMIT_SECONDS), f"{moment} {difference}"
