@@ -26,7 +26,7 @@ def test_a_demo_that_is_ended_removes_its_folder(
 ) -> None:
     """Both signals end the opening in time, without a traceback, and its ledger is gone."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("CONCLAVE_")}
-    process = subprocess.Popen(
+    demo = subprocess.Popen(
         [sys.executable, "-m", "app", "demo"],
         cwd=repository,
         env=own | {"TMPDIR": str(tmp_path), "CONCLAVE_SERVER__PORT": "0"},
@@ -34,12 +34,13 @@ def test_a_demo_that_is_ended_removes_its_folder(
         stderr=subprocess.PIPE,
         text=True,
     )
-    try:
-        _wait_for_ledger(tmp_path, process)
-        process.send_signal(wish)
-        _, said = process.communicate(timeout=END_SECONDS_MAX)
-    finally:
-        process.kill()
+    with demo as process:
+        try:
+            _wait_for_ledger(tmp_path, process)
+            process.send_signal(wish)
+            _, said = process.communicate(timeout=END_SECONDS_MAX)
+        finally:
+            process.kill()
     assert process.returncode == 128 + signal.SIGINT
     assert "Traceback" not in said
     assert list(tmp_path.glob("conclave-demo-*")) == []

@@ -51,13 +51,16 @@ def demo(
     # A wish to end is one however it comes: the server drains, the folder is removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     started = time.monotonic()
-    with _fresh_folder() as folder, _serving(_demo_settings(folder)) as server:
-        report = _play(server, folder, started)
-        show(report, server.address)
-        if json is not None:
-            write(report, json)
-        if not exit_:
-            server.wait_for_interrupt()
+    try:
+        with _fresh_folder() as folder, _serving(_demo_settings(folder)) as server:
+            report = _play(server, folder, started)
+            show(report, server.address)
+            if json is not None:
+                write(report, json)
+            if not exit_:
+                server.wait_for_interrupt()
+    except KeyboardInterrupt:
+        end_process(128 + signal.SIGINT)
     end_process(0)
 
 
