@@ -1,10 +1,9 @@
 """Randomness: every random choice that a claim rests on; the only caller of ``os.urandom``.
 
 * ``source.py`` has the interface :class:`~app.noise.source.NoiseSource`: words, integers below a
-  bound, permutations, secrets.
+  bound, permutations, secrets.  It also makes integers and permutations of any source's words.
 * ``system.py`` is the one that serves: the operating system's generator.
 * ``scripted.py`` is a double for tests, which plays given words back.
-* ``derivation.py`` makes uniform integers below a bound, and permutations, of any source's words.
 * ``choice.py`` draws one of several alternatives by their log weights.
 * ``discrete_laplace.py`` and ``discrete_gaussian.py`` draw integers by these laws.
 """

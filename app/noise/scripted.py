@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.errors import invariant
-from app.noise.derivation import below_from_words, permutation_from_keys
-from app.noise.source import WORD_BITS, WORD_BOUND
+from app.noise.source import WORD_BITS, WORD_BOUND, below_from_words, permutation_from_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

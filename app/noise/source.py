@@ -3,14 +3,23 @@
 A mechanism is a pure function of its parameters, its state, a private value
 and a :class:`NoiseSource`; production passes
 :class:`~app.noise.system.SystemNoise`, tests pass a scripted double.
+
+Integers below a bound, and permutations, are built from uniform 64-bit words, alike for every
+source of words.  Both derivations reject instead of rounding, so that they are exactly uniform
+whenever the words are.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
+from app.errors import invariant
+
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 WORD_BITS = 64
@@ -39,3 +48,67 @@ class NoiseSource(Protocol):
     def secret(self, byte_count: int) -> bytes:
         """Return ``byte_count`` uniform bytes to be kept as a secret."""
         ...
+
+
+# A rejection has probability below 1/2, so a run this long has probability
+# below 2**-256: it can only mean a source that is broken, or a script that is
+# too short on purpose.
+REJECTIONS_MAX = 256
+
+
+def below_from_words(bound: int, words: Callable[[int], list[int]]) -> int:
+    """Return a uniform integer in ``[0, bound)`` by rejection.
+
+    Args:
+        bound: exclusive upper bound, at least 1, of any size.
+        words: returns that many fresh uniform 64-bit words.
+
+    Returns:
+        The first draw of exactly as many bits as ``bound - 1`` needs that is
+        below ``bound``.
+
+    Raises:
+        InvariantError: for a bound below 1, or a source that never satisfies it.
+
+    """
+    invariant(bound >= 1, "a uniform draw needs a bound of at least 1")
+    bit_count = (bound - 1).bit_length()
+    word_count = -(-bit_count // WORD_BITS)
+    for _ in range(REJECTIONS_MAX):
+        candidate = 0
+        for word in words(word_count):
+            candidate = (candidate << WORD_BITS) | word
+        candidate >>= word_count * WORD_BITS - bit_count
+        if candidate < bound:
+            return candidate
+    invariant(holds=False, claim="the noise source rejects without end")
+    return 0  # pragma: no cover -- the line above always raises
+
+
+def permutation_from_keys(
+    count: int, keys: Callable[[int], NDArray[np.uint64]]
+) -> NDArray[np.int64]:
+    """Return an exactly uniform permutation: the order of distinct uniform keys.
+
+    Given that independent uniform keys are all distinct, each of their orders
+    is equally likely, so any duplicate discards the whole draw.
+
+    Args:
+        count: number of positions, at least 0.
+        keys: returns that many fresh uniform 64-bit keys.
+
+    Returns:
+        Positions ``0 .. count - 1`` in random order, shape ``(count,)``.
+
+    Raises:
+        InvariantError: if distinct keys never come.
+
+    """
+    for _ in range(REJECTIONS_MAX):
+        drawn = keys(count)
+        order = np.argsort(drawn, kind="stable")
+        ordered = drawn[order]
+        if not bool(np.any(ordered[1:] == ordered[:-1])):
+            return order.astype(np.int64, copy=False)
+    invariant(holds=False, claim="the noise source repeats its keys without end")
+    return np.zeros(0, dtype=np.int64)  # pragma: no cover -- the line above always raises

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.noise.derivation import below_from_words, permutation_from_keys
-from app.noise.source import WORD_BITS
+from app.noise.source import WORD_BITS, below_from_words, permutation_from_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

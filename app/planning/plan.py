@@ -24,7 +24,7 @@ from app.planning.mechanisms.planned import (
 from app.planning.verdict import Verdict
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential.amplification import relabel_parameter
-from app.privacy.exponential.sample_size import excess_error
+from app.privacy.exponential.mechanism import excess_error
 from app.privacy.mechanisms import STABILITY, size_wanted
 from app.privacy.paper.paper import public_query_count
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from app.noise.derivation import below_from_words, permutation_from_keys
-from app.noise.source import WORD_BITS
+from app.noise.source import WORD_BITS, below_from_words, permutation_from_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

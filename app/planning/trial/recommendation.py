@@ -19,7 +19,7 @@ from app.privacy.budget.ensemble_size import (
     size_at_unanimity,
 )
 from app.privacy.budget.pipeline import pipeline_budget
-from app.privacy.exponential.sample_size import excess_error
+from app.privacy.exponential.mechanism import excess_error
 from app.privacy.mechanisms import row_of
 
 if TYPE_CHECKING:

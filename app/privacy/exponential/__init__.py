@@ -1,8 +1,8 @@
 """The exponential mechanism, and its uses: relabelling and the semi-private learner.
 
-* ``mechanism.py`` draws one hypothesis of a class, by its number of errors.
+* ``mechanism.py`` draws one hypothesis of a class, by its number of errors, and bounds its
+  excess error by rows and epsilon.
 * ``relabel.py`` gives the rows the labels of a drawn hypothesis.
 * ``semi_private.py`` draws a classifier by private labels and public points.
 * ``amplification.py`` calculates the effect of sampling, relabelling and copies on epsilon.
-* ``sample_size.py`` bounds the excess error of a draw by rows and epsilon.
 """

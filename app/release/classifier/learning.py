@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError, VerificationError
 from app.privacy.budget.composition import Mechanism
-from app.privacy.exponential.sample_size import excess_error, rows_for_excess_error
+from app.privacy.exponential.mechanism import excess_error, rows_for_excess_error
 from app.release.classifier.linear import LinearDraw
 from app.release.classifier.switch import (
     classifier_of,

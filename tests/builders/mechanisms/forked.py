@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.noise.derivation import below_from_words, permutation_from_keys
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
+from app.noise.source import below_from_words, permutation_from_keys
 from app.noise.system import SystemNoise
 
 if TYPE_CHECKING:

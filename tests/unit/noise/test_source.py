@@ -11,9 +11,8 @@ import pytest
 from scipy.stats import chi2
 
 from app.errors import InvariantError
-from app.noise.derivation import permutation_from_keys
 from app.noise.scripted import ScriptedNoise, seeded_words
-from app.noise.source import WORD_BOUND
+from app.noise.source import WORD_BOUND, permutation_from_keys
 from app.noise.system import SystemNoise, _keys, drawn_ahead
 
 if TYPE_CHECKING:

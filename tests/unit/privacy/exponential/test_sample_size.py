@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from app.learning.encoding.binary_tests import BinaryTest
 from app.learning.trees.tree import Tree
 from app.learning.trees.tree_class import TreeClass
-from app.privacy.exponential.sample_size import excess_error, rows_for_excess_error
+from app.privacy.exponential.mechanism import excess_error, rows_for_excess_error
 
 COUNTS = st.integers(1, 10**400)
 RATES = st.floats(1e-6, 0.5)
