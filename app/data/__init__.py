@@ -7,9 +7,7 @@
 * ``vectors.py`` does that check, makes a vector's replay key, and encodes vectors as numbers,
   clipped to their bounds.
 * ``spelling.py`` reads one value of a row as text, number or boolean, whatever its type.
-* ``near_names.py`` finds the public name that a text nearly spells, but for blanks, capitals or
-  dashes, for messages.
-* ``rows.py`` has the private rows once they are encoded; ``fingerprint.py`` makes their digest.
+* ``rows.py`` has the private rows once they are encoded, and their fingerprint, a keyed digest.
 * ``tests.py`` makes the public tests of a schema.  A test is a yes-or-no question about one
   feature, as ``age >= 40``, and no unit test.
 * ``cell_tests.py`` reads a public partition into cells from tests in words.

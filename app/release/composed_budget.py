@@ -13,7 +13,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from app.data.fingerprint import fingerprint
+from app.data.rows import fingerprint
 from app.errors import ReleaseMismatchError
 from app.ledger.database.tables import FIRST_RELEASE
 from app.ledger.releases import DELTA_KEY, EPSILON_KEY, Promise, composed, promised, total

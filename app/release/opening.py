@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from msgspec import structs
 
-from app.data.fingerprint import fingerprint
+from app.data.rows import fingerprint
 from app.errors import (
     LedgerUnavailableError,
     ReleaseMismatchError,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.data.fingerprint import fingerprint
+from app.data.rows import fingerprint
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.sources.row_wise import check_row_wise
 from app.data.sources.sources import read_rows

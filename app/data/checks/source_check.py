@@ -17,9 +17,8 @@ import numpy as np
 
 from app.data.checks.dead_features import summary_of
 from app.data.checks.public_overlap import EqualPoints
-from app.data.near_names import NEAR_IN, NearNames
 from app.data.schema import CategoricalFeature
-from app.data.sources.cells import Values, source_columns
+from app.data.sources.cells import NEAR_IN, NearNames, Values, source_columns
 from app.data.sources.row_blocks import ColumnsMissingError
 from app.data.sources.sources import open_source
 from app.data.spelling import CellError

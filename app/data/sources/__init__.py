@@ -7,5 +7,6 @@
 * ``row_wise.py`` reads the text of an SQL query, and refuses one that may not give one row for
   each record.
 * ``row_blocks.py`` collects blocks from any reader into arrays, and refuses rows that do not fit.
-* ``cells.py`` validates and encodes the values of one column.
+* ``cells.py`` validates and encodes the values of one column.  For messages it finds the public
+  name that a text nearly spells, but for blanks, capitals or dashes.
 """

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from app.data.near_names import NEAR_IN, NearNames
 from app.data.rows import PrivateRows
+from app.data.sources.cells import NEAR_IN, NearNames
 from app.data.spelling import CellError
 from app.errors import DataError
 

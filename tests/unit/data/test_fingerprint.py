@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from app.data.embedded_demo import demo_rows
-from app.data.fingerprint import fingerprint
-from app.data.rows import PrivateRows
+from app.data.rows import PrivateRows, fingerprint
 from app.errors import InvariantError
 
 KEY = b"a secret of the database"

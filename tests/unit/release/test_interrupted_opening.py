@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.data import fingerprint as fingerprinting
+from app.data.rows import fingerprint
 from app.errors import (
     InvariantError,
     LedgerUnavailableError,
@@ -120,7 +120,6 @@ def test_of_two_openings_at_once_one_charges(
     small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that was overtaken before its charge joins the release that it finds."""
-    fingerprint = fingerprinting.fingerprint
 
     def overtaken(rows: PrivateRows, key: bytes) -> str:
         monkeypatch.setattr(opening, "fingerprint", fingerprint)

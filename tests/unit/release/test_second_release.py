@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from app.answering.queries import Fresh
-from app.data import fingerprint as fingerprinting
-from app.data.rows import PrivateRows
+from app.data.rows import PrivateRows, fingerprint
 from app.errors import (
     ConfigurationError,
     LedgerUnavailableError,
@@ -227,7 +226,6 @@ def overtake(
     monkeypatch: pytest.MonkeyPatch, late: SmallRelease, quick: SmallRelease
 ) -> Release | None:
     """Open ``late``, and ``quick`` between its look at the database and its transaction."""
-    fingerprint = fingerprinting.fingerprint
 
     def overtaken(rows: PrivateRows, key: bytes) -> str:
         monkeypatch.setattr(opening, "fingerprint", fingerprint)
@@ -288,7 +286,7 @@ def test_a_ledger_that_is_moved_meanwhile_takes_no_further_release(
 
     def overtaken(rows: PrivateRows, key: bytes) -> str:
         retire(small_release.ledger(), moves=True, noise=seeded_noise(4))
-        return fingerprinting.fingerprint(rows, key)
+        return fingerprint(rows, key)
 
     monkeypatch.setattr(opening, "fingerprint", overtaken)
     late = second_of(small_release, **BOTH)

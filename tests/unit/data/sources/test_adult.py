@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.data.fingerprint import fingerprint
+from app.data.rows import fingerprint
 from app.data.sources.sources import read_rows
 from app.settings.settings import load_settings
 from tests.builders.schema.tables import write_table

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.data import fingerprint as fingerprints
-from app.data.fingerprint import fingerprint
-from app.data.rows import PrivateRows
+from app.data import rows as private_rows
+from app.data.rows import PrivateRows, fingerprint
 from app.data.schema import NumericFeature
 from app.data.sources.cells import NumericColumn, SourceColumn
 from app.data.spelling import CellError
@@ -121,6 +120,6 @@ def test_rows_are_sorted_once_for_a_key(monkeypatch: pytest.MonkeyPatch) -> None
     rows = PrivateRows(values=np.arange(6.0).reshape(3, 2), labels=np.array([0, 1, 0]))
     first = fingerprint(rows, b"key")
     assert fingerprint(rows, b"other") != first
-    monkeypatch.delattr(fingerprints, "_digest")
+    monkeypatch.delattr(private_rows, "_digest")
     assert fingerprint(rows, b"key") == first
     assert "key" not in repr(rows)

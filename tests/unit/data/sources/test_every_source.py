@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.data.fingerprint import fingerprint
+from app.data.rows import fingerprint
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.sources.sources import read_rows
 from app.errors import DataError

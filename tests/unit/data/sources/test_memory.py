@@ -25,7 +25,7 @@ SPARE_BYTES = 300 * 2**20
 SCRIPT = """
 import json, re, sys
 from pathlib import Path
-from app.data.fingerprint import fingerprint
+from app.data.rows import fingerprint
 from app.data.schema import NumericFeature, Schema
 from app.data.sources.sources import read_rows
 names = json.loads(sys.argv[2])
