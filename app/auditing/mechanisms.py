@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from app.auditing.bounds.adaptive_bound import adaptive_bound_beyond
-from app.auditing.bounds.profile_bound import repeated_bound
+from app.auditing.bounds.profile_bound import adaptive_bound_beyond, repeated_bound
 from app.auditing.bounds.threshold_bound import threshold_bound
 from app.auditing.bounds.vote_bound import vote_bound
 from app.auditing.laws.conditions import of_threshold, of_votes, of_words

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.auditing.bounds.adaptive_bound import adaptive_bound
-from app.auditing.bounds.profile_bound import hit_table
+from app.auditing.bounds.profile_bound import adaptive_bound, hit_table
 from app.auditing.laws.conditions import HITS_PAID
 from app.auditing.mechanisms import broken_conditions, exact_bound
 from app.auditing.outcome_events import ROUNDING

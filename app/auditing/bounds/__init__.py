@@ -1,7 +1,7 @@
-"""Exact lower bounds on epsilon, one adversary a module; nothing is sampled.
+"""Exact lower bounds on epsilon, one mechanism a module; nothing is sampled.
 
-* ``profile_bound.py``: calibration ``profile``, against one query asked until the run ends.
-* ``adaptive_bound.py``: calibration ``profile``, against queries chosen after each answer.
+* ``profile_bound.py``: calibration ``profile``, against one query asked until the run ends, and
+  against queries chosen after each answer.
 * ``threshold_bound.py``: calibration ``svt`` (sparse vector), against an adversary who learns the
   threshold first.
 * ``vote_bound.py``: the noisy vote, against the same query asked many times.

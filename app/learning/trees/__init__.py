@@ -12,7 +12,7 @@ A learner fits one chunk:
 
 * ``learners.py`` fits all chunks by one of two rules.  ``canonical.py`` has the rule of least
   errors with ties broken alike, ``halving.py`` that of many random trees without errors.
-* ``search.py`` scores and grows the trees for both rules; ``search_time.py`` estimates the time.
+* ``search.py`` scores and grows the trees for both rules; ``class_row.py`` estimates the time.
 
 The k learners vote:
 

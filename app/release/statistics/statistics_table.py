@@ -23,8 +23,7 @@ from app.learning.tables.covering import (
     query_count_bound,
     refuse_table,
 )
-from app.learning.tables.cut_grid import CutGrid
-from app.learning.tables.representative_domain import product_domain
+from app.learning.tables.representative_domain import CutGrid, product_domain
 from app.privacy.budget.composition import Mechanism
 from app.privacy.query_release import calibration as accounting
 from app.privacy.query_release import mechanism as query_release

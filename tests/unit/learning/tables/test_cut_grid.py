@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from app.learning.encoding.binary_tests import BinaryTest
-from app.learning.tables.cut_grid import CutGrid
-from app.learning.tables.representative_domain import product_domain
+from app.learning.tables.representative_domain import CutGrid, product_domain
 from app.learning.trees.listed import covering_trees
 
 if TYPE_CHECKING:
