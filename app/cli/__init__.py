@@ -13,7 +13,6 @@ parts of them:
 * ``background_server.py`` serves on a thread of the demo's process.
 * ``loopback_client.py`` is a fast HTTP client of a server on this machine, for the audit.
 * ``logs.py`` configures the structured logs and their list of allowed fields.
-* ``moved_ledger.py`` checks and notes the head files of ``conclave ledger copy``.
 * ``numeric_options.py`` reads numbers that are given as options.
 * ``opening_progress.py`` shows the progress bar while a release opens.
 """

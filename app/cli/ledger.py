@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -136,16 +136,15 @@ def copy(
     command goes on. A server on a ledger in SQLite must be stopped; those on one in
     PostgreSQL wait, and then answer nothing afresh any more.
     """
-    from app.cli.moved_ledger import check_heads, note_heads
     from app.ledger.moving import move
     from app.noise.system import SystemNoise
 
-    check_heads(source, target, head_file)
+    _check_heads(source, target, head_file)
     moved = move(source, target, noise=SystemNoise())
     typer.echo(f"copied: sequence {moved.head.sequence}, head {moved.head.hash}, {GOES_ON}")
     typer.echo(f"retired: sequence {moved.retired.sequence}, head {moved.retired.hash}")
     typer.echo(f"serve from now on: {moved.place}")
-    for problem in note_heads(source, target, head_file):
+    for problem in _note_heads(source, target, head_file):
         typer.echo(f"conclave: warning: {problem}", err=True)
 
 
@@ -224,3 +223,62 @@ def _settings(config: Path | None) -> Settings:
     from app.settings.settings import load_settings
 
     return load_settings(config, os.environ)
+
+
+def _check_heads(source: str, target: str, head_file: Path | None) -> None:
+    """Refuse to move a ledger that is older than was noted of it, here or at its new place.
+
+    Args:
+        source: the ledger's address.
+        target: the one that it is to have.
+        head_file: where its head is noted; None for the file beside it, if it is one.
+
+    Raises:
+        HeadFileError: entries that were noted are missing.
+        ConfigurationError: there is no ledger to move.
+
+    """
+    from app.ledger.head.head_file import head_file_of
+    from app.ledger.head.rollback import check_head_file
+    from app.ledger.ledger import open_ledger
+    from app.ledger.moving import FROM, TO, told_as
+
+    with told_as(FROM):
+        noted_here = head_file_of(source, head_file)
+    with told_as(TO):
+        noted_there = head_file_of(target, None)
+    with told_as(FROM), closing(open_ledger(source, create=False)) as ledger:
+        for noted in (noted_here, noted_there):
+            if noted is not None:
+                check_head_file(ledger, noted)
+
+
+def _note_heads(source: str, target: str, head_file: Path | None) -> list[str]:
+    """Note where both ledgers end; return what could not be noted, which undoes nothing."""
+    from app.ledger.head.head_file import head_file_of
+
+    return [
+        *_note_each(source, head_file_of(source, head_file)),
+        *_note_each(target, head_file_of(target, None)),
+    ]
+
+
+def _note_each(url: str, head_file: HeadFile | None) -> list[str]:
+    """Note the head of every release of a ledger."""
+    from app.ledger.head.head_file import noted_head
+    from app.ledger.ledger import open_ledger
+
+    if head_file is None:
+        return []
+    try:
+        with closing(open_ledger(url, create=False)) as first, first.snapshot():
+            names = [opened.name for opened in first.openings]
+        for name in names:
+            with closing(open_ledger(url, create=False, name=name)) as ledger:
+                head = noted_head(ledger.read_state())
+            if head is not None:
+                head_file.note(head)
+    except (OSError, HeadFileError) as error:
+        problem = error.strerror if isinstance(error, OSError) else str(error)
+        return [f"{head_file.path} is not written: {problem}"]
+    return []

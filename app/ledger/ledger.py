@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from app.ledger.database.sqlite import Version
     from app.ledger.entries.entry_kinds import ReleaseOpened
-    from app.ledger.head.keeper import HeadKeeper
+    from app.ledger.head.head_file import HeadKeeper
     from app.noise.source import NoiseSource
 
 __all__ = [

@@ -1,6 +1,5 @@
 """The head file: a note of the newest entry, outside the database, against old copies of it.
 
-* ``head_file.py`` reads and writes the file.
-* ``keeper.py`` writes it after commits, on a thread of its own.
+* ``head_file.py`` reads the file, and writes it after commits, on a thread of its own.
 * ``rollback.py`` compares a ledger with it, and refuses a ledger that lacks noted entries.
 """

@@ -13,12 +13,14 @@ import errno
 import fcntl
 import os
 import tempfile
+import threading
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
+import structlog
 
 from app.errors import ConfigurationError, HeadFileError
 from app.ledger.database.database import is_shared
@@ -244,3 +246,78 @@ def _sync(folder: int) -> None:
 
 def _reason(error: OSError) -> str:
     return error.strerror or "the system refuses"
+
+
+INTERVAL_SECONDS: Final = 1.0
+CLOSE_SECONDS_MAX: Final = 1.0
+"""How long an end waits for the last note; a disk that hangs keeps no process."""
+
+log = structlog.get_logger("conclave.ledger")
+
+
+class HeadKeeper:
+    """Keeps one head file up to date with one ledger, beside whatever else the process does.
+
+    A commit only leaves its head here; a thread of its own writes it, at once after a
+    pause and otherwise once a second, so that no reply ever waits for this disk.
+
+    A note that fails is tried again, every second; the first failure of a row is one
+    warning, and so is the end of it.  Neither says more than the class of the error,
+    and nothing that is served depends on it.
+    """
+
+    def __init__(self, head_file: HeadFile, *, interval_seconds: float = INTERVAL_SECONDS) -> None:
+        """Start the thread."""
+        self._file = head_file
+        self._interval_seconds = interval_seconds
+        self._newest: NotedHead | None = None
+        self._written: NotedHead | None = None
+        self._noted_sequence: int | None = None
+        self._changed = threading.Event()
+        self._closing = threading.Event()
+        self._is_failing = False
+        self._thread = threading.Thread(target=self._run, name="conclave-head-file", daemon=True)
+        self._thread.start()
+
+    @property
+    def noted_sequence(self) -> int | None:
+        """Number of the entry that the file noted last; None before this process has noted any."""
+        return self._noted_sequence
+
+    def committed(self, state: LedgerState) -> None:
+        """Take over what is committed, to be noted soon."""
+        self._newest = noted_head(state)
+        # Set as yet, it is cleared before the thread looks at the newest, and so at this one.
+        if not self._changed.is_set():
+            self._changed.set()
+
+    def close(self) -> None:
+        """Note what is committed, and end the thread; give up on a disk that hangs."""
+        self._closing.set()
+        self._changed.set()
+        self._thread.join(CLOSE_SECONDS_MAX)
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._changed.wait()
+            self._changed.clear()
+            self._write()
+            self._closing.wait(self._interval_seconds)
+        self._write()
+
+    def _write(self) -> None:
+        newest = self._newest
+        if newest is None or newest == self._written:
+            return
+        try:
+            self._noted_sequence = self._file.note(newest).sequence
+        except (OSError, HeadFileError) as error:
+            self._changed.set()  # try again after the pause
+            if not self._is_failing:
+                log.warning("head_file_not_written", error=type(error).__name__)
+            self._is_failing = True
+            return
+        self._written = newest
+        if self._is_failing:
+            log.warning("head_file_written_again", entry_number=newest.sequence)
+        self._is_failing = False

@@ -21,7 +21,7 @@ from app.ledger.database.statements import (
     read_head,
 )
 from app.ledger.database.tables import FIRST_RELEASE, entries
-from app.ledger.head.keeper import HeadKeeper
+from app.ledger.head.head_file import HeadKeeper
 from app.ledger.releases import CLOSING, read_openings
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import pytest
 import structlog
 
 from app.errors import HeadFileError
-from app.ledger.head.head_file import HeadFile, noted_head
-from app.ledger.head.keeper import HeadKeeper
+from app.ledger.head.head_file import HeadFile, HeadKeeper, noted_head
 from tests.builders.ledger.releases import answer, create, open_release
 
 if TYPE_CHECKING:
