@@ -17,7 +17,7 @@ from app.answering.threads import in_daemon_thread
 from app.answering.types import Observer, observe_nothing
 from app.errors import ConclaveError, ContainedError, MachineError, UnavailableError
 from app.http.access.door import is_loopback, require_safe_binding
-from app.http.access.watched_keys import WatchedKeys
+from app.http.access.keys import WatchedKeys
 from app.http.application import create_application
 from app.http.dashboard.page import page_responses
 from app.http.limits import limits_of

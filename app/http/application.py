@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from app.answering.types import Observer, observe_nothing
 from app.http.access.door import Access
-from app.http.endpoint import Api, EdgeRoute, Endpoint, ReadRoute
+from app.http.endpoint import Api, EdgeRoute, Endpoint, ReadRoute, busy_endpoint
 from app.http.limits import Limits
 from app.http.openapi.openapi_document import build_document
 from app.http.problems import from_router, problem_response
@@ -18,7 +18,6 @@ from app.http.routes import ROUTES
 from app.http.version import installed_version
 from app.http.watching.identity import identity_of
 from app.http.watching.observability import RequestMeter, Watching
-from app.http.wire.busy_routes import busy_endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping

@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from app.answering.current_service import STATES
-from app.http.watching.metric import HISTOGRAM
-from app.http.watching.metrics import METRICS
-from app.http.watching.process_metrics import SLUGS
-from app.http.watching.release_metrics import PHASES
+from app.http.watching.metrics import HISTOGRAM, METRICS, PHASES, SLUGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

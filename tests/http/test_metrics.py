@@ -12,10 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app.answering.current_service import STATES
 from app.answering.workload import SECONDS_BOUNDS, Workload
-from app.http.watching.metrics import METRICS
+from app.http.watching.metrics import METRICS, PHASES, RELEASE_METRICS, SLUGS
 from app.http.watching.observability import Watching
-from app.http.watching.process_metrics import SLUGS
-from app.http.watching.release_metrics import PHASES, RELEASE_METRICS
 from tests.http.doubles import HEAD, Http
 
 if TYPE_CHECKING:

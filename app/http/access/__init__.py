@@ -2,8 +2,7 @@
 
 * ``door.py`` checks each request: its key against the route's role, and its ``Host`` and ``Origin``
   against other sites.  It also refuses an unsafe address for a server without keys.
-* ``keys.py`` reads, searches and writes the file of keys.
-* ``watched_keys.py`` reads that file again when it changes.
+* ``keys.py`` reads, searches and writes the file of keys, and reads it again when it changes.
 * ``rate_limits.py`` writes the reply headers with a key's limits; it enforces none
   (``app/answering/batch.py`` does).
 """

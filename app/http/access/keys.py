@@ -3,11 +3,13 @@
 A key has 256 random bits, so one SHA-256 of it cannot be searched; the file of keys
 holds that hash and never the key.
 
-The file of keys: TOML with a ``[[keys]]`` table for each, read and written whole.
+The file of keys: TOML with a ``[[keys]]`` table for each, read and written whole, and
+read again by a server when it changes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import os
@@ -19,6 +21,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+import structlog
 
 from app.answering.types import Asker
 from app.errors import ConfigurationError
@@ -281,3 +285,70 @@ def _keep_owner(descriptor: int, target: Path) -> None:
     with suppress(FileNotFoundError, PermissionError):
         known = target.stat()
         os.fchown(descriptor, known.st_uid, known.st_gid)
+
+
+log = structlog.get_logger("conclave.api")
+
+
+class WatchedKeys:
+    """The keys of a file as it was when last looked at: changed without a restart.
+
+    The file is looked at every second or so, rather than on a signal: a secret that a
+    container platform mounts changes by itself, and nobody in there sends signals.  A file
+    that is gone, cannot be read or is none of keys changes nothing, and is logged once: half
+    of an edit must not lock every client out.  A file that is sound and lists no key lets
+    nobody in.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read the file, which must hold at least one key.
+
+        Raises:
+            ConfigurationError: the file is missing, empty, or not a keys file.
+
+        """
+        self._path = path
+        self._ring = read_key_ring(path)
+        self._text = read_text(path)
+
+    def find(self, presented: str) -> Found | None:
+        """Return the key that ``presented`` is, or None."""
+        return self._ring.find(presented)
+
+    def known(self, digest: bytes) -> Found | None:
+        """Return the key of a digest that was found before, if it still opens anything."""
+        return self._ring.known(digest)
+
+    def reload(self) -> None:
+        """Take over what the file holds, if it changed and is sound."""
+        text = _text_of(self._path)
+        if text == self._text:
+            return
+        self._text = text
+        try:
+            keys = _complete(text, self._path)
+        except ConfigurationError:
+            log.error("keys_not_reloaded")  # noqa: TRY400 -- a line of its text could quote the file
+            return
+        self._ring = KeyRing(keys)
+        log.info("keys_reloaded", count=len(keys))
+
+    async def watch(self, *, interval_seconds: float) -> None:
+        """Look at the file again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(interval_seconds)
+            self.reload()
+
+
+def _text_of(path: Path) -> bytes:
+    """Return what a file holds, nothing where it cannot be read."""
+    try:
+        return read_text(path)
+    except ConfigurationError:
+        return b""
+
+
+def _complete(text: bytes, path: Path) -> list[Key]:
+    if not text.strip():
+        raise ConfigurationError(SETTING, f"{path} is empty")
+    return parse_keys(text, path)

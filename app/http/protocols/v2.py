@@ -16,7 +16,7 @@ from app.answering.service import ConclaveService
 from app.answering.types import Edge, Step
 from app.errors import MalformedBodyError
 from app.http.access.door import asker_of
-from app.http.endpoint import CurrentApi, OpenRoute, QueryRoute, router_of
+from app.http.endpoint import BusyRoute, CurrentApi, OpenRoute, QueryRoute, router_of
 from app.http.openapi.declaring import gives, takes
 from app.http.openapi.protocol_models import (
     V2Inference,
@@ -51,7 +51,6 @@ from app.http.wire.bodies import (
     inflate,
     read_body,
 )
-from app.http.wire.busy_routes import BusyRoute
 from app.http.wire.fast import JsonReply
 
 if TYPE_CHECKING:

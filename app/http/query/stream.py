@@ -31,7 +31,7 @@ from app.errors import (
 )
 from app.http.access.door import caller_of
 from app.http.access.rate_limits import rate_limit_headers
-from app.http.endpoint import Api, CurrentApi, note_refusal, router_of
+from app.http.endpoint import Api, BusyRoute, CurrentApi, note_refusal, router_of
 from app.http.openapi import query_models as models
 from app.http.openapi.declaring import gives, takes
 from app.http.openapi.refusal_replies import refused
@@ -41,7 +41,6 @@ from app.http.query.query_body import parse_line, parse_lines_of_numbers
 from app.http.watching.identity import Identity, identity_of
 from app.http.watching.observability import QUERY_STREAMS
 from app.http.wire.bodies import LINE_TYPES, NDJSON, check_media_type
-from app.http.wire.busy_routes import BusyRoute
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

@@ -1,7 +1,6 @@
 """Bytes of requests and replies, below the framework, where measurements showed a gain.
 
 * ``bodies.py`` reads bodies up to a limit: media types, compression, CSV.
-* ``busy_routes.py`` takes the routes of queries past the framework's router.
 * ``connection_guard.py`` limits connections, and ends those with slow headers, slow bodies or
   unread replies.
 * ``fast.py`` has a faster lookup of request headers and a faster JSON reply.

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 from structlog.testing import capture_logs
 
-from app.http.access.keys import NO_KEY_LEFT, Key, KeyRing, Role, hash_of, row_of, write_keys
-from app.http.access.watched_keys import WatchedKeys
+from app.http.access.keys import (
+    NO_KEY_LEFT,
+    Key,
+    KeyRing,
+    Role,
+    WatchedKeys,
+    hash_of,
+    row_of,
+    write_keys,
+)
 from tests.http.doubles import wait_until
 
 if TYPE_CHECKING:
