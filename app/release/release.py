@@ -138,14 +138,13 @@ class Release:
     @property
     def may_switch(self) -> bool:
         """Whether a classifier may follow the ensemble, which answers as yet."""
-        sequels = {self.mechanism.after, self.mechanism.on_cutoff}
-        return self.phase is Phase.ENSEMBLE and sequels != {Sequel.HALT}
+        return self.phase is Phase.ENSEMBLE and self.mechanism.sequels != {Sequel.HALT}
 
     @property
     def may_draw(self) -> bool:
         """Whether the classifier may still be drawn from the private rows."""
-        known, either = self.sequel, (self.mechanism.after, self.mechanism.on_cutoff)
-        sequels = either if known is None else (known,)
+        known = self.sequel
+        sequels = self.mechanism.sequels if known is None else {known}
         follows = self.phase is not Phase.HALTED and Sequel.CLASSIFIER in sequels
         return follows and self.classifier is None
 
@@ -215,11 +214,7 @@ class Release:
         if state.classifier is not None or not self._is_ended(state):
             return
         kept = () if state.closed is not None else (Sequel.STUDENT,)
-        after, on_cutoff = (
-            sequel if sequel in kept else Sequel.HALT
-            for sequel in (self.mechanism.after, self.mechanism.on_cutoff)
-        )
-        self.mechanism = replace(self.mechanism, after=after, on_cutoff=on_cutoff)
+        self.mechanism = self.mechanism.keeping(kept)
 
     def _counters(self, state: LedgerState, private_threshold_noise: int | None = None) -> State:
         counted = _answering_state(state, private_threshold_noise)

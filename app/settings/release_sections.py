@@ -216,3 +216,8 @@ class AnswersSettings(Section):
             "half a millisecond a learner.",
         ),
     ] = None
+
+    @property
+    def sequels(self) -> dict[str, Successor]:
+        """Return what may follow the ensemble, by the key that sets it."""
+        return {"after": self.after, "on_cutoff": self.on_cutoff}

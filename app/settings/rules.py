@@ -243,7 +243,7 @@ def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
         )
     if shares.answers == 0:
         return
-    for key, successor in (("after", answers.after), ("on_cutoff", answers.on_cutoff)):
+    for key, successor in answers.sequels.items():
         if successor == "classifier":
             raise ConfigurationError(
                 f"answers.{key}", '"classifier" needs privacy.shares.classifier above 0'

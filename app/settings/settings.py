@@ -181,7 +181,7 @@ class Settings(Section):
     @property
     def student_may_follow(self) -> bool:
         """Whether a student follows the ensemble's last answer, or its last unstable one."""
-        return "student" in (self.answers.after, self.answers.on_cutoff)
+        return "student" in self.answers.sequels.values()
 
     @property
     def covered(self) -> HypothesesSettings:

@@ -76,7 +76,7 @@ def audited_claim(settings: Settings) -> Claim:
     """Return what is charged for everything that the audited releases may draw."""
     charges = charges_by_mechanism(_release_settings(settings, votes=VOTES_OF_A_FLIP))
     draws = {Mechanism.RELABEL, Mechanism.ANSWERS}
-    if "classifier" in (settings.answers.after, settings.answers.on_cutoff):
+    if "classifier" in settings.answers.sequels.values():
         draws.add(Mechanism.CLASSIFIER)
     kept = [charge for mechanism, charge in charges.items() if mechanism in draws]
     return Claim(

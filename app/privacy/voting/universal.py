@@ -31,7 +31,7 @@ is 1/2 or more: post-processing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -43,6 +43,8 @@ from app.privacy.soft_labels import mechanism as soft_labels
 from app.privacy.soft_labels.mechanism import PrivateBins
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from app.noise.source import NoiseSource
     from app.privacy.answering_rows import Answering
     from app.privacy.soft_labels.mechanism import ScoreBin
@@ -112,6 +114,18 @@ class Parameters:
     def cutoff(self) -> int | None:
         """T; None where no count of unstable answers ends the run."""
         return None if self.answering is None else self.answering.cutoff
+
+    @property
+    def sequels(self) -> frozenset[Sequel]:
+        """What may follow the ensemble, whatever ends it."""
+        return frozenset((self.after, self.on_cutoff))
+
+    def keeping(self, kept: Collection[Sequel]) -> Parameters:
+        """Return these parameters with a halt in place of every sequel but ``kept``."""
+        after, on_cutoff = (
+            sequel if sequel in kept else Sequel.HALT for sequel in (self.after, self.on_cutoff)
+        )
+        return replace(self, after=after, on_cutoff=on_cutoff)
 
     @property
     def is_refreshed(self) -> bool:

@@ -130,6 +130,15 @@ def test_what_follows_is_told_by_the_limit_that_was_met(
     assert universal.sequel(given, state) is expected
 
 
+def test_a_halt_stands_in_for_what_may_not_follow() -> None:
+    """Of both sequels those that are kept stay, and whatever else could follow is a halt."""
+    either = parameters(after=STUDENT, on_cutoff=CLASSIFIER)
+    assert either.sequels == {STUDENT, CLASSIFIER}
+    assert either.keeping(()).sequels == {HALT}
+    assert either.keeping((STUDENT,)) == parameters(after=STUDENT, on_cutoff=HALT)
+    assert either.keeping((STUDENT, CLASSIFIER)) == either
+
+
 @pytest.mark.parametrize(
     ("after", "expected"), [(CLASSIFIER, Phase.CLASSIFIER), (HALT, Phase.HALTED)]
 )
