@@ -10,10 +10,12 @@ it.  Logs are at debug level, and an audit makes fewer runs.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import logging
 import os
 import sys
+import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -200,5 +202,8 @@ def run_into(output: Path, file: Path, runs: Sequence[Sequence[str]]) -> None:
 
 
 if __name__ == "__main__":
+    # As LOUD makes every interpreter that starts anew; this one may be forked.
+    faulthandler.enable()
+    warnings.simplefilter("default")
     put_doubles(Path(sys.argv[1]), sys.argv[2:])
     sys.exit(run(sys.argv[2:]))

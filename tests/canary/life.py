@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import httpx
 
 from tests.builders.server.http_release import SmallRelease
-from tests.builders.server.server_process import ServerProcess, serving
+from tests.builders.server.nursery import started
+from tests.builders.server.server_process import serving
 from tests.canary.doubled import LOUD
 from tests.canary.marked_release import QUERIES, marked_release
 from tests.canary.surfaces import COMMANDS, SECONDS_MAX, SERVED, Scene
@@ -92,7 +93,7 @@ class Life:
     def fail_to_open(self, release: SmallRelease) -> None:
         """Fail where the rows are."""
         scene = self.scene(release, faults=["opening"])
-        scene.process = ServerProcess(release.config, script=_script(scene), environ=LOUD)
+        scene.process = started(release.config, script=_script(scene), environ=LOUD)
         scene.process.wait()
         self._keep_log(REFUSED, scene)
 

@@ -15,6 +15,9 @@ It reads one JSON order a line, and answers each by one line::
         -> that of a server which dies at a point of ``tests.builders.crash.killing_server``
     {"ended": PROCESS}
         -> its exit code, or null
+
+An order may bring ``"tables"``: calibrations that the tests' process made of releases which
+it wrote.  They are not made again here, and are checked here as every table is.
 """
 
 from __future__ import annotations
@@ -37,6 +40,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from app.privacy.stability import hit_table
+from app.privacy.stability.hit_table import ProfileTable
+from tests.builders.server.chances import TABLES_MADE
 from tests.builders.server.server_process import (
     ROOT,
     SERVE,
@@ -47,6 +53,7 @@ from tests.builders.server.server_process import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
 POLL_SECONDS = 0.005
 
@@ -65,14 +72,18 @@ class Nursery:
             text=True,
         )
         self._ordering = threading.Lock()
+        self._tables_sent = 0
 
     def order(self, order: Mapping[str, object]) -> Any:
-        """Send an order, and return its answer."""
+        """Send an order, with the tables made since the last one, and return its answer."""
         orders, answers = self._process.stdin, self._process.stdout
         assert orders is not None
         assert answers is not None
         with self._ordering:
-            orders.write(json.dumps(order) + "\n")
+            made = TABLES_MADE[self._tables_sent :]
+            self._tables_sent += len(made)
+            tables = [table.to_plain() for table in dict.fromkeys(made)]
+            orders.write(json.dumps({**order, "tables": tables} if tables else order) + "\n")
             orders.flush()
             return json.loads(answers.readline())
 
@@ -119,13 +130,13 @@ class _Forked:
 
 
 class ForkedServer(ServerProcess):
-    """``conclave serve`` out of the nursery, or a server that the nursery was ordered instead."""
+    """A module that serves out of the nursery, or what the nursery was ordered instead."""
 
     def __init__(
         self,
         config: Path,
         *,
-        options: Sequence[str] = (),
+        script: Sequence[str] = SERVE,
         environ: Mapping[str, str] | None = None,
         log: Path | None = None,
         order: Mapping[str, object] | None = None,
@@ -133,9 +144,11 @@ class ForkedServer(ServerProcess):
         """Fork it; what it says goes beside ``config``, or to ``log``."""
         self.log = log or config.with_name("stderr.log")
         self.log.write_bytes(b"")
+        option, module, *arguments = script
+        assert option == "-m"
         serve = {
-            "module": "app",
-            "arguments": ["serve", *options, "--config", str(config)],
+            "module": module,
+            "arguments": [*arguments, "--config", str(config)],
             "environ": {**environment(), **(environ or {})},
             "out": str(self.log),
         }
@@ -150,10 +163,8 @@ def started(
     environ: Mapping[str, str] | None = None,
     log: Path | None = None,
 ) -> ServerProcess:
-    """Start ``conclave serve`` out of the nursery, and any other script by an interpreter."""
-    if (*script[: len(SERVE)],) == SERVE:
-        return ForkedServer(config, options=script[len(SERVE) :], environ=environ, log=log)
-    return ServerProcess(config, script=script, environ=environ, log=log)
+    """Start ``python SCRIPT --config CONFIG``, which begins with ``-m``, out of the nursery."""
+    return ForkedServer(config, script=script, environ=environ, log=log)
 
 
 def run_forked(
@@ -188,9 +199,14 @@ def main() -> None:
         import_module(late)  # what the first ledger and the first student ask for
     import_module("tests.builders.crash.killing_server")  # everything else a server imports
 
+    known: dict[tuple[Fraction, Fraction, int], ProfileTable] = {}
+    make = vars(hit_table)["_calibrated"]
+    vars(hit_table)["_calibrated"] = lambda *budget: known.get(budget) or make(*budget)
     children: set[int] = set()
     for line in sys.stdin:
         order = json.loads(line)
+        for table in map(ProfileTable.from_plain, order.pop("tables", ())):
+            known[table.epsilon, table.delta, table.cutoff] = table
         if "ended" not in order:
             answer: int | None = _fork(order)
             children.add(answer or 0)

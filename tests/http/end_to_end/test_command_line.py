@@ -11,7 +11,8 @@ import pytest
 
 from app.cli import run
 from tests.builders.server.http_release import ROW_COUNT, agreed, split, write_rows
-from tests.builders.server.server_process import ServerProcess, serving
+from tests.builders.server.nursery import started
+from tests.builders.server.server_process import serving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,7 +124,7 @@ def test_serve_refuses_another_release_in_one_line(opened: OpenedRelease, spoile
             'conclave: data.classes: the ledger\'s release was opened with ["no","yes"], the '
             f'configuration says ["yes","no"]; {restore}'
         )
-    process = ServerProcess(release.config)
+    process = started(release.config)
     assert process.wait() == 2
     where, why = process.errors().splitlines()  # the first line is the one on stdout
     assert where.startswith("conclave: serving members on http://")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -17,6 +15,7 @@ from app.data.sources.cells import Values, source_columns
 from app.data.sources.row_blocks import ROWS_PER_BLOCK, Block, Blocks, collect
 from app.data.sources.sources import read_rows
 from app.errors import ConfigurationError, DataError
+from tests.builders.server.nursery import run_forked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -206,11 +205,10 @@ def test_a_server_keeps_the_password_of_its_source(tmp_path: Path) -> None:
     """A start that cannot reach its rows ends with two, in one line without the address."""
     path = tmp_path / "conclave.toml"
     path.write_text(CONFIGURATION.replace("{SECRET}", SECRET), encoding="utf-8")
-    command = [sys.executable, "-m", "app", "serve", "--config", str(path)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    ended = run_forked(("-m", "app", "serve", "--config", str(path)))
     line = "conclave: data.source: needs the driver pymysql; install it"
-    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (2, line)
-    assert SECRET not in ended.stderr + ended.stdout
+    assert (ended.returncode, ended.stderr.decode().splitlines()[-1]) == (2, line)
+    assert SECRET.encode() not in ended.stderr + ended.stdout
 
 
 CONFIGURATION = """

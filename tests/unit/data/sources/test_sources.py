@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import math
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +14,7 @@ from app.data.sources.cells import REMEMBERED_CELLS_MAX
 from app.data.sources.sources import ROWS_PER_BLOCK, read_rows
 from app.errors import DataError
 from tests.builders.schema.schemas import PEOPLE
+from tests.builders.server.nursery import run_forked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -246,8 +245,7 @@ def test_the_server_prints_the_line_and_ends_with_two(tmp_path: Path) -> None:
     write(tmp_path, HEADER + "39,40,Private,F,low\nmarker,1,State,F,low\n")
     path = tmp_path / "conclave.toml"
     path.write_text(CONFIGURATION, encoding="utf-8")
-    command = [sys.executable, "-m", "app", "serve", "--config", str(path)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    ended = run_forked(("-m", "app", "serve", "--config", str(path)))
     line = 'conclave: data.source: column "age", row 2: is not a number'
-    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (2, line)
-    assert "marker" not in ended.stderr + ended.stdout
+    assert (ended.returncode, ended.stderr.decode().splitlines()[-1]) == (2, line)
+    assert b"marker" not in ended.stderr + ended.stdout
