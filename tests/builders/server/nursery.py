@@ -23,6 +23,7 @@ it wrote.  They are not made again here, and are checked here as every table is.
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import runpy
@@ -40,6 +41,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from app.http.openapi.openapi_document import build_document
 from app.privacy.stability import hit_table
 from app.privacy.stability.hit_table import ProfileTable
 from tests.builders.server.chances import TABLES_MADE
@@ -198,6 +200,9 @@ def main() -> None:
     for late in ("alembic.command", "sklearn.ensemble"):
         import_module(late)  # what the first ledger and the first student ask for
     import_module("tests.builders.crash.killing_server")  # everything else a server imports
+    for with_keys in (False, True):
+        build_document(with_keys=with_keys)  # which every server has
+    gc.freeze()  # else every forked process goes through all that is imported, and copies it
 
     known: dict[tuple[Fraction, Fraction, int], ProfileTable] = {}
     make = vars(hit_table)["_calibrated"]
