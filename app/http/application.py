@@ -10,9 +10,10 @@ from starlette.exceptions import HTTPException
 
 from app.answering.types import Observer, observe_nothing
 from app.http.access.door import Access
-from app.http.endpoint import Api, EdgeRoute, Endpoint, ReadRoute, busy_endpoint
+from app.http.endpoint import Api, EdgeRoute, Endpoint, OpenRoute, ReadRoute, busy_endpoint
 from app.http.limits import Limits
 from app.http.openapi.openapi_document import build_document
+from app.http.openapi.swagger_page import swagger_responses
 from app.http.problems import from_router, problem_response
 from app.http.routes import ROUTES
 from app.http.version import installed_version
@@ -88,7 +89,9 @@ def create_application(
     meter = RequestMeter(with_times=watching.times)
     api = Api(slot, limits, observe, meter=meter, watching=watching)
     access = Access(keys, loopback_only=loopback_only)
-    routes = [*ROUTES, *_page_routes(pages or {})]
+    dashboard = _page_routes(ReadRoute, pages or {})
+    # The document is open to all, and so is the page that shows it.
+    routes = [*ROUTES, *dashboard, *_page_routes(OpenRoute, swagger_responses())]
     application = ConclaveApplication(
         title="Conclave",
         version=installed_version(),
@@ -96,7 +99,7 @@ def create_application(
         exception_handlers={HTTPException: _refuser(api)},
         lifespan=lifespan,
         redirect_slashes=False,
-        # Their pages load scripts from other hosts; the document itself is served.
+        # Their pages load scripts from other hosts; swagger_page.py has ours.
         docs_url=None,
         redoc_url=None,
         # The library's spans and logs have raw latency and exception text, which would
@@ -115,21 +118,21 @@ def _endpoint(api: Api, access: Access, route: EdgeRoute) -> Endpoint:
     return Endpoint(api, access, route.path, route.role, route.handler, route.method, times)
 
 
-def _page_routes(pages: Mapping[str, Response]) -> list[EdgeRoute]:
+def _page_routes(kind: type[EdgeRoute], pages: Mapping[str, Response]) -> list[EdgeRoute]:
     return [
-        ReadRoute(path, _page(reply), methods=["GET"], include_in_schema=False)
+        kind(path, _page(reply), methods=["GET"], include_in_schema=False)
         for path, reply in pages.items()
     ]
 
 
 def _page(reply: Response) -> Callable[[], Coroutine[None, None, Response]]:
-    async def dashboard() -> Response:
-        """Serve a file of the page, which holds no number: it asks for the budget."""
+    async def page() -> Response:
+        """Serve a file of a page, which holds no number: its script asks for them."""
         own = copy(reply)
         own.raw_headers = [*reply.raw_headers]  # those of the key's limits are added to them
         return own
 
-    return dashboard
+    return page
 
 
 def _refuser(api: Api) -> Callable[[Request, Exception], Coroutine[None, None, Response]]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import httpx
 
 from app.http.dashboard.page import page_responses
+from app.http.openapi.swagger_page import swagger_responses
 from tests.builders.server.asking_statistics import QUESTION, question
 from tests.builders.server.http_learning import public_points
 from tests.canary.doubled import run_into
@@ -146,6 +147,15 @@ def _read(path: str, *more: str, **options: object) -> Surface:
     return Surface(path, (f"GET {path}",), emit)
 
 
+def _page(path: str, installed: bytes) -> Surface:
+    """Return the surface of a file, whose own numbers are any; what else comes is searched."""
+    return Surface(
+        path,
+        (f"GET {path}",),
+        lambda scene: scene.send("GET", path).replace(installed, b"as installed"),
+    )
+
+
 def _query(scene: Scene) -> bytes:
     said = [
         scene.send(
@@ -239,8 +249,8 @@ def _problems(scene: Scene) -> bytes:
 
 
 def _unserved(scene: Scene) -> bytes:
-    """Return what is said where other servers have traces, docs and dumps."""
-    paths = ("/trace", "/docs", "/redoc", "/debug", "/favicon.ico", "/conclave.db")
+    """Return what is said where other servers have traces and dumps."""
+    paths = ("/trace", "/redoc", "/debug", "/favicon.ico", "/conclave.db")
     return b"".join(scene.send("GET", path) for path in paths)
 
 
@@ -362,6 +372,7 @@ SURFACES: Final = (
     _read("/schema"),
     _read("/openapi.json"),
     *(_read(path) for path in page_responses()),
+    *(_page(path, bytes(reply.body)) for path, reply in swagger_responses().items()),
     _read("/healthz"),
     _read("/readyz"),
     Surface("problems", (), _problems),

@@ -58,6 +58,7 @@ EXPECTED = {
     (CONTAINED, "/query"): b"release-stopped",
     (HALTED, "/budget"): b'"phase":"halted"',
     (HALTED, "/query"): b"410",
+    (HALTED, "/docs"): b"as installed",
     (REFUSED, LOG): b"internal failure",
     (RUN, "conclave learn"): b"conclave-classifier",
     (RUN, "conclave statistics"): b'"values"',

@@ -338,7 +338,7 @@ def test_an_unknown_error_says_nothing_of_itself() -> None:
     assert_problem(reply, problem("internal-error", "Internal error", 500, INTERNAL_DETAIL))
 
 
-@pytest.mark.parametrize("path", ["/queries", "/query/", "/docs", "/redoc", "/v3"])
+@pytest.mark.parametrize("path", ["/queries", "/query/", "/docs/", "/docs/none", "/redoc", "/v3"])
 def test_refuses_a_path_that_is_none(path: str) -> None:
     """An unknown path gets the one error shape, and is not redirected."""
     detail = "there is no such path; GET /openapi.json lists the routes"

@@ -25,7 +25,7 @@ ROWS_OF_TABLES = ("answering_row", "class_row")
 # Small and used once, each for a reason.
 SMALL_AND_ALONE = {
     "app.http.query.query_route": "a route",
-    "app.http.dashboard.page": "a route",
+    "app.http.openapi.swagger_page": "a route",
     "app.hypotheses.predictors": "imported by users' own predictor files",
 }
 

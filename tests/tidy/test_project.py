@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
+from setuptools import find_namespace_packages
 
-from tests.tidy.sources import ROOT, imported_modules, python_files
+from tests.tidy.sources import ROOT, imported_modules, python_files, repository_files
 
 LOCKS = ("requirements.lock", "requirements-telemetry.lock", "requirements-test.lock")
 # Libraries that a command imports when it runs, by the extra that installs them.
@@ -19,8 +20,8 @@ IMPORTED_OF_EXTRAS = {"matplotlib": "plot", "opentelemetry": "telemetry"}
 BROUGHT_ALONG = {"pydantic_core"}
 # Imported by another name than that of their distribution.
 IMPORTED_AS = {"scikit-learn": "sklearn"}
-# Chosen by name: by the build, and by `ledger.url`.
-USED_WITHOUT_IMPORT = {"psycopg", "setuptools"}
+# Chosen by name: by the build, and by `ledger.url`; of one only files are served.
+USED_WITHOUT_IMPORT = {"fastapi-offline", "psycopg", "setuptools"}
 IGNORES = re.compile(r"^(ignore = \[|\"[^\"]+\" = \[)\n(.*?)^\]", re.MULTILINE | re.DOTALL)
 
 
@@ -94,6 +95,23 @@ def test_what_is_imported_is_declared() -> None:
         IMPORTED_AS.get(name, name.replace("-", "_")) for name in declared - USED_WITHOUT_IMPORT
     }
     assert foreign == used
+
+
+def test_what_browsers_get_is_installed() -> None:
+    """Every page, style and script of the application is in the packages of an installation."""
+    found = _project()["tool"]["setuptools"]
+    packages = find_namespace_packages(str(ROOT), include=found["packages"]["find"]["include"])
+    installed = {
+        path
+        for package in packages
+        for pattern in found["package-data"]["*"]
+        for path in ROOT.joinpath(*package.split(".")).glob(pattern)
+    }
+    kinds = {".css", ".html", ".js", ".svg"}
+    served = {path for path in repository_files() if path.suffix in kinds}
+    served = {path for path in served if path.is_relative_to(ROOT / "app")}
+    assert served
+    assert served <= installed
 
 
 def test_every_ignored_rule_has_its_reason() -> None:

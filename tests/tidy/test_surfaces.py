@@ -9,6 +9,7 @@ from typer.main import get_command
 
 from app.cli import application
 from app.http.dashboard.page import page_responses
+from app.http.openapi.swagger_page import swagger_responses
 from app.http.routes import ROUTES
 from tests.canary.life import STAGES
 from tests.canary.surfaces import SURFACES, WITHOUT_PRIVATE_ROWS
@@ -16,11 +17,12 @@ from tests.canary.surfaces import SURFACES, WITHOUT_PRIVATE_ROWS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-PAGES = {"GET /openapi.json", *(f"GET {path}" for path in page_responses())}
+PATHS = ("/openapi.json", *page_responses(), *swagger_responses())
+PAGES = {f"GET {path}" for path in PATHS}
 
 
 def test_every_route_has_a_surface() -> None:
-    """Every route, the page and the OpenAPI document are driven by a surface, and no other."""
+    """Every route, the pages and the OpenAPI document are driven by a surface, and no other."""
     routes = {f"{entry.method} {entry.path}" for entry in ROUTES} | PAGES
     covered = {each for surface in SURFACES for each in surface.covers}
     assert routes == {each for each in covered if not each.startswith("conclave ")}

@@ -18,13 +18,13 @@ MEDIA_TYPES: Final[Mapping[str, str]] = {
 }
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'"
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+NO_HTML_FROM_TEXT: Final = "; require-trusted-types-for 'script'; trusted-types 'none'"
 HEADERS: Final[Mapping[str, str]] = {
     # Asked again at every visit: a new version of the server comes with its own page.
     "cache-control": "no-cache",
-    "content-security-policy": POLICY,
+    "content-security-policy": POLICY + NO_HTML_FROM_TEXT,
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer",
@@ -36,7 +36,7 @@ def page_responses() -> dict[str, Response]:
     """Return the reply to each path of the page; none holds a number, and each is sent often."""
     files = resources.files("app.http.dashboard").joinpath("static")
     return {
-        _path(file.name): _response(file.name, file.read_text("utf-8"))
+        _path(file.name): file_response(file.name, file.read_text("utf-8"))
         for file in sorted(files.iterdir(), key=lambda each: each.name)
         if _suffix(file.name) in MEDIA_TYPES
     }
@@ -46,8 +46,9 @@ def _path(name: str) -> str:
     return "/" if name == "index.html" else FOLDER + name
 
 
-def _response(name: str, text: str) -> Response:
-    return Response(text, media_type=MEDIA_TYPES[_suffix(name)], headers=HEADERS)
+def file_response(name: str, text: str, headers: Mapping[str, str] = HEADERS) -> Response:
+    """Return the reply that is a file of a page."""
+    return Response(text, media_type=MEDIA_TYPES[_suffix(name)], headers=headers)
 
 
 def _suffix(name: str) -> str:

@@ -6,4 +6,6 @@
 * ``protocol_models.py`` has those of V2 and MLflow.
 * ``refusal_replies.py`` lists the refusals of a route by status.
 * ``openapi_document.py`` puts FastAPI's document and these refusals together.
+* ``swagger_page.py`` makes the replies below ``/docs``: Swagger UI's two files, and ours of
+  ``swagger/``, which start it.
 """

@@ -1,0 +1,44 @@
+"""The page that shows the document: Swagger UI, from files of an installed package.
+
+The package is there for two files; its code does not run, and a page of ours starts them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from app.http.dashboard.page import HEADERS, POLICY, file_response
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.responses import Response
+
+PAGE: Final = "/docs"
+DISTRIBUTION: Final = "fastapi-offline"
+LIBRARY: Final = ("swagger-ui-bundle.js", "swagger-ui.css")
+"""Swagger UI 5, under the Apache License 2.0."""
+
+# It writes HTML itself, which the dashboard never does: of this server's own document.
+HEADERS_OF_LIBRARY: Final = {**HEADERS, "content-security-policy": POLICY}
+
+
+@cache
+def swagger_responses() -> Mapping[str, Response]:
+    """Return the reply to each path of the page."""
+    ours = resources.files("app.http.openapi").joinpath("swagger")
+    installed = distribution(DISTRIBUTION)
+    library = {
+        name: Path(str(installed.locate_file(f"fastapi_offline/static/{name}"))).read_text("utf-8")
+        for name in LIBRARY
+    }
+    below = library | {"start.js": ours.joinpath("start.js").read_text("utf-8")}
+    index = ours.joinpath("index.html").read_text("utf-8")
+    return {PAGE: file_response("index.html", index, HEADERS_OF_LIBRARY)} | {
+        f"{PAGE}/{name}": file_response(name, text, HEADERS_OF_LIBRARY)
+        for name, text in below.items()
+    }
