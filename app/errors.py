@@ -10,6 +10,7 @@ only, and name a column and a row number, never a value.
     ├── ConfigurationError          operator: bad configuration or data, exit 2
     │   ├── DataError               a private source that does not fit the schema
     │   ├── HeadFileError           the ledger is older than its head file, or that is none
+    │   ├── NoLedgerError           there is none where one is to be read
     │   └── ReleaseMismatchError    the ledger's release is another one
     │       └── UnknownRowsError    its rows are others, or were read otherwise
     ├── VerificationError           the thing asked for does not hold, exit 1
@@ -75,6 +76,10 @@ class HeadFileError(ConfigurationError):
     def __init__(self, problem: str) -> None:
         """Name the setting, whatever the problem."""
         super().__init__("ledger.head_file", problem)
+
+
+class NoLedgerError(ConfigurationError):
+    """There is no ledger where one is to be read."""
 
 
 class ReleaseMismatchError(ConfigurationError):

@@ -6,8 +6,8 @@ A command module is cheap to import: it imports the code that it runs when the c
 
 Commands: ``audit/``, ``check.py``, ``demo/``, ``export.py`` (the published classifier, to a file),
 ``keys.py`` (keys of clients), ``learn.py``, ``ledger.py`` (copies of a ledger), ``plan/``,
-``query/``, ``serve.py``, ``simulate.py``, ``statistics.py``, ``verify.py``.  The other files are
-parts of them:
+``query/``, ``serve.py``, ``simulate.py``, ``statement.py``, ``statistics.py``, ``verify.py``.  The
+other files are parts of them:
 
 * ``web_server.py`` runs uvicorn: its socket, its signals and its end.
 * ``background_server.py`` serves on a thread of the demo's process.
@@ -29,7 +29,18 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from app.cli import check, export, keys, learn, ledger, serve, simulate, statistics, verify
+from app.cli import (
+    check,
+    export,
+    keys,
+    learn,
+    ledger,
+    serve,
+    simulate,
+    statement,
+    statistics,
+    verify,
+)
 from app.cli.audit import command as audit
 from app.cli.demo import command as demo
 from app.cli.plan import command as plan
@@ -49,6 +60,7 @@ COMMANDS = (
     check,
     learn,
     audit,
+    statement,
     statistics,
     verify,
     query,

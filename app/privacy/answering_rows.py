@@ -169,6 +169,8 @@ class AnsweringRow:
     Attributes:
         mechanism: its name in ``answers.mechanism``.
         calibration: its name in ``privacy.calibration``; None where that names none of its own.
+        theorem: what proves its claim, and how its answers add up, in words.
+        proof: the file of that proof, from the root of the sources.
         parameters: the type of its parameters.
         calibrations: the types of its calibrations, the one that serves first.
         piece: name of the private piece by which a release keeps its calibration.
@@ -196,6 +198,8 @@ class AnsweringRow:
 
     mechanism: str
     calibration: str | None = None
+    theorem: str
+    proof: str
     parameters: type[Answering]
     calibrations: tuple[type, ...]
     piece: str

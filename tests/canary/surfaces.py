@@ -387,6 +387,11 @@ SURFACES: Final = (
     Surface(
         "conclave audit", ("conclave audit",), lambda at: at.run("audit", ["--quick", "--json"])
     ),
+    Surface(
+        "conclave statement",
+        ("conclave statement",),
+        lambda at: at.run("statement", [], ["--json"]),
+    ),
     Surface("conclave plan", ("conclave plan",), lambda at: at.run("plan", ["--json"])),
     Surface("conclave check", ("conclave check",), lambda at: at.run("check", [], ["--json"])),
     Surface("conclave simulate", ("conclave simulate",), _simulate),

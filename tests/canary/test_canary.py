@@ -66,6 +66,7 @@ EXPECTED = {
     (RUN, "conclave verify"): b"verified: sequence",
     (RUN, "conclave audit"): b'"holds":true',
     (RUN, "conclave plan"): b'"feasible"',
+    (RUN, "conclave statement"): b'"privacy_unit"',
     (RUN, "conclave check"): b'"fits":true',
     (RUN, "conclave simulate"): b"outcome",
     (RUN, "conclave ledger"): b"retired: sequence",

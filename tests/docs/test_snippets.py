@@ -46,6 +46,7 @@ RUN_BY = {
     "conclave check --config conclave.toml [--public public.csv] [--json]": (
         "tests/unit/cli/test_check.py"
     ),
+    "conclave statement --config conclave.toml": "tests/unit/cli/test_statement.py",
     "make bench": "benchmarks/figures.py",
     "make bench-utility": "benchmarks/utility/__main__.py",
     "make image": "tests/deploy/test_container.py",
@@ -87,6 +88,7 @@ RUN = {
     ("docs/recipes.md", "python"): (2, "test_recipes.py"),
     ("docs/postgresql.md", "sql"): (1, "test_snippets.py"),
     ("docs/sources.md", "text"): (2, "test_snippets.py"),
+    ("docs/statement.md", "text"): (1, "test_snippets.py"),
 }
 WHOLE = """
 [release]
@@ -181,6 +183,15 @@ def test_the_plan_of_the_page_is_printed(
     (table,) = examples(ROOT / "docs" / "planning.md", "text")
     for line in table.splitlines():
         assert line.split() in printed
+
+
+def test_the_statement_of_the_page_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the page on statements shows is what the command prints of the example."""
+    example = str(ROOT / "examples" / "own-data.toml")
+    assert cli.run(["statement", "--config", example]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    (shown,) = examples(ROOT / "docs" / "statement.md", "text")
+    assert set(shown.splitlines()) <= set(printed)
 
 
 @pytest.mark.parametrize(

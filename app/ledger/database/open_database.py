@@ -17,6 +17,7 @@ from app.errors import (
     ConfigurationError,
     LedgerCorruptError,
     LedgerUnavailableError,
+    NoLedgerError,
 )
 from app.ledger.database.database import LedgerDatabase, ledger_database
 from app.ledger.database.database_errors import DAMAGED, is_damage
@@ -161,7 +162,8 @@ def reading(database: LedgerDatabase) -> Iterator[Connection]:
     """Yield a connection that reads a ledger of whatever revision.
 
     Raises:
-        ConfigurationError: there is no ledger, or it cannot be opened.
+        NoLedgerError: there is none.
+        ConfigurationError: it cannot be opened.
         LedgerCorruptError: it cannot be read as a database.
 
     """
@@ -176,7 +178,7 @@ def reading(database: LedgerDatabase) -> Iterator[Connection]:
 
 def _require(database: LedgerDatabase) -> None:
     if not database.is_there:
-        raise ConfigurationError(URL_KEY, f"there is no ledger at {database.place}")
+        raise NoLedgerError(URL_KEY, f"there is no ledger at {database.place}")
 
 
 def _connected(database: LedgerDatabase, readers: Engine) -> Connection:
@@ -187,7 +189,7 @@ def _connected(database: LedgerDatabase, readers: Engine) -> Connection:
             revision = read_revision(database, connection)
             _refuse_unfinished(database, revision)
             if revision is None:
-                raise ConfigurationError(URL_KEY, f"there is no ledger at {database.place} yet")
+                raise NoLedgerError(URL_KEY, f"there is no ledger at {database.place} yet")
             stack.pop_all()
     except (SQLAlchemyError, ValueError) as error:
         raise _unreadable(database, error) from None
@@ -319,7 +321,7 @@ def refuse_replaced(connection: Connection, secret: bytes) -> None:
 def _check_revision(database: LedgerDatabase, revision: str | None) -> None:
     _refuse_unfinished(database, revision)
     if revision is None:
-        raise ConfigurationError(URL_KEY, f"there is no ledger at {database.place} yet")
+        raise NoLedgerError(URL_KEY, f"there is no ledger at {database.place} yet")
     if revision != REVISION:
         raise ConfigurationError(
             URL_KEY,

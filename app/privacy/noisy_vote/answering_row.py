@@ -61,6 +61,8 @@ def _explain(parameters: noisy_vote.Parameters) -> Explained:
 
 NOISY_VOTE: Final = AnsweringRow(
     mechanism="noisy-vote",
+    theorem="discrete Gaussian noise on the votes, by Renyi divergence over all m answers",
+    proof="app/privacy/noisy_vote/proof.md",
     parameters=noisy_vote.Parameters,
     calibrations=(NoisyVoteCalibration,),
     piece="noisy-vote-calibration",

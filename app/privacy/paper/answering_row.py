@@ -63,6 +63,8 @@ def _refuse_size(asked: AnswersAsked, sizes: tuple[int, int, int]) -> None:
 PAPER: Final = replace(
     SPARSE_VECTOR,
     calibration="paper",
+    theorem="the sparse vector on resampled rows, with the constants as printed after errata",
+    proof="app/privacy/exponential/relabel_proof.md",
     budget=_budget,
     calibrate=_calibrate,
     is_of=lambda *_: True,  # T is its own

@@ -61,6 +61,8 @@ def _explain(test: sparse_vector.Parameters) -> Explained:
 SPARSE_VECTOR: Final = AnsweringRow(
     mechanism="stability",
     calibration="svt",
+    theorem="the sparse vector with exact scales, one threshold for all hits or one for each",
+    proof="app/privacy/sparse_vector/proof.md",
     parameters=sparse_vector.Parameters,
     calibrations=(svt.SvtCalibration,),
     piece="svt-calibration",

@@ -79,6 +79,8 @@ def _explain(test: stability.Parameters) -> Explained:
 PROFILE: Final = AnsweringRow(
     mechanism="stability",
     calibration="profile",
+    theorem="Theorem A: a table of hits over the distance, by Renyi divergence of one order",
+    proof="app/privacy/stability/proof.md",
     parameters=stability.Parameters,
     calibrations=(hit_table.ProfileTable, ApproximateProfile),
     piece="profile-table",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.release.release import Release
+    from app.settings.settings import Settings
 
 PERSON: Final = "P[seen | with this record] <= e^epsilon * P[seen | with another] + delta"
 ENDS: Final = {
@@ -28,19 +29,19 @@ ENDS: Final = {
     "student": "a student of the answers is published, which answers without limit, free",
 }
 SHARES: Final = {
-    "relabel": (
+    Mechanism.RELABEL: (
         "One noisy rule relabels the records before any learner sees them.",
         "a rule is drawn with weight exp(-epsilon_share * errors / 2)",
     ),
-    "answers": (
+    Mechanism.ANSWERS: (
         "Pays for every answer of the ensemble together, whatever is asked and how often.",
         "charged once, whole: T bounds what all answers can tell",
     ),
-    "classifier": (
+    Mechanism.CLASSIFIER: (
         "Pays for the published classifier, drawn once.",
         "{drawn} is drawn with weight exp(-epsilon_share * errors / 2)",
     ),
-    "statistics": (
+    Mechanism.STATISTICS: (
         "Pays for the table of means of hypotheses, drawn once.",
         "private multiplicative weights over the cells of a public grid",
     ),
@@ -88,26 +89,31 @@ def _promise(release: Release) -> Iterator[Explained]:
         "the number of records.",
         PERSON,
     )
-    shares = {**SHARES, Mechanism.CLASSIFIER.value: _classifier(release)}
+    opened = release.state.release
+    row_count = None if opened is None else int(opened.parameters[ROW_COUNT])
+    shares = shares_in_words(configuration.settings, row_count)
     for mechanism, (meaning, formula) in shares.items():
-        share = next(
-            (each for name, each in configuration.charges.items() if name.value == mechanism), None
-        )
+        share = configuration.charges.get(mechanism)
         if share is not None:
             value = (
                 f"epsilon {in_short(float(share.epsilon))}, delta {in_short(float(share.delta))}"
             )
-            yield Explained(f"share of {mechanism}", value, meaning, formula)
+            yield Explained(f"share of {mechanism.value}", value, meaning, formula)
 
 
-def _classifier(release: Release) -> tuple[str, str]:
-    """Return how the published classifier of a release comes about, and its formula."""
-    settings, opened = release.configuration.settings, release.state.release
-    row_count = None if opened is None else int(opened.parameters[ROW_COUNT])
+def shares_in_words(settings: Settings, row_count: int | None) -> dict[Mechanism, tuple[str, str]]:
+    """Return what each share pays for, and the formula of its mechanism.
+
+    Args:
+        settings: the whole configuration.
+        row_count: the public n, where known.
+
+    """
     if is_linear(settings, row_count=row_count):
-        return LINEAR
-    meaning, formula = SHARES[Mechanism.CLASSIFIER.value]
-    return meaning, formula.format(drawn=class_row(settings.published.kind).drawn)
+        return {**SHARES, Mechanism.CLASSIFIER: LINEAR}
+    meaning, formula = SHARES[Mechanism.CLASSIFIER]
+    drawn = formula.format(drawn=class_row(settings.published.kind).drawn)
+    return {**SHARES, Mechanism.CLASSIFIER: (meaning, drawn)}
 
 
 def _ensemble(release: Release) -> Iterator[Explained]:

@@ -45,6 +45,8 @@ def _step(
 
 FLIPPED: Final = AnsweringRow(
     mechanism=NAME,
+    theorem="a word decides whether the label is kept",
+    proof="tests/builders/toys/flipped_label/mechanism.py",
     parameters=mechanism.Parameters,
     calibrations=(mechanism.Calibration,),
     piece=NAME,

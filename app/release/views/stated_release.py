@@ -1,0 +1,142 @@
+"""What a statement is made of: configuration, ledger, calibration, and an audit's report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.errors import ConfigurationError
+from app.ledger.entries.fold import EMPTY
+from app.release.opening import ROW_COUNT, found_state
+from app.release.terms.answer_terms import (
+    calibrate_answers,
+    check_calibration,
+    read_calibration,
+    release_budget,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.ledger.entries.entry_kinds import ReleaseOpened
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.ledger import Ledger
+    from app.privacy.answering_rows import Calibration
+    from app.release.terms.configuration import Configuration
+    from app.settings.settings import Settings
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """What an audit held against its findings."""
+
+    epsilon: float
+    delta: float
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The largest lower bound of one kind of adversary; None is beyond every number."""
+
+    epsilon: float | None
+    share_of_claim: float | None
+
+
+class AuditFound(msgspec.Struct, frozen=True):
+    """What is stated of a report of ``conclave audit --json``."""
+
+    holds: bool
+    mechanism: str
+    claim: Claimed
+    exact: Found
+    sampled: Found
+    broken_conditions: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """What a statement is made of; all of it is public.
+
+    Attributes:
+        configuration: the release's.
+        state: what its ledger says; of a release that is not open, nothing.
+        openings: first entries of all releases of its ledger.
+        calibration: what serves the answers; None where they have no share.
+        audit: what an audit found; None where no report is given.
+        version: of the program.
+
+    """
+
+    configuration: Configuration
+    state: LedgerState
+    openings: Sequence[ReleaseOpened]
+    calibration: Calibration | None
+    audit: AuditFound | None
+    version: str
+
+    @property
+    def settings(self) -> Settings:
+        """The whole configuration."""
+        return self.configuration.settings
+
+    @property
+    def row_count(self) -> int | None:
+        """The public n, where known."""
+        opened = self.state.release
+        return self.settings.data.rows if opened is None else int(opened.parameters[ROW_COUNT])
+
+
+def read_stated(
+    configuration: Configuration, ledger: Ledger | None, *, audit: bytes | None, version: str
+) -> Stated:
+    """Collect what is stated, and check again what the answers' claim needs.
+
+    Args:
+        configuration: the release's.
+        ledger: opened for reading; None where there is none yet.
+        audit: what ``conclave audit --json`` printed; None where nothing is given.
+        version: of the program.
+
+    Raises:
+        ConfigurationError: there are no parameters for a budget, or the report is none, or
+            of another claim.
+        ReleaseMismatchError: the ledger's release was opened with other settings.
+        LedgerCorruptError, InvariantError: the calibration that serves does not hold.
+
+    """
+    settings, state = configuration.settings, EMPTY
+    if ledger is not None:
+        state = found_state(configuration, ledger)
+    budget = release_budget(settings)
+    if ledger is not None and state.ensemble is not None:
+        calibration: Calibration | None = read_calibration(settings, ledger)
+    else:
+        calibration = calibrate_answers(settings, budget)
+    if budget is not None and calibration is not None:
+        check_calibration(settings, budget, calibration)
+    return Stated(
+        configuration=configuration,
+        state=state,
+        openings=() if ledger is None else ledger.openings,
+        calibration=calibration,
+        audit=None if audit is None else _found(audit, calibration),
+        version=version,
+    )
+
+
+def _found(report: bytes, calibration: Calibration | None) -> AuditFound:
+    """Read a report, and refuse one of another claim."""
+    try:
+        found = msgspec.json.decode(report, type=AuditFound)
+    except msgspec.DecodeError:
+        raise ConfigurationError("--audit", "is no report of `conclave audit --json`") from None
+    if calibration is None:
+        raise ConfigurationError("--audit", "answers have no share here, and are not audited")
+    claim = Claimed(float(calibration.epsilon), float(calibration.delta))
+    if found.claim != claim:
+        problem = (
+            f"is of epsilon {found.claim.epsilon:g} and delta {found.claim.delta:g}; the answers "
+            f"here claim {claim.epsilon:g} and {claim.delta:g}: audit this configuration"
+        )
+        raise ConfigurationError("--audit", problem)
+    return found

@@ -1,0 +1,367 @@
+"""The statement of what a release promises, line by line: for registries, and on one page.
+
+Each line has a place in the form that registries of deployments of differential privacy ask
+for, a value, and a sentence.  Everything is public: the configuration, the ledger's entries,
+the calibration that serves, and the report of an audit where one is given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+import msgspec
+
+from app.ledger.releases import total
+from app.privacy.answering_rows import in_short
+from app.privacy.budget.composition import Mechanism
+from app.release.classifier.linear import is_linear
+from app.release.composed_budget import composed_view
+from app.release.terms.answer_terms import answering_row, calibration_piece
+from app.release.views.parameters_in_words import shares_in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from app.ledger.entries.fold import LedgerState
+    from app.privacy.budget.composition import Charge
+    from app.release.views.stated_release import AuditFound, Stated
+
+MECHANISMS: Final = "deployment.implementation.mechanisms[]"
+OUTSIDE: Final = {
+    "Loading": "What the operator's terminal says while records load, before anything is served.",
+    "Checking": "What `conclave check` counts, on the same terminal.",
+    "Choices made by looking": (
+        "Bounds, categories, cuts, k, T, classes and public points that somebody chose by looking "
+        "at the records: they must be public, and no entry accounts for them."
+    ),
+    "Row-wise sources": "A view or function of a database that mixes rows before they are read.",
+    "Time and memory": "How long a reply takes beyond its padding, and what the machine shows.",
+    "A process that is ended while its disk is full": "Draws that could not be recorded.",
+    "A machine that fails": "When memory, files or threads run out.",
+    "Somebody else's learner": "What a learner of the operator's own does past its chunk.",
+    "The database": "It holds private state: whoever reads it has more than is promised.",
+    "A ledger deleted or rolled back": "Questions answered afresh without a charge.",
+    "The queries": "What clients ask is recorded, and protected from nobody.",
+}
+"""What the promise leaves out, as docs/guarantee.md lists it."""
+
+EXPONENTIAL_OF_ROWS: Final = "Lemma L: the exponential mechanism over the rows' own labellings"
+RELABEL: Final = "the exponential mechanism over a class fixed without the records"
+CLASSIFIER: Final = (
+    "the exponential mechanism over a class fixed by public points",
+    "app/privacy/exponential/semi_private_proof.md",
+)
+LINEAR: Final = (
+    "noisy gradient descent in integers, by the exact curve of normal noise",
+    "app/privacy/noisy_gradient/proof.md",
+)
+STATISTICS: Final = (
+    "private multiplicative weights over public cells, composed exactly",
+    "app/privacy/query_release/proof.md",
+)
+RELABEL_PROOF: Final = "app/privacy/exponential/relabel_proof.md"
+SCORES: Final = ", inside soft labels (app/privacy/soft_labels/proof.md)"
+COMPOSITION_PROOF: Final = "app/privacy/voting/universal_proof.md"
+ONE_VOTE_PROOF: Final = "app/privacy/voting/votes_proof.md"
+
+
+class Line(NamedTuple):
+    """One thing that is stated.
+
+    Attributes:
+        place: dotted, in the registries' form and beside it; one that ends in ``[]`` is an
+            item of a list.
+        heading: of the page, under which it is told.
+        value: for programs; None where there is nothing.
+        words: for people.
+
+    """
+
+    place: str
+    heading: str
+    value: object
+    words: str
+
+
+def statement(stated: Stated) -> list[Line]:
+    """Return every line, in reading order."""
+    return [
+        *_release(stated),
+        *_protected(),
+        *_strength(stated),
+        *_model(),
+        *_mechanisms(stated),
+        *_composition(stated),
+        *_outside(),
+        *_evidence(stated),
+    ]
+
+
+def statement_document(lines: Sequence[Line]) -> dict[str, object]:
+    """Return the lines as one document, each value at its place."""
+    document: dict[str, object] = {}
+    for line in lines:
+        *parents, last = line.place.split(".")
+        at = document
+        for parent in parents:
+            at = cast("dict[str, object]", at.setdefault(parent, {}))
+        if last.endswith("[]"):
+            items = cast("list[object]", at.setdefault(last.removesuffix("[]"), []))
+            items.append(line.value)
+        else:
+            at[last] = line.value
+    return document
+
+
+def _sentence(place: str, heading: str, words: str) -> Line:
+    return Line(place, heading, words, words)
+
+
+def _release(stated: Stated) -> Iterator[Line]:
+    name, data, count = stated.configuration.name, stated.settings.data, stated.row_count
+    rows = "private records" if count is None else f"{count:,} private records"
+    is_open = stated.state.release is not None
+    yield Line("deployment.product.name", "Release", name, f'"{name}".')
+    yield Line("deployment.product.data_product_type", "Release", "Machine learning model", "")
+    yield _sentence(
+        "deployment.product.description",
+        "Release",
+        f'Says which "{data.label}" a question of public features gets, one of '
+        f"{len(data.classes)}, as learned from {rows}.",
+    )
+    yield Line(
+        "release.is_open",
+        "Release",
+        is_open,
+        "It is open: what is promised is the first entry of its ledger, and stays."
+        if is_open
+        else "It is not open yet: this is what its configuration would promise.",
+    )
+
+
+def _protected() -> Iterator[Line]:
+    loss, flavor = "deployment.privacy_loss", "deployment.dp_flavor"
+    yield Line(f"{loss}.privacy_unit", "Unit", "row", "")
+    yield _sentence(
+        f"{loss}.privacy_unit_description",
+        "Unit",
+        "One record, which is one row of the source. A person with several rows is protected row "
+        "by row: g rows of one person come with g times epsilon.",
+    )
+    yield Line(
+        f"{flavor}.input_metric",
+        "Neighbours",
+        "replace one record",
+        "Two data sets of as many rows, of which one row is replaced by any other.",
+    )
+    yield Line(f"{flavor}.bound_on_input_distance", "Neighbours", 1, "")
+    yield _sentence(
+        f"{flavor}.unprotected_quantities",
+        "Neighbours",
+        "The number of rows, the schema, the configuration and what clients ask are public.",
+    )
+
+
+def _strength(stated: Stated) -> Iterator[Line]:
+    loss, configuration = "deployment.privacy_loss", stated.configuration
+    epsilon, delta = float(configuration.epsilon), float(configuration.delta)
+    grown = math.exp(epsilon) if epsilon < math.log(1e300) else math.inf
+    yield Line("deployment.dp_flavor.name", "Promise", "Approximate DP", "")
+    yield _sentence(
+        f"{loss}.privacy_parameters_description",
+        "Promise",
+        "For every event E about everything that leaves the server once the release is open, "
+        "P[E on S] <= e^epsilon * P[E on S'] + delta, for all neighbours S and S'.",
+    )
+    yield Line(
+        f"{loss}.privacy_parameters.epsilon",
+        "Epsilon",
+        epsilon,
+        f"{in_short(epsilon)}. But for delta, nothing becomes more than {in_short(grown)} times as "
+        "likely by one record being another.",
+    )
+    yield Line(
+        f"{loss}.privacy_parameters.delta",
+        "Delta",
+        delta,
+        f"{in_short(delta)}. A probability that the promise of epsilon leaves out.",
+    )
+
+
+def _model() -> Iterator[Line]:
+    model = "deployment.model"
+    yield Line(f"{model}.model_name", "Against", "Central", "")
+    yield _sentence(
+        f"{model}.actors",
+        "Against",
+        "Anybody who asks, anything and as often as wanted, each question chosen after every "
+        "earlier answer, with all other clients and across restarts, knowing every other record. "
+        "The operator and the machine hold the records, and are trusted.",
+    )
+    yield Line(f"{model}.access_type", "Against", "Interactive", "")
+    yield Line(f"{model}.data_source_type", "Against", "Static", "")
+    yield _sentence(
+        "deployment.implementation.pre_processing_eda_hyperparameter_tuning",
+        "Against",
+        "Nothing is tuned on all records: schema and parameters are the operator's, made without "
+        "a look at them.",
+    )
+
+
+def _mechanisms(stated: Stated) -> Iterator[Line]:
+    words = shares_in_words(stated.settings, stated.row_count)
+    for mechanism, charge in stated.configuration.charges.items():
+        theorem, proof = _theorem(stated, mechanism)
+        status = _status(stated.state, mechanism)
+        meaning, formula = words[mechanism]
+        value = {
+            "mechanism": mechanism.value,
+            "epsilon": float(charge.epsilon),
+            "delta": float(charge.delta),
+            "status": status,
+            "formula": formula,
+            "theorem": theorem,
+            "proof": proof,
+        }
+        told = f"{mechanism.value}: {_cost(charge)}, {status}. {meaning} By {theorem}: {proof}."
+        yield Line(MECHANISMS, "Mechanisms", value, told)
+    if stated.configuration.has(Mechanism.ANSWERS):
+        yield from _limits(stated)
+
+
+def _limits(stated: Stated) -> Iterator[Line]:
+    """Say what ends the answers, and how far one record reaches."""
+    state, answers = stated.state, stated.settings.answers
+    cutoff = None if stated.calibration is None else stated.calibration.cutoff
+    size = None if state.ensemble is None else state.ensemble.size
+    limits = {"queries": answers.queries, "cutoff": cutoff, "ensemble": size}
+    unit = "units of scores" if answers.output == "score" else "unstable ones"
+    ends = "" if cutoff is None else f", or {cutoff:,} {unit}"
+    yield Line("answers", "Limits", limits, f"Fresh answers end after {answers.queries:,}{ends}.")
+    yield _sentence(
+        "one_record",
+        "Limits",
+        "A record may lie in several chunks of the rows, and the constants allow for it."
+        if answering_row(stated.settings).is_printed
+        else f"A record lies in one chunk of the rows, and moves one vote of a question: "
+        f"{ONE_VOTE_PROOF}.",
+    )
+
+
+def _theorem(stated: Stated, mechanism: Mechanism) -> tuple[str, str]:
+    """Return what proves a mechanism's claim, and where."""
+    settings = stated.settings
+    if mechanism is Mechanism.RELABEL:
+        is_public = settings.hypotheses.grid == "public"
+        return RELABEL if is_public else EXPONENTIAL_OF_ROWS, RELABEL_PROOF
+    if mechanism is Mechanism.CLASSIFIER:
+        return LINEAR if is_linear(settings, row_count=stated.row_count) else CLASSIFIER
+    if mechanism is Mechanism.STATISTICS:
+        return STATISTICS
+    row = answering_row(settings)
+    return row.theorem + (SCORES if settings.answers.output == "score" else ""), row.proof
+
+
+def _status(state: LedgerState, mechanism: Mechanism) -> str:
+    if state.charge_of(mechanism.value) is not None:
+        return "charged"
+    return "reserved" if state.reserve_of(mechanism.value) is not None else "configured"
+
+
+def _cost(charge: Charge) -> str:
+    return f"epsilon {in_short(float(charge.epsilon))}, delta {in_short(float(charge.delta))}"
+
+
+def _composition(stated: Stated) -> Iterator[Line]:
+    accounting = "deployment.accounting"
+    yield Line("accounting", "Accounting", "sum", "")
+    yield _sentence(
+        f"{accounting}.composition",
+        "Accounting",
+        "The shares add up, as exact fractions, to epsilon and delta at most; each is charged "
+        "once, whole and on record before a record is read for it, in whatever order, "
+        f"and however clients ask: {COMPOSITION_PROOF}.",
+    )
+    if stated.settings.privacy.sampling < 1:
+        yield _sentence(
+            "sampling",
+            "Accounting",
+            "The ensemble is made of a random part of the rows; its shares are what it costs in "
+            f"all of them: {RELABEL_PROOF}.",
+        )
+    yield _sentence(
+        f"{accounting}.post_processing",
+        "Accounting",
+        "Replays, counters, the ledger, metrics and a student of the answers are made of what "
+        "those sent out, and cost nothing.",
+    )
+    composed = _together(stated)
+    yield Line(
+        "composed",
+        "Accounting",
+        composed,
+        "Another release about the same people adds its own epsilon and delta; one in another "
+        "ledger is not counted here."
+        if composed is None
+        else f"The {composed['releases']} releases of this ledger promise together epsilon "
+        f"{composed['epsilon']:g} and delta {composed['delta']:g}; those elsewhere add theirs.",
+    )
+
+
+def _together(stated: Stated) -> dict[str, object] | None:
+    """Return what the releases of a ledger promise together; None for one that is alone there."""
+    if stated.state.release is not None or not stated.openings:
+        return composed_view(stated.openings)
+    there, own = total(stated.openings), stated.configuration
+    return {
+        "epsilon": float(there.epsilon + own.epsilon),
+        "delta": float(there.delta + own.delta),
+        "releases": len(stated.openings) + 1,
+    }
+
+
+def _outside() -> Iterator[Line]:
+    for subject, words in OUTSIDE.items():
+        value = {"subject": subject, "words": words}
+        yield Line("outside[]", "Not covered", value, f"{subject}: {words}")
+
+
+def _evidence(stated: Stated) -> Iterator[Line]:
+    yield _audit(stated.audit)
+    yield Line("software.name", "Made by", "conclave", "")
+    yield Line("software.version", "Made by", stated.version, f"conclave {stated.version}.")
+    head = stated.state.head
+    known = None if stated.state.release is None else {"sequence": head.sequence, "head": head.hash}
+    there = f"Entry {head.sequence}, {head.hash}." if known else "There is none yet."
+    yield Line("ledger", "Ledger", known, there)
+    yield _table(stated)
+
+
+def _audit(found: AuditFound | None) -> Line:
+    if found is None:
+        words = "None is given: `conclave audit --json` makes a report, which --audit takes."
+        return Line("audit", "Audit", None, words)
+    largest = [
+        "beyond every number" if each.share_of_claim is None else f"{each.share_of_claim:.0%} of it"
+        for each in (found.exact, found.sampled)
+    ]
+    verdict = "was not refuted" if found.holds else "WAS REFUTED"
+    words = (
+        f"The claim of the answers, epsilon {in_short(found.claim.epsilon)} and delta "
+        f"{in_short(found.claim.delta)}, {verdict}: the lower bounds found are {largest[0]} "
+        f"exactly and {largest[1]} by sampling, and {len(found.broken_conditions)} conditions of "
+        "the proofs are broken."
+    )
+    return Line("audit", "Audit", msgspec.to_builtins(found), words)
+
+
+def _table(stated: Stated) -> Line:
+    """Return the hash of what decides the answers, which a start checks and serves."""
+    if stated.calibration is None:
+        return Line("answers_table", "Table", None, "Answers have no share, and no table.")
+    ((name, body),) = calibration_piece(stated.calibration).items()
+    digest = hashlib.sha256(body).hexdigest()
+    words = f"What decides the answers, {name}, has the SHA-256 {digest}."
+    return Line("answers_table", "Table", {"name": name, "sha256": digest}, words)

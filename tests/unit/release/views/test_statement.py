@@ -1,0 +1,43 @@
+"""The lines of a statement: what they name is there, and what is outside is the guarantee's."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from app.privacy.mechanisms import MECHANISMS
+from app.release.views import statement
+from app.release.views.statement import OUTSIDE, Line, statement_document
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_names_its_theorem_and_its_proof(name: str) -> None:
+    """A row says what proves its claim; the file is there, and is a proof."""
+    row = MECHANISMS[name]
+    assert row.theorem
+    assert "## Claim" in (ROOT / row.proof).read_text("utf-8")
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    """The proofs of shares and of their sum are files of the sources."""
+    source = Path(statement.__file__).read_text("utf-8")
+    named = re.findall(r"app/[\w/]+\.md", source)
+    assert len(named) == 7
+    assert all((ROOT / each).exists() for each in named)
+
+
+def test_what_is_outside_is_what_the_guarantee_leaves_out() -> None:
+    """The statement lists each subject that the page on the guarantee does, in its order."""
+    page = (ROOT / "docs" / "guarantee.md").read_text("utf-8")
+    section = page.partition("## Outside the guarantee")[2].partition("\n## ")[0]
+    assert re.findall(r"^\* \*\*([^*]+)\.\*\*", section, re.MULTILINE) == list(OUTSIDE)
+
+
+def test_lines_are_put_at_their_places() -> None:
+    """Dots are levels, and a place that ends in [] is an item of a list."""
+    lines = [Line("a.b", "", 1, ""), Line("a.c[]", "", 2, ""), Line("a.c[]", "", None, "")]
+    assert statement_document(lines) == {"a": {"b": 1, "c": [2, None]}}
