@@ -10,11 +10,10 @@ settings or private rows.
   and lets queries wait for it up to a time.
 * ``queue.py`` has the waiting queries of each caller, and hands a batch's decisions back.
 * ``answer_query.py`` takes a batch through replay, votes, step and commit.
-* ``answer_source.py`` is the one rule for what answers a query: a recorded answer, the ensemble,
-  the classifier, or a refusal.
 * ``batch.py`` decides a batch query by query before the commit, limits of keys included.
 * ``queries.py`` has queries side by side, in columns, with their digests.
-* ``replays.py`` finds recorded answers, in memory or in the ledger.
+* ``replays.py`` finds recorded answers, in memory or in the ledger, and has the one rule for what
+  answers a query: a recorded answer, the ensemble, the classifier, or a refusal.
 * ``answers.py`` turns a decision into the answer that a client gets.
 * ``other_servers.py`` reads the ledger again where several servers share one.
 * ``threads.py`` runs work on a thread of its own while the event loop waits.

@@ -256,7 +256,8 @@ class QueryAnswerer:
             values = encode_keys(self.release.schema, unknown.vectors)
             tallies = private_tallies(self.release.ensemble, values, unknown.precisions)
             private_values = PrivateValues(unknown.vector_digests, tallies)
-            wait_for_multiple(self._padding_seconds, started=started)
+            if self._padding_seconds:
+                wait_for_multiple(self._padding_seconds, started=started)
         self.observe(Step.VOTE, Edge.AFTER)
         return private_values
 
@@ -300,10 +301,8 @@ class QueryAnswerer:
 
     def _append_threshold(self, transaction: Transaction, batch: Batch) -> None:
         """Put the noise that a hit drew for the threshold beside the answers that it follows."""
-        if not self.release.mechanism.is_refreshed:
-            return
-        state = batch.state
-        if state.unstable_count != self.release.state.unstable:
+        state, mechanism = batch.state, self.release.mechanism
+        if state.unstable_count != self.release.state.unstable and mechanism.is_refreshed:
             piece = threshold_noise_piece(state.unstable_count, state.private_threshold_noise)
             transaction.append(ThresholdRefreshed(private_digests=put_pieces(transaction, piece)))
 

@@ -17,9 +17,14 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from app.answering.answer_source import AnswerSource, answer_source
 from app.answering.queries import Fresh
-from app.answering.replays import ReplayIndex, check_same_vector, released_bin
+from app.answering.replays import (
+    AnswerSource,
+    ReplayIndex,
+    answer_source,
+    check_same_vector,
+    released_bin,
+)
 from app.data.vectors import TOGETHER_MIN
 from app.errors import (
     BudgetExhaustedError,
@@ -194,7 +199,7 @@ class Batch:
         and how many hits.  Were some of the draws kept by what they are, those kept
         would tell of the others: recorded up to a first hit, they would say where it was.
         """
-        if not self._parameters.is_refreshed or not waiting:
+        if not waiting or not self._parameters.is_refreshed:
             return False
         has_ended = self.state.unstable_count != undelivered[0].drawn_in.unstable_count
         return has_ended or len(waiting) < len(undelivered)

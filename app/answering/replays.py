@@ -6,16 +6,20 @@ nothing.  What is not in memory is looked up in the ledger, where whatever
 another process recorded is found as well.
 
 What is recorded of the vectors and keys of one batch, found by either.
+
+The one rule for what a query gets, in a server, its streams and the estimator alike.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from enum import StrEnum
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from app.errors import IdempotencyConflictError, LedgerCorruptError
 from app.privacy.soft_labels.mechanism import ScoreBin
+from app.privacy.voting.universal import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -230,3 +234,34 @@ def _keep(
     memory.update(pairs)
     while len(memory) > recent_max:
         memory.popitem(last=False)
+
+
+RecordedT = TypeVar("RecordedT")
+
+
+class AnswerSource(StrEnum):
+    """What answers a query that gets no recorded answer, if anything does."""
+
+    ENSEMBLE = "ensemble"
+    CLASSIFIER = "classifier"
+    REFUSED = "refused"
+
+
+def answer_source(
+    phase: Phase, *, by_key: RecordedT | None, by_vector: RecordedT | None
+) -> RecordedT | AnswerSource:
+    """Return the recorded answer of a query, or what answers it in this phase.
+
+    Args:
+        phase: of the release.
+        by_key: the answer that is recorded for its idempotency key, given in every phase.
+        by_vector: the answer that is recorded for its vector, given until the switch.
+
+    """
+    if by_key is not None:
+        return by_key
+    if phase is Phase.CLASSIFIER:
+        return AnswerSource.CLASSIFIER
+    if by_vector is not None:
+        return by_vector
+    return AnswerSource.REFUSED if phase is Phase.HALTED else AnswerSource.ENSEMBLE

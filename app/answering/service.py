@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from app.answering.answer_source import AnswerSource, answer_source
 from app.answering.answers import answer_of, answers_for, classified_as, in_turn
 from app.answering.batch import DEFERRED, EXHAUSTED, Deferred
 from app.answering.other_servers import Abreast
 from app.answering.outlook.outlook import Outlook
 from app.answering.queue import all_decisions, decisions_of
+from app.answering.replays import AnswerSource, answer_source
 from app.answering.workload import Changes, Workload
 from app.answering.writer import SWITCHING, Writer
 from app.data.vectors import decode_key
@@ -177,7 +177,8 @@ class ConclaveService:
     async def _answers_without_writer(self, queries: IdentifiedQueries) -> Mapping[int, Told]:
         """Answer by their place those that committed state or the classifier answers."""
         # Before the look-up: whoever sees that it has changed finds every answer before.
-        phase = await self._abreast.phase_for(queries)
+        release = self._release
+        phase = await self._abreast.phase_for(queries) if release.is_shared else release.phase
         if isinstance(phase, UnavailableError):
             return dict.fromkeys(range(len(queries)), phase)
         memory = self._answerer.replays

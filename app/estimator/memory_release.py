@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from app.answering.answer_source import AnswerSource, answer_source
+from app.answering.replays import AnswerSource, answer_source
 from app.answering.types import Answer
 from app.data.vectors import encode, replay_key
 from app.errors import BudgetExhaustedError, ContainedError, IntegrityError, InvariantError

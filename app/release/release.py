@@ -157,7 +157,8 @@ class Release:
     @property
     def _awaits_statistics(self) -> bool:
         """Whether a share of statistics has no table yet."""
-        return self.configuration.has(Mechanism.STATISTICS) and self.state.statistics is None
+        has_share = Mechanism.STATISTICS in self.configuration.charges
+        return has_share and self.state.statistics is None
 
     @property
     def ensemble_size(self) -> int:
@@ -197,9 +198,9 @@ class Release:
             published = read_classifier(self.configuration, self.ledger, state.classifier)
             self.classifier = published
             self.private_classifier = self.trained_student = None
-        if self.statistics is None:
+        if self.statistics is None and state.statistics is not None:
             self.statistics = released_statistics(state, self.ledger, self.schema)
-        if self.mechanism.is_refreshed and state.unstable != self.state.unstable:
+        if state.unstable != self.state.unstable and self.mechanism.is_refreshed:
             self._read_threshold_noise(state)
         self.state = state
         if (self.phase, self.classifier, self.statistics) != before:

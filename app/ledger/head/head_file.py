@@ -270,7 +270,7 @@ class HeadKeeper:
         """Start the thread."""
         self._file = head_file
         self._interval_seconds = interval_seconds
-        self._newest: NotedHead | None = None
+        self._newest: LedgerState | None = None
         self._written: NotedHead | None = None
         self._noted_sequence: int | None = None
         self._changed = threading.Event()
@@ -286,7 +286,7 @@ class HeadKeeper:
 
     def committed(self, state: LedgerState) -> None:
         """Take over what is committed, to be noted soon."""
-        self._newest = noted_head(state)
+        self._newest = state
         # Set as yet, it is cleared before the thread looks at the newest, and so at this one.
         if not self._changed.is_set():
             self._changed.set()
@@ -306,7 +306,7 @@ class HeadKeeper:
         self._write()
 
     def _write(self) -> None:
-        newest = self._newest
+        newest = None if self._newest is None else noted_head(self._newest)
         if newest is None or newest == self._written:
             return
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.answering.answer_source import AnswerSource, answer_source
+from app.answering.replays import AnswerSource, answer_source
 from app.privacy.voting.universal import Phase
 
 ENSEMBLE, CLASSIFIER, HALTED = Phase.ENSEMBLE, Phase.CLASSIFIER, Phase.HALTED
