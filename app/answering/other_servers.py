@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from app.errors import IntegrityError, LedgerUnavailableError, UnavailableError
-from app.ledger.database.database_errors import UNAVAILABLE
+from app.ledger.database.driver import UNAVAILABLE
 
 if TYPE_CHECKING:
     from app.answering.answer_query import QueryAnswerer

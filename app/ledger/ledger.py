@@ -13,8 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConclaveError, ConfigurationError, InvariantError, LedgerCorruptError
-from app.ledger.database.database_errors import database_errors
-from app.ledger.database.driver import give_back
+from app.ledger.database.driver import database_errors, give_back
 from app.ledger.database.lookups import find_answers, find_keys
 from app.ledger.database.open_database import OpenDatabase, open_database, refuse_replaced
 from app.ledger.database.sqlite import version_of

@@ -18,8 +18,7 @@ from msgspec import structs
 from sqlalchemy import insert
 
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError, invariant
-from app.ledger.database.database_errors import UNAVAILABLE, translate
-from app.ledger.database.driver import insert_rows, is_cut_off
+from app.ledger.database.driver import UNAVAILABLE, insert_rows, is_cut_off, translate
 from app.ledger.database.lookups import find_answers, find_keys
 from app.ledger.database.statements import (
     RecordedAnswer,

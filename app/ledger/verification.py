@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
-from app.ledger.database.database_errors import WRONG_TYPE, is_damage
+from app.ledger.database.driver import WRONG_TYPE, is_damage
 from app.ledger.database.protections import protection_fault, structural_fault, type_fault
 from app.ledger.database.statements import (
     AnswerRow,

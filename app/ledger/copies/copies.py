@@ -33,7 +33,7 @@ from app.errors import (
 )
 from app.ledger.copies.copy_target import Held, fill, filling, look_at
 from app.ledger.database.database import SqliteDatabase, is_shared, ledger_database
-from app.ledger.database.database_errors import database_errors
+from app.ledger.database.driver import database_errors
 from app.ledger.database.open_database import open_database, read_revision, reading, refusal_reason
 from app.ledger.database.sqlite import (
     URL_KEY,

@@ -8,8 +8,8 @@ The only folder that knows SQLAlchemy's dialects.
 * ``open_database.py`` opens or creates a database, and brings its tables to the newest revision.
 * ``statements.py`` reads entries, answers and private pieces, page by page.
 * ``lookups.py`` finds recorded answers and idempotency keys by digest, a whole batch at once.
-* ``driver.py`` sends the frequent statements past SQLAlchemy, and holds the writer's connection.
-* ``database_errors.py`` turns a database's errors into ours.
+* ``driver.py`` sends the frequent statements past SQLAlchemy, holds the writer's connection, and
+  turns a database's errors into ours.
 * ``protections.py`` checks triggers, indexes and stored types, for verification.
 * ``locks.py`` locks files, and lets one process draw at a time.
 """

@@ -20,7 +20,7 @@ from app.errors import (
     NoLedgerError,
 )
 from app.ledger.database.database import LedgerDatabase, ledger_database
-from app.ledger.database.database_errors import DAMAGED, is_damage
+from app.ledger.database.driver import DAMAGED, is_damage
 from app.ledger.database.sqlite import URL_KEY
 from app.ledger.database.statements import read_database_secret
 from app.ledger.database.tables import (

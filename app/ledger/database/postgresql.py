@@ -29,8 +29,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from app.errors import ConfigurationError, LedgerUnavailableError
-from app.ledger.database.database_errors import database_errors
-from app.ledger.database.driver import PooledWriting, give_back
+from app.ledger.database.driver import PooledWriting, database_errors, give_back
 from app.ledger.database.sqlite import READERS_MAX, URL_KEY
 from app.ledger.database.tables import ANSWERS_INDEX, INSERT_ONLY, key_counts, metadata
 

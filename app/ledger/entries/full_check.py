@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.errors import LedgerCorruptError
-from app.ledger.database.database_errors import database_errors
+from app.ledger.database.driver import database_errors
 from app.ledger.database.statements import read_entries
 from app.ledger.entries.chain import read_event
 from app.ledger.entries.entry_kinds import AnswersReleased, ScoresReleased

@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, select
 
 from app.errors import ConfigurationError, HeadFileError
 from app.ledger.database.database import is_shared
-from app.ledger.database.database_errors import database_errors
+from app.ledger.database.driver import database_errors
 from app.ledger.database.sqlite import database_path
 from app.ledger.database.statements import (
     of_release,

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
 from app.ledger.database import postgresql as postgresql_module
-from app.ledger.database.database_errors import database_errors
+from app.ledger.database.driver import database_errors
 from app.ledger.database.tables import INSERT_ONLY, metadata
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
