@@ -36,9 +36,9 @@ from app.data.sources.sources import read_rows as read_private_rows
 from app.data.tests import classifier_tests
 from app.main import learn_from_settings
 from app.noise.system import SystemNoise
-from app.release.classifier.linear import LinearDraw
-from app.release.classifier.published import publish_drawn
-from app.release.classifier.switch import classifier_parameters, draw_published
+from app.release.classifier.exponential import ExponentialDraw
+from app.release.classifier.learner_table import classifier_draw
+from app.release.classifier.published import draw_published, publish_drawn
 from app.release.terms.configuration import configure
 from app.settings.settings import load_settings
 from benchmarks.measuring.circumstances import ROOT, circumstances
@@ -119,11 +119,12 @@ def _drawn(
     schema = configuration.schema
     rows = read_private_rows(str(DATA / "train.csv"), schema)
     points = read_public_points(public, schema)
-    parameters = classifier_parameters(configuration, points, row_count=rows.count)
-    if isinstance(parameters, LinearDraw):
+    prepared = classifier_draw(configuration, points, row_count=rows.count)
+    if not isinstance(prepared, ExponentialDraw):
         for _ in range(runs):
-            yield draw_published(configuration, parameters, rows, SystemNoise())
+            yield draw_published(configuration, prepared, rows, SystemNoise())
         return
+    parameters = prepared.parameters
     trees = cast("TreeClass", parameters.hypotheses)
     if plain:
         tests = classifier_tests(schema, bins=settings.published.bins, public_values=points)

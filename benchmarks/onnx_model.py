@@ -20,7 +20,8 @@ from app.data.schema import NumericFeature, Schema
 from app.data.tests import public_tests
 from app.learning.trees.tree import Tree
 from app.release.classifier.onnx.onnx_model import to_onnx
-from app.release.classifier.published import publish
+from app.release.classifier.published import published_document
+from app.release.classifier.written_hypotheses import Written, node_document
 from benchmarks.measuring.circumstances import circumstances
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def _random_tree(depth: int, generator: np.random.Generator) -> PublishedClassif
         test_indices=tuple(generator.integers(0, len(tests), 2**depth - 1).tolist()),
         leaf_labels=tuple(generator.integers(0, 3, 2**depth).tolist()),
     )
-    return publish(release="benchmark", schema=schema, tests=tests, tree=tree)
+    written = Written(tree=node_document(schema, tests, tree))
+    return published_document("benchmark", schema, written=written)
 
 
 def _measure(depth: int, classifier: PublishedClassifier, rows: NDArray[np.float64]) -> None:

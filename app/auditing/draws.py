@@ -28,16 +28,20 @@ from app.learning.linear.integers import score_count
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential.mechanism import Parameters
 from app.privacy.noisy_gradient.mechanism import gradient_sum, whole_weights
-from app.release.classifier.linear import is_linear, linear_draw
+from app.privacy.published_learners import EXPONENTIAL, LINEAR
+from app.release.classifier.exponential import exponential_draw
+from app.release.classifier.learner_row import ClassifierAsked
+from app.release.classifier.learner_table import learner_row
+from app.release.classifier.linear import linear_draw
 from app.release.terms.answer_terms import release_budget
-from app.release.terms.configuration import charges_by_mechanism, public_class, published_class
+from app.release.terms.configuration import charges_by_mechanism, no_points, public_class
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from app.learning.hypothesis import HypothesisClass
+    from app.privacy.budget.composition import Charge
     from app.privacy.noisy_gradient.mechanism import Parameters as GradientParameters
     from app.settings.settings import Settings
 
@@ -177,33 +181,41 @@ def audit_draws(settings: Settings) -> tuple[DrawReport, ...]:
     reports = []
     if budget is not None and budget.relabel_epsilon and not budget.relabel_is_private:
         epsilon, delta = budget.relabel_epsilon, budget.relabel_delta
-        reports.append(_report(settings, "relabelling", public_class(settings), epsilon, delta))
+        parameters = Parameters(
+            epsilon=epsilon,
+            delta_truncation=delta,
+            row_count=rows_wanted(float(epsilon)),
+            hypotheses=public_class(settings),
+        )
+        bound = draw_bound(parameters, _point(settings))
+        reports.append(DrawReport("relabelling", float(epsilon), float(delta), bound))
     charge = charges.get(Mechanism.CLASSIFIER)
-    no_points = np.empty((0, len(settings.data.features)))
-    if charge is not None and is_linear(settings, row_count=settings.data.rows):
-        rows = settings.data.rows or 1
-        parameters = linear_draw(settings, charge, no_points, row_count=rows).parameters
+    if charge is not None:
+        name = learner_row(settings, row_count=settings.data.rows).learner.name
+        bound = AUDITED_LEARNERS[name](settings, charge)
         claimed = (float(charge.epsilon), float(charge.delta))
-        bound = gradient_bound(parameters, delta=claimed[1])
         reports.append(DrawReport("published classifier", *claimed, bound))
-    elif charge is not None:
-        published = published_class(settings, no_points)
-        given = ("published classifier", published, charge.epsilon, charge.delta)
-        reports.append(_report(settings, *given))
     return tuple(reports)
 
 
-def _report(
-    settings: Settings, name: str, hypotheses: HypothesisClass, epsilon: Fraction, delta: Fraction
-) -> DrawReport:
-    parameters = Parameters(
-        epsilon=epsilon,
-        delta_truncation=delta,
-        row_count=rows_wanted(float(epsilon)),
-        hypotheses=hypotheses,
-    )
-    bound = draw_bound(parameters, _point(settings))
-    return DrawReport(name, float(epsilon), float(delta), bound)
+def _of_class(settings: Settings, charge: Charge) -> Bound:
+    """Bound what a draw from the published class shows."""
+    rows = rows_wanted(float(charge.epsilon))
+    asked = ClassifierAsked(settings, charge, no_points(settings), rows)
+    return draw_bound(exponential_draw(asked).parameters, _point(settings))
+
+
+def _of_descent(settings: Settings, charge: Charge) -> Bound:
+    """Bound what all steps of a descent show."""
+    asked = ClassifierAsked(settings, charge, no_points(settings), settings.data.rows or 1)
+    return gradient_bound(linear_draw(asked).parameters, delta=float(charge.delta))
+
+
+AUDITED_LEARNERS: dict[str, Callable[[Settings, Charge], Bound]] = {
+    EXPONENTIAL.name: _of_class,
+    LINEAR.name: _of_descent,
+}
+"""The table of audited learners, under the names of ``app.privacy.published_learners``."""
 
 
 def _point(settings: Settings) -> NDArray[np.float64]:

@@ -23,13 +23,14 @@ from app.privacy.budget.composition import Mechanism
 from app.privacy.voting import universal
 from app.privacy.voting.tallies import private_tallies
 from app.privacy.voting.universal import Phase
-from app.release.classifier.switch import classifier_parameters, draw_published
+from app.release.classifier.learner_table import check_classifier_draw, classifier_draw
+from app.release.classifier.published import draw_published
 from app.release.drawing import draw_ensemble
 from app.release.opening import CHARGED_AT_OPENING, SECRET_BYTES
 from app.release.progress import no_progress
 from app.release.publication import draw_once, no_turn
 from app.release.terms.answer_terms import answering_parameters
-from app.release.terms.draw_parameters import check_classifier_draw, ensemble_parameters
+from app.release.terms.draw_parameters import ensemble_parameters
 from app.release.terms.hopelessness import refuse_hopeless
 from app.release.views.budget import Queries, Unstable
 
@@ -82,7 +83,7 @@ class MemoryRelease:
         """
         parameters = ensemble_parameters(configuration, row_count=rows.count, progress=no_progress)
         self._is_hopeless = refuse_hopeless(configuration, parameters, row_count=rows.count)
-        check_classifier_draw(configuration, row_count=rows.count)
+        check_classifier_draw(configuration, None, row_count=rows.count)
         self._process = os.getpid()
         self._lock = Lock()
         self._configuration, self._noise = configuration, noise
@@ -239,8 +240,8 @@ class MemoryRelease:
         if rows is None:
             raise InvariantError(FAILED)
         points = encode(configuration.schema, self._asked)
-        parameters = classifier_parameters(configuration, points, row_count=rows.count)
-        return draw_published(configuration, parameters, rows, self._noise)
+        prepared = classifier_draw(configuration, points, row_count=rows.count)
+        return draw_published(configuration, prepared, rows, self._noise)
 
     def _forget(self) -> None:
         """Let go of private state that nothing will read again."""

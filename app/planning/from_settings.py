@@ -7,18 +7,18 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from app.errors import ConfigurationError
 from app.learning.ensemble import votes_by_cell
 from app.planning.plan import Plan, plan_answers, plan_release
 from app.planning.request import PlanRequest
 from app.privacy.budget.composition import Charge, Mechanism
-from app.release.classifier.linear import is_linear, linear_draw
+from app.release.classifier.learner_row import ClassifierAsked
+from app.release.classifier.learner_table import learner_row
 from app.release.statistics.statistics_table import check_statistics_draw, statistics_forecasts
 from app.release.terms.answer_terms import answers_asked, release_budget
 from app.release.terms.configuration import (
     charges_by_mechanism,
+    no_points,
     public_class,
     published_class,
     refuse_unknown,
@@ -80,17 +80,13 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
     """
     refuse_unknown(settings)
     answers, privacy = settings.answers, settings.privacy
-    no_points = np.empty((0, len(settings.data.features)))
     row_count, budget = settings.data.rows if rows is None else rows, release_budget(settings)
     charged, targets = charges_by_mechanism(settings), answers_asked(settings).targets
-    linear = Mechanism.CLASSIFIER in charged and is_linear(settings, row_count=row_count)
     searched = public_class(settings)
-    # A descent draws from no class: that of the learners stands in for it.
-    published = searched if linear else published_class(settings, no_points)
     if budget is not None and budget.relabel_epsilon and not budget.relabel_is_private:
         sampled = None if row_count is None else budget.sampled_row_count(row_count)
         refuse_long_draw(SEARCHED, searched, row_count=sampled)
-    _refuse_classifier(settings, charged, None if linear else published, row_count=row_count)
+    learner, published = _classifier(settings, charged, row_count=row_count)
     check_statistics_draw(settings, row_count=row_count)
     return PlanRequest(
         calibration=privacy.calibration,
@@ -106,36 +102,41 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         class_count=len(settings.data.classes),
         hypothesis_count=searched.size,
         relabel_hypothesis_count=_relabel_count(settings, budget, row_count) or searched.size,
-        classifier_hypothesis_count=published.size,
+        classifier_hypothesis_count=None if published is None else published.size,
         dimension=searched.dimension,
-        classifier_dimension=published.dimension,
+        # Where it is drawn from no class, that of the learners stands in for it.
+        classifier_dimension=(searched if published is None else published).dimension,
         universal=answers.after == "classifier",
         with_student="student" in (answers.after, answers.on_cutoff),
         with_scores=answers.output == "score",
         with_estimator=settings.learner.estimator is not None,
         after=answers.after,
         on_cutoff=answers.on_cutoff,
-        is_linear=linear,
+        learner=learner,
         by_cell=votes_by_cell(searched, settings.learner.estimator),
     )
 
 
-def _refuse_classifier(
-    settings: Settings,
-    charged: Mapping[Mechanism, Charge],
-    published: HypothesisClass | None,
-    *,
-    row_count: int | None,
-) -> None:
-    """Refuse a draw from a class, or a descent where there is none, that could not be made."""
+def _classifier(
+    settings: Settings, charged: Mapping[Mechanism, Charge], *, row_count: int | None
+) -> tuple[str | None, HypothesisClass | None]:
+    """Name what learns the classifier, and return the class that it is drawn from.
+
+    Raises:
+        ConfigurationError: a draw that could not be made.
+
+    """
     charge = charged.get(Mechanism.CLASSIFIER)
     if charge is None:
-        return
-    if published is not None:
-        refuse_long_draw(PUBLISHED, published, row_count=row_count)
-    elif row_count is not None:
-        no_points = np.empty((0, len(settings.data.features)))
-        linear_draw(settings, charge, no_points, row_count=row_count)
+        return None, published_class(settings, no_points(settings))
+    row = learner_row(settings, row_count=row_count)
+    if row.drawn_class is not None:
+        hypotheses = row.drawn_class(settings, no_points(settings))
+        refuse_long_draw(PUBLISHED, hypotheses, row_count=row_count)
+        return row.learner.name, hypotheses
+    if row_count is not None:
+        row.prepare(ClassifierAsked(settings, charge, no_points(settings), row_count))
+    return row.learner.name, None
 
 
 def _relabel_count(

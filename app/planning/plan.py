@@ -175,9 +175,10 @@ def _excess_errors(request: PlanRequest, parameter: float | None) -> dict[Mechan
             row_count=sampled,
             epsilon=parameter,
         )
-    if request.row_count is not None and classifier is not None and not request.is_linear:
+    count = request.classifier_hypothesis_count
+    if request.row_count is not None and classifier is not None and count is not None:
         bounds[Mechanism.CLASSIFIER] = excess_error(
-            hypothesis_count=request.classifier_hypothesis_count,
+            hypothesis_count=count,
             beta=request.beta,
             row_count=request.row_count,
             epsilon=float(classifier.epsilon),
@@ -280,7 +281,8 @@ def _excess_notes(request: PlanRequest, excess_errors: dict[Mechanism, float]) -
 
 
 def _public_query_notes(request: PlanRequest, public_queries: int) -> tuple[str, ...]:
-    if not request.universal or request.is_linear or request.query_count >= public_queries:
+    from_class = request.classifier_hypothesis_count is not None
+    if not request.universal or not from_class or request.query_count >= public_queries:
         return ()
     note = (
         f"the published classifier's guarantee asks for m_o = {public_queries} queries"

@@ -42,7 +42,8 @@ class PlanRequest:
         hypothesis_count: number of hypotheses that learners search.
         relabel_hypothesis_count: number among which the relabelling one is drawn, or a
             public bound of it.
-        classifier_hypothesis_count: number among which the classifier is drawn.
+        classifier_hypothesis_count: number among which the classifier is drawn; None where it
+            is drawn from no class.
         dimension: VC dimension of the class that relabels, or a bound of it.
         classifier_dimension: of the classifier's class.
         universal: whether the classifier follows query m, so that m is m_o.
@@ -52,7 +53,7 @@ class PlanRequest:
             cannot be listed.
         after: what follows query m.
         on_cutoff: what follows unstable answer T.
-        is_linear: whether noisy gradients learn the classifier, in place of a draw.
+        learner: name of what learns the classifier; None where that has no share.
         by_cell: whether learners vote by public cells, for which a row each is enough.
         statistics: tables on few public points and on many; none without a share, or n.
 
@@ -71,7 +72,7 @@ class PlanRequest:
     class_count: int
     hypothesis_count: int
     relabel_hypothesis_count: int
-    classifier_hypothesis_count: int
+    classifier_hypothesis_count: int | None
     dimension: int
     classifier_dimension: int
     universal: bool
@@ -80,7 +81,7 @@ class PlanRequest:
     with_estimator: bool = False
     after: Sequel = "classifier"
     on_cutoff: Sequel = "halt"
-    is_linear: bool = False
+    learner: str | None = None
     by_cell: bool = False
     statistics: tuple[StatisticsForecast, ...] = ()
 
@@ -93,7 +94,7 @@ class PlanRequest:
         counts = (
             self.hypothesis_count,
             self.relabel_hypothesis_count,
-            self.classifier_hypothesis_count,
+            self.classifier_hypothesis_count or 1,
         )
         invariant(min(counts) >= 1, "a hypothesis class is not empty")
         invariant(min(self.dimension, self.classifier_dimension) >= 0, "dimensions are counts")

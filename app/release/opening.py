@@ -29,6 +29,7 @@ from app.ledger.entries.entry_kinds import (
 )
 from app.ledger.ledger import RELEASE_SECRET
 from app.privacy.budget.composition import Mechanism
+from app.release.classifier.learner_table import check_classifier_draw
 from app.release.classifier.published import read_classifier
 from app.release.composed_budget import Beside
 from app.release.drawing import draw_ensemble, read_ensemble, refuse_dead_features
@@ -38,7 +39,7 @@ from app.release.release import DRAWS_NOTHING, SOURCE, UNKNOWN_ROWS, Release, re
 from app.release.statistics.statistics_table import check_statistics_draw
 from app.release.terms.answer_time import measure_answer_time
 from app.release.terms.bound_settings import RESTORE, check_bound
-from app.release.terms.draw_parameters import check_classifier_draw, ensemble_parameters
+from app.release.terms.draw_parameters import ensemble_parameters
 from app.release.terms.hopelessness import HOPELESS_KEY, hopeless_parameter, refuse_hopeless
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def begin_release(
     serves_at_once = found.classifier is None and not configuration.has(Mechanism.ANSWERS)
     if found.release is None or serves_at_once:
         points = public_values if serves_at_once else None
-        check_classifier_draw(configuration, row_count=rows.count, public_values=points)
+        check_classifier_draw(configuration, points, row_count=rows.count)
     if found.release is None:
         hopeless = refuse_hopeless(configuration, parameters, row_count=rows.count)
         check_statistics_draw(configuration.settings, row_count=rows.count)

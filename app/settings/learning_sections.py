@@ -11,7 +11,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
 
 from app.learning.registry import CLASSES
-from app.settings.fields import Exact, Parameter, Section, TestValue, Unit, Whole
+from app.privacy.published_learners import AUTO, LEARNERS
+from app.settings.fields import Exact, OneOf, Parameter, Section, TestValue, Unit, Whole
 
 Tests = Annotated[Mapping[str, tuple[TestValue, ...]], Unit("cuts, categories")]
 
@@ -91,7 +92,8 @@ class ClassifierSettings(Section):
     """``[classifier]``: the class of the published one; absent keys are as in ``[hypotheses]``."""
 
     learner: Annotated[
-        Literal["exponential", "linear", "auto"],
+        str,
+        OneOf(lambda: [*LEARNERS, AUTO]),
         Field(
             description="How it is learned: an exact draw from the class, a linear score of the "
             "class's tests by noisy gradients, which uses delta, or whichever the public numbers "

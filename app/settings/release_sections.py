@@ -121,13 +121,6 @@ class PrivacySettings(Section):
         share: Decimal = getattr(self.shares, mechanism)
         return Fraction(self.epsilon) * Fraction(share)
 
-    def delta_of(
-        self, mechanism: DeltaMechanism, *, classifier_uses_delta: bool = False
-    ) -> Fraction:
-        """Return the part of delta that a mechanism may use, exactly."""
-        share = self.delta_share(mechanism, classifier_uses_delta=classifier_uses_delta)
-        return Fraction(self.delta) * share
-
     def delta_share(
         self, mechanism: DeltaMechanism, *, classifier_uses_delta: bool = False
     ) -> Fraction:

@@ -25,6 +25,7 @@ from app.data.embedded_demo import (
     DEMO_ROW_COUNT,
     DEMO_SOURCE,
 )
+from app.privacy.published_learners import uses_delta
 from app.settings import reading, rules
 from app.settings.data_section import DataSettings
 from app.settings.fields import Section
@@ -84,7 +85,6 @@ def demo_tables() -> dict[str, object]:
     }
 
 
-EXPONENTIAL = "exponential"
 DEFAULT_LEDGER_NAME = "conclave.db"
 DEMO_LEDGER_NAME = "conclave-demo.db"
 
@@ -166,7 +166,7 @@ class Settings(Section):
     @property
     def classifier_uses_delta(self) -> bool:
         """Whether the published classifier is learned with noise that needs a share of delta."""
-        return self.classifier.learner != EXPONENTIAL and self.privacy.shares.classifier > 0
+        return uses_delta(self.classifier.learner) and self.privacy.shares.classifier > 0
 
     def delta_share(self, mechanism: DeltaMechanism) -> Fraction:
         """Return the fraction of delta of a mechanism: as given, or its default."""

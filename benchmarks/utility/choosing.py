@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from app.data.rows import PrivateRows
+from app.release.classifier.exponential import ExponentialDraw
+from app.release.classifier.learner_table import classifier_draw
 from app.release.classifier.linear import LinearDraw
-from app.release.classifier.switch import classifier_parameters
 from app.release.terms.configuration import configure
 from app.settings.settings import Settings
 from benchmarks.measuring.circumstances import circumstances
@@ -73,14 +74,15 @@ def _accuracy(people: Population, chosen: dict[str, Any], epsilon: float, seeds:
     given = tables(people, epsilon, row_count=ROWS) | {"classifier": chosen}
     rows = PrivateRows(people.values[:ROWS].copy(), people.labels[:ROWS].copy())
     picked = np.random.default_rng(0).choice(np.arange(ROWS, len(people.values)), POINT_COUNT)
-    parameters = classifier_parameters(
+    prepared = classifier_draw(
         configure(Settings.read(given)), people.values[picked], row_count=ROWS
     )
     labels = people.labels[ROWS:]
-    if isinstance(parameters, LinearDraw):
-        encoded = parameters.terms.encode(people.values[ROWS:])
-        found = [parameters.draw(rows, SeededNoise(seed)) for seed in range(seeds)]
+    if isinstance(prepared, LinearDraw):
+        encoded = prepared.terms.encode(people.values[ROWS:])
+        found = [prepared.draw(rows, SeededNoise(seed)) for seed in range(seeds)]
         return mean(float((each.predict(encoded) == labels).mean()) for each in found)
+    parameters = cast("ExponentialDraw", prepared).parameters
     trees = cast("TreeClass", parameters.hypotheses)
     # The sums over trees are most of the time, and the runs share them.
     weights = trees.weights(trees.encode(rows.values), rows.labels, parameters.mechanism_epsilon)

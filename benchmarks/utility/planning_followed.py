@@ -16,8 +16,8 @@ from app.planning.trial.forecast import outlasting_noise
 from app.planning.trial.planned_answers import with_prediction
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_vote import calibration as noisy_vote
+from app.release.classifier.learner_table import classifier_draw
 from app.release.classifier.linear import LinearDraw
-from app.release.classifier.switch import classifier_parameters
 from app.release.terms.configuration import configure
 from benchmarks.utility.online_data import loaded, private_rows, test_set
 from benchmarks.utility.online_settings import cell_changes, tree_changes
@@ -193,12 +193,12 @@ def _published(task: Task, epsilon: str) -> dict[str, Json]:
     configuration = configure(loaded(task.data, changes))
     rows, tests = private_rows(task.data), test_set(task.data)
     _, points = test_vectors(task.data, configuration.settings)
-    parameters = classifier_parameters(configuration, points, row_count=rows.count)
+    prepared = classifier_draw(configuration, points, row_count=rows.count)
     counts, right = tests.label_counts, []
     for seed in range(SEEDS):
-        if not isinstance(parameters, LinearDraw):
+        if not isinstance(prepared, LinearDraw):
             return {"learner": learner, "accuracy": None}
-        encoded = parameters.terms.encode(tests.values)
-        labels = parameters.draw(rows, SeededNoise(seed)).predict(encoded)
+        encoded = prepared.terms.encode(tests.values)
+        labels = prepared.draw(rows, SeededNoise(seed)).predict(encoded)
         right.append(float(counts[np.arange(len(labels)), labels].sum() / counts.sum()))
     return {"learner": learner, "accuracy": float(np.mean(right))}

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from app.release.classifier.exponential import ExponentialDraw
+from app.release.classifier.learner_table import classifier_draw
 from app.release.classifier.linear import LinearDraw
-from app.release.classifier.switch import classifier_parameters
 from app.release.terms.configuration import configure
 from benchmarks.utility.online_data import loaded, private_rows
 from benchmarks.utility.seeded_noise import SeededNoise
@@ -66,13 +67,14 @@ def _configuration(chosen: dict[str, str], epsilon: float) -> Configuration:
 def _drawn(split: Split, configuration: Configuration, draw: int, seeds: int) -> Iterator[float]:
     """Learn from one set of points, once a seed, and score all test rows."""
     rows = private_rows("adult")
-    parameters = classifier_parameters(configuration, split.points(draw), row_count=rows.count)
-    if isinstance(parameters, LinearDraw):
-        encoded = parameters.terms.encode(split.test)
+    prepared = classifier_draw(configuration, split.points(draw), row_count=rows.count)
+    if isinstance(prepared, LinearDraw):
+        encoded = prepared.terms.encode(split.test)
         for seed in range(seeds):
-            scores = parameters.draw(rows, SeededNoise(seed))
+            scores = prepared.draw(rows, SeededNoise(seed))
             yield split.accuracy(scores.predict(encoded))
         return
+    parameters = cast("ExponentialDraw", prepared).parameters
     trees = cast("TreeClass", parameters.hypotheses)
     # The sums over trees are most of the time, and the runs of a set share them.
     weights = trees.weights(trees.encode(rows.values), rows.labels, parameters.mechanism_epsilon)

@@ -26,7 +26,7 @@ import numpy as np
 from app.data.rows import PrivateRows
 from app.privacy.noisy_gradient.descent import descent_choice
 from app.release.classifier import linear as linear_learner
-from app.release.classifier.switch import classifier_parameters
+from app.release.classifier.learner_table import classifier_draw
 from app.release.terms.configuration import configure
 from app.settings.settings import Settings
 from benchmarks.measuring.circumstances import circumstances
@@ -91,7 +91,7 @@ def _accuracies(people: Population, name: str, epsilon: float, seeds: int) -> li
     rows = PrivateRows(values[:ROWS], people.labels[:ROWS].copy())
     points = np.random.default_rng(0).choice(np.arange(ROWS, len(values)), POINT_COUNT)
     with mock.patch.object(linear_learner, "descent_choice", varied):
-        drawn = classifier_parameters(configuration, values[points], row_count=ROWS)
+        drawn = classifier_draw(configuration, values[points], row_count=ROWS)
     if not isinstance(drawn, linear_learner.LinearDraw):
         raise TypeError(name)
     encoded = drawn.terms.encode(values[ROWS:])

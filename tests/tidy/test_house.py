@@ -26,6 +26,8 @@ ROWS_OF_TABLES = ("answering_row", "class_row")
 SMALL_AND_ALONE = {
     "app.http.query.query_route": "a route",
     "app.http.openapi.swagger_page": "a route",
+    "app.http.dashboard.page": "a route",
+    "app.privacy.exponential.semi_private": "a mechanism, whose claim and proof are its own",
     "app.hypotheses.predictors": "imported by users' own predictor files",
 }
 

@@ -1,4 +1,4 @@
-"""A mechanism and a class that no folder of the application has: a folder and a row each.
+"""A mechanism, a class and a learner that the application does not have: a folder of rows each.
 
 Their rows are put into the tables; the real commands and a real server do the rest.
 """
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from app.auditing import audit as auditing
+from app.auditing.draws import AUDITED_LEARNERS
 from app.auditing.mechanisms import AUDITED
 from app.cli import run
 from app.cli.audit import audited_releases
@@ -25,11 +26,14 @@ from app.planning.mechanisms.planned import PLANNED
 from app.privacy.answering_rows import own
 from app.privacy.budget import ensemble_size
 from app.privacy.mechanisms import MECHANISMS, row_of
+from app.privacy.published_learners import AUTO, LEARNERS
+from app.release.classifier.learner_table import PUBLISHING
 from app.release.classifier.written_hypotheses import WRITTEN
 from app.release.progress import no_progress
 from app.settings.settings import load_settings
 from tests.builders.toys.constants import row as constants
 from tests.builders.toys.flipped_label import row as flipped
+from tests.builders.toys.majority import row as majority
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +58,8 @@ threshold_shares = [0.9]
 [hypotheses]
 class = "{kind}"
 depth = 1
+[classifier]
+learner = "{learner}"
 [privacy]
 epsilon = 200
 delta = 1e-2
@@ -79,12 +85,21 @@ def _rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(AUDITED, flipped.NAME, flipped.AUDITED_FLIPPED)
     monkeypatch.setitem(CLASSES, constants.NAME, constants.CONSTANTS)
     monkeypatch.setitem(WRITTEN, constants.NAME, constants.write)
+    monkeypatch.setitem(LEARNERS, majority.MAJORITY.name, majority.MAJORITY)
+    monkeypatch.setitem(PUBLISHING, majority.MAJORITY.name, majority.PUBLISHED_MAJORITY)
+    monkeypatch.setitem(AUDITED_LEARNERS, majority.MAJORITY.name, majority.audited)
     for length in ("QUICK", "LONG"):
         monkeypatch.setattr(auditing, f"STEPS_{length}", 20_000)
         monkeypatch.setattr(audited_releases, f"RUNS_{length}", 0)
 
 
-def written(folder: Path, *, mechanism: str = "stability", kind: str = "stumps") -> Path:
+def written(
+    folder: Path,
+    *,
+    mechanism: str = "stability",
+    kind: str = "stumps",
+    learner: str = "exponential",
+) -> Path:
     """Write a configuration and its rows; return where the configuration is.
 
     Half of the rows are a yes, so that five chunks of twelve have both, three of them but for
@@ -92,7 +107,7 @@ def written(folder: Path, *, mechanism: str = "stability", kind: str = "stumps")
     """
     size, period = (20, 10) if kind == constants.NAME else (5, 2)
     config = folder / "conclave.toml"
-    text = CONFIGURATION.format(mechanism=mechanism, kind=kind, size=size)
+    text = CONFIGURATION.format(mechanism=mechanism, kind=kind, size=size, learner=learner)
     config.write_text(text, encoding="utf-8")
     rows = ["-20,no" if number % period == 0 else "20,yes" for number in range(60)]
     (folder / "rows.csv").write_text("\n".join(["margin,answer", *rows]), encoding="utf-8")
@@ -126,9 +141,11 @@ def labels(client: httpx.Client, margins: list[float]) -> list[tuple[str, bool]]
 
 
 def test_every_table_has_the_same_names() -> None:
-    """A mechanism that serves is planned and audited, and every class has a published form."""
+    """What serves is planned and audited, every class is published, and learners are audited."""
     assert set(MECHANISMS) == set(PLANNED) == set(AUDITED)
     assert set(CLASSES) == set(WRITTEN)
+    assert set(LEARNERS) == set(PUBLISHING) == set(AUDITED_LEARNERS)
+    assert AUTO not in LEARNERS
 
 
 def test_a_class_without_a_private_grid_says_so() -> None:
@@ -203,3 +220,54 @@ def test_a_toy_class_is_served_published_and_exported(tmp_path: Path) -> None:
     out = tmp_path / "classifier.json"
     assert run(["export", "--config", str(config), "--format", "json", "--output", str(out)]) == 0
     assert json.loads(out.read_text("utf-8"))["tree"] == {"label": "yes"}
+
+
+def test_a_toy_learner_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A plan names it, charges it next to no delta, and bounds no draw from a class."""
+    plan = document(
+        capsys,
+        "plan",
+        "--config",
+        str(written(tmp_path, mechanism=flipped.NAME, learner="majority")),
+    )
+    assert plan["feasible"]
+    assert plan["learner"] == "majority"
+    charge = next(each for each in plan["charges"] if each["mechanism"] == "classifier")
+    assert charge["epsilon"] == 10
+    assert charge["delta"] < 1e-8
+    assert "classifier" not in plan["excess_error"]
+
+
+def test_a_toy_learner_publishes_at_once_and_is_exported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It learns for one command, says what it spends, and is written as JSON and as ONNX."""
+    config = written(tmp_path, mechanism=flipped.NAME, learner="majority")
+    out = tmp_path / "classifier.json"
+    assert run(["learn", "--config", str(config), "--output", str(out)]) == 0
+    assert "counting the labels that the schema fixes of 60 rows" in capsys.readouterr().err
+    assert json.loads(out.read_text("utf-8"))["tree"]["label"] in ("no", "yes")
+    model = tmp_path / "classifier.onnx"
+    exported = ["export", "--config", str(config), "--format", "onnx", "--output", str(model)]
+    assert run(exported) == 0
+    assert model.stat().st_size > 0
+    with served(config) as client:
+        assert "a label for everybody" in client.get("/parameters").text
+
+
+def test_a_toy_learner_draws_at_the_switch(tmp_path: Path) -> None:
+    """After the last answer of the ensemble every query gets its label."""
+    with served(written(tmp_path, mechanism=flipped.NAME, learner="majority")) as client:
+        labels(client, [-30.0, 30.0, 1.0, 2.0])
+        (first, _), (second, _) = labels(client, [-40.0, 40.0])
+        assert first == second
+
+
+def test_a_toy_learner_is_audited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The bound of its draw is all of its share."""
+    config = written(tmp_path, mechanism=flipped.NAME, learner="majority")
+    config.write_text(config.read_text("utf-8").replace("epsilon = 200", "epsilon = 10"), "utf-8")
+    audit = document(capsys, "audit", "--config", str(config))
+    drawn = next(each for each in audit["draws"] if each["mechanism"] == "published classifier")
+    assert audit["holds"]
+    assert drawn["exact"]["epsilon"] == pytest.approx(0.5)

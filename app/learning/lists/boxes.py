@@ -215,7 +215,6 @@ class Boxes:
         return table.ravel()
 
 
-BOX_KINDS = ("thresholds", "intervals", "rectangles")
 # VC dimension of the rectangles of two features.
 RECTANGLE_DIMENSION = 4
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from app.planning.mechanisms.planned import calibration_documents
 from app.planning.telling.prediction_document import prediction_document
 from app.planning.telling.words import summary
-from app.privacy.budget.composition import Mechanism
 from app.privacy.mechanisms import MECHANISMS
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from app.planning.curves import Panel
     from app.planning.mechanisms.planned_row import Document
     from app.planning.plan import Plan
-    from app.planning.request import PlanRequest
     from app.planning.verdict import Stability, Verdict
     from app.privacy.paper.paper import PaperParameters
     from app.privacy.paper.row_theorems import Theorem
@@ -191,18 +189,11 @@ def _sizes_document(plan: Plan) -> Document:
         "k": answers.ensemble_size,
         "chunk_rows": answers.chunk_row_count,
         "classes": request.class_count,
-        "learner": _learner(request),
+        "learner": request.learner,
         "vc_dimension": request.dimension,
         "hypotheses": str(request.hypothesis_count),
         "excess_error": {name.value: bound for name, bound in plan.excess_errors.items()},
     }
-
-
-def _learner(request: PlanRequest) -> str | None:
-    """Name what learns the published classifier, where one has a share."""
-    if request.charge(Mechanism.CLASSIFIER) is None:
-        return None
-    return "linear" if request.is_linear else "exponential"
 
 
 def _test_document(answers: Verdict) -> Document:

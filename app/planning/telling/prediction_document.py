@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from app.privacy.mechanisms import MECHANISMS
-from app.privacy.noisy_gradient.descent import descends
+from app.privacy.published_learners import AUTO, learner_of
 
 if TYPE_CHECKING:
     from app.planning.plan import Plan
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from app.planning.trial.forecast import Forecast
     from app.planning.trial.prediction import Prediction
     from app.planning.trial.recommendation import Choice
-
-TREE: Final = "exponential"
 
 
 def prediction_document(plan: Plan) -> dict[str, object]:
@@ -35,7 +33,7 @@ def learner_at_once(plan: Plan) -> str | None:
     rows = plan.request.row_count
     if rows is None or not plan.publishes_at_once:
         return None
-    return "linear" if descends(row_count=rows, epsilon=plan.request.epsilon) else TREE
+    return learner_of(AUTO, row_count=rows, epsilon=plan.request.epsilon)
 
 
 def _predicted(found: Prediction) -> dict[str, object]:

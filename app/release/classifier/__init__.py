@@ -6,7 +6,8 @@ It is published in one of three ways:
 * ``learning.py``: at once, for ``conclave learn``.
 * ``drawn_student.py``: trained on the answers already given, free of charge.
 
-``linear.py`` prepares the draw of a linear classifier, and chooses between it and a class.
+What is drawn is a learner's, a row of ``learner_table.py`` in the form of ``learner_row.py``:
+``exponential.py`` draws from a class, ``linear.py`` a linear score.
 
 The document and its predictions:
 

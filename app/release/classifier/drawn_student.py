@@ -7,9 +7,11 @@ A crash before the publication trains the same student again.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
+from msgspec import structs
 
 from app.data.vectors import decode_key, encode
 from app.errors import LedgerCorruptError
@@ -17,15 +19,15 @@ from app.learning.learner_seeds import student_seed
 from app.learning.student import ConstantStudent, EstimatorStudent, fit_student
 from app.ledger.entries.entry_kinds import StudentPublished
 from app.privacy.voting.knowledge_transfer import training_set
-from app.release.classifier.classifier_document import StudentDocument
+from app.release.classifier.classifier_document import NodeDocument, StudentDocument
 from app.release.classifier.published import (
     STUDENT,
     TrainedStudent,
-    publish_constant,
     publish_drawn,
-    publish_estimator,
+    published_document,
 )
 from app.release.classifier.published_student import PublishedStudent
+from app.release.classifier.written_hypotheses import Written
 from app.release.private_state import put_pieces
 from app.release.publication import Publication
 
@@ -90,16 +92,16 @@ def taught(
     learner, schema = configuration.student, configuration.schema
     examples = _examples(schema, answers)
     student = fit_student(learner, examples.values, examples.labels, seed=seed)
-    failed = isinstance(student, ConstantStudent) and student.failure is not None
+    failure = student.failure if isinstance(student, ConstantStudent) else None
     document = StudentDocument(
         labelled_queries=len(examples.labels),
         rule=None if learner.estimator else learner.rule,
         estimator=learner.estimator,
         params=dict(learner.params) if learner.estimator else None,
-        failed=failed,
+        failed=failure is not None,
     )
-    if isinstance(student, ConstantStudent) and failed:
-        log.warning("student_constant", error=student.failure, count=len(examples.labels))
+    if failure is not None:
+        log.warning("student_constant", error=failure, count=len(examples.labels))
     return _written(configuration, student, document)
 
 
@@ -116,19 +118,13 @@ def _written(
     """Write what was trained as a document, and an estimator as a piece beside it."""
     name, schema = configuration.name, configuration.schema
     if isinstance(student, ConstantStudent):
-        label = schema.classes[student.label]
-        return TrainedStudent(
-            publish_constant(release=name, schema=schema, label=label, student=document)
-        )
+        constant = Written(tree=NodeDocument(label=schema.classes[student.label]))
+        return TrainedStudent(published_document(name, schema, document, constant))
     if isinstance(student, EstimatorStudent):
-        published = publish_estimator(
-            release=name,
-            schema=schema,
-            student=document,
-            predictor=PublishedStudent(schema, student),
-            otherwise=schema.classes[student.fallback],
-        )
-        return TrainedStudent(published, {STUDENT: student.to_bytes()})
+        described = structs.replace(document, otherwise=schema.classes[student.fallback])
+        published = published_document(name, schema, described)
+        fitted = replace(published, student=PublishedStudent(schema, student))
+        return TrainedStudent(fitted, {STUDENT: student.to_bytes()})
     return TrainedStudent(
         publish_drawn(
             release=name,

@@ -9,18 +9,13 @@ draws the ensemble under them.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError, VerificationError
 from app.privacy.budget.composition import Mechanism
-from app.privacy.exponential.mechanism import excess_error, rows_for_excess_error
-from app.release.classifier.linear import LinearDraw
-from app.release.classifier.switch import (
-    classifier_of,
-    classifier_parameters,
-    draw_published,
-)
+from app.release.classifier.learner_table import classifier_draw
+from app.release.classifier.published import draw_published
+from app.release.classifier.switch import classifier_of
 from app.release.opening import begin_release, found_state
 from app.release.terms.answer_terms import check_pieces
 
@@ -33,7 +28,6 @@ if TYPE_CHECKING:
     from app.data.rows import PrivateRows
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
-    from app.privacy.exponential.semi_private import Parameters
     from app.release.classifier.published import PublishedClassifier
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
@@ -43,7 +37,6 @@ PUBLISHED: Final = (
     "the classifier of this release is published already, and is drawn once; "
     "`conclave export --format json` writes it"
 )
-SIZES_SHOWN_WHOLE: Final = 1_000_000
 
 
 def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
@@ -97,7 +90,7 @@ def learn(
             is published.
 
     """
-    parameters = classifier_parameters(configuration, public_values, row_count=rows.count)
+    prepared = classifier_draw(configuration, public_values, row_count=rows.count)
     begin_release(
         configuration,
         ledger=ledger,
@@ -107,11 +100,12 @@ def learn(
         public_values=public_values,
     )
     check_pieces(configuration.settings, ledger)
-    tell(_worth(configuration, parameters, point_count=len(public_values)))
+    points = f"{len(public_values)} public points fix" if len(public_values) else "the schema fixes"
+    tell(prepared.worth(f"that {points}"))
 
     def draw() -> PublishedClassifier:
         progress(DRAWING, 0, 1)
-        drawn = draw_published(configuration, parameters, rows, noise)
+        drawn = draw_published(configuration, prepared, rows, noise)
         progress(DRAWING, 1, 1)
         return drawn
 
@@ -119,30 +113,3 @@ def learn(
     if published is None:  # another process was first; what was drawn here is forgotten
         raise VerificationError(PUBLISHED)
     return published
-
-
-def _worth(
-    configuration: Configuration, parameters: Parameters | LinearDraw, *, point_count: int
-) -> str:
-    """Say how far from the best of its class the draw may be: n is public."""
-    source = f"that {point_count} public points fix" if point_count else "that the schema fixes"
-    if isinstance(parameters, LinearDraw):
-        return parameters.summary(source)
-    answers = configuration.settings.answers
-    size, epsilon = parameters.hypotheses.size, float(parameters.epsilon)
-    bound = excess_error(
-        hypothesis_count=size, beta=answers.beta, row_count=parameters.row_count, epsilon=epsilon
-    )
-    wanted = rows_for_excess_error(
-        answers.alpha, hypothesis_count=size, beta=answers.beta, epsilon=epsilon
-    )
-    return (
-        f"drawing from {_count(size)} hypotheses {source}, at epsilon {epsilon:g} on "
-        f"{parameters.row_count} rows: except with probability {answers.beta:g} the error rate is "
-        f"within {bound:.3g} of their best; {answers.alpha:g} would take {wanted} rows"
-    )
-
-
-def _count(size: int) -> str:
-    """Write a size that may have thousands of digits."""
-    return str(size) if size < SIZES_SHOWN_WHOLE else f"about 10^{math.log10(size):.1f}"

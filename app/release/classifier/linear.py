@@ -1,7 +1,4 @@
-"""The learner ``linear``: what public points and public numbers make of a noisy descent.
-
-Which learner publishes the classifier: as configured, or by public numbers alone.
-"""
+"""The learner ``linear``: what public points and public numbers make of a noisy descent."""
 
 from __future__ import annotations
 
@@ -17,13 +14,15 @@ from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.linear.linear_scores import LinearScores
 from app.learning.linear.terms import PAIRS_MAX, Terms, paired
 from app.learning.linear.whitening import PublicMap, Shrinkage, whitened
-from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
-from app.privacy.noisy_gradient.descent import descends, descent_choice
+from app.privacy.noisy_gradient.descent import descent_choice
+from app.privacy.published_learners import LINEAR
+from app.release.classifier.learner_row import ClassifierAsked, LearnerRow
+from app.release.classifier.published_scores import scores_document
+from app.release.classifier.written_hypotheses import Written
 from app.release.terms.configuration import published_tests
 from app.release.terms.work_limits import PUBLISHED, naming_section
-from app.settings.settings import EXPONENTIAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,12 +30,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.rows import PrivateRows
+    from app.data.schema import Schema
     from app.learning.encoding.binary_tests import BinaryTest
     from app.noise.source import NoiseSource
-    from app.privacy.budget.composition import Charge
     from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
     from app.privacy.noisy_gradient.descent import DescentChoice
-    from app.settings.settings import Settings
 
 # An hour or so of one core, ...
 PRODUCTS_MAX: Final = 10**13
@@ -57,12 +55,7 @@ class LinearDraw:
     terms: Terms
     parameters: noisy_gradient.Parameters
 
-    @property
-    def row_count(self) -> int:
-        """The public n."""
-        return self.parameters.row_count
-
-    def summary(self, source: str) -> str:
+    def worth(self, source: str) -> str:
         """Say what is about to be spent on what; ``source`` says what fixes the terms."""
         parameters = self.parameters
         calibration = parameters.calibration
@@ -75,7 +68,7 @@ class LinearDraw:
         )
 
     def draw(self, rows: PrivateRows, noise: NoiseSource) -> LinearScores:
-        """Descend under a charge that is committed, and return scores of the terms."""
+        """Descend, and return scores of the terms."""
         encoded = RowsByPart(self.terms.encode, rows.values)
         weights = noisy_gradient.draw(self.parameters, (encoded, rows.labels), noise).values
         features = self.parameters.features
@@ -87,23 +80,21 @@ class LinearDraw:
             class_count=self.parameters.class_count,
         )
 
+    def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
+        """Descend under a charge that is committed, and write the scores."""
+        return Written(scores=scores_document(self.draw(rows, noise), schema))
 
-def linear_draw(
-    settings: Settings, charge: Charge, public_values: NDArray[np.float64], *, row_count: int
-) -> LinearDraw:
+
+def linear_draw(asked: ClassifierAsked) -> LinearDraw:
     """Return the descent that public points and the public n fix.
-
-    Args:
-        settings: the whole configuration.
-        charge: of the classifier.
-        public_values: encoded public points, shape (m, d); m may be 0.
-        row_count: the public n.
 
     Raises:
         ConfigurationError: names what to change, where sums would not be exact, or
             would take hours.
 
     """
+    settings, charge, row_count = asked.settings, asked.charge, asked.row_count
+    public_values = asked.public_values
     tests = published_tests(settings, public_values, for_trees=True)
     choice = descent_choice(row_count=row_count, epsilon=float(charge.epsilon))
     bits = evaluate(tests, public_values)
@@ -171,20 +162,4 @@ def _known_terms(
     return Terms(single.tests, single.terms + pairs), found.public_map
 
 
-AUTO: Final = "auto"
-LINEAR: Final = "linear"
-
-
-def is_linear(settings: Settings, *, row_count: int | None) -> bool:
-    """Tell whether the noisy descent learns; where n is not known, "auto" counts as it.
-
-    Args:
-        settings: the whole configuration.
-        row_count: the public n, where known.
-
-    """
-    chosen = settings.classifier.learner
-    if chosen != AUTO or row_count is None:
-        return chosen != EXPONENTIAL
-    epsilon = settings.privacy.epsilon_of(Mechanism.CLASSIFIER.value)
-    return descends(row_count=row_count, epsilon=epsilon)
+DESCENDED: Final = LearnerRow(learner=LINEAR, prepare=linear_draw)

@@ -26,27 +26,26 @@ from app.release.classifier.classifier_document import (
     FeatureDocument,
     HalfspaceDocument,
     NodeDocument,
-    ScoresDocument,
     StudentDocument,
     read_document,
 )
 from app.release.classifier.published_predictor import PublishedPredictor, rebuilt
-from app.release.classifier.published_scores import PublishedScores, scores_document
+from app.release.classifier.published_scores import PublishedScores
 from app.release.classifier.published_student import PublishedStudent, rebuilt_student
-from app.release.classifier.written_hypotheses import NOTHING_DRAWN, Written, node_document, written
+from app.release.classifier.written_hypotheses import NOTHING_DRAWN, Written, written
 from app.release.private_state import read_piece
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from app.data.rows import PrivateRows
     from app.data.schema import Feature, Schema
     from app.data.vectors import Vector
-    from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.hypothesis import Hypothesis, HypothesisClass
-    from app.learning.linear.linear_scores import LinearScores
-    from app.learning.trees.tree import Tree
     from app.ledger.entries.entry_kinds import ClassifierPublished, StudentPublished
     from app.ledger.ledger import Ledger
+    from app.noise.source import NoiseSource
+    from app.release.classifier.learner_row import ClassifierDraw
     from app.release.classifier.published_student import PublishedStudent
     from app.release.terms.configuration import Configuration
 
@@ -78,10 +77,6 @@ class PublishedClassifier:
                 document.scores, features=document.features, missing=document.missing
             )
         object.__setattr__(self, "_scores", scores)
-
-    def with_student(self, student: PublishedStudent) -> PublishedClassifier:
-        """Return the same document with the fitted estimator that it tells of."""
-        return replace(self, student=student)
 
     def predict_many(self, vectors: Sequence[Vector]) -> list[str]:
         """Return the label of each feature vector; an estimator is called once for all."""
@@ -141,39 +136,17 @@ def publish_drawn(
         student: how it was trained; None where it was drawn.
 
     """
-    return _published(release, schema, student, written(schema, hypotheses, drawn))
+    return published_document(release, schema, student, written(schema, hypotheses, drawn))
 
 
-def publish_scores(*, release: str, schema: Schema, scores: LinearScores) -> PublishedClassifier:
-    """Write linear scores of public terms as a public document."""
-    return _published(release, schema, scores=scores_document(scores, schema))
-
-
-def publish(
-    *, release: str, schema: Schema, tests: Sequence[BinaryTest], tree: Tree
+def draw_published(
+    configuration: Configuration, prepared: ClassifierDraw, rows: PrivateRows, noise: NoiseSource
 ) -> PublishedClassifier:
-    """Write a drawn tree as a public document."""
-    return _published(release, schema, written=Written(tree=node_document(schema, tests, tree)))
-
-
-def publish_constant(
-    *, release: str, schema: Schema, label: str, student: StudentDocument
-) -> PublishedClassifier:
-    """Write a student that gives one label."""
-    return _published(release, schema, student, Written(tree=NodeDocument(label=label)))
-
-
-def publish_estimator(
-    *,
-    release: str,
-    schema: Schema,
-    student: StudentDocument,
-    predictor: PublishedStudent,
-    otherwise: str,
-) -> PublishedClassifier:
-    """Write a student that is a fitted estimator; ``otherwise`` is its label where it fails."""
-    document = structs.replace(student, otherwise=otherwise)
-    return _published(release, schema, document).with_student(predictor)
+    """Draw under a charge that is committed, and write what was drawn as a document."""
+    schema = configuration.schema
+    return published_document(
+        configuration.name, schema, None, prepared.written(schema, rows, noise)
+    )
 
 
 def read_published(event: ClassifierPublished | StudentPublished) -> PublishedClassifier:
@@ -182,17 +155,15 @@ def read_published(event: ClassifierPublished | StudentPublished) -> PublishedCl
     return PublishedClassifier(document, event.classifier.encode(), _predictor(document))
 
 
-def _published(
+def published_document(
     release: str,
     schema: Schema,
     student: StudentDocument | None = None,
     written: Written = NOTHING_DRAWN,
-    *,
-    scores: ScoresDocument | None = None,
 ) -> PublishedClassifier:
     """Write the document around a tree or another way to predict, or a student alone."""
     other = ESTIMATOR_VERSION if written == NOTHING_DRAWN else HYPOTHESIS_VERSION
-    other = other if scores is None else SCORES_VERSION
+    other = other if written.scores is None else SCORES_VERSION
     document = ClassifierDocument(
         format=FORMAT,
         version=TREE_VERSION if written.tree is not None else other,
@@ -201,11 +172,8 @@ def _published(
         classes=tuple(schema.classes),
         missing=tuple(schema.missing),
         features=tuple(_feature_document(feature) for feature in schema.features),
-        tree=written.tree,
-        halfspace=written.halfspace,
-        predictor=written.predictor,
         student=student,
-        scores=scores,
+        **structs.asdict(written),
     )
     return PublishedClassifier(document, msgspec.json.encode(document), _predictor(document))
 
@@ -275,7 +243,7 @@ def read_classifier(
         raise InvariantError("the document of an estimator names its other label")
     body = read_piece(ledger, STUDENT)
     student = rebuilt_student(configuration.schema, body, otherwise=document.otherwise)
-    return published.with_student(student)
+    return replace(published, student=student)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from bisect import bisect_right
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
-from app.data.schema import NumericFeature
 from app.errors import invariant
 from app.release.classifier.classifier_document import LiteralDocument, ScoresDocument, TermDocument
+from app.release.classifier.written_hypotheses import condition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -166,13 +166,5 @@ def _column(
 
 def _literal(test: BinaryTest, schema: Schema, *, fails: bool) -> LiteralDocument:
     """Write a test, and whether it has to fail."""
-    index = test.feature_index
-    feature = schema.features[index]
-    if isinstance(feature, NumericFeature):
-        return LiteralDocument(feature=index, at_least=test.cut, fails=fails)
-    if test.category_code == feature.other_code:
-        return LiteralDocument(feature=index, other=True, fails=fails)
-    if test.category_code == feature.missing_code:
-        return LiteralDocument(feature=index, missing=True, fails=fails)
-    category = feature.categories[test.category_code or 0]
-    return LiteralDocument(feature=index, category=category, fails=fails)
+    tested = condition(schema.features[test.feature_index], test)
+    return LiteralDocument(feature=test.feature_index, fails=fails, **tested)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypedDict
 
 import msgspec
@@ -14,6 +13,7 @@ from app.release.classifier.classifier_document import (
     HalfspaceDocument,
     NodeDocument,
     PredictorDocument,
+    ScoresDocument,
 )
 from app.release.classifier.published_predictor import described
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from app.learning.trees.tree_class import TreeClass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a document that predicts, in one of its forms."""
 
     tree: NodeDocument | None = None
     halfspace: HalfspaceDocument | None = None
     predictor: PredictorDocument | None = None
+    scores: ScoresDocument | None = None
 
 
 NOTHING_DRAWN: Final = Written()
@@ -62,7 +62,7 @@ def node_document(
         feature=test.feature_index,
         false=node_document(schema, tests, tree, node=2 * node + 1),
         true=node_document(schema, tests, tree, node=2 * node + 2),
-        **_condition(schema.features[test.feature_index], test),
+        **condition(schema.features[test.feature_index], test),
     )
 
 
@@ -77,7 +77,7 @@ def _cells_document(
         feature=test.feature_index,
         false=_cells_document(schema, splits, drawn, node=false_side),
         true=_cells_document(schema, splits, drawn, node=true_side),
-        **_condition(schema.features[test.feature_index], test),
+        **condition(schema.features[test.feature_index], test),
     )
 
 
@@ -93,7 +93,7 @@ def _box_document(schema: Schema, box: Boxes) -> NodeDocument:
     return node
 
 
-def _condition(feature: Feature, test: BinaryTest) -> Condition:
+def condition(feature: Feature, test: BinaryTest) -> Condition:
     """Say a test in the document's words."""
     if isinstance(feature, NumericFeature):
         return Condition(at_least=test.cut)

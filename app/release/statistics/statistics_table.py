@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from app.data.tests import public_tests
 from app.errors import ConfigurationError
 from app.learning.tables.covering import (
@@ -27,9 +25,10 @@ from app.learning.tables.representative_domain import CutGrid, product_domain
 from app.privacy.budget.composition import Mechanism
 from app.privacy.query_release import calibration as accounting
 from app.privacy.query_release import mechanism as query_release
-from app.release.terms.configuration import charges_by_mechanism
+from app.release.terms.configuration import charges_by_mechanism, no_points
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from app.data.rows import PrivateRows
@@ -120,7 +119,7 @@ def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
     charge, covered = charges_by_mechanism(settings).get(Mechanism.STATISTICS), settings.covered
     if charge is None:
         return
-    tests = _tests(settings, np.empty((0, len(settings.data.features))))
+    tests = _tests(settings, no_points(settings))
     refuse_table(covered.kind, tests, depth=covered.depth)
     if row_count is None:
         return
@@ -148,7 +147,7 @@ def statistics_forecasts(settings: Settings, *, row_count: int) -> tuple[Statist
     charge, covered = charges_by_mechanism(settings).get(Mechanism.STATISTICS), settings.covered
     if charge is None:
         return ()
-    tests = _tests(settings, np.empty((0, len(settings.data.features))))
+    tests = _tests(settings, no_points(settings))
     smallest = (query_count_bound(covered.kind, tests, depth=covered.depth), point_count(tests))
     is_fixed = len(settings.statistics.tests) == len(settings.data.features)
     largest = smallest if is_fixed else (CHOSEN_QUERY_COUNT_MAX, CHOSEN_POINT_COUNT_MAX)

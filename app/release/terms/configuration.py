@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from app.data.cell_tests import read_splits
 from app.data.schema_columns import public_columns
 from app.data.tests import classifier_tests, public_tests
@@ -28,7 +30,6 @@ from app.release.terms.work_limits import naming_section
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from app.data.schema import Schema
@@ -64,6 +65,11 @@ def public_class(settings: Settings) -> HypothesisClass:
     schema = settings.data.public_schema()
     tests = public_tests(schema, bins=section.bins, listed=section.tests)
     return _class_over(settings, "hypotheses", section, tests)
+
+
+def no_points(settings: Settings) -> NDArray[np.float64]:
+    """Return no public point, as points are encoded: shape (0, d)."""
+    return np.empty((0, len(settings.data.features)))
 
 
 def published_class(settings: Settings, public_values: NDArray[np.float64]) -> HypothesisClass:

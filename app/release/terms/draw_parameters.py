@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from app.data.schema_columns import public_columns
 from app.data.tests import public_tests
 from app.errors import ConfigurationError, InvariantError
@@ -28,7 +26,6 @@ from app.privacy.budget.composition import Mechanism
 from app.privacy.budget.ensemble_size import ensemble_size_auto
 from app.privacy.exponential import mechanism as exponential
 from app.privacy.exponential.relabel import DichotomyParameters
-from app.release.classifier.linear import is_linear, linear_draw
 from app.release.terms.answer_terms import (
     answering_row,
     answers_asked,
@@ -37,15 +34,14 @@ from app.release.terms.answer_terms import (
     release_budget,
 )
 from app.release.terms.bound_settings import predictor_source
-from app.release.terms.configuration import published_class
-from app.release.terms.work_limits import PUBLISHED, SEARCHED, refuse_long_draw, refuse_long_fit
+from app.release.terms.work_limits import SEARCHED, refuse_long_draw, refuse_long_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
     from numpy.typing import NDArray
 
-    from app.learning.hypothesis import HypothesisClass
     from app.learning.lists.enumerated_class import EnumeratedClass
     from app.privacy.answering_rows import Calibration
     from app.privacy.budget.pipeline import PipelineBudget
@@ -153,36 +149,6 @@ def ensemble_parameters(
     )
 
 
-def check_classifier_draw(
-    configuration: Configuration,
-    *,
-    row_count: int,
-    public_values: NDArray[np.float64] | None = None,
-) -> None:
-    """Refuse a classifier that could not be drawn when its turn comes.
-
-    Args:
-        configuration: the release's.
-        row_count: the public n.
-        public_values: encoded public points, shape (m, d), where they are known;
-            without any its class is at its largest.
-
-    Raises:
-        ConfigurationError: names what to change.
-
-    """
-    if configuration.has(Mechanism.CLASSIFIER):
-        no_points = np.empty((0, len(configuration.schema.features)))
-        points = no_points if public_values is None else public_values
-        if is_linear(configuration.settings, row_count=row_count):
-            charge = configuration.charges[Mechanism.CLASSIFIER]
-            linear_draw(configuration.settings, charge, points, row_count=row_count)
-            return
-        largest = published_class(configuration.settings, points)
-        refuse_long_draw(PUBLISHED, largest, row_count=row_count)
-        tree_draw(configuration, Mechanism.CLASSIFIER, largest, row_count=row_count)
-
-
 def ensemble_size(
     configuration: Configuration,
     *,
@@ -230,7 +196,7 @@ def relabel_draw(
     if budget.relabel_epsilon is None:
         return None
     if budget.relabel_is_private:
-        with _naming_share(Mechanism.RELABEL):
+        with naming_share(Mechanism.RELABEL):
             return DichotomyParameters(
                 epsilon=budget.relabel_epsilon,
                 composed_epsilon=budget.inner_epsilon,
@@ -240,7 +206,7 @@ def relabel_draw(
                 dichotomy_count_max=refuse_bound(configuration.settings, sampled_row_count),
             )
     refuse_long_draw(SEARCHED, configuration.hypotheses, row_count=sampled_row_count)
-    with _naming_share(Mechanism.RELABEL):
+    with naming_share(Mechanism.RELABEL):
         return exponential.Parameters(
             epsilon=budget.relabel_epsilon,
             delta_truncation=budget.relabel_delta,
@@ -249,31 +215,8 @@ def relabel_draw(
         )
 
 
-def tree_draw(
-    configuration: Configuration,
-    mechanism: Mechanism,
-    hypotheses: HypothesisClass,
-    *,
-    row_count: int,
-) -> exponential.Parameters:
-    """Return the parameters of an exponential mechanism under its share.
-
-    Raises:
-        ConfigurationError: numerical error would not stay within the share.
-
-    """
-    charge = configuration.charges[mechanism]
-    with _naming_share(mechanism):
-        return exponential.Parameters(
-            epsilon=charge.epsilon,
-            delta_truncation=charge.delta,
-            row_count=row_count,
-            hypotheses=hypotheses,
-        )
-
-
 @contextmanager
-def _naming_share(mechanism: Mechanism) -> Iterator[None]:
+def naming_share(mechanism: Mechanism) -> Iterator[None]:
     """Refuse parameters that do not hold in a line that names the share to change."""
     try:
         yield

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from app.learning.registry import class_row
 from app.privacy.answering_rows import Explained, in_short
 from app.privacy.budget.composition import Mechanism
-from app.release.classifier.linear import is_linear
+from app.release.classifier.learner_table import learner_row
 from app.release.opening import ROW_COUNT
 from app.release.terms.answer_terms import answering_row
 
@@ -37,19 +37,11 @@ SHARES: Final = {
         "Pays for every answer of the ensemble together, whatever is asked and how often.",
         "charged once, whole: T bounds what all answers can tell",
     ),
-    Mechanism.CLASSIFIER: (
-        "Pays for the published classifier, drawn once.",
-        "{drawn} is drawn with weight exp(-epsilon_share * errors / 2)",
-    ),
     Mechanism.STATISTICS: (
         "Pays for the table of means of hypotheses, drawn once.",
         "private multiplicative weights over the cells of a public grid",
     ),
 }
-LINEAR: Final = (
-    "Pays for the published classifier, a linear score that is learned once.",
-    "every step descends by a sum over all records + discrete Gaussian noise",
-)
 CUT: Final = (
     (
         "The records are cut into this many groups by lot, and one learner is trained on each. A "
@@ -92,13 +84,10 @@ def _promise(release: Release) -> Iterator[Explained]:
     opened = release.state.release
     row_count = None if opened is None else int(opened.parameters[ROW_COUNT])
     shares = shares_in_words(configuration.settings, row_count)
-    for mechanism, (meaning, formula) in shares.items():
-        share = configuration.charges.get(mechanism)
-        if share is not None:
-            value = (
-                f"epsilon {in_short(float(share.epsilon))}, delta {in_short(float(share.delta))}"
-            )
-            yield Explained(f"share of {mechanism.value}", value, meaning, formula)
+    for mechanism, share in configuration.charges.items():
+        meaning, formula = shares[mechanism]
+        value = f"epsilon {in_short(float(share.epsilon))}, delta {in_short(float(share.delta))}"
+        yield Explained(f"share of {mechanism.value}", value, meaning, formula)
 
 
 def shares_in_words(settings: Settings, row_count: int | None) -> dict[Mechanism, tuple[str, str]]:
@@ -109,11 +98,10 @@ def shares_in_words(settings: Settings, row_count: int | None) -> dict[Mechanism
         row_count: the public n, where known.
 
     """
-    if is_linear(settings, row_count=row_count):
-        return {**SHARES, Mechanism.CLASSIFIER: LINEAR}
-    meaning, formula = SHARES[Mechanism.CLASSIFIER]
-    drawn = formula.format(drawn=class_row(settings.published.kind).drawn)
-    return {**SHARES, Mechanism.CLASSIFIER: (meaning, drawn)}
+    learner = learner_row(settings, row_count=row_count).learner
+    drawn = class_row(settings.published.kind).drawn
+    classifier = (learner.meaning, learner.formula.format(drawn=drawn))
+    return {**SHARES, Mechanism.CLASSIFIER: classifier}
 
 
 def _ensemble(release: Release) -> Iterator[Explained]:

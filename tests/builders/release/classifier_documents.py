@@ -26,11 +26,18 @@ from app.release.classifier.published import (
     HYPOTHESIS_VERSION,
     SCORES_VERSION,
     TREE_VERSION,
+    PublishedClassifier,
+    published_document,
 )
-from app.release.classifier.written_hypotheses import Condition
+from app.release.classifier.written_hypotheses import Condition, Written, node_document
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.data.schema import Schema
     from app.data.vectors import Vector
+    from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.trees.tree import Tree
 
 BOUND = 1e6
 BINARY = 2
@@ -205,3 +212,11 @@ def _categorical_values(
 ) -> st.SearchStrategy[str | None]:
     known = [*(feature.categories or ()), *missing, "", "other"]
     return st.one_of(st.sampled_from(known), TEXTS, st.none())
+
+
+def published_tree(
+    *, release: str, schema: Schema, tests: Sequence[BinaryTest], tree: Tree
+) -> PublishedClassifier:
+    """Publish a tree over given tests."""
+    written = Written(tree=node_document(schema, tests, tree))
+    return published_document(release, schema, written=written)

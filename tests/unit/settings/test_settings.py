@@ -33,7 +33,7 @@ def test_what_is_not_said_is_the_default(tmp_path: Path) -> None:
     assert privacy.epsilon_of("answers") == Fraction(6, 10)
     assert privacy.epsilon_of("classifier") == Fraction(3, 10)
     assert privacy.epsilon_of("statistics") == 0
-    assert privacy.delta_of("answers") == Fraction(1, 10**6)
+    assert privacy.delta_share("answers") == 1
     assert privacy.calibration == "profile"
     assert (settings.hypotheses.depth, settings.hypotheses.bins) == (2, 16)
     assert settings.learner.rule == "canonical"
@@ -189,8 +189,8 @@ def test_delta_is_shared_with_statistics(tmp_path: Path) -> None:
     """A tenth of delta goes to statistics where it has a share of epsilon."""
     shares = "[privacy.shares]\nanswers = 0.5\nstatistics = 0.1\n"
     privacy = load_settings(write(tmp_path, RIGHT + shares), {}).privacy
-    assert privacy.delta_of("answers") == Fraction(9, 10**7)
-    assert privacy.delta_of("statistics") == Fraction(1, 10**7)
+    assert privacy.delta_share("answers") == Fraction(9, 10)
+    assert privacy.delta_share("statistics") == Fraction(1, 10)
 
 
 def test_what_later_versions_serve_is_valid(tmp_path: Path) -> None:

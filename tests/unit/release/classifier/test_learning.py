@@ -22,8 +22,10 @@ from app.ledger.database.locks import DRAW_SUFFIX
 from app.ledger.verification import verify
 from app.privacy.voting.universal import Phase
 from app.release.classifier import learning as module
+from app.release.classifier.exponential import _count
 from app.release.classifier.learning import check_learnable
-from app.release.classifier.switch import draw_published, switch_phase
+from app.release.classifier.published import draw_published
+from app.release.classifier.switch import switch_phase
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.ledger.releases import tamper
 from tests.builders.release.learning import (
@@ -221,8 +223,8 @@ def test_the_operator_is_told_what_the_draw_is_worth(small_release: SmallRelease
 
 def test_a_class_of_many_digits_is_told_by_its_power_of_ten() -> None:
     """A size that Python would not even print has its logarithm shown."""
-    assert module._count(999_999) == "999999"
-    assert module._count(3 * 10**9999) == "about 10^9999.5"
+    assert _count(999_999) == "999999"
+    assert _count(3 * 10**9999) == "about 10^9999.5"
 
 
 def test_progress_has_the_draw(small_release: SmallRelease) -> None:

@@ -17,8 +17,10 @@ from app.planning.from_settings import plan_settings
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.voting.universal import Phase
+from app.release.classifier.learner_row import ClassifierAsked
+from app.release.classifier.learner_table import learner_row
 from app.release.classifier.learning import check_learnable
-from app.release.classifier.linear import is_linear, linear_draw
+from app.release.classifier.linear import LinearDraw, linear_draw
 from app.release.classifier.published import SCORES_VERSION, read_published
 from app.release.classifier.switch import switch_phase
 from tests.builders.release.learning import POINTS, crash_after_the_charge, learned
@@ -36,12 +38,29 @@ from tests.builders.release.small_release import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from app.data.vectors import Vector
+    from app.release.terms.configuration import Configuration
 
 CHARGED = "privacy.delta_shares.classifier"
 PEOPLE: tuple[Vector, ...] = tuple(
     (float(margin), group) for margin in range(-50, 51, 10) for group in ("a", "b", None)
 )
+
+
+def descent(
+    configuration: Configuration, points: NDArray[np.float64], row_count: int
+) -> LinearDraw:
+    """Return the descent of a release on public points."""
+    return linear_draw(
+        ClassifierAsked(
+            settings=configuration.settings,
+            charge=configuration.charges[Mechanism.CLASSIFIER],
+            public_values=points,
+            row_count=row_count,
+        )
+    )
 
 
 def linear(release: SmallRelease, **changes: str) -> SmallRelease:
@@ -121,9 +140,11 @@ def test_the_learner_is_bound_to_the_release(small_release: SmallRelease) -> Non
     assert linear(small_release).configuration().bound[CHARGED] == "1/10"
 
 
-@pytest.mark.parametrize(("row_count", "expected"), [(9999, False), (10_000, True), (None, True)])
+@pytest.mark.parametrize(
+    ("row_count", "expected"), [(9999, "exponential"), (10_000, "linear"), (None, "linear")]
+)
 def test_auto_takes_the_linear_score_from_a_thousand_on(
-    small_release: SmallRelease, row_count: int | None, expected: object
+    small_release: SmallRelease, row_count: int | None, expected: str
 ) -> None:
     """At a tenth for the classifier ten thousand rows are enough, and one less is not."""
     shares = {"relabel": "0.45", "answers": "0.45", "classifier": "0.1"}
@@ -133,7 +154,7 @@ def test_auto_takes_the_linear_score_from_a_thousand_on(
         privacy__epsilon="1",
         **{f"privacy__shares__{name}": share for name, share in shares.items()},
     )
-    assert is_linear(release.settings(), row_count=row_count) is expected
+    assert learner_row(release.settings(), row_count=row_count).learner.name == expected
 
 
 @pytest.mark.parametrize(("epsilon", "expected"), [("20", "linear"), ("0.1", "exponential")])
@@ -148,7 +169,7 @@ def test_auto_chooses_by_public_numbers(
     charge = release.configuration().charges[Mechanism.CLASSIFIER]
     assert charge.delta > Fraction(9, 10000)
     planned = plan_settings(release.configuration().settings, ROW_COUNT)
-    assert planned.request.is_linear == (expected == "linear")
+    assert planned.request.learner == expected
 
 
 @pytest.mark.parametrize(
@@ -221,10 +242,9 @@ def test_three_labels_are_learned_too(small_release: SmallRelease) -> None:
 def test_points_leave_the_tests_that_they_tell_apart(small_release: SmallRelease) -> None:
     """Cuts that no public point tells apart have no term; pairs come of points alone."""
     configuration = linear(small_release).configuration()
-    charge = configuration.charges[Mechanism.CLASSIFIER]
     alike = encode(configuration.schema, [(10.0, "a")] * 5)
     found = [
-        linear_draw(configuration.settings, charge, points, row_count=ROW_COUNT)
+        descent(configuration, points, ROW_COUNT)
         for points in (alike, alike[:0], encode(configuration.schema, PEOPLE))
     ]
     assert [len(each.terms) for each in found] == [0, 7, 6 + 3 * 3]
@@ -240,9 +260,8 @@ def test_a_published_score_is_the_one_that_was_learned(
 ) -> None:
     """Divided by its unit, it is what the descent compares with labels, but that no row is cut."""
     configuration = linear(small_release).configuration()
-    charge = configuration.charges[Mechanism.CLASSIFIER]
     values = encode(configuration.schema, PEOPLE)
-    found = linear_draw(configuration.settings, charge, values, row_count=10**6)
+    found = descent(configuration, values, 10**6)
     features = found.parameters.features
     weights = np.linspace(-1.0, 1.0, features.width).reshape(-1, 1)
     monkeypatch.setattr(noisy_gradient, "draw", lambda *_: noisy_gradient.Weights(weights))

@@ -15,7 +15,8 @@ from app.errors import InvariantError
 from app.learning.encoding.binary_tests import evaluate
 from app.learning.trees.tree import Tree
 from app.ledger.entries.entry_kinds import ClassifierPublished
-from app.release.classifier.published import publish, read_published
+from app.release.classifier.published import read_published
+from tests.builders.release.classifier_documents import published_tree
 
 SCHEMA = Schema(
     label="income",
@@ -50,7 +51,7 @@ def trees(draw: st.DrawFn) -> Tree:
 @given(tree=trees(), vectors=st.lists(VECTORS, min_size=1, max_size=8))
 def test_the_document_predicts_as_the_tree(tree: Tree, vectors: list[Vector]) -> None:
     """For clipped, missing, other and listed values alike, before and after a round trip."""
-    classifier = publish(release="r", schema=SCHEMA, tests=TESTS, tree=tree)
+    classifier = published_tree(release="r", schema=SCHEMA, tests=TESTS, tree=tree)
     restored = read_published(ClassifierPublished(classifier=classifier.json.decode()))
     assert restored == classifier
     labels = tree.predict(evaluate(TESTS, encode(SCHEMA, vectors)))
@@ -64,7 +65,9 @@ def test_every_kind_of_test_has_its_words() -> None:
     kinds: dict[str, list[object]] = {}
     for index, test in enumerate(TESTS):
         tree = Tree(test_indices=(index,), leaf_labels=(0, 1))
-        document = json.loads(publish(release="r", schema=SCHEMA, tests=TESTS, tree=tree).json)
+        document = json.loads(
+            published_tree(release="r", schema=SCHEMA, tests=TESTS, tree=tree).json
+        )
         node = document["tree"]
         assert node["feature"] == test.feature_index
         assert (node["false"], node["true"]) == ({"label": "low"}, {"label": "middle"})
@@ -81,7 +84,7 @@ def test_every_kind_of_test_has_its_words() -> None:
 def test_the_document_is_all_that_a_reader_needs() -> None:
     """It names its format, the release, the label, the classes, the schema and what is missing."""
     tree = Tree(test_indices=(), leaf_labels=(2,))
-    document = json.loads(publish(release="r", schema=SCHEMA, tests=TESTS, tree=tree).json)
+    document = json.loads(published_tree(release="r", schema=SCHEMA, tests=TESTS, tree=tree).json)
     assert document == {
         "format": "conclave-classifier",
         "version": 1,
@@ -101,7 +104,7 @@ def test_the_document_is_all_that_a_reader_needs() -> None:
 def test_a_document_of_another_format_is_refused() -> None:
     """A text that does not name this format is no classifier."""
     tree = Tree(test_indices=(), leaf_labels=(0,))
-    text = publish(release="r", schema=SCHEMA, tests=TESTS, tree=tree).json.decode()
+    text = published_tree(release="r", schema=SCHEMA, tests=TESTS, tree=tree).json.decode()
     with pytest.raises(InvariantError, match="names its format"):
         read_published(ClassifierPublished(classifier=text.replace("conclave-classifier", "x")))
 
@@ -109,7 +112,7 @@ def test_a_document_of_another_format_is_refused() -> None:
 def test_a_node_without_branches_is_no_endless_walk() -> None:
     """A damaged inner node raises instead of answering."""
     tree = Tree(test_indices=(0,), leaf_labels=(0, 1))
-    document = json.loads(publish(release="r", schema=SCHEMA, tests=TESTS, tree=tree).json)
+    document = json.loads(published_tree(release="r", schema=SCHEMA, tests=TESTS, tree=tree).json)
     del document["tree"]["true"]
     damaged = read_published(ClassifierPublished(classifier=json.dumps(document)))
     with pytest.raises(InvariantError, match="two branches"):

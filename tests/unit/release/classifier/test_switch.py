@@ -13,7 +13,7 @@ from app.ledger.verification import verify
 from app.noise.scripted import ScriptedNoise
 from app.privacy.voting.universal import Phase
 from app.release.classifier import switch as module
-from app.release.classifier.switch import draw_classifier, public_points, switch_phase
+from app.release.classifier.switch import answered_points, draw_classifier, switch_phase
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.release.opened_release import changed
 from tests.builders.release.small_release import (
@@ -163,7 +163,7 @@ def test_the_public_points_are_the_queries_answered(small_release: SmallRelease)
     """Every recorded vector, clipped and encoded as rows are, in the order of the answers."""
     release = small_release.answerer([STABLE] * 4)
     release.answer_batch([ask(70), ask(-3, group="other"), ask(None, group="?"), ask(2, group="b")])
-    points = public_points(release.release)
+    points = answered_points(release.release.ledger, release.release.schema)
     assert points[:, 1].tolist() == [0.0, 2.0, 3.0, 1.0]
     assert points[[0, 1, 3], 0].tolist() == [50.0, -3.0, 2.0]
     assert points[2, 0] != points[2, 0]
@@ -172,7 +172,7 @@ def test_the_public_points_are_the_queries_answered(small_release: SmallRelease)
 def test_without_answers_no_point_restricts_the_class(small_release: SmallRelease) -> None:
     """Where nothing was asked every public test stays in the classifier's class."""
     release = SmallRelease(small_release.folder, {"privacy__shares__answers": "0"}).open()
-    assert public_points(release).shape == (0, 2)
+    assert answered_points(release.ledger, release.schema).shape == (0, 2)
     switch_phase(release, seeded_noise())
     assert release.classifier is not None
 

@@ -27,9 +27,9 @@ from app.release.classifier.classifier_document import (
     read_document,
 )
 from app.release.classifier.onnx.onnx_model import FITTED, OWN_CODE, TOO_LARGE, output_name, to_onnx
-from app.release.classifier.published import PublishedClassifier, publish
+from app.release.classifier.published import PublishedClassifier
 from app.release.classifier.written_hypotheses import Condition
-from tests.builders.release.classifier_documents import documents, vectors
+from tests.builders.release.classifier_documents import documents, published_tree, vectors
 from tests.builders.release.onnx_models import labels_of, model_labels
 
 ROW_COUNT = 10_000
@@ -175,7 +175,7 @@ def test_deep_trees_of_three_classes_agree_on_many_rows(depth: int) -> None:
         test_indices=tuple(generator.integers(0, len(tests), 2**depth - 1).tolist()),
         leaf_labels=tuple(generator.integers(0, 3, 2**depth).tolist()),
     )
-    classifier = publish(release="iris", schema=schema, tests=tests, tree=tree)
+    classifier = published_tree(release="iris", schema=schema, tests=tests, tree=tree)
     flowers = generator.uniform(-1.0, 9.0, (ROW_COUNT, 4))
     on_a_cut = generator.random(flowers.shape) < 0.3
     flowers = np.where(on_a_cut, np.round(flowers * 2.0) / 2.0, flowers)
@@ -304,7 +304,7 @@ def test_a_large_tree_stays_small() -> None:
         test_indices=tuple(generator.integers(0, len(tests), 2**depth - 1).tolist()),
         leaf_labels=tuple(generator.integers(0, 2, 2**depth).tolist()),
     )
-    classifier = publish(release="r", schema=schema, tests=tests, tree=tree)
+    classifier = published_tree(release="r", schema=schema, tests=tests, tree=tree)
     model = to_onnx(classifier.document)
     assert len(model) < 2.5e6
     rows: list[tuple[float | str | None, ...]] = [(value,) for value in np.linspace(-0.1, 1.1, 997)]

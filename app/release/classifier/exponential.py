@@ -1,0 +1,95 @@
+"""The learner ``exponential``: one hypothesis of a class that public points fix."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from app.learning.encoding.encoded_rows import RowsByPart
+from app.privacy.exponential import semi_private
+from app.privacy.exponential.mechanism import excess_error, rows_for_excess_error
+from app.privacy.published_learners import EXPONENTIAL
+from app.release.classifier.learner_row import ClassifierAsked, LearnerRow
+from app.release.classifier.written_hypotheses import Written, written
+from app.release.terms.configuration import published_class
+from app.release.terms.draw_parameters import naming_share
+from app.release.terms.work_limits import PUBLISHED, refuse_long_draw
+
+if TYPE_CHECKING:
+    from app.data.rows import PrivateRows
+    from app.data.schema import Schema
+    from app.noise.source import NoiseSource
+
+SIZES_SHOWN_WHOLE: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialDraw:
+    """A draw from a class.
+
+    Attributes:
+        parameters: of the mechanism.
+        alpha: the accuracy that a release aims at.
+        beta: the probability at which a bound may fail.
+
+    """
+
+    parameters: semi_private.Parameters
+    alpha: float
+    beta: float
+
+    def worth(self, source: str) -> str:
+        """Say how far from the best of its class the draw may be: n is public."""
+        parameters = self.parameters
+        size, epsilon = parameters.hypotheses.size, float(parameters.epsilon)
+        bound = excess_error(
+            hypothesis_count=size, beta=self.beta, row_count=parameters.row_count, epsilon=epsilon
+        )
+        wanted = rows_for_excess_error(
+            self.alpha, hypothesis_count=size, beta=self.beta, epsilon=epsilon
+        )
+        return (
+            f"drawing from {_count(size)} hypotheses {source}, at epsilon {epsilon:g} on "
+            f"{parameters.row_count} rows: except with probability {self.beta:g} the error rate "
+            f"is within {bound:.3g} of their best; {self.alpha:g} would take {wanted} rows"
+        )
+
+    def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
+        """Draw under a charge that is committed, and write the hypothesis."""
+        hypotheses = self.parameters.hypotheses
+        private_encoded = RowsByPart(hypotheses.encode, rows.values)
+        drawn = semi_private.draw(self.parameters, (private_encoded, rows.labels), noise)
+        return written(schema, hypotheses, drawn)
+
+
+def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
+    """Return the draw from the class that public points fix.
+
+    Raises:
+        ConfigurationError: names what to change, where no such draw is exact, or where it
+            would take hours and nothing is charged yet.
+
+    """
+    settings = asked.settings
+    hypotheses = published_class(settings, asked.public_values)
+    if asked.is_first:
+        refuse_long_draw(PUBLISHED, hypotheses, row_count=asked.row_count)
+    with naming_share(asked.charge.mechanism):
+        parameters = semi_private.Parameters(
+            epsilon=asked.charge.epsilon,
+            delta_truncation=asked.charge.delta,
+            row_count=asked.row_count,
+            hypotheses=hypotheses,
+        )
+    return ExponentialDraw(parameters, settings.answers.alpha, settings.answers.beta)
+
+
+def _count(size: int) -> str:
+    """Write a size that may have thousands of digits."""
+    return str(size) if size < SIZES_SHOWN_WHOLE else f"about 10^{math.log10(size):.1f}"
+
+
+DRAWN_FROM_CLASS: Final = LearnerRow(
+    learner=EXPONENTIAL, prepare=exponential_draw, drawn_class=published_class
+)

@@ -1,0 +1,69 @@
+"""A learner of the published classifier in a release, as ``learner_table.py`` holds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from app.data.rows import PrivateRows
+    from app.data.schema import Schema
+    from app.learning.hypothesis import HypothesisClass
+    from app.noise.source import NoiseSource
+    from app.privacy.budget.composition import Charge
+    from app.privacy.published_learners import PublishedLearner
+    from app.release.classifier.written_hypotheses import Written
+    from app.settings.settings import Settings
+
+
+class ClassifierDraw(Protocol):
+    """A draw that public choices fix, before a private row is read."""
+
+    def worth(self, source: str) -> str:
+        """Say what is about to be spent on what; ``source`` says what fixes its choices."""
+        ...
+
+    def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
+        """Draw under a charge that is committed, and return the form that is published."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifierAsked:
+    """What a configuration asks of the draw of a classifier; all of it public.
+
+    Attributes:
+        settings: the whole configuration.
+        charge: of the classifier.
+        public_values: encoded public points, shape (m, d); m may be 0.
+        row_count: the public n.
+        is_first: whether nothing is charged yet, so that a draw of hours is refused.
+
+    """
+
+    settings: Settings
+    charge: Charge
+    public_values: NDArray[np.float64]
+    row_count: int
+    is_first: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnerRow:
+    """A learner of the published classifier.
+
+    Attributes:
+        learner: its public row, by whose name it is chosen.
+        prepare: the draw that public numbers and points fix; refuses what could not be drawn.
+        drawn_class: the class that it draws from, as public points fix it; None without one.
+
+    """
+
+    learner: PublishedLearner
+    prepare: Callable[[ClassifierAsked], ClassifierDraw]
+    drawn_class: Callable[[Settings, NDArray[np.float64]], HypothesisClass] | None = None
