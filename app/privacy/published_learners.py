@@ -24,6 +24,8 @@ class PublishedLearner:
         uses_delta: whether its noise needs a share of delta.
         meaning: how it learns, in plain words.
         formula: the law behind; ``{drawn}`` stands for a hypothesis of the published class.
+        theorem: what makes it private, in a line.
+        proof: the file that proves it.
 
     """
 
@@ -31,6 +33,8 @@ class PublishedLearner:
     uses_delta: bool
     meaning: str
     formula: str
+    theorem: str
+    proof: str
 
 
 EXPONENTIAL: Final = PublishedLearner(
@@ -38,12 +42,16 @@ EXPONENTIAL: Final = PublishedLearner(
     uses_delta=False,
     meaning="Pays for the published classifier, drawn once.",
     formula="{drawn} is drawn with weight exp(-epsilon_share * errors / 2)",
+    theorem="the exponential mechanism over a class fixed by public points",
+    proof="app/privacy/exponential/semi_private_proof.md",
 )
 LINEAR: Final = PublishedLearner(
     name="linear",
     uses_delta=True,
     meaning="Pays for the published classifier, a linear score that is learned once.",
     formula="every step descends by a sum over all records + discrete Gaussian noise",
+    theorem="noisy gradient descent in integers, by the exact curve of normal noise",
+    proof="app/privacy/noisy_gradient/proof.md",
 )
 AUTO: Final = "auto"
 

@@ -16,7 +16,7 @@ import msgspec
 from app.ledger.releases import total
 from app.privacy.answering_rows import in_short
 from app.privacy.budget.composition import Mechanism
-from app.release.classifier.linear import is_linear
+from app.release.classifier.learner_table import learner_row
 from app.release.composed_budget import composed_view
 from app.release.terms.answer_terms import answering_row, calibration_piece
 from app.release.views.parameters_in_words import shares_in_words
@@ -49,14 +49,6 @@ OUTSIDE: Final = {
 
 EXPONENTIAL_OF_ROWS: Final = "Lemma L: the exponential mechanism over the rows' own labellings"
 RELABEL: Final = "the exponential mechanism over a class fixed without the records"
-CLASSIFIER: Final = (
-    "the exponential mechanism over a class fixed by public points",
-    "app/privacy/exponential/semi_private_proof.md",
-)
-LINEAR: Final = (
-    "noisy gradient descent in integers, by the exact curve of normal noise",
-    "app/privacy/noisy_gradient/proof.md",
-)
 STATISTICS: Final = (
     "private multiplicative weights over public cells, composed exactly",
     "app/privacy/query_release/proof.md",
@@ -257,7 +249,8 @@ def _theorem(stated: Stated, mechanism: Mechanism) -> tuple[str, str]:
         is_public = settings.hypotheses.grid == "public"
         return RELABEL if is_public else EXPONENTIAL_OF_ROWS, RELABEL_PROOF
     if mechanism is Mechanism.CLASSIFIER:
-        return LINEAR if is_linear(settings, row_count=stated.row_count) else CLASSIFIER
+        learner = learner_row(settings, row_count=stated.row_count).learner
+        return learner.theorem, learner.proof
     if mechanism is Mechanism.STATISTICS:
         return STATISTICS
     row = answering_row(settings)

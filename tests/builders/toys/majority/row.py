@@ -31,6 +31,8 @@ MAJORITY: Final = PublishedLearner(
     uses_delta=False,
     meaning="Pays for the published classifier, a label for everybody.",
     formula="the noisy count of a label is compared with half of the records",
+    theorem="one noisy count for each label",
+    proof="none: it is a toy",
 )
 
 
