@@ -1,4 +1,4 @@
-"""Rows as integer vectors of bounded length, by a public linear map of public terms.
+"""Rows as integer vectors of bounded length, by a public linear map of bits or small integers.
 
 Every number is an integer that a double holds, so sums are exact in any order: the
 vector of a row is the same whatever rows stand beside it, and its length is checked
@@ -16,7 +16,7 @@ circumstances.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -43,15 +43,22 @@ def are_exact(matrix: NDArray[np.float64], offset: NDArray[np.float64]) -> bool:
         offset: integers, shape ``(p,)``.
 
     """
-    largest = np.abs(matrix).sum(axis=0) + np.abs(offset)
-    return sum(int(each) ** 2 for each in largest) < EXACT_BOUND
+    return sum(each**2 for each in _largest(matrix, offset, 1)) < EXACT_BOUND
+
+
+def _largest(matrix: NDArray[np.float64], offset: NDArray[np.float64], magnitude: int) -> list[int]:
+    """Bound the magnitude of every coordinate, and of every partial sum that leads to it."""
+    return [
+        magnitude * int(whole) + int(shift)
+        for whole, shift in zip(np.abs(matrix).sum(axis=0), np.abs(offset), strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IntegerFeatures:
-    """A public map from bits to integer vectors no longer than ``norm_bound``.
+    """A public map from small integers to integer vectors no longer than ``norm_bound``.
 
-    A row's vector is ``(bits @ matrix + offset) / grid``, cut to the bound if it is
+    A row's vector is ``(features @ matrix + offset) / grid``, cut to the bound if it is
     longer, and every coordinate is then rounded towards zero.
 
     Attributes:
@@ -60,6 +67,7 @@ class IntegerFeatures:
         grid: how much finer the map is than the coordinates, a power of two.
         unit: what a coordinate of 1.0 is written as, for reading weights.
         norm_bound: the largest Euclidean length, in units of the coordinates.
+        magnitude: no feature of a row is larger, nor below minus it; 1 where they are bits.
 
     """
 
@@ -68,6 +76,8 @@ class IntegerFeatures:
     grid: int
     unit: int
     norm_bound: int
+    magnitude: int = 1
+    _reach: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check that no sum of the map, or of its squares, leaves the exact integers."""
@@ -75,29 +85,41 @@ class IntegerFeatures:
         invariant(1 <= self.norm_bound <= NORM_MAX, "coordinates fit 16 bits")
         for integers in (self.matrix, self.offset):
             invariant(bool((integers == np.trunc(integers)).all()), "the map is of integers")
-        invariant(are_exact(self.matrix, self.offset), "squared lengths are exact")
+        invariant(self.magnitude >= 1, "a feature has a bound")
+        largest = _largest(self.matrix, self.offset, self.magnitude)
+        invariant(max(largest) < EXACT_BOUND, "coordinates are exact")
+        reach = math.inf
+        if sum(each**2 for each in largest) >= EXACT_BOUND:
+            reach = math.isqrt((EXACT_BOUND - 1) // self.width)
+            invariant(reach >= self.norm_bound * self.grid, "no vector within the bound is cut")
+        object.__setattr__(self, "_reach", reach)
 
     @property
     def width(self) -> int:
         """Number of coordinates, p."""
         return len(self.offset)
 
-    def coordinates(self, bits: NDArray[np.uint8]) -> NDArray[np.int16]:
-        """Return the vectors of rows, int16 of shape ``(n, p)``, each a function of its bits.
+    def coordinates(self, features: NDArray[np.integer]) -> NDArray[np.int16]:
+        """Return the vectors of rows, int16 of shape ``(n, p)``, each a function of its features.
 
         Args:
-            bits: which terms hold, shape ``(n, t)``.
+            features: bits or other integers within :attr:`magnitude`, shape ``(n, t)``.
 
         """
-        vectors = np.empty((len(bits), self.width), dtype=np.int16)
-        for start in range(0, len(bits), ROWS_PER_BLOCK):
-            block = bits[start : start + ROWS_PER_BLOCK].astype(np.float64)
+        vectors = np.empty((len(features), self.width), dtype=np.int16)
+        for start in range(0, len(features), ROWS_PER_BLOCK):
+            block = features[start : start + ROWS_PER_BLOCK].astype(np.float64)
             vectors[start : start + ROWS_PER_BLOCK] = self._bounded(block @ self.matrix)
         return vectors
 
     def _bounded(self, image: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Cut vectors to the bound; what is still too long, which nothing is, is left out."""
+        """Cut vectors to the bound; what is still too long, which nothing is, is left out.
+
+        Squares are summed of coordinates that are not beyond the reach, so the sum is exact.
+        """
         image = image + self.offset
+        if self._reach < math.inf:
+            image = np.clip(image, -self._reach, self._reach)
         length = np.sqrt((image * image).sum(axis=1))
         bound = float(self.norm_bound * self.grid)
         shares = np.minimum(1.0, bound / np.maximum(length, 1.0)) * SHRINKAGE

@@ -50,16 +50,18 @@ class PublicMap:
 
     @classmethod
     def of_points(
-        cls, public_bits: NDArray[np.uint8], matrix: NDArray[np.float64] | None = None
+        cls,
+        public_terms: NDArray[np.uint8] | NDArray[np.float64],
+        matrix: NDArray[np.float64] | None = None,
     ) -> PublicMap:
         """Return a map, or the terms as they are, with its moments on public points.
 
         Args:
-            public_bits: terms on the points, shape ``(m, t)``, m positive.
+            public_terms: terms on the points, or waves, shape ``(m, t)``, m positive.
             matrix: shape ``(t, q)``.
 
         """
-        points = public_bits.astype(np.float64)
+        points = public_terms.astype(np.float64)
         if matrix is None:
             matrix = np.eye(points.shape[1])
         given = points @ matrix
@@ -93,12 +95,31 @@ class Shrinkage:
             gradient of rows of length one.
         ridge: how many times what noise allows is added to a direction's curvature.
         length: rows are cut to, times half the usual length of public points.
+        ridge_min: no less is added to a curvature, which few points may have too small.
 
     """
 
     noise: float
     ridge: float
     length: float
+    ridge_min: float = RIDGE_MIN
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Directions:
+    """Uncorrelated directions of public terms, in real numbers.
+
+    Attributes:
+        matrix: of the terms, shape ``(t, p)``.
+        offset: likewise, shape ``(p,)``.
+        variances: of the coordinates among people, shape ``(p,)``; of the last, which all
+            share, its square.
+
+    """
+
+    matrix: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    variances: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,6 +138,22 @@ class Whitening:
 
 
 def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
+    """Return the map of :func:`directions` in integers, and its bound.
+
+    Args:
+        public_map: of the terms.
+        shrinkage: of small directions.
+
+    Raises:
+        ConfigurationError: the tests are so many that sums would not be exact.
+
+    """
+    found = directions(public_map, shrinkage)
+    norm = shrinkage.length * math.sqrt(float((found.variances / CURVATURE_PARTS).sum()))
+    return Whitening(_integers(found.matrix, found.offset, norm=norm), found.variances)
+
+
+def directions(public_map: PublicMap, shrinkage: Shrinkage) -> Directions:
     """Return the map under which people are uncorrelated, and directions nearly alike in size.
 
     A direction of variance v, whose curvature in a logistic loss is ``v / 4``, is scaled
@@ -127,29 +164,24 @@ def whitened(public_map: PublicMap, shrinkage: Shrinkage) -> Whitening:
         public_map: of the terms.
         shrinkage: of small directions.
 
-    Raises:
-        ConfigurationError: the tests are so many that sums would not be exact.
-
     """
-    variances, directions = np.linalg.eigh(public_map.covariance)
+    variances, vectors = np.linalg.eigh(public_map.covariance)
     kept = variances > max(SMALLEST * variances.max(initial=0.0), 0.0)
-    directions, variances = directions[:, kept], np.append(variances[kept], 1.0)
+    vectors, variances = vectors[:, kept], np.append(variances[kept], 1.0)
     curvatures = variances / CURVATURE_PARTS
     lengths = 1 / np.sqrt(curvatures + _ridge(curvatures, shrinkage))
-    directions = directions * lengths[:-1]
-    norm = shrinkage.length * math.sqrt(float((curvatures * lengths**2).sum()))
-    matrix = public_map.matrix @ directions
+    matrix = public_map.matrix @ (vectors * lengths[:-1])
     matrix = np.hstack([matrix, np.zeros((len(matrix), 1))])
-    offset = np.append(public_map.offset @ directions, lengths[-1])
-    return Whitening(_integers(matrix, offset, norm=norm), variances * lengths**2)
+    offset = np.append(public_map.offset @ (vectors * lengths[:-1]), lengths[-1])
+    return Directions(matrix, offset, variances * lengths**2)
 
 
 def _ridge(curvatures: NDArray[np.float64], shrinkage: Shrinkage) -> float:
     """Solve for the ridge that noise asks for: it grows with the directions that are left."""
-    ridge = RIDGE_MIN
+    ridge = shrinkage.ridge_min
     for _ in range(RIDGE_ROUNDS):
         left = float((curvatures / (curvatures + ridge)).sum())
-        ridge = max(shrinkage.ridge * shrinkage.noise**2 * left, RIDGE_MIN)
+        ridge = max(shrinkage.ridge * shrinkage.noise**2 * left, shrinkage.ridge_min)
     return ridge
 
 

@@ -12,8 +12,9 @@ are not protected.
 bounded vector; all steps together tell no more than one normal number whose mean moves,
 but for a rounding that is charged: ``app/privacy/noisy_gradient/proof.md``.
 
-**Inputs and outputs.** ``private_value``: bits of the terms on the rows, uint8
-(n, t), whole or part by part, and labels int64 (n,), secret.  Out: ``Weights`` over
+**Inputs and outputs.** ``private_value``: bits of the terms on the rows, or features of
+more bits, integers of 16 bits at most (n, t), whole or part by part, and labels int64
+(n,), secret.  Out: ``Weights`` over
 the public coordinates, public once whoever charged for it publishes it.
 
 **Utility.** A mean gradient carries noise of deviation sqrt(c v / a_t + 16) / (n unit WHOLE)
@@ -78,7 +79,7 @@ class Parameters:
     """Public parameters of one draw.
 
     Attributes:
-        features: the public map from bits to integer vectors.
+        features: the public map from bits, or small integers, to integer vectors.
         rate: how far a step goes, times the mean gradient.
         class_count: number of labels, L.
         row_count: the public n.
@@ -152,7 +153,7 @@ def draw(
     """Take every step's noisy sum at the iterate that those before it gave."""
     encoded, labels = private_value
     invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
-    invariant(len(encoded) == parameters.row_count, "every row has bits and a label")
+    invariant(len(encoded) == parameters.row_count, "every row has features and a label")
     features = parameters.features
     rows = _private_vectors(features, encoded)
     state = AveragedDescent(
@@ -212,7 +213,7 @@ def _private_vectors(features: IntegerFeatures, encoded: EncodedRows) -> NDArray
     """Return the vectors of all rows, part by part; secret."""
     vectors = np.empty((len(encoded), features.width), dtype=np.int16)
     for rows in parts(len(encoded)):
-        vectors[rows] = features.coordinates(encoded[rows].astype(np.uint8, copy=False))
+        vectors[rows] = features.coordinates(encoded[rows].astype(np.int16, copy=False))
     return vectors
 
 

@@ -92,14 +92,17 @@ def test_a_finer_grid_gives_way_to_exact_sums() -> None:
 
 
 def test_a_map_that_is_not_exact_is_refused() -> None:
-    """Fractions, vectors beyond 16 bits, and squares beyond what doubles hold."""
+    """Fractions, vectors beyond 16 bits, and sums beyond what doubles hold."""
     matrix, offset = np.ones((2, 1)), np.zeros(1)
     numbers = {"grid": 1, "unit": 1, "norm_bound": 1}
     given: dict[str, Any] = {"matrix": matrix, "offset": offset, **numbers}
     for change in (
         {"matrix": matrix / 2},
         {"norm_bound": 1 << 15},
-        {"matrix": matrix * 2.0**40},
+        {"matrix": matrix * 2.0**52},
+        {"matrix": matrix * 2.0**40, "magnitude": 1 << 12},
+        {"matrix": matrix * 2.0**40, "grid": 1 << 27},
+        {"magnitude": 0},
         {"grid": 0},
     ):
         with pytest.raises(InvariantError):
