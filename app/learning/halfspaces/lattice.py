@@ -61,11 +61,20 @@ class Lattice:
 
     def coordinates(self, axis: int, column: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the lattice coordinate of every value of one feature; 0 where missing."""
-        lower, upper = self.bounds[axis]
-        steps = np.rint((column - lower) / (upper - lower) * COORDINATE_MAX)
-        known = np.nan_to_num(steps, nan=0.0, posinf=COORDINATE_MAX, neginf=0.0)
-        coordinates: NDArray[np.int64] = np.clip(known, 0, COORDINATE_MAX).astype(np.int64)
-        return coordinates
+        return whole_steps(column, self.bounds[axis])
+
+
+def whole_steps(column: NDArray[np.float64], bounds: tuple[float, float]) -> NDArray[np.int64]:
+    """Return how many of 2^16 steps lie between the lower bound and each value, a whole number.
+
+    What is beyond a bound lies on it, and what is missing on the lower one.
+    """
+    lower, upper = bounds
+    clipped = np.clip(column, lower, upper)
+    steps = np.rint((clipped - lower) / (upper - lower) * COORDINATE_MAX)
+    known = np.nan_to_num(steps, nan=0.0, posinf=COORDINATE_MAX, neginf=0.0)
+    coordinates: NDArray[np.int64] = np.clip(known, 0, COORDINATE_MAX).astype(np.int64)
+    return coordinates
 
 
 def used_lattice(tests: Sequence[BinaryTest], columns: Sequence[PublicColumn]) -> Lattice:

@@ -5,4 +5,6 @@
 * ``integers.py`` maps rows to integer vectors of bounded length, and has the logistic residuals, so
   that sums over rows are exact.
 * ``linear_scores.py`` has the classifier, and the averaged steps of the descent.
+* ``waves.py`` has inputs that curve: cosines of random phases of numbers, in integers.
+* ``kernel_scores.py`` whitens terms and waves together, and has the classifier over both.
 """

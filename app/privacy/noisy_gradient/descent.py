@@ -5,6 +5,7 @@ No private number enters; ``docs/utility.md`` says what the constants were tried
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,11 @@ RATE: Final = 1.5
 LENGTH: Final = 1.2
 # How many times the noise's power a direction's curvature is held to be.
 RIDGE: Final = 432.0
+# A kernel score takes more steps where there is more, cuts rows to the public points' median
+# length, and has so many waves.
+KERNEL_STEPS_MAX: Final = 60
+KERNEL_LENGTH: Final = 1.0
+WAVE_COUNT: Final = 300
 # Rows times epsilon from which noise on sums costs less than a tree's coarseness, on people
 # who are made up: docs/utility.md, "Which learner".
 LINEAR_FROM: Final = 1000
@@ -36,7 +42,8 @@ class DescentChoice:
     Attributes:
         step_count: number of steps, all of one precision.
         rate: of a step, times the mean gradient.
-        length: rows are cut to, times half the usual length of public points.
+        length: rows are cut to, times half the usual length of public points; a kernel
+            score's to so many times their median length.
         ridge: added to a direction's curvature, relative to what noise allows.
 
     """
@@ -55,8 +62,19 @@ def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
         epsilon: of the whole descent.
 
     """
-    wanted = round(STEPS * (row_count * epsilon / ROWS) ** STEPS_POWER)
+    wanted = _steps_wanted(row_count, epsilon)
     return DescentChoice(step_count=min(STEPS_MAX, max(STEPS_MIN, wanted)))
+
+
+def kernel_choice(*, row_count: int, epsilon: float) -> DescentChoice:
+    """Return the choices of a kernel score's descent, likewise."""
+    wanted = _steps_wanted(row_count, epsilon)
+    step_count = min(KERNEL_STEPS_MAX, max(STEPS_MIN, wanted))
+    return DescentChoice(step_count=step_count, length=KERNEL_LENGTH)
+
+
+def _steps_wanted(row_count: int, epsilon: float) -> int:
+    return round(STEPS * math.pow(row_count * epsilon / ROWS, STEPS_POWER))
 
 
 def descends(*, row_count: int, epsilon: Fraction) -> bool:

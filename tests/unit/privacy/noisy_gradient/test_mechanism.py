@@ -31,8 +31,11 @@ from tests.builders.mechanisms.descending import (
     descent_parameters,
     descent_rows,
 )
+from tests.builders.mechanisms.kernel_descent import kernel_inputs, kernel_parameters, numbers
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from app.noise.source import NoiseSource
 
 ROWS = st.tuples(
@@ -70,6 +73,33 @@ def test_one_record_moves_a_sum_by_no_more_than_the_noise_is_for(
     assert np.array_equal(sums[0] - sums[1], alone[0] - alone[1])
     moved = int(((sums[0] - sums[1]).astype(object) ** 2).sum())
     assert moved <= squared_sensitivity(features, class_count=class_count)
+
+
+@pytest.mark.parametrize("class_count", [2, 3])
+def test_one_record_moves_a_sum_of_waves_by_no_more_than_the_noise_is_for(
+    class_count: int,
+) -> None:
+    """Of a kernel's features too: the two rows' own difference, and within the bound."""
+    parameters = kernel_parameters(class_count=class_count)
+    features, width = parameters.features, score_count(class_count)
+    generator = np.random.default_rng(8)
+    vectors = features.coordinates(kernel_inputs().encode(numbers(200, seed=5)))
+    labels = generator.integers(0, class_count, 200)
+    bound, largest = squared_sensitivity(features, class_count=class_count), 0
+    for scale in (0.0, 0.3, 30.0):
+        weights = whole_weights(generator.normal(size=(features.width, width)) * scale)
+
+        def part(rows: list[int], weights: NDArray[np.float64] = weights) -> NDArray[np.int64]:
+            return gradient_sum(features, vectors[rows], labels[rows], weights)
+
+        for place in range(1, 100):
+            company = list(range(100, 100 + place))
+            difference = part([*company, place]) - part([*company, place - 1])
+            assert np.array_equal(difference, part([place]) - part([place - 1]))
+            moved = int((difference.astype(object) ** 2).sum())
+            assert moved <= bound
+            largest = max(largest, moved)
+    assert largest > 0.2 * bound
 
 
 def test_vectors_are_integers_no_longer_than_their_bound() -> None:

@@ -1,0 +1,208 @@
+"""Scores that are weights of tests and of waves: what a kernel's descent fits.
+
+A row's features are small integers: a term that holds counts as much as a cosine of one.
+Public points whiten them, as they whiten tests alone, and their median length is where
+rows are cut.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.errors import invariant
+from app.learning.halfspaces.arrangement import COORDINATE_MAX
+from app.learning.linear.integers import EXACT_BOUND, NORM_MAX, IntegerFeatures, score_count
+from app.learning.linear.linear_scores import SCORE_BOUND
+from app.learning.linear.waves import MAGNITUDE
+from app.learning.linear.whitening import GRID, PublicMap, directions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.learning.linear.terms import Terms
+    from app.learning.linear.waves import Waves
+    from app.learning.linear.whitening import Directions, Shrinkage
+
+# A score of 1.0 is written as so many, a product of a feature's units and a weight's.
+FINENESS: Final = 1 << 30
+# There are about as many features as points, so directions in which points hardly differ are
+# found where people do: no less than this over the number of points is added to a curvature.
+RIDGE_OF_POINTS: Final = 0.4
+# Points between the bounds that stand for people where there are no public ones: a side
+# of the lattice on which they lie has a prime number of places.
+EVERYWHERE: Final = 1021
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelInputs:
+    """The features of a row: public terms, then public waves.
+
+    Attributes:
+        terms: the public terms.
+        waves: the public waves.
+
+    """
+
+    terms: Terms
+    waves: Waves
+
+    def __len__(self) -> int:
+        """Return the number of features, t."""
+        return len(self.terms) + len(self.waves)
+
+    def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
+        """Return features from -256 to 256, shape ``(n, t)``, each row's a function of it alone.
+
+        Args:
+            values: encoded rows, shape ``(n, d)``.
+
+        """
+        held = self.terms.encode(values).astype(np.int16) * np.int16(MAGNITUDE)
+        return np.hstack([held, self.waves.encode(values)])
+
+
+def kernel_features(
+    inputs: KernelInputs,
+    of_terms: PublicMap,
+    public_values: NDArray[np.float64],
+    shrinkage: Shrinkage,
+) -> IntegerFeatures:
+    """Return the whitened map of all features, in integers, and where rows are cut.
+
+    Args:
+        inputs: the features.
+        of_terms: the public map of the terms alone.
+        public_values: encoded public points, shape ``(m, d)``; m may be 0.
+        shrinkage: of small directions; rows are cut to ``shrinkage.length`` times the
+            public points' median length, or the usual one where there are none.
+
+    """
+    points = inputs.encode(public_values) / MAGNITUDE
+    point_count = len(points) or EVERYWHERE
+    shrinkage = replace(shrinkage, ridge_min=RIDGE_OF_POINTS / point_count)
+    whole = _block_diagonal(of_terms.matrix, np.eye(len(inputs.waves)))
+    if not len(points):
+        found = directions(_without_points(inputs.waves, of_terms, whole), shrinkage)
+        usual = math.sqrt(float(found.variances.sum()))
+    else:
+        found = directions(PublicMap.of_points(points, whole), shrinkage)
+        images = points @ found.matrix + found.offset
+        usual = float(np.median(np.sqrt((images**2).sum(axis=1))))
+    return _integers(found, norm=shrinkage.length * usual)
+
+
+def _without_points(waves: Waves, of_terms: PublicMap, whole: NDArray[np.float64]) -> PublicMap:
+    """Return the map with waves as they vary between the bounds, beside terms by their shares."""
+    given = waves.cosines(_everywhere(len(waves.bounds))) / MAGNITUDE
+    alone = PublicMap.of_points(given)
+    return PublicMap(
+        matrix=whole,
+        offset=np.concatenate([of_terms.offset, alone.offset]),
+        covariance=_block_diagonal(of_terms.covariance, alone.covariance),
+    )
+
+
+def _everywhere(dimension: int) -> NDArray[np.int64]:
+    """Return points that lie evenly between the bounds, in whole steps, shape ``(m, d)``.
+
+    Multiples of powers of one number modulo a prime: no two numbers go together.
+    """
+    powers = [pow(76, axis, EVERYWHERE) for axis in range(dimension)]
+    places = np.outer(np.arange(EVERYWHERE), np.array(powers)) % EVERYWHERE
+    return np.asarray(places * COORDINATE_MAX // (EVERYWHERE - 1), dtype=np.int64)
+
+
+def _block_diagonal(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    found = np.zeros((one.shape[0] + other.shape[0], one.shape[1] + other.shape[1]))
+    found[: one.shape[0], : one.shape[1]] = one
+    found[one.shape[0] :, one.shape[1] :] = other
+    return found
+
+
+def _integers(found: Directions, *, norm: float) -> IntegerFeatures:
+    """Write directions in integers; no entry is so large that a sum would not be exact."""
+    unit = 1 << math.floor(math.log2(NORM_MAX / norm))
+    scale = float(unit * GRID)
+    limit = math.floor(EXACT_BOUND / 2 / (MAGNITUDE * (len(found.matrix) + 1)))
+    return IntegerFeatures(
+        matrix=np.clip(np.rint(found.matrix * (scale / MAGNITUDE)), -limit, limit),
+        offset=np.clip(np.rint(found.offset * scale), -limit, limit),
+        grid=GRID,
+        unit=unit,
+        norm_bound=math.floor(norm * unit),
+        magnitude=MAGNITUDE,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelScores:
+    """Scores that are an intercept and weights times features, in integers.
+
+    Attributes:
+        inputs: the public features.
+        weights: of a unit of each feature, shape ``(t, s)``.
+        intercepts: shape ``(s,)``.
+        unit: what a score of 1.0 is written as, on the scale of the descent.
+        class_count: number of labels, L.
+
+    """
+
+    inputs: KernelInputs
+    weights: NDArray[np.int64]
+    intercepts: NDArray[np.int64]
+    unit: int
+    class_count: int
+
+    def __post_init__(self) -> None:
+        """Refuse sums beyond the exact integers."""
+        width = score_count(self.class_count)
+        invariant(self.weights.shape == (len(self.inputs), width), "every feature has weights")
+        invariant(self.intercepts.shape == (width,), "there is an intercept for each score")
+        rows = zip(*np.abs(self.weights).tolist(), strict=True)
+        largest = [MAGNITUDE * sum(row) for row in rows]
+        invariant(max(largest, default=0) < SCORE_BOUND // 2, "sums of weights are exact")
+        invariant(int(np.abs(self.intercepts).max()) < SCORE_BOUND // 2, "scores are exact")
+
+    @classmethod
+    def rounded(
+        cls,
+        inputs: KernelInputs,
+        weights: NDArray[np.float64],
+        intercepts: NDArray[np.float64],
+        *,
+        class_count: int,
+    ) -> KernelScores:
+        """Return scores on the finest grid on which their sums are exact.
+
+        Args:
+            inputs: the public features.
+            weights: real weights of a unit of each feature, shape ``(t, s)``.
+            intercepts: shape ``(s,)``.
+            class_count: number of labels.
+
+        """
+        largest = float((MAGNITUDE * np.abs(weights).sum(axis=0) + np.abs(intercepts)).max())
+        unit = FINENESS
+        while unit > 1 and largest * unit >= SCORE_BOUND / 4:
+            unit //= 2
+        scaled = np.rint(np.vstack([weights, intercepts[None]]) * unit)
+        if largest * unit >= SCORE_BOUND / 4:
+            limit = SCORE_BOUND // 4 // (MAGNITUDE * (len(inputs) + 1))
+            scaled = np.clip(scaled, -limit, limit)
+        whole = scaled.astype(np.int64)
+        return cls(inputs, whole[:-1], whole[-1], unit, class_count)
+
+    def scores(self, encoded: NDArray[np.int16]) -> NDArray[np.int64]:
+        """Return the scores of encoded rows, shape ``(n, s)``."""
+        return np.asarray(encoded.astype(np.int64) @ self.weights + self.intercepts)
+
+    def predict(self, encoded: NDArray[np.int16]) -> NDArray[np.int64]:
+        """Return the class index of every encoded row, shape ``(n,)``."""
+        scores = self.scores(encoded)
+        if scores.shape[1] == 1:
+            return (scores[:, 0] > 0).astype(np.int64)
+        return np.asarray(scores.argmax(axis=1), dtype=np.int64)

@@ -1,0 +1,178 @@
+"""Random waves of the numbers of a row: cosines of public random phases, all in integers.
+
+Random Fourier features (Rahimi and Recht 2007), whose products come near a Gaussian
+kernel's.  A number becomes a whole number of steps between its public bounds, a phase is
+a sum of products of integers in 64 bits, of which the last 32 count, and its cosine is
+read from a table.  So a row's waves are a function of that row, to the last bit: a product
+of doubles would depend on the rows beside it.
+
+The coins of frequencies and shifts are public: no claim rests on them, and what is
+published has them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.errors import invariant
+from app.learning.halfspaces.arrangement import COORDINATE_MAX
+from app.learning.halfspaces.lattice import whole_steps
+from app.noise.discrete_gaussian import DiscreteGaussian
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from app.noise.source import NoiseSource
+
+# A full turn.
+PHASES: Final = 1 << 32
+# Places of the table of cosines, ...
+PLACES: Final = 1 << 10
+# ... and what a cosine of one is written as: features have 8 bits and a sign.
+MAGNITUDE: Final = 1 << 8
+PHASES_PER_PLACE: Final = PHASES // PLACES
+SUM_BOUND: Final = 1 << 63
+ROWS_PER_BLOCK: Final = 4096
+
+# Deviations of all phases together, of people as public points have them, times the number
+# of numbers: docs/utility.md, "How the kernel score was tuned".
+ROUGHNESS: Final = 9.0
+# Points that hardly differ in a number are held to differ by so many steps, ...
+SPREAD_MIN: Final = 1 << 10
+# ... and without points people are anywhere between the bounds.
+SPREAD_WITHOUT_POINTS: Final = COORDINATE_MAX / math.sqrt(12)
+
+DIGITS: Final = 60
+# Halvings of a quarter turn that lead to half a place of the table.
+HALVINGS: Final = (PLACES // 2).bit_length() - 1
+
+
+@cache
+def cosine_table() -> NDArray[np.int64]:
+    """Return the cosines of the middles of all places, in units of 1/:data:`MAGNITUDE`.
+
+    The cosine of half an angle is a square root, and those of multiples follow by sums of
+    products, all in decimals with far more digits than are rounded away.
+    """
+    with localcontext(Context(prec=DIGITS)):
+        half = step = Decimal(0)
+        for _ in range(HALVINGS):
+            step, half = half, ((1 + half) / 2).sqrt()
+        before, cosine = half, half
+        table = []
+        for _ in range(PLACES):
+            table.append(round(MAGNITUDE * cosine))
+            before, cosine = cosine, 2 * step * cosine - before
+    found = np.array(table, dtype=np.int64)
+    found.flags.writeable = False
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Waves:
+    """Public waves of some numbers, and what each is of a row.
+
+    Attributes:
+        feature_indices: the numeric features, in schema order.
+        bounds: lower and upper bound of each.
+        frequencies: phases a step, from 0 to 2^32 - 1, shape ``(d, K)``.
+        shifts: likewise phases, shape ``(K,)``.
+
+    """
+
+    feature_indices: tuple[int, ...]
+    bounds: tuple[tuple[float, float], ...]
+    frequencies: NDArray[np.int64]
+    shifts: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        """Check that no sum of phases leaves 64 bits."""
+        invariant(len(self.feature_indices) == len(self.bounds), "a number has its bounds")
+        shape = (len(self.bounds), len(self.shifts))
+        invariant(self.frequencies.shape == shape, "a wave has a frequency for each number")
+        for phases in (self.frequencies, self.shifts):
+            invariant(bool(((phases >= 0) & (phases < PHASES)).all()), "a phase has 32 bits")
+        largest = len(self.bounds) * COORDINATE_MAX * PHASES + PHASES
+        invariant(largest < SUM_BOUND, "sums of phases are exact")
+
+    def __len__(self) -> int:
+        """Return the number of waves, K."""
+        return len(self.shifts)
+
+    def steps(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the numbers of encoded rows in whole steps, shape ``(n, d)``."""
+        columns = [
+            whole_steps(values[:, index], bounds)
+            for index, bounds in zip(self.feature_indices, self.bounds, strict=True)
+        ]
+        return np.stack(columns, axis=1)
+
+    def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
+        """Return the waves of encoded rows, from -256 to 256, shape ``(n, K)``."""
+        return self.cosines(self.steps(values))
+
+    def cosines(self, steps: NDArray[np.int64]) -> NDArray[np.int16]:
+        """Return the waves of numbers in whole steps, shape ``(n, K)``."""
+        found = np.empty((len(steps), len(self)), dtype=np.int16)
+        for start in range(0, len(steps), ROWS_PER_BLOCK):
+            phases = steps[start : start + ROWS_PER_BLOCK] @ self.frequencies + self.shifts
+            places = phases % PHASES // PHASES_PER_PLACE
+            found[start : start + ROWS_PER_BLOCK] = cosine_table()[places]
+        return found
+
+
+def spreads(steps: NDArray[np.int64]) -> tuple[float, ...]:
+    """Return how much public points differ in each number, as deviations in steps.
+
+    Args:
+        steps: of the points, shape ``(m, d)``; m may be 0.
+
+    """
+    if not len(steps):
+        return (SPREAD_WITHOUT_POINTS,) * int(steps.shape[1])
+    deviations: list[float] = steps.std(axis=0).tolist()
+    return tuple(max(each, float(SPREAD_MIN)) for each in deviations)
+
+
+def drawn_waves(
+    feature_indices: Sequence[int],
+    bounds: Sequence[tuple[float, float]],
+    spread: Sequence[float],
+    *,
+    count: int,
+    noise: NoiseSource,
+) -> Waves:
+    """Draw public waves: frequencies by the discrete normal law, shifts uniformly.
+
+    Two people differ in d numbers by the root of ``2 d`` spreads or so; the more numbers
+    there are, the smoother are the waves, lest all people be strangers to each other.
+
+    Args:
+        feature_indices: the numeric features, in schema order.
+        bounds: of each, lower and upper.
+        spread: of each, among people, in steps.
+        count: number of waves, K.
+        noise: where the coins come from.
+
+    """
+    dimension = len(bounds)
+    turns = ROUGHNESS / (dimension * math.sqrt(2 * dimension)) / math.tau
+    frequencies = []
+    for each in spread:
+        law = DiscreteGaussian(Fraction(max(round((turns * PHASES / each) ** 2), 1)))
+        frequencies.append([law.draw(noise) % PHASES for _ in range(count)])
+    return Waves(
+        tuple(feature_indices),
+        tuple(bounds),
+        np.array(frequencies, dtype=np.int64).reshape(dimension, count),
+        np.array([noise.below(PHASES) for _ in range(count)], dtype=np.int64),
+    )
