@@ -27,8 +27,26 @@ class TermDocument(msgspec.Struct, frozen=True):
     weights: tuple[int, ...]
 
 
-class ScoresDocument(msgspec.Struct, frozen=True):
-    """Scores in integers: ``intercepts`` and the ``weights`` of the terms that hold.
+class WavesDocument(msgspec.Struct, frozen=True):
+    """Waves of some numbers, and what a unit of each adds to the scores; all integers.
+
+    With ``u`` the whole numbers of steps between the bounds of features, as a halfspace
+    has them, the phase of a wave is its shift and the sum of its frequencies times
+    ``u``, modulo 2^32.  A wave is the entry of ``cosines`` in whose equal part of the
+    2^32 phases it lies; its weights times that are added to the scores.
+    """
+
+    features: tuple[int, ...]
+    bounds: tuple[tuple[float, float], ...]
+    steps: int
+    cosines: tuple[int, ...]
+    frequencies: tuple[tuple[int, ...], ...]
+    shifts: tuple[int, ...]
+    weights: tuple[tuple[int, ...], ...]
+
+
+class ScoresDocument(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Scores in integers: ``intercepts``, and ``weights`` of the terms that hold and of waves.
 
     One score stands for the second of two classes, which is predicted iff it is above
     zero; otherwise there is one a class, and the first of the largest is predicted.  A
@@ -38,6 +56,7 @@ class ScoresDocument(msgspec.Struct, frozen=True):
     unit: int
     intercepts: tuple[int, ...]
     terms: tuple[TermDocument, ...]
+    waves: WavesDocument | None = None
 
 
 class PredictorDocument(msgspec.Struct, frozen=True):
@@ -127,7 +146,8 @@ class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     Version 1 has a ``tree``; version 2 has in its place a ``halfspace``, or a
     ``predictor`` of the operator's own, which its code predicts by.  A
     ``student`` was trained on answers; version 3 has nothing else: a fitted
-    estimator, by which its server alone predicts.  Version 4 has ``scores``.
+    estimator, by which its server alone predicts.  Version 4 has ``scores``, and version
+    5 scores with waves.
     """
 
     format: str

@@ -94,20 +94,13 @@ def linear_draw(asked: ClassifierAsked) -> LinearDraw:
 
     """
     settings, charge, row_count = asked.settings, asked.charge, asked.row_count
-    public_values = asked.public_values
-    tests = published_tests(settings, public_values, for_trees=True)
     choice = descent_choice(row_count=row_count, epsilon=float(charge.epsilon))
-    bits = evaluate(tests, public_values)
-    told = _told_apart(bits) if len(bits) else list(range(len(tests)))
-    _refuse_long_descent(len(told), row_count, choice.step_count)
-    terms, public_map = _known_terms(
-        [tests[column] for column in told], bits[:, told].astype(np.uint8)
-    )
+    terms, public_map = terms_known(asked, step_count=choice.step_count)
     calibration = accounting.calibrate(
         epsilon=charge.epsilon, delta=charge.delta, step_weights=(1,) * choice.step_count
     )
     with naming_section(PUBLISHED):
-        found = whitened(public_map, _shrinkage(choice, calibration, row_count))
+        found = whitened(public_map, shrinkage_for(choice, calibration, row_count))
     parameters = noisy_gradient.Parameters(
         features=found.features,
         rate=choice.rate,
@@ -118,7 +111,28 @@ def linear_draw(asked: ClassifierAsked) -> LinearDraw:
     return LinearDraw(terms, parameters)
 
 
-def _shrinkage(
+def terms_known(
+    asked: ClassifierAsked, *, step_count: int, wave_count: int = 0
+) -> tuple[Terms, PublicMap]:
+    """Return the tests and pairs that public points fix, and the public map of them.
+
+    Args:
+        asked: of the draw.
+        step_count: of the descent.
+        wave_count: of features that are taken beside them.
+
+    Raises:
+        ConfigurationError: sums would take hours.
+
+    """
+    tests = published_tests(asked.settings, asked.public_values, for_trees=True)
+    bits = evaluate(tests, asked.public_values)
+    told = _told_apart(bits) if len(bits) else list(range(len(tests)))
+    _refuse_long_descent(len(told), asked.row_count, step_count, wave_count)
+    return _known_terms([tests[column] for column in told], bits[:, told].astype(np.uint8))
+
+
+def shrinkage_for(
     choice: DescentChoice, calibration: NoisyGradientCalibration, row_count: int
 ) -> Shrinkage:
     """Return what the noise of the whole budget asks for."""
@@ -126,10 +140,10 @@ def _shrinkage(
     return Shrinkage(noise=whole / row_count, ridge=choice.ridge, length=choice.length)
 
 
-def _refuse_long_descent(test_count: int, row_count: int, step_count: int) -> None:
+def _refuse_long_descent(test_count: int, row_count: int, step_count: int, wave_count: int) -> None:
     """Refuse, by public numbers, sums that take longer than an hour."""
     # The most that pairs of tests add is counted before they are looked for.
-    term_count = test_count + PAIRS_MAX
+    term_count = test_count + PAIRS_MAX + wave_count
     products = row_count * (term_count + 1) * (term_count + 2 * step_count)
     if products > PRODUCTS_MAX or test_count > TESTS_MAX:
         problem = (

@@ -8,7 +8,6 @@ Whether a row lies in a published halfspace: sums of whole numbers of steps.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -30,7 +29,7 @@ from app.release.classifier.classifier_document import (
     read_document,
 )
 from app.release.classifier.published_predictor import PublishedPredictor, rebuilt
-from app.release.classifier.published_scores import PublishedScores
+from app.release.classifier.published_scores import PublishedScores, whole_steps_of
 from app.release.classifier.published_student import PublishedStudent, rebuilt_student
 from app.release.classifier.written_hypotheses import NOTHING_DRAWN, Written, written
 from app.release.private_state import read_piece
@@ -54,6 +53,7 @@ TREE_VERSION: Final = 1
 HYPOTHESIS_VERSION: Final = 2
 ESTIMATOR_VERSION: Final = 3
 SCORES_VERSION: Final = 4
+WAVES_VERSION: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,8 @@ def published_document(
 ) -> PublishedClassifier:
     """Write the document around a tree or another way to predict, or a student alone."""
     other = ESTIMATOR_VERSION if written == NOTHING_DRAWN else HYPOTHESIS_VERSION
-    other = other if written.scores is None else SCORES_VERSION
+    if written.scores is not None:
+        other = SCORES_VERSION if written.scores.waves is None else WAVES_VERSION
     document = ClassifierDocument(
         format=FORMAT,
         version=TREE_VERSION if written.tree is not None else other,
@@ -204,7 +205,7 @@ def _feature_document(feature: Feature) -> FeatureDocument:
 def holds_point(halfspace: HalfspaceDocument, vector: Vector) -> bool:
     """Return whether a row, in schema order, lies in the halfspace, by sums of integers."""
     point = [
-        _steps(vector[feature], bounds, halfspace.steps)
+        whole_steps_of(vector[feature], bounds, halfspace.steps)
         for feature, bounds in zip(halfspace.features, halfspace.bounds, strict=True)
     ]
     for level in halfspace.levels:
@@ -213,14 +214,6 @@ def holds_point(halfspace: HalfspaceDocument, vector: Vector) -> bool:
         if value:
             return value > 0
     return False
-
-
-def _steps(value: float | str | None, bounds: tuple[float, float], steps: int) -> int:
-    """Return how many steps a clipped number lies above its lower bound; 0 where missing."""
-    if not isinstance(value, float) or math.isnan(value):
-        return 0
-    lower, upper = bounds
-    return round((min(max(value, lower), upper) - lower) / (upper - lower) * steps)
 
 
 STUDENT: Final = "student"

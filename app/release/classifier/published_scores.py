@@ -1,7 +1,8 @@
-"""The published form of a linear classifier: integer scores of public terms.
+"""The published form of linear and kernel scores: integer weights of public terms and waves.
 
 Prediction looks every feature up in a table of its own: terms of one feature, and of
 two, are summed beforehand for each of the cells into which the tests cut a feature.
+Waves are computed in 64-bit integers.
 """
 
 from __future__ import annotations
@@ -11,8 +12,17 @@ from bisect import bisect_right
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from app.errors import invariant
-from app.release.classifier.classifier_document import LiteralDocument, ScoresDocument, TermDocument
+from app.learning.halfspaces.arrangement import COORDINATE_MAX
+from app.learning.linear.waves import MAGNITUDE, PHASES, cosine_table
+from app.release.classifier.classifier_document import (
+    LiteralDocument,
+    ScoresDocument,
+    TermDocument,
+    WavesDocument,
+)
 from app.release.classifier.written_hypotheses import condition
 
 if TYPE_CHECKING:
@@ -21,7 +31,9 @@ if TYPE_CHECKING:
     from app.data.schema import Schema
     from app.data.vectors import Vector
     from app.learning.encoding.binary_tests import BinaryTest
+    from app.learning.linear.kernel_scores import KernelScores
     from app.learning.linear.linear_scores import LinearScores
+    from app.learning.linear.terms import Terms
     from app.release.classifier.classifier_document import FeatureDocument
 
 Cells: TypeAlias = frozenset[int]
@@ -31,16 +43,49 @@ PAIR = 2
 
 def scores_document(scores: LinearScores, schema: Schema) -> ScoresDocument:
     """Write linear scores; terms whose weights are all zero are left out."""
-    terms = scores.terms
-    written = [
+    terms = _terms(scores.terms, scores.weights, schema)
+    return ScoresDocument(scores.unit, scores.intercepts, terms)
+
+
+def kernel_document(scores: KernelScores, schema: Schema) -> ScoresDocument:
+    """Write kernel scores likewise; a term that holds counts as a cosine of one."""
+    terms = scores.inputs.terms
+    of_terms = MAGNITUDE * scores.weights[: len(terms)]
+    return ScoresDocument(
+        scores.unit,
+        tuple(scores.intercepts.tolist()),
+        _terms(terms, [tuple(row) for row in of_terms.tolist()], schema),
+        _waves(scores),
+    )
+
+
+def _terms(
+    terms: Terms, weights: Sequence[tuple[int, ...]], schema: Schema
+) -> tuple[TermDocument, ...]:
+    """Write terms with their weights, but for those whose weights are all zero."""
+    return tuple(
         TermDocument(
             tuple(_literal(terms.tests[index], schema, fails=not holds) for index, holds in term),
-            weights,
+            row,
         )
-        for term, weights in zip(terms.terms, scores.weights, strict=True)
-        if any(weights)
-    ]
-    return ScoresDocument(scores.unit, scores.intercepts, tuple(written))
+        for term, row in zip(terms.terms, weights, strict=True)
+        if any(row)
+    )
+
+
+def _waves(scores: KernelScores) -> WavesDocument:
+    """Write waves with the integers of their map, and their weights."""
+    waves = scores.inputs.waves
+    weights = scores.weights[len(scores.inputs.terms) :]
+    return WavesDocument(
+        features=waves.feature_indices,
+        bounds=waves.bounds,
+        steps=COORDINATE_MAX,
+        cosines=tuple(cosine_table().tolist()),
+        frequencies=tuple(tuple(row) for row in waves.frequencies.T.tolist()),
+        shifts=tuple(waves.shifts.tolist()),
+        weights=tuple(tuple(row) for row in weights.tolist()),
+    )
 
 
 class PublishedScores:
@@ -65,6 +110,7 @@ class PublishedScores:
         self._rest: list[tuple[dict[int, Cells], tuple[int, ...]]] = []
         for term in document.terms:
             self._add(term)
+        self._waves = None if document.waves is None else _PublishedWaves(document.waves)
 
     def class_index(self, vector: Vector) -> int:
         """Return the index of the class that a feature vector is given."""
@@ -81,6 +127,8 @@ class PublishedScores:
         for wanted, weights in self._rest:
             if all(cells[feature] in allowed for feature, allowed in wanted.items()):
                 scores = [score + weight for score, weight in zip(scores, weights, strict=True)]
+        if self._waves is not None:
+            scores = [each + more for each, more in zip(scores, self._waves(vector), strict=True)]
         return scores
 
     def _add(self, term: TermDocument) -> None:
@@ -101,6 +149,38 @@ class PublishedScores:
         for place in product(*(wanted[feature] for feature in features)):
             for index, weight in enumerate(term.weights):
                 table[place][index] += weight
+
+
+class _PublishedWaves:
+    """Waves of a document, ready to be added up."""
+
+    def __init__(self, document: WavesDocument) -> None:
+        self._document = document
+        self._frequencies = np.array(document.frequencies, dtype=np.int64)
+        self._shifts = np.array(document.shifts, dtype=np.int64)
+        self._cosines = np.array(document.cosines, dtype=np.int64)
+        self._weights = np.array(document.weights, dtype=np.int64)
+        self._phases_per_place = PHASES // len(document.cosines)
+
+    def __call__(self, vector: Vector) -> list[int]:
+        """Return what the waves of a feature vector add to its scores."""
+        document = self._document
+        point = [
+            whole_steps_of(vector[feature], bounds, document.steps)
+            for feature, bounds in zip(document.features, document.bounds, strict=True)
+        ]
+        phases = self._frequencies @ np.array(point, dtype=np.int64) + self._shifts
+        waves = self._cosines[phases % PHASES // self._phases_per_place]
+        added: list[int] = (waves @ self._weights).tolist()
+        return added
+
+
+def whole_steps_of(value: float | str | None, bounds: tuple[float, float], steps: int) -> int:
+    """Return how many steps a clipped number lies above its lower bound; 0 where missing."""
+    if not isinstance(value, float) or math.isnan(value):
+        return 0
+    lower, upper = bounds
+    return round((min(max(value, lower), upper) - lower) / (upper - lower) * steps)
 
 
 class _Numbers:

@@ -12,7 +12,7 @@ import numpy as np
 
 from app.data.spelling import finite_numbers
 from app.errors import invariant
-from app.release.classifier.onnx.graph import DOUBLE, LEARNING_DOMAIN
+from app.release.classifier.onnx.graph import DOUBLE, INTEGER, LEARNING_DOMAIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,6 +71,22 @@ class Columns:
             return self._present(gathered)
         columns = [self._column(self._document.features[feature]) for feature in features]
         return self.graph.add("Concat", *columns, axis=1)
+
+    def steps(
+        self, features: Sequence[int], bounds: Sequence[tuple[float, float]], steps: int
+    ) -> str:
+        """Return numbers as whole numbers of steps, int64 of shape (N, len(features))."""
+        graph = self.graph
+        lower, upper = np.array(bounds, dtype=np.float64).T.reshape(2, 1, -1)
+        values = self.matrix(features)
+        lowest, highest = graph.constant(lower), graph.constant(upper)
+        # NaN is not at or above anything: it lands on the lower bound, which is 0 steps.
+        raised = graph.add("Where", graph.add("GreaterOrEqual", values, lowest), values, lowest)
+        clipped = graph.add("Where", graph.add("LessOrEqual", raised, highest), raised, highest)
+        share = graph.add("Div", graph.add("Sub", clipped, lowest), graph.constant(upper - lower))
+        whole = graph.constant(np.array([[steps]], dtype=np.float64))
+        # Round takes a half to the even integer, as the document asks.
+        return graph.add("Cast", graph.add("Round", graph.add("Mul", share, whole)), to=INTEGER)
 
     def _column(self, feature: FeatureDocument) -> str:
         """Return one feature as float64 of shape (N, 1)."""

@@ -204,7 +204,7 @@ def _halfspace(columns: Columns, halfspace: HalfspaceDocument) -> str:
     zero = graph.constant(np.array([[0]], dtype=np.int64))
     if not halfspace.levels:
         return graph.add("Expand", zero, columns.shape)
-    point = _point(columns, halfspace)
+    point = columns.steps(halfspace.features, halfspace.bounds, halfspace.steps)
     weights = np.array([level.weights for level in halfspace.levels], dtype=np.int64).T
     offsets = np.array([[level.offset for level in halfspace.levels]], dtype=np.int64)
     sums = graph.add("MatMul", point, graph.constant(weights))
@@ -214,21 +214,6 @@ def _halfspace(columns: Columns, halfspace: HalfspaceDocument) -> str:
     level = graph.add("ArgMax", graph.add("Cast", decides, to=FLOAT), axis=1)
     value = graph.add("GatherElements", values, level, axis=1)
     return graph.add("Cast", graph.add("Greater", value, zero), to=INTEGER)
-
-
-def _point(columns: Columns, halfspace: HalfspaceDocument) -> str:
-    """Return the whole numbers of steps, int64 of shape (N, features)."""
-    graph = columns.graph
-    lower, upper = np.array(halfspace.bounds, dtype=np.float64).T.reshape(2, 1, -1)
-    values = columns.matrix(halfspace.features)
-    lowest, highest = graph.constant(lower), graph.constant(upper)
-    # NaN is not at or above anything: it lands on the lower bound, which is 0 steps.
-    raised = graph.add("Where", graph.add("GreaterOrEqual", values, lowest), values, lowest)
-    clipped = graph.add("Where", graph.add("LessOrEqual", raised, highest), raised, highest)
-    share = graph.add("Div", graph.add("Sub", clipped, lowest), graph.constant(upper - lower))
-    steps = graph.constant(np.array([[halfspace.steps]], dtype=np.float64))
-    # Round takes a half to the even integer, as the document asks.
-    return graph.add("Cast", graph.add("Round", graph.add("Mul", share, steps)), to=INTEGER)
 
 
 def _check_sums(halfspace: HalfspaceDocument) -> None:

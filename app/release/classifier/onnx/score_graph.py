@@ -1,4 +1,4 @@
-"""Linear scores as a part of an ONNX graph: tests, terms, then sums, all of integers."""
+"""Scores as a part of an ONNX graph: tests, terms, waves, then sums, all of integers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import structs
 
 from app.errors import InvariantError
+from app.learning.linear.waves import PHASES
 from app.release.classifier.onnx.graph import INTEGER
 from app.release.classifier.onnx.input_columns import between
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         ClassifierDocument,
         LiteralDocument,
         ScoresDocument,
+        WavesDocument,
     )
     from app.release.classifier.onnx.input_columns import Columns
 
@@ -39,10 +41,31 @@ def scores_index(columns: Columns, document: ClassifierDocument) -> str:
     else:
         shape = graph.add("Concat", columns.rows, graph.indices(weight_count(scores)), axis=0)
         values = graph.add("Expand", intercepts, shape)
+    if scores.waves is not None:
+        values = graph.add("Add", values, _waves(columns, scores.waves))
     if weight_count(scores) > 1:
         return graph.add("ArgMax", values, axis=1)  # the first of the largest
     zero = graph.constant(np.array([[0]], dtype=np.int64))
     return graph.add("Cast", graph.add("Greater", values, zero), to=INTEGER)
+
+
+def _waves(columns: Columns, waves: WavesDocument) -> str:
+    """Return what waves add to the scores, int64 of shape (N, scores).
+
+    A phase is a sum that stays below 2^63; its equal parts of 2^32 are counted first,
+    and whole turns taken off then, which comes to the same.
+    """
+    graph = columns.graph
+    point = columns.steps(waves.features, waves.bounds, waves.steps)
+    frequencies = np.array(waves.frequencies, dtype=np.int64).T
+    turned = graph.add("MatMul", point, graph.constant(frequencies))
+    phases = graph.add("Add", turned, graph.constant(np.array([waves.shifts], dtype=np.int64)))
+    part = graph.constant(np.array([[PHASES // len(waves.cosines)]], dtype=np.int64))
+    turn = graph.constant(np.array([[len(waves.cosines)]], dtype=np.int64))
+    places = graph.add("Mod", graph.add("Div", phases, part), turn)
+    table = graph.constant(np.array(waves.cosines, dtype=np.int64))
+    found = graph.add("Gather", table, places, axis=0)
+    return graph.add("MatMul", found, graph.constant(np.array(waves.weights, dtype=np.int64)))
 
 
 def weight_count(scores: ScoresDocument) -> int:

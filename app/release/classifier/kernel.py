@@ -1,0 +1,159 @@
+"""The learner ``kernel``: a noisy descent over tests, and over random waves of the numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.data.schema import NumericFeature
+from app.errors import ConfigurationError
+from app.learning.encoding.encoded_rows import RowsByPart
+from app.learning.halfspaces.lattice import whole_steps
+from app.learning.linear.kernel_scores import KernelInputs, KernelScores, kernel_features
+from app.learning.linear.waves import drawn_waves, spreads
+from app.privacy.noisy_gradient import calibration as accounting
+from app.privacy.noisy_gradient import mechanism as noisy_gradient
+from app.privacy.noisy_gradient.descent import WAVE_COUNT, kernel_choice
+from app.release.classifier.linear import shrinkage_for, terms_known
+from app.release.classifier.published_scores import kernel_document
+from app.release.classifier.written_hypotheses import Written
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.data.rows import PrivateRows
+    from app.data.schema import Schema
+    from app.learning.linear.terms import Terms
+    from app.learning.linear.whitening import PublicMap, Shrinkage
+    from app.noise.source import NoiseSource
+    from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
+    from app.release.classifier.learner_row import ClassifierAsked
+
+NO_NUMBER: Final = '"kernel" needs a feature that is a number, and there is none'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KernelDraw:
+    """A descent over public terms, and over waves whose coins are drawn with it.
+
+    Everything but the coins is fixed before a private row is read, and the coins are
+    public: they are drawn before the rows are looked at, and published with the weights.
+
+    Attributes:
+        terms: the public terms.
+        of_terms: their public map.
+        feature_indices: the numeric features, in schema order.
+        bounds: lower and upper bound of each.
+        public_values: encoded public points, shape (m, d); m may be 0.
+        shrinkage: of small directions.
+        rate: of a step.
+        class_count: number of labels, L.
+        row_count: the public n.
+        calibration: of the noise.
+
+    """
+
+    terms: Terms
+    of_terms: PublicMap
+    feature_indices: tuple[int, ...]
+    bounds: tuple[tuple[float, float], ...]
+    public_values: NDArray[np.float64]
+    shrinkage: Shrinkage
+    rate: float
+    class_count: int
+    row_count: int
+    calibration: NoisyGradientCalibration
+
+    def worth(self, source: str) -> str:
+        """Say what is about to be spent on what; ``source`` says what fixes the terms."""
+        calibration = self.calibration
+        label_count = min(self.class_count - 1, 2)  # a residual's length, where labels are more
+        noise = math.sqrt(calibration.variance_ratio * label_count) / self.row_count
+        return (
+            f"descending in {len(calibration.step_weights)} steps over {len(self.terms)} tests and "
+            f"pairs {source} and {WAVE_COUNT} waves of {len(self.bounds)} numbers, at epsilon "
+            f"{float(calibration.epsilon):g} and delta {float(calibration.delta):.3g} on "
+            f"{self.row_count} rows: noise of {noise:.2g} of the longest row in every mean gradient"
+        )
+
+    def inputs(self, noise: NoiseSource) -> KernelInputs:
+        """Draw the public coins, and return the features that they make."""
+        steps = [
+            whole_steps(self.public_values[:, index], bounds)
+            for index, bounds in zip(self.feature_indices, self.bounds, strict=True)
+        ]
+        waves = drawn_waves(
+            self.feature_indices,
+            self.bounds,
+            spreads(np.stack(steps, axis=1)),
+            count=WAVE_COUNT,
+            noise=noise,
+        )
+        return KernelInputs(self.terms, waves)
+
+    def parameters(self, inputs: KernelInputs) -> noisy_gradient.Parameters:
+        """Return the parameters of the descent; public points alone decide the rest."""
+        return noisy_gradient.Parameters(
+            features=kernel_features(inputs, self.of_terms, self.public_values, self.shrinkage),
+            rate=self.rate,
+            class_count=self.class_count,
+            row_count=self.row_count,
+            calibration=self.calibration,
+        )
+
+    def draw(self, rows: PrivateRows, noise: NoiseSource) -> KernelScores:
+        """Draw the coins, descend, and return the scores."""
+        inputs = self.inputs(noise)
+        parameters = self.parameters(inputs)
+        encoded = RowsByPart(inputs.encode, rows.values)
+        weights = noisy_gradient.draw(parameters, (encoded, rows.labels), noise).values
+        features = parameters.features
+        scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
+        return KernelScores.rounded(
+            inputs,
+            features.matrix @ weights / scale,
+            features.offset @ weights / scale,
+            class_count=self.class_count,
+        )
+
+    def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
+        """Descend under a charge that is committed, and write the scores."""
+        return Written(scores=kernel_document(self.draw(rows, noise), schema))
+
+
+def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
+    """Return the descent that public points and the public n fix, but for its coins.
+
+    Raises:
+        ConfigurationError: names what to change, where there is no number, or where sums
+            would take hours.
+
+    """
+    settings, charge, row_count = asked.settings, asked.charge, asked.row_count
+    numbers = {
+        index: (feature.lower, feature.upper)
+        for index, feature in enumerate(settings.data.public_schema().features)
+        if isinstance(feature, NumericFeature)
+    }
+    if not numbers:
+        raise ConfigurationError("classifier.learner", NO_NUMBER)
+    choice = kernel_choice(row_count=row_count, epsilon=float(charge.epsilon))
+    terms, of_terms = terms_known(asked, step_count=choice.step_count, wave_count=WAVE_COUNT)
+    calibration = accounting.calibrate(
+        epsilon=charge.epsilon, delta=charge.delta, step_weights=(1,) * choice.step_count
+    )
+    return KernelDraw(
+        terms=terms,
+        of_terms=of_terms,
+        feature_indices=tuple(numbers),
+        bounds=tuple(numbers.values()),
+        public_values=asked.public_values,
+        shrinkage=shrinkage_for(choice, calibration, row_count),
+        rate=choice.rate,
+        class_count=len(settings.data.classes),
+        row_count=row_count,
+        calibration=calibration,
+    )
