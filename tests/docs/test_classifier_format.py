@@ -18,6 +18,7 @@ from app.release.classifier.classifier_document import (
     NodeDocument,
     ScoresDocument,
     TermDocument,
+    WavesDocument,
 )
 from app.release.classifier.onnx.onnx_model import to_onnx
 from app.release.classifier.published import PublishedClassifier
@@ -54,7 +55,8 @@ def test_the_program_on_the_page_predicts_as_the_server(data: st.DataObject) -> 
 def test_the_page_names_every_member() -> None:
     """Each member of the document stands in its tables or its text."""
     page = text(PAGE)
-    documents = (ClassifierDocument, NodeDocument, ScoresDocument, TermDocument, LiteralDocument)
+    scores = (ScoresDocument, TermDocument, LiteralDocument, WavesDocument)
+    documents = (ClassifierDocument, NodeDocument, *scores)
     members = {name for document in documents for name in document.__struct_fields__}
     absent = [name for name in members if f"`{name}`" not in page]
     assert not absent, "\n".join(absent)

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
+from msgspec import structs
 
 from app.release.classifier.classifier_document import (
     FORMAT,
@@ -21,11 +22,13 @@ from app.release.classifier.classifier_document import (
     NodeDocument,
     ScoresDocument,
     TermDocument,
+    WavesDocument,
 )
 from app.release.classifier.published import (
     HYPOTHESIS_VERSION,
     SCORES_VERSION,
     TREE_VERSION,
+    WAVES_VERSION,
     PublishedClassifier,
     published_document,
 )
@@ -45,6 +48,7 @@ VERSIONS = {
     "tree": TREE_VERSION,
     "halfspace": HYPOTHESIS_VERSION,
     "scores": SCORES_VERSION,
+    "waves": WAVES_VERSION,
 }
 # Names, categories and classes that an exporter could trip over.
 ODD_TEXTS = [
@@ -64,20 +68,25 @@ TEXTS = st.one_of(st.sampled_from(ODD_TEXTS), st.text(max_size=4))
 NAMES = TEXTS.filter(bool)
 NUMBERS = st.floats(-BOUND, BOUND)
 HALFSPACE_STEPS = 10**6
+WAVE_STEPS = 1 << 16
+PHASES = 1 << 32
 WEIGHT_MAX = 10**6
 
 
 @st.composite
 def documents(draw: st.DrawFn, *, only_numbers: bool = False) -> ClassifierDocument:
-    """Draw a document with a tree, a halfspace or scores, of one to four features."""
+    """Draw a tree, a halfspace or scores, of tests or of waves too, of one to four features."""
     features = tuple(
         draw(_numeric(name) if only_numbers or draw(st.booleans()) else _categorical(name))
         for name in draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
     )
     classes = tuple(draw(st.lists(TEXTS, min_size=2, max_size=4, unique=True)))
     numbers = [index for index, feature in enumerate(features) if feature.bounds is not None]
-    kinds = ["tree", "scores", *(["halfspace"] if numbers else [])]
+    kinds = ["tree", "scores", *(["halfspace", "waves"] if numbers else [])]
     kind = draw(st.sampled_from(kinds))
+    scores = draw(_scores(features, len(classes))) if kind in ("scores", "waves") else None
+    if scores is not None and kind == "waves":
+        scores = structs.replace(scores, waves=draw(_waves(features, numbers, len(classes))))
     return ClassifierDocument(
         format=FORMAT,
         version=VERSIONS[kind],
@@ -88,7 +97,7 @@ def documents(draw: st.DrawFn, *, only_numbers: bool = False) -> ClassifierDocum
         features=features,
         tree=draw(_trees(features, classes)) if kind == "tree" else None,
         halfspace=draw(_halfspaces(features, numbers)) if kind == "halfspace" else None,
-        scores=draw(_scores(features, len(classes))) if kind == "scores" else None,
+        scores=scores,
     )
 
 
@@ -182,6 +191,31 @@ def _scores(
 
     terms = tuple(term() for _ in range(draw(st.integers(0, 6))))
     return ScoresDocument(unit=1024, intercepts=draw(weights), terms=terms)
+
+
+@st.composite
+def _waves(
+    draw: st.DrawFn, features: tuple[FeatureDocument, ...], numbers: list[int], class_count: int
+) -> WavesDocument:
+    """Draw up to five waves of some of the numbers, of large and of small frequencies."""
+    width = 1 if class_count == BINARY else class_count
+    chosen = draw(st.lists(st.sampled_from(numbers), min_size=1, unique=True))
+    count = draw(st.integers(1, 5))
+    phases = st.one_of(st.integers(0, 3), st.integers(0, PHASES - 1), st.just(PHASES - 1))
+    weights = st.one_of(st.integers(-2, 2), st.integers(-(2**40), 2**40))
+
+    def rows(values: st.SearchStrategy[int], length: int) -> tuple[tuple[int, ...], ...]:
+        return tuple(draw(st.tuples(*[values] * length)) for _ in range(count))
+
+    return WavesDocument(
+        features=tuple(chosen),
+        bounds=tuple(features[index].bounds or (0.0, 1.0) for index in chosen),
+        steps=WAVE_STEPS,
+        cosines=draw(st.tuples(*[st.integers(-256, 256)] * draw(st.sampled_from([1, 2, 8])))),
+        frequencies=rows(phases, len(chosen)),
+        shifts=draw(st.tuples(*[phases] * count)),
+        weights=rows(weights, width),
+    )
 
 
 def _score_cuts(scores: ScoresDocument | None) -> list[float]:
