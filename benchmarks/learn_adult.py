@@ -36,6 +36,7 @@ from app.data.sources.sources import read_rows as read_private_rows
 from app.data.tests import classifier_tests
 from app.main import learn_from_settings
 from app.noise.system import SystemNoise
+from app.privacy.published_learners import LEARNERS
 from app.release.classifier.exponential import ExponentialDraw
 from app.release.classifier.learner_table import classifier_draw
 from app.release.classifier.published import draw_published, publish_drawn
@@ -181,7 +182,7 @@ def _arguments() -> argparse.Namespace:
     """Read what to run."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--epsilons", type=float, nargs="+", default=list(TARGETS))
-    parser.add_argument("--learner", choices=("exponential", "linear"), default="exponential")
+    parser.add_argument("--learner", choices=tuple(LEARNERS), default="exponential")
     parser.add_argument("--depth", type=int, default=5)
     parser.add_argument("--bins", type=int, default=5)
     parser.add_argument("--sets", type=int, default=3)

@@ -53,9 +53,16 @@ LINEAR: Final = PublishedLearner(
     theorem="noisy gradient descent in integers, by the exact curve of normal noise",
     proof="app/privacy/noisy_gradient/proof.md",
 )
+KERNEL: Final = PublishedLearner(
+    name="kernel",
+    uses_delta=True,
+    meaning="Pays for the published classifier, a score of random waves of the numbers and of "
+    "tests that is learned once.",
+    formula="every step descends by a sum over all records + discrete Gaussian noise",
+)
 AUTO: Final = "auto"
 
-LEARNERS: dict[str, PublishedLearner] = {row.name: row for row in (EXPONENTIAL, LINEAR)}
+LEARNERS: dict[str, PublishedLearner] = {row.name: row for row in (EXPONENTIAL, LINEAR, KERNEL)}
 
 
 def uses_delta(learner: str) -> bool:

@@ -96,8 +96,9 @@ class ClassifierSettings(Section):
         OneOf(lambda: [*LEARNERS, AUTO]),
         Field(
             description="How it is learned: an exact draw from the class, a linear score of the "
-            "class's tests by noisy gradients, which uses delta, or whichever the public numbers "
-            "speak for."
+            "class's tests by noisy gradients, which uses delta, a kernel score of random waves of "
+            "numbers beside these tests, likewise, or whichever of the first two the public "
+            "numbers speak for."
         ),
     ] = "exponential"
     kind: Annotated[ClassName | None, Field(alias="class", description="Hypothesis class.")] = None

@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 # A score of 1.0 is written as so many, a product of a feature's units and a weight's.
 FINENESS: Final = 1 << 30
-# There are about as many features as points, so directions in which points hardly differ are
-# found where people do: no less than this over the number of points is added to a curvature.
+# Where points are few, they hardly differ in some directions in which people do: no less than
+# this over the number of points is added to a curvature.
 RIDGE_OF_POINTS: Final = 0.4
-# Points between the bounds that stand for people where there are no public ones: a side
-# of the lattice on which they lie has a prime number of places.
+# So many points between the bounds stand for people where there are no public ones, a prime, ...
 EVERYWHERE: Final = 1021
+# ... whose coordinates are multiples of powers of a number, all of which differ modulo it.
+ROOT: Final = 76
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +112,7 @@ def _everywhere(dimension: int) -> NDArray[np.int64]:
 
     Multiples of powers of one number modulo a prime: no two numbers go together.
     """
-    powers = [pow(76, axis, EVERYWHERE) for axis in range(dimension)]
+    powers = [pow(ROOT, axis, EVERYWHERE) for axis in range(dimension)]
     places = np.outer(np.arange(EVERYWHERE), np.array(powers)) % EVERYWHERE
     return np.asarray(places * COORDINATE_MAX // (EVERYWHERE - 1), dtype=np.int64)
 

@@ -17,6 +17,8 @@ from app.learning.linear.waves import drawn_waves, spreads
 from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.noisy_gradient.descent import WAVE_COUNT, kernel_choice
+from app.privacy.published_learners import KERNEL
+from app.release.classifier.learner_row import ClassifierAsked, LearnerRow
 from app.release.classifier.linear import shrinkage_for, terms_known
 from app.release.classifier.published_scores import kernel_document
 from app.release.classifier.written_hypotheses import Written
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from app.learning.linear.whitening import PublicMap, Shrinkage
     from app.noise.source import NoiseSource
     from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
-    from app.release.classifier.learner_row import ClassifierAsked
 
 NO_NUMBER: Final = '"kernel" needs a feature that is a number, and there is none'
 
@@ -74,7 +75,7 @@ class KernelDraw:
         noise = math.sqrt(calibration.variance_ratio * label_count) / self.row_count
         return (
             f"descending in {len(calibration.step_weights)} steps over {len(self.terms)} tests and "
-            f"pairs {source} and {WAVE_COUNT} waves of {len(self.bounds)} numbers, at epsilon "
+            f"pairs {source} and {WAVE_COUNT} waves of numbers, at epsilon "
             f"{float(calibration.epsilon):g} and delta {float(calibration.delta):.3g} on "
             f"{self.row_count} rows: noise of {noise:.2g} of the longest row in every mean gradient"
         )
@@ -157,3 +158,6 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
         row_count=row_count,
         calibration=calibration,
     )
+
+
+WAVED: Final = LearnerRow(learner=KERNEL, prepare=kernel_draw)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from app.auditing.draws import audit_draws
 from app.data.rows import PrivateRows
 from app.data.vectors import encode
-from app.errors import ConfigurationError
+from app.errors import ConfigurationError, VerificationError
 from app.learning.linear.waves import PHASES, drawn_waves
+from app.ledger.verification import verify
+from app.planning.from_settings import plan_settings
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.noisy_gradient.descent import WAVE_COUNT
+from app.privacy.published_learners import learner_of
 from app.release.classifier.classifier_document import read_document
 from app.release.classifier.kernel import KernelDraw, kernel_draw
 from app.release.classifier.learner_row import ClassifierAsked
@@ -23,14 +28,19 @@ from app.release.classifier.published import (
     PublishedClassifier,
     draw_published,
     published_document,
+    read_published,
 )
 from app.release.classifier.published_scores import kernel_document
+from app.release.classifier.switch import switch_phase
 from app.release.classifier.written_hypotheses import Written
+from tests.builders.release.learning import POINTS, crash_after_the_charge, learned
 from tests.builders.release.onnx_models import model_labels
-from tests.builders.release.opened_release import changed
+from tests.builders.release.opened_release import changed, kinds
 from tests.builders.release.small_release import (
     ROW_COUNT,
+    STABLE,
     SmallRelease,
+    ask,
     private_rows,
     seeded_noise,
 )
@@ -50,9 +60,14 @@ PEOPLE: tuple[Vector, ...] = tuple(
 )
 
 
+def kernel(release: SmallRelease, **changes: str) -> SmallRelease:
+    """Return the release with the kernel learner."""
+    return changed(release, classifier__learner="kernel", **changes)
+
+
 def prepared(release: SmallRelease, points: Sequence[Vector] = PEOPLE) -> KernelDraw:
     """Return the draw of the small release, over public points."""
-    configuration = changed(release, classifier__learner="linear").configuration()
+    configuration = kernel(release).configuration()
     charge = configuration.charges[Mechanism.CLASSIFIER]
     values = encode(configuration.schema, points)
     return kernel_draw(ClassifierAsked(configuration.settings, charge, values, ROW_COUNT))
@@ -74,6 +89,73 @@ def vectors(count: int, *, seed: int) -> list[Vector]:
         (None if np.isnan(margin) else float(margin), str(group))
         for margin, group in zip(margins, groups, strict=True)
     ]
+
+
+@pytest.mark.parametrize("points", [(), PEOPLE], ids=["schema", "points"])
+def test_the_charge_is_exact_and_what_is_published_predicts(
+    small_release: SmallRelease, points: Sequence[Vector]
+) -> None:
+    """It is charged as a linear score is, told in public numbers, persisted, and verified."""
+    release, said = kernel(small_release), list[str]()
+    learned_one = learned(release, points, told=said)
+    ledger = release.ledger()
+    charge = ledger.read_state().charge_of("classifier")
+    assert charge is not None
+    part = Fraction(1, 1 << 20)
+    assert Fraction(charge.epsilon) == 6
+    assert Fraction(charge.delta) == Fraction(1, 100) * ((1 - part) / 10 + part / 2)
+    assert "and 300 waves of numbers, at epsilon 6" in said[0]
+    assert [learned_one.predict((margin, "a")) for margin in (-40.0, 40.0)] == ["no", "yes"]
+    state = ledger.read_state()
+    assert state.classifier is not None
+    assert read_published(state.classifier) == learned_one
+    verify(ledger)
+
+
+def test_learning_between_answers_is_refused_and_the_switch_draws(
+    small_release: SmallRelease,
+) -> None:
+    """It uses delta, so it waits for the last answer; then the server draws and publishes it."""
+    release = kernel(small_release)
+    answerer = release.answerer([STABLE] * 4)
+    answerer.answer_batch([ask(-30)])
+    before = kinds(release)
+    with pytest.raises(VerificationError, match="1 answers are given: wait for the last one"):
+        learned(release, POINTS)
+    assert kinds(release) == before
+    answerer.answer_batch([ask(margin) for margin in (-1, 1, 30)])
+    switch_phase(answerer.release, seeded_noise(7))
+    assert answerer.release.classifier is not None
+    assert answerer.release.classifier.document.version == WAVES_VERSION
+    assert kinds(release)[-2:] == ["ShareCharged", "ClassifierPublished"]
+    verify(answerer.release.ledger)
+
+
+def test_a_failed_draw_publishes_coins_that_nobody_saw(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Charged and not persisted, it is drawn again with other coins, under one charge."""
+    release = kernel(small_release)
+    crash_after_the_charge(release, monkeypatch, POINTS)
+    learned(release, POINTS)
+    assert kinds(release).count("ShareCharged") == 3
+    assert kinds(release)[-1] == "ClassifierPublished"
+
+
+def test_plan_and_audit_know_it_and_auto_does_not_choose_it(small_release: SmallRelease) -> None:
+    """The plan names it, the audit shows most of its claim and no more, and "auto" stays."""
+    settings = kernel(small_release).configuration().settings
+    assert plan_settings(settings, ROW_COUNT).request.learner == "kernel"
+    report = next(each for each in audit_draws(settings) if each.mechanism.startswith("published"))
+    assert report.holds
+    assert report.exact.epsilon > 0.7 * report.epsilon
+    epsilons = (Fraction(1, 100), Fraction(1), Fraction(100))
+    chosen = {
+        learner_of("auto", row_count=count, epsilon=epsilon)
+        for count in (None, 100, 10**6)
+        for epsilon in epsilons
+    }
+    assert chosen == {"exponential", "linear"}
 
 
 @pytest.mark.parametrize("classes", ['["no", "yes"]', '["low", "middle", "high"]'])
@@ -207,7 +289,7 @@ def test_a_descent_without_numbers_or_over_too_many_tests_is_refused(
 def test_much_budget_learns_a_ring(small_release: SmallRelease, with_points: object) -> None:
     """What no sum of tests says, waves do: inside or outside a circle, with points or without."""
     number = '{{"name": "{}", "kind": "numeric", "bounds": [0, 1]}}'
-    release = changed(
+    release = kernel(
         small_release,
         data__features=f"[{number.format('x')}, {number.format('y')}]",
         privacy__epsilon="100",
@@ -228,6 +310,19 @@ def test_much_budget_learns_a_ring(small_release: SmallRelease, with_points: obj
     found = scores.predict(scores.inputs.encode(asked))
     # The commoner label is right for .62.
     assert (found == ring(asked)).mean() > 0.93
+
+
+@pytest.mark.parametrize("points", [PEOPLE[:1], PEOPLE[:1] * 5, ((None, "c"),), PEOPLE[:2]])
+@pytest.mark.parametrize("epsilon", ["0.001", "1000"])
+def test_points_that_tell_nothing_apart_fail_no_draw(
+    small_release: SmallRelease, points: Sequence[Vector], epsilon: str
+) -> None:
+    """Nothing is left to fail once it is charged: one point, equal ones, a missing number."""
+    release = kernel(small_release, privacy__epsilon=epsilon)
+    document = published(release, prepared(release, points), private_rows()).document
+    assert document.scores is not None
+    assert document.scores.waves is not None
+    assert len(document.scores.waves.weights) == WAVE_COUNT
 
 
 def test_coins_are_fresh_and_frequencies_of_32_bits(small_release: SmallRelease) -> None:

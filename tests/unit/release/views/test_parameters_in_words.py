@@ -84,12 +84,13 @@ def test_it_says_what_this_release_has(
         ({"classifier__class": "stumps"}, "a tree of one test is drawn"),
         ({"classifier__class": "intervals"}, "an interval is drawn with weight"),
         ({"classifier__learner": "linear"}, "every step descends by a sum over all records"),
+        ({"classifier__learner": "kernel"}, "every step descends by a sum over all records"),
     ],
 )
 def test_it_says_what_is_published(
     small_release: SmallRelease, changes: dict[str, str], drawn: str
 ) -> None:
-    """Of each class what is drawn, and of the learner "linear" how it learns."""
+    """Of each class what is drawn, and of learners that descend how they learn."""
     _, meaning, formula = texts(changed(small_release, changes))["share of classifier"]
     assert meaning.startswith("Pays for the published classifier")
     assert formula.startswith(drawn)
