@@ -13,10 +13,9 @@ and ``kernel.py`` one of random waves too.
 The document and its predictions:
 
 * ``classifier_document.py`` has the structure of the JSON document, and reads it.
-* ``published.py`` writes every hypothesis as a document, and predicts from one.  Three forms have
-  a module of their own: ``published_scores.py`` (scores of tests and waves),
-  ``published_predictor.py`` (a user's predictor) and ``published_student.py`` (a fitted
-  scikit-learn student).
+* ``published.py`` writes every hypothesis as a document, and predicts from one.  Two forms have
+  a module of their own: ``published_scores.py`` (scores of tests and waves) and
+  ``published_code.py`` (a user's predictor, or a fitted scikit-learn student).
 * ``written_hypotheses.py`` writes a hypothesis of each class into the document.
 * ``forms.py`` holds what clients download: the JSON, and the ONNX model of ``onnx/``.
 """

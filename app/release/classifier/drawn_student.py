@@ -26,7 +26,7 @@ from app.release.classifier.published import (
     publish_drawn,
     published_document,
 )
-from app.release.classifier.published_student import PublishedStudent
+from app.release.classifier.published_code import PublishedStudent
 from app.release.classifier.written_hypotheses import Written
 from app.release.private_state import put_pieces
 from app.release.publication import Publication

@@ -28,9 +28,13 @@ from app.release.classifier.classifier_document import (
     StudentDocument,
     read_document,
 )
-from app.release.classifier.published_predictor import PublishedPredictor, rebuilt
+from app.release.classifier.published_code import (
+    PublishedPredictor,
+    PublishedStudent,
+    rebuilt,
+    rebuilt_student,
+)
 from app.release.classifier.published_scores import PublishedScores, whole_steps_of
-from app.release.classifier.published_student import PublishedStudent, rebuilt_student
 from app.release.classifier.written_hypotheses import NOTHING_DRAWN, Written, written
 from app.release.private_state import read_piece
 
@@ -45,7 +49,6 @@ if TYPE_CHECKING:
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
     from app.release.classifier.learner_row import ClassifierDraw
-    from app.release.classifier.published_student import PublishedStudent
     from app.release.terms.configuration import Configuration
 
 

@@ -15,7 +15,7 @@ from app.release.classifier.classifier_document import (
     PredictorDocument,
     ScoresDocument,
 )
-from app.release.classifier.published_predictor import described
+from app.release.classifier.published_code import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

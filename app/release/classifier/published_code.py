@@ -1,7 +1,11 @@
-"""A published predictor of a user's own: its code by name, and its description.
+"""Published classifiers that predict by code: a predictor of a user's own, and a fitted student.
 
-The description is public with the document.  The code is the operator's, and
-the release is bound to it; predicting by it is post-processing.
+A predictor's description is public with the document.  Its code is the operator's, and the
+release is bound to it; predicting by it is post-processing.
+
+A student's document is public and says what was trained on how much.  A rule's student
+is one of the hypotheses that a document holds; a fitted estimator stays a piece
+of the release, because whoever unpickled it would run whatever it holds.
 """
 
 from __future__ import annotations
@@ -9,13 +13,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.data.schema_columns import public_columns
+from app.data.vectors import encode
 from app.learning.predictors.own_predictors import Labels, posted_row
 from app.learning.predictors.predictor_classes import PredictorSource, read_predictor
+from app.learning.student import EstimatorStudent
 from app.release.classifier.classifier_document import PredictorDocument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from app.data.schema import Schema
     from app.data.vectors import Vector
     from app.learning.predictors.own_predictors import Predictor, Predictors, PublicFeature
 
@@ -73,3 +81,36 @@ def rebuilt(
         Labels(source.classes),
         frozenset((*missing, "")),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedStudent:
+    """A fitted estimator that answers.
+
+    Attributes:
+        schema: the public schema.
+        student: what was fitted.
+
+    """
+
+    schema: Schema
+    student: EstimatorStudent
+
+    def predict(self, vectors: Sequence[Vector]) -> list[str]:
+        """Return the label of each feature vector in schema order, all in one call."""
+        if not vectors:
+            return []
+        predicted = self.student.predict(encode(self.schema, vectors))
+        return [self.schema.classes[label] for label in predicted.tolist()]
+
+
+def rebuilt_student(schema: Schema, body: bytes, *, otherwise: str) -> PublishedStudent:
+    """Rebuild a fitted estimator from its piece, whose digest was checked.
+
+    Raises:
+        LedgerCorruptError: the piece is not what was written.
+
+    """
+    fallback = schema.classes.index(otherwise)
+    columns = public_columns(schema)
+    return PublishedStudent(schema, EstimatorStudent.from_bytes(columns, body, fallback=fallback))
