@@ -17,7 +17,8 @@ zero at every iterate moves each step's sum as much.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -29,8 +30,10 @@ from app.noise.scripted import ScriptedNoise, seeded_words
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential.mechanism import Parameters
 from app.privacy.noisy_gradient.mechanism import gradient_sum, whole_weights
-from app.privacy.published_learners import EXPONENTIAL, KERNEL, LINEAR
+from app.privacy.noisy_grid.mechanism import level_counts
+from app.privacy.published_learners import EXPONENTIAL, GRID, KERNEL, LINEAR
 from app.release.classifier.exponential import exponential_draw
+from app.release.classifier.grid import grid_draw
 from app.release.classifier.kernel import kernel_draw
 from app.release.classifier.learner_row import ClassifierAsked
 from app.release.classifier.learner_table import learner_row
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 
     from app.privacy.budget.composition import Charge
     from app.privacy.noisy_gradient.mechanism import Parameters as GradientParameters
+    from app.privacy.noisy_grid.mechanism import Parameters as GridParameters
     from app.settings.settings import Settings
 
 LOG_ODDS: Final = 18.0
@@ -153,6 +157,30 @@ def _above(deviations: float) -> float:
     return math.erfc(deviations / math.sqrt(2)) / 2
 
 
+def grid_bound(parameters: GridParameters) -> Bound:
+    """Return the epsilon that all levels together show, where the label of one record is replaced.
+
+    The event is that every number of its cells is larger than the rows are many: far out in the
+    noise, where the chances of neighbours have the ratio of the law's own steps.
+    """
+    grid, rows = parameters.grid, parameters.row_count
+    one = replace(parameters, row_count=1)
+    ranks = np.zeros((1, len(grid.features)), dtype=np.uint8)
+    moved = [
+        np.abs(first - second).sum()
+        for first, second in zip(
+            level_counts(one, ranks, np.array([0])),
+            level_counts(one, ranks, np.array([1])),
+            strict=True,
+        )
+    ]
+    shown = sum(
+        Fraction(int(by)) / scale for by, scale in zip(moved, parameters.scales, strict=True)
+    )
+    text = f"the label of one of {rows} records is replaced: its cells' numbers are all large"
+    return Bound(float(shown), text)
+
+
 @dataclass(frozen=True, slots=True)
 class DrawReport:
     """What one draw shows, beside what it may cost.
@@ -223,10 +251,17 @@ def _of_waves(settings: Settings, charge: Charge) -> Bound:
     return gradient_bound(parameters, delta=float(charge.delta))
 
 
+def _of_grid(settings: Settings, charge: Charge) -> Bound:
+    """Bound what all levels of a grid show."""
+    asked = ClassifierAsked(settings, charge, no_points(settings), settings.data.rows or 1)
+    return grid_bound(grid_draw(asked).parameters)
+
+
 AUDITED_LEARNERS: dict[str, Callable[[Settings, Charge], Bound]] = {
     EXPONENTIAL.name: _of_class,
     LINEAR.name: _of_descent,
     KERNEL.name: _of_waves,
+    GRID.name: _of_grid,
 }
 """The table of audited learners, under the names of ``app.privacy.published_learners``."""
 

@@ -136,8 +136,8 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         bins: equal intervals of a numeric feature.
         learner: ``canonical``, ``halving``, or the import path of a classifier.
         learner_params: keyword arguments of such a classifier.
-        classifier_learner: ``exponential``, ``linear``, ``kernel`` or ``auto``: how what follows
-            the ensemble is learned.
+        classifier_learner: ``exponential``, ``linear``, ``kernel``, ``grid`` or ``auto``: how
+            what follows the ensemble is learned.
         calibration: ``profile`` or ``svt``.
         mechanism: ``stability`` or ``noisy-vote``.
         after: what follows answer m: ``classifier`` or ``halt``.

@@ -60,9 +60,17 @@ KERNEL: Final = PublishedLearner(
     "tests that is learned once.",
     formula="every step descends by a sum over all records + discrete Gaussian noise",
 )
+GRID: Final = PublishedLearner(
+    name="grid",
+    uses_delta=False,
+    meaning="Pays for the published classifier, a label for each cell of a public grid.",
+    formula="every cell of every level: a count of records + discrete Laplace noise",
+)
 AUTO: Final = "auto"
 
-LEARNERS: dict[str, PublishedLearner] = {row.name: row for row in (EXPONENTIAL, LINEAR, KERNEL)}
+LEARNERS: dict[str, PublishedLearner] = {
+    row.name: row for row in (EXPONENTIAL, LINEAR, KERNEL, GRID)
+}
 
 
 def uses_delta(learner: str) -> bool:

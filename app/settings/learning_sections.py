@@ -97,8 +97,8 @@ class ClassifierSettings(Section):
         Field(
             description="How it is learned: an exact draw from the class, a linear score of the "
             "class's tests by noisy gradients, which uses delta, a kernel score of random waves of "
-            "numbers beside these tests, likewise, or whichever of the first two the public "
-            "numbers speak for."
+            "numbers beside these tests, likewise, noisy counts on public grids of up to four "
+            "numbers, or whichever of the first two the public numbers speak for."
         ),
     ] = "exponential"
     kind: Annotated[ClassName | None, Field(alias="class", description="Hypothesis class.")] = None

@@ -368,5 +368,8 @@ TABLES = {"query_release"}
 DESCENTS = {"noisy_gradient"}
 """Noisy sums step by step, with a battery of its own: ``test_descents``."""
 
+GRIDS = {"noisy_grid"}
+"""Noisy counts of all cells of public grids, with a battery of its own: ``test_grids``."""
+
 INTERFACES = {"answering_mechanism"}
 """Modules that implement nothing."""

@@ -8,6 +8,7 @@ from tests.conformance.cases import (
     ANSWERING_CASES,
     DESCENTS,
     DETERMINISTIC,
+    GRIDS,
     INTERFACES,
     ONE_SHOT_CASES,
     TABLES,
@@ -27,4 +28,4 @@ def test_every_mechanism_is_in_a_battery(repository: Path) -> None:
     }
     answering = {case.name for case in ANSWERING_CASES}
     one_shot = {case.name for case in ONE_SHOT_CASES}
-    assert modules == answering | one_shot | TABLES | DESCENTS | DETERMINISTIC | INTERFACES
+    assert modules == answering | one_shot | TABLES | DESCENTS | GRIDS | DETERMINISTIC | INTERFACES

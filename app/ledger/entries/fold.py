@@ -41,6 +41,7 @@ from app.ledger.entries.legality import (
     exact,
     illegal_scores,
 )
+from app.privacy.published_learners import LEARNERS
 
 
 class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,8 +112,8 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def classifier_waits(self) -> bool:
         """Whether the classifier uses delta and may not be drawn here, where no table may open."""
-        uses_delta = self.release is not None and LEARNER in self.release.parameters
-        return uses_delta and self.is_between_answers
+        learner = None if self.release is None else self.release.parameters.get(LEARNER)
+        return learner not in (None, *PURE) and self.is_between_answers
 
     def charge_of(self, mechanism: str) -> ShareCharged | None:
         """Return the share that ``mechanism`` has spent, or None."""
@@ -130,7 +131,9 @@ DOCUMENTS: Final = ("release", "classifier", "statistics")
 STATISTICS: Final = "statistics"
 CLASSIFIER: Final = "classifier"
 LEARNER: Final = "classifier.learner"
-"""Bound where the classifier's learner is not pure: its delta then adds as a table's does."""
+"""Bound where the classifier is not drawn from a class."""
+# What is bound of a learner whose draw uses no delta; the delta of others adds as a table's does.
+PURE: Final = tuple(f'"{row.name}"' for row in LEARNERS.values() if not row.uses_delta)
 
 BACKUP: Final = "backup"
 RETIRED: Final = "retired"

@@ -59,6 +59,20 @@ class ScoresDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     waves: WavesDocument | None = None
 
 
+class GridDocument(msgspec.Struct, frozen=True):
+    """A label for each cell of a grid over some numbers.
+
+    A number has as many ``cuts`` of its feature at or below it as its rank says; a missing one
+    has rank 0.  Cells are in the order of their ranks, the first feature's counting most;
+    ``labels`` are those of runs of cells, and ``lengths`` how many cells a run has.
+    """
+
+    features: tuple[int, ...]
+    cuts: tuple[tuple[float, ...], ...]
+    labels: tuple[int, ...]
+    lengths: tuple[int, ...]
+
+
 class PredictorDocument(msgspec.Struct, frozen=True):
     """One predictor: the class that it is of, and how it describes itself.
 
@@ -146,8 +160,8 @@ class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     Version 1 has a ``tree``; version 2 has in its place a ``halfspace``, or a
     ``predictor`` of the operator's own, which its code predicts by.  A
     ``student`` was trained on answers; version 3 has nothing else: a fitted
-    estimator, by which its server alone predicts.  Version 4 has ``scores``, and version
-    5 scores with waves.
+    estimator, by which its server alone predicts.  Version 4 has ``scores``, version
+    5 scores with waves, and version 6 a ``grid``.
     """
 
     format: str
@@ -162,6 +176,7 @@ class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     predictor: PredictorDocument | None = None
     student: StudentDocument | None = None
     scores: ScoresDocument | None = None
+    grid: GridDocument | None = None
 
 
 def read_document(text: str | bytes) -> ClassifierDocument:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from app.privacy.budget.composition import Mechanism
 from app.privacy.published_learners import learner_of
 from app.release.classifier.exponential import DRAWN_FROM_CLASS
+from app.release.classifier.grid import COUNTED
 from app.release.classifier.kernel import WAVED
 from app.release.classifier.learner_row import ClassifierAsked
 from app.release.classifier.linear import DESCENDED
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from app.settings.settings import Settings
 
 PUBLISHING: dict[str, LearnerRow] = {
-    row.learner.name: row for row in (DRAWN_FROM_CLASS, DESCENDED, WAVED)
+    row.learner.name: row for row in (DRAWN_FROM_CLASS, DESCENDED, WAVED, COUNTED)
 }
 
 

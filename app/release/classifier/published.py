@@ -28,6 +28,7 @@ from app.release.classifier.classifier_document import (
     StudentDocument,
     read_document,
 )
+from app.release.classifier.grid import PublishedGrid
 from app.release.classifier.published_code import (
     PublishedPredictor,
     PublishedStudent,
@@ -57,6 +58,7 @@ HYPOTHESIS_VERSION: Final = 2
 ESTIMATOR_VERSION: Final = 3
 SCORES_VERSION: Final = 4
 WAVES_VERSION: Final = 5
+GRID_VERSION: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +69,22 @@ class PublishedClassifier:
     json: bytes
     predictor: PublishedPredictor | None = None
     student: PublishedStudent | None = field(default=None, compare=False)
-    _scores: PublishedScores | None = field(init=False, compare=False, repr=False)
+    _summed: PublishedScores | PublishedGrid | None = field(init=False, compare=False, repr=False)
     _missing_numbers: frozenset[float] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Sum up the terms of scores once, for all predictions."""
+        """Sum up the terms of scores, or the runs of a grid, once for all predictions."""
         missing_numbers = finite_numbers(self.document.missing)
         object.__setattr__(self, "_missing_numbers", missing_numbers)
-        document, scores = self.document, None
+        document = self.document
+        summed: PublishedScores | PublishedGrid | None = None
         if document.scores is not None:
-            scores = PublishedScores(
+            summed = PublishedScores(
                 document.scores, features=document.features, missing=document.missing
             )
-        object.__setattr__(self, "_scores", scores)
+        elif document.grid is not None:
+            summed = PublishedGrid(document.grid)
+        object.__setattr__(self, "_summed", summed)
 
     def predict_many(self, vectors: Sequence[Vector]) -> list[str]:
         """Return the label of each feature vector; an estimator is called once for all."""
@@ -95,8 +100,8 @@ class PublishedClassifier:
             vector = tuple(None if value in self._missing_numbers else value for value in vector)
         if self.predictor is not None:
             return self.predictor.predict(vector)
-        if self._scores is not None:
-            return self.document.classes[self._scores.class_index(vector)]
+        if self._summed is not None:
+            return self.document.classes[self._summed.class_index(vector)]
         if self.document.halfspace is not None:
             return self.document.classes[int(holds_point(self.document.halfspace, vector))]
         node = self.document.tree
@@ -168,6 +173,7 @@ def published_document(
     other = ESTIMATOR_VERSION if written == NOTHING_DRAWN else HYPOTHESIS_VERSION
     if written.scores is not None:
         other = SCORES_VERSION if written.scores.waves is None else WAVES_VERSION
+    other = other if written.grid is None else GRID_VERSION
     document = ClassifierDocument(
         format=FORMAT,
         version=TREE_VERSION if written.tree is not None else other,

@@ -10,6 +10,7 @@ from app.data.schema import NumericFeature
 from app.errors import InvariantError
 from app.learning.registry import row_of
 from app.release.classifier.classifier_document import (
+    GridDocument,
     HalfspaceDocument,
     NodeDocument,
     PredictorDocument,
@@ -36,6 +37,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     halfspace: HalfspaceDocument | None = None
     predictor: PredictorDocument | None = None
     scores: ScoresDocument | None = None
+    grid: GridDocument | None = None
 
 
 NOTHING_DRAWN: Final = Written()

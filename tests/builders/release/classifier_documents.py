@@ -16,6 +16,7 @@ from app.release.classifier.classifier_document import (
     FORMAT,
     ClassifierDocument,
     FeatureDocument,
+    GridDocument,
     HalfspaceDocument,
     LevelDocument,
     LiteralDocument,
@@ -25,6 +26,7 @@ from app.release.classifier.classifier_document import (
     WavesDocument,
 )
 from app.release.classifier.published import (
+    GRID_VERSION,
     HYPOTHESIS_VERSION,
     SCORES_VERSION,
     TREE_VERSION,
@@ -49,6 +51,7 @@ VERSIONS = {
     "halfspace": HYPOTHESIS_VERSION,
     "scores": SCORES_VERSION,
     "waves": WAVES_VERSION,
+    "grid": GRID_VERSION,
 }
 # Names, categories and classes that an exporter could trip over.
 ODD_TEXTS = [
@@ -75,14 +78,14 @@ WEIGHT_MAX = 10**6
 
 @st.composite
 def documents(draw: st.DrawFn, *, only_numbers: bool = False) -> ClassifierDocument:
-    """Draw a tree, a halfspace or scores, of tests or of waves too, of one to four features."""
+    """Draw a tree, a halfspace, scores of tests or of waves too, or a grid, of few features."""
     features = tuple(
         draw(_numeric(name) if only_numbers or draw(st.booleans()) else _categorical(name))
         for name in draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
     )
     classes = tuple(draw(st.lists(TEXTS, min_size=2, max_size=4, unique=True)))
     numbers = [index for index, feature in enumerate(features) if feature.bounds is not None]
-    kinds = ["tree", "scores", *(["halfspace", "waves"] if numbers else [])]
+    kinds = ["tree", "scores", *(["halfspace", "waves", "grid"] if numbers else [])]
     kind = draw(st.sampled_from(kinds))
     scores = draw(_scores(features, len(classes))) if kind in ("scores", "waves") else None
     if scores is not None and kind == "waves":
@@ -98,12 +101,15 @@ def documents(draw: st.DrawFn, *, only_numbers: bool = False) -> ClassifierDocum
         tree=draw(_trees(features, classes)) if kind == "tree" else None,
         halfspace=draw(_halfspaces(features, numbers)) if kind == "halfspace" else None,
         scores=scores,
+        grid=draw(_grids(numbers, len(classes))) if kind == "grid" else None,
     )
 
 
 def vectors(document: ClassifierDocument) -> st.SearchStrategy[list[Vector]]:
     """Draw rows of a document's features, one to thirty."""
     cuts = [*_cuts(document.tree), *_score_cuts(document.scores)]
+    if document.grid is not None:
+        cuts += [cut for feature in document.grid.cuts for cut in feature]
     values = [
         _categorical_values(feature, document.missing)
         if feature.bounds is None
@@ -215,6 +221,25 @@ def _waves(
         frequencies=rows(phases, len(chosen)),
         shifts=draw(st.tuples(*[phases] * count)),
         weights=rows(weights, width),
+    )
+
+
+@st.composite
+def _grids(draw: st.DrawFn, numbers: list[int], class_count: int) -> GridDocument:
+    """Draw a grid over some of the numbers, whose cuts are often equal."""
+    chosen = draw(st.lists(st.sampled_from(numbers), min_size=1, max_size=3, unique=True))
+    side = draw(st.integers(2, 4))
+    cuts = st.lists(NUMBERS, min_size=side - 1, max_size=side - 1).map(sorted).map(tuple)
+    left, labels, lengths = side ** len(chosen), [], []
+    while left:
+        lengths.append(draw(st.integers(1, left)))
+        labels.append(draw(st.integers(0, class_count - 1)))
+        left -= lengths[-1]
+    return GridDocument(
+        features=tuple(chosen),
+        cuts=tuple(draw(cuts) for _ in chosen),
+        labels=tuple(labels),
+        lengths=tuple(lengths),
     )
 
 

@@ -1,4 +1,4 @@
-"""A published tree, halfspace or score as an ONNX model that gives the same labels.
+"""A published tree, halfspace, score or grid as an ONNX model that gives the same labels.
 
 The model does what ``PublishedClassifier.predict`` does, exactly: numbers stay
 float64 and meet the very cuts of the document, and halfspaces and scores are
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from app.release.classifier.classifier_document import (
         ClassifierDocument,
+        GridDocument,
         HalfspaceDocument,
         NodeDocument,
     )
@@ -54,7 +55,7 @@ def to_onnx(document: ClassifierDocument) -> bytes:
     (N,), string.
 
     Raises:
-        NotExportableError: the classifier is no tree, halfspace or score that ONNX holds.
+        NotExportableError: the classifier is no tree, halfspace, score or grid that ONNX holds.
 
     """
     name = output_name(document)
@@ -66,6 +67,8 @@ def to_onnx(document: ClassifierDocument) -> bytes:
         index = _halfspace(columns, document.halfspace)
     elif document.scores is not None:
         index = scores_index(columns, document)
+    elif document.grid is not None:
+        index = _grid(columns, document.grid)
     else:
         raise NotExportableError(FITTED if document.predictor is None else OWN_CODE)
     flat = graph.add("Squeeze", index, graph.indices(1))
@@ -214,6 +217,23 @@ def _halfspace(columns: Columns, halfspace: HalfspaceDocument) -> str:
     level = graph.add("ArgMax", graph.add("Cast", decides, to=FLOAT), axis=1)
     value = graph.add("GatherElements", values, level, axis=1)
     return graph.add("Cast", graph.add("Greater", value, zero), to=INTEGER)
+
+
+def _grid(columns: Columns, grid: GridDocument) -> str:
+    """Return the class index of every row, shape (N, 1): ranks, then its cell's label."""
+    graph = columns.graph
+    side = len(grid.cuts[0]) + 1
+    cell = graph.add("Expand", graph.constant(np.array([[0]], dtype=np.int64)), columns.shape)
+    factor = graph.constant(np.array([[side]], dtype=np.int64))
+    for feature, cuts in zip(grid.features, grid.cuts, strict=True):
+        row = graph.constant(np.array([cuts], dtype=np.float64))
+        above = graph.add("GreaterOrEqual", columns.matrix([feature]), row)
+        met = graph.add("Cast", above, to=INTEGER)
+        rank = graph.add("ReduceSum", met, graph.indices(1), keepdims=1)
+        cell = graph.add("Add", graph.add("Mul", cell, factor), rank)
+    labels = np.repeat(np.array(grid.labels, dtype=np.int32), grid.lengths)
+    found = graph.add("Gather", graph.constant(labels), cell, axis=0)
+    return graph.add("Cast", found, to=INTEGER)
 
 
 def _check_sums(halfspace: HalfspaceDocument) -> None:

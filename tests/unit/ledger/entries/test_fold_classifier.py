@@ -42,9 +42,11 @@ LEGAL: dict[str, list[LedgerEvent]] = {
     "after a halt": [*opening('"linear"'), answers(1, [True]), HALTED, CHARGED, PUBLISHED],
     "charged before": [*opening('"linear"'), CHARGED, answers(1, [True] * 4), PUBLISHED],
     "pure, between": [*opening(None), answers(1, [True]), CHARGED, PUBLISHED],
+    "a grid, between": [*opening('"grid"'), answers(1, [True]), CHARGED, PUBLISHED],
 }
 ILLEGAL: dict[str, list[LedgerEvent]] = {
     "charged between": [*opening('"linear"'), answers(1, [True]), CHARGED],
+    "of no known learner": [*opening('"unknown"'), answers(1, [True]), CHARGED],
     "published between": [*opening('"auto"'), CHARGED, answers(1, [True]), PUBLISHED],
 }
 

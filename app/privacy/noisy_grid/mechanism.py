@@ -1,0 +1,133 @@
+"""Noisy counts of labels on public grids of several resolutions.
+
+**Algorithm.** The Laplace mechanism (Dwork, McSherry, Nissim, Smith 2006) on histograms, at
+several resolutions of one grid (as Hay et al. 2010 and Qardaji et al. 2013), with discrete noise.
+
+**Claim.** epsilon-differentially private under replace-one, epsilon being the sum of the levels'
+shares.
+
+**Proof.** One record moves a level's numbers by two in sum, noise of scale ``2 / epsilon_l``
+hides that, and levels add up: ``app/privacy/noisy_grid/proof.md``.
+
+**Inputs and outputs.** ``private_value``: ranks of the rows, uint8 (n, d), whole or part by part,
+and labels int64 (n,), secret.  Out: for each level an integer for every public cell, public once
+whoever charged for it publishes it.
+
+**Utility.** A cell's number is off by more than t with probability below ``e^(-t epsilon_l / 2)``.
+
+**Deviations.** With two labels a cell has one number, the difference of their counts, which one
+record moves as far as the two counts together.  Every cell has its noise, whether rows lie in it
+or not.  Noise is the exact discrete Laplace law on integers.
+
+**Raises.** ``InvariantError``: shares that are no division of epsilon, or rows that are not the
+public n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.errors import invariant
+from app.learning.encoding.encoded_rows import parts
+from app.noise.discrete_laplace import DiscreteLaplace
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from app.learning.cells.nested_grid import Grid
+    from app.learning.encoding.encoded_rows import EncodedRows
+    from app.noise.source import NoiseSource
+
+BINARY: Final = 2
+# By how much, in sum, one record replaced moves the numbers of a level.
+SENSITIVITY: Final = 2
+# Noise of a larger scale could leave 64 bits; of this one it does so never.
+SCALE_MAX: Final = 1 << 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Parameters:
+    """Public parameters of one draw.
+
+    Attributes:
+        grid: the public cells.
+        class_count: number of labels, L.
+        row_count: the public n.
+        epsilon: the share, which is what the ledger charges.
+        level_epsilons: its division over the levels, coarsest first.
+
+    """
+
+    grid: Grid
+    class_count: int
+    row_count: int
+    epsilon: Fraction
+    level_epsilons: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        """Check that the levels cost no more than the share."""
+        invariant(self.class_count >= BINARY, "there are two or more classes")
+        invariant(self.row_count >= 1, "there is at least one row")
+        invariant(len(self.level_epsilons) == len(self.grid.sides), "every level has a share")
+        invariant(all(share > 0 for share in self.level_epsilons), "no level's share is zero")
+        invariant(sum(self.level_epsilons) <= self.epsilon, "the levels add up to the share")
+        invariant(max(self.scales) <= SCALE_MAX, "noise stays within 64 bits")
+
+    @property
+    def scales(self) -> tuple[Fraction, ...]:
+        """The scale of each level's noise."""
+        return tuple(SENSITIVITY / share for share in self.level_epsilons)
+
+    @property
+    def draw_count(self) -> int:
+        """How many integers of noise are drawn."""
+        cells = sum(map(self.grid.cell_count, self.grid.sides))
+        return cells * number_count(self.class_count)
+
+
+def number_count(class_count: int) -> int:
+    """Return how many numbers a cell has: one difference for two labels, else one a label."""
+    return 1 if class_count == BINARY else class_count
+
+
+def divided(epsilon: Fraction, level_count: int) -> tuple[Fraction, ...]:
+    """Divide a share over the levels, by a public rule: evenly."""
+    return (epsilon / level_count,) * level_count
+
+
+def draw(
+    parameters: Parameters,
+    private_value: tuple[EncodedRows, NDArray[np.int64]],
+    noise: NoiseSource,
+) -> tuple[NDArray[np.int64], ...]:
+    """Return the noisy numbers of every cell of every level, shape ``(cells, s)`` each."""
+    encoded, labels = private_value
+    invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
+    invariant(len(encoded) == parameters.row_count, "every row has ranks and a label")
+    private_counts = level_counts(parameters, encoded, labels)
+    noisy_counts = []
+    for counts, scale in zip(private_counts, parameters.scales, strict=True):
+        law = DiscreteLaplace(scale)
+        drawn = np.array([law.draw(noise) for _ in range(counts.size)], dtype=np.int64)
+        noisy_counts.append(counts + drawn.reshape(counts.shape))
+    return tuple(noisy_counts)
+
+
+def level_counts(
+    parameters: Parameters, encoded: EncodedRows, labels: NDArray[np.int64]
+) -> list[NDArray[np.int64]]:
+    """Return the exact numbers of every cell of every level; secret."""
+    grid, classes = parameters.grid, parameters.class_count
+    counts = [np.zeros((grid.cell_count(side), classes), dtype=np.int64) for side in grid.sides]
+    for rows in parts(len(labels)):
+        ranks = encoded[rows].astype(np.uint8, copy=False)
+        for level, side in enumerate(grid.sides):
+            counts[level] += grid.counts(ranks, labels[rows], side, classes)
+    if classes > BINARY:
+        return counts
+    return [counted[:, 1:] - counted[:, :1] for counted in counts]

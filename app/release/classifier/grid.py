@@ -1,0 +1,156 @@
+"""The learner ``grid``: noisy counts on public grids over up to four numbers, and their document.
+
+The published form is runs of labels over cells; a row finds its cell by comparisons alone.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.data.schema import NumericFeature
+from app.errors import ConfigurationError
+from app.learning.cells.nested_grid import Grid, decided, equal_cuts
+from app.learning.encoding.encoded_rows import RowsByPart
+from app.privacy.noisy_grid import mechanism as noisy_grid
+from app.privacy.published_learners import GRID
+from app.release.classifier.classifier_document import GridDocument
+from app.release.classifier.learner_row import ClassifierAsked, LearnerRow
+from app.release.classifier.written_hypotheses import Written
+from app.release.terms.draw_parameters import naming_share
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.data.rows import PrivateRows
+    from app.data.schema import Schema
+    from app.data.vectors import Vector
+    from app.noise.source import NoiseSource
+    from app.settings.settings import Settings
+
+FEATURES_MAX: Final = 4
+SIDES: Final = (8, 16, 32)
+# Some ten seconds of noise; where labels are many, the finest level is left out, or two.
+DRAWS_MAX: Final = 1 << 21
+
+
+@dataclass(frozen=True, slots=True)
+class GridDraw:
+    """Noisy counts that are about to be drawn.
+
+    Attributes:
+        parameters: of the mechanism.
+
+    """
+
+    parameters: noisy_grid.Parameters
+
+    def worth(self, source: str) -> str:
+        """Say what is about to be spent on what; the cells follow from bounds alone."""
+        del source
+        parameters, grid = self.parameters, self.parameters.grid
+        sides = ", ".join(map(str, grid.sides))
+        return (
+            f"counting in grids of {sides} intervals of {len(grid.features)} numbers, at epsilon "
+            f"{float(parameters.epsilon):g} on {parameters.row_count} rows: noise of scale "
+            f"{float(parameters.scales[-1]):.3g} in each of {parameters.draw_count} counts"
+        )
+
+    def labels(self, rows: PrivateRows, noise: NoiseSource) -> NDArray[np.int64]:
+        """Count with noise, and return the label of every finest cell."""
+        grid = self.parameters.grid
+        encoded = RowsByPart(grid.encode, rows.values)
+        counts = noisy_grid.draw(self.parameters, (encoded, rows.labels), noise)
+        return decided(grid, counts, self.parameters.scales)
+
+    def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
+        """Count under a charge that is committed, and write the cells' labels."""
+        del schema
+        return Written(grid=grid_document(self.parameters.grid, self.labels(rows, noise)))
+
+
+def grid_draw(asked: ClassifierAsked) -> GridDraw:
+    """Return the draw that the schema and the public n fix; public points change nothing.
+
+    Raises:
+        ConfigurationError: names what to change, where there are other features than four
+            numbers, or more noise than 64 bits hold.
+
+    """
+    settings = asked.settings
+    features, class_count = _numbers(settings), len(settings.data.classes)
+    numbers = noisy_grid.number_count(class_count)
+    sides: list[int] = []
+    for side in SIDES:
+        if numbers * sum(each ** len(features) for each in (*sides, side)) <= DRAWS_MAX:
+            sides.append(side)
+    if not sides:
+        problem = f'"grid" takes fewer than {class_count} labels on {len(features)} features'
+        raise ConfigurationError("classifier.learner", problem)
+    cuts = tuple(equal_cuts(each.lower, each.upper, parts=sides[-1]) for each in features.values())
+    epsilon = asked.charge.epsilon
+    with naming_share(asked.charge.mechanism):
+        parameters = noisy_grid.Parameters(
+            grid=Grid(tuple(features), cuts, tuple(sides)),
+            class_count=class_count,
+            row_count=asked.row_count,
+            epsilon=epsilon,
+            level_epsilons=noisy_grid.divided(epsilon, len(sides)),
+        )
+    return GridDraw(parameters)
+
+
+def _numbers(settings: Settings) -> dict[int, NumericFeature]:
+    """Return the features that an empty list of tests does not leave out, by their index."""
+    listed = settings.published.tests
+    found = {}
+    for index, feature in enumerate(settings.data.public_schema().features):
+        if listed.get(feature.name) == ():
+            continue
+        if not isinstance(feature, NumericFeature):
+            problem = f'{feature.name}: "grid" takes numbers only; leave it out by an empty list'
+            raise ConfigurationError("classifier.tests", problem)
+        found[index] = feature
+    if len(found) > FEATURES_MAX:
+        problem = (
+            f'"grid" takes {FEATURES_MAX} numbers at most, and here are {len(found)}: leave some '
+            "out by an empty list"
+        )
+        raise ConfigurationError("classifier.tests", problem)
+    return found
+
+
+COUNTED: Final = LearnerRow(learner=GRID, prepare=grid_draw)
+
+
+def grid_document(grid: Grid, labels: NDArray[np.int64]) -> GridDocument:
+    """Write the labels of the finest cells; cells in a row that have one label are a run."""
+    runs = [(label, len(list(cells))) for label, cells in groupby(labels.tolist())]
+    written, lengths = zip(*runs, strict=True)
+    return GridDocument(grid.features, grid.cuts, written, lengths)
+
+
+class PublishedGrid:
+    """A document of a grid, ready to predict."""
+
+    def __init__(self, document: GridDocument) -> None:
+        """Lay the runs out, a byte or a few a cell."""
+        self._axes = tuple(zip(document.features, document.cuts, strict=True))
+        self._side = len(document.cuts[0]) + 1
+        labels = np.array(document.labels, dtype=np.min_scalar_type(max(document.labels)))
+        self._labels = np.repeat(labels, document.lengths)
+
+    def class_index(self, vector: Vector) -> int:
+        """Return the index of the class that a feature vector is given."""
+        cell = 0
+        for feature, cuts in self._axes:
+            value = vector[feature]
+            cell *= self._side
+            if isinstance(value, float) and not math.isnan(value):
+                cell += bisect_right(cuts, value)
+        return int(self._labels[cell])
