@@ -59,12 +59,16 @@ KERNEL: Final = PublishedLearner(
     meaning="Pays for the published classifier, a score of random waves of the numbers and of "
     "tests that is learned once.",
     formula="every step descends by a sum over all records + discrete Gaussian noise",
+    theorem="noisy gradient descent in integers, by the exact curve of normal noise",
+    proof="app/privacy/noisy_gradient/proof.md",
 )
 GRID: Final = PublishedLearner(
     name="grid",
     uses_delta=False,
     meaning="Pays for the published classifier, a label for each cell of a public grid.",
     formula="every cell of every level: a count of records + discrete Laplace noise",
+    theorem="discrete Laplace noise on the counts of every cell of public grids",
+    proof="app/privacy/noisy_grid/proof.md",
 )
 AUTO: Final = "auto"
 
