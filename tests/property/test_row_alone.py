@@ -82,6 +82,7 @@ def test_a_row_is_read_alone(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 @EVERY_KIND
 def test_a_row_is_read_alone_at_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[RowSource]

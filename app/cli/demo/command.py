@@ -49,7 +49,8 @@ def demo(
 
     configure_logs(level=logging.WARNING)
     # A wish to end is one however it comes: the server drains, the folder is removed.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for wish in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs ignore the second
+        signal.signal(wish, signal.default_int_handler)
     started = time.monotonic()
     try:
         with _fresh_folder() as folder, _serving(_demo_settings(folder)) as server:

@@ -208,7 +208,7 @@ class ReplicaCampaign:
         replies = self.clients.repeat(number, questions)
         for question, reply in zip(questions, replies, strict=True):
             if "status" in reply:
-                assert reply["status"] == UNAVAILABLE
+                assert reply["status"] == UNAVAILABLE, f"repeated, it gets {reply}"
             else:
                 seen = self.witness.seen[question.vector]._asdict()
                 same = seen | {"phase": "ensemble", "replayed": True}
@@ -260,13 +260,13 @@ class ReplicaCampaign:
         for number in range(SERVERS):
             questions = self.witness.answered_questions(with_key_only=follows_classifier)
             replies = self._expect_replays(number, questions)
-            assert all("status" not in reply for reply in replies)
+            assert all("status" not in reply for reply in replies), f"at the end {replies}"
             fresh = Question(self.clients.crowd.new_vector(is_split=True), None)
             (reply,) = self.clients.repeat(number, [fresh])
             if follows_classifier:
-                assert (reply["phase"], reply["query_id"]) == ("classifier", None)
+                assert (reply.get("phase"), reply.get("query_id")) == ("classifier", None), reply
             else:
-                assert reply["status"] == HTTPStatus.GONE
+                assert reply.get("status") == HTTPStatus.GONE, reply
             self.witness.asked.append(fresh)
         self.witness.assert_sound(REFUSALS)
         release = self.replicas.releases[0]
