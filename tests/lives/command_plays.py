@@ -60,7 +60,7 @@ BAD_SETTINGS: Final[tuple[tuple[str, str], ...]] = (
     ("LEARNER__ESTIMATOR", "not a path"),
     ("LEARNER__PARAMS", '{"a": 1}'),
     ("LEARNER__JOBS", "0"),
-    ("CLASSIFIER__LEARNER", "grid"),
+    ("CLASSIFIER__LEARNER", "forest"),
     ("CLASSIFIER__DEPTH", "99"),
     ("STUDENT__RULE", "halving"),
     ("STATISTICS__CLASS", "halfspaces"),
