@@ -91,14 +91,12 @@ class PackedColumns:
         if self._is_numeric:
             return self._of_numbers(values)
         encoded = np.empty((len(values), self.width))
-        if len(self._numbers):
-            numbers = values.take(self._numbers, axis=1)
-            missing = np.isnan(numbers)
-            scaled = (numbers - self._lower) / self._span
-            encoded[:, self._scaled] = np.where(missing, 0.0, scaled)
-            encoded[:, self._scaled + 1] = missing
-        if len(self._places):
-            encoded[:, self._places] = values.take(self._features, axis=1) == self._codes
+        numbers = values.take(self._numbers, axis=1)
+        missing = np.isnan(numbers)
+        scaled = (numbers - self._lower) / self._span
+        encoded[:, self._scaled] = np.where(missing, 0.0, scaled)
+        encoded[:, self._scaled + 1] = missing
+        encoded[:, self._places] = values.take(self._features, axis=1) == self._codes
         return encoded
 
     def _of_numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

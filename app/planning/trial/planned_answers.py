@@ -73,7 +73,7 @@ def with_prediction(
     trial = Trial(
         population=Population(column_laws(schema), points),
         learner=learner,
-        tests=_tests(schema, learner.hypothesis_class),
+        tests=asked_by_tests(schema, learner.hypothesis_class),
         hypothesis_count=hypothesis_count,
     )
     found = predict(planned, trial)
@@ -104,7 +104,7 @@ def _unpredictable(planned: Plan) -> str:
     return "scores are not predicted, only labels" if request.with_scores else ""
 
 
-def _tests(schema: Schema, searched: HypothesisClass) -> tuple[tuple[str, float], ...]:
+def asked_by_tests(schema: Schema, searched: HypothesisClass) -> tuple[tuple[str, float], ...]:
     """Return what each test asks, and the public share of people on its rarer side."""
     return tuple(
         (_asked(schema, test), min(test.public_frequency, 1 - test.public_frequency))

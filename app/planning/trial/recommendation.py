@@ -23,13 +23,14 @@ from app.privacy.exponential.mechanism import excess_error
 from app.privacy.mechanisms import row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from app.planning.request import PlanRequest
     from app.planning.trial.agreement import Agreement
     from app.planning.trial.effort import Trial
     from app.planning.trial.forecast import Forecast, Weighed
     from app.planning.trial.people import MadeUpRules
+    from app.privacy.budget.pipeline import PipelineBudget
 
 CUTOFFS: Final = (1, 5, 20, 50)
 # k, as times the least whose unanimous votes are stable ninety-nine times in a hundred.
@@ -88,11 +89,13 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
 
     """
     shared = with_shares(request)
-    sizes = _sizes_of_cells(shared) if votes_by_cell(trial.learner) else _sizes(shared)
-    rules = trial.rules(shared)
-    if rules is None:
+    rules, budget = trial.rules(shared), shared.budget
+    if rules is None or budget is None:
         return None
-    choices = [choice for size in sizes for choice in _choices(shared, trial, rules, size)]
+    by_cell = votes_by_cell(trial.learner)
+    sizes = _sizes_of_cells(shared) if by_cell else _sizes(shared, budget)
+    weighed = list(_calibrations(shared, budget))
+    choices = [choice for size in sizes for choice in _choices(shared, trial, rules, weighed, size)]
     if not choices:
         return None
     most = max(choice.forecast.mean for choice in choices)
@@ -148,11 +151,8 @@ def _safety(choice: Choice) -> tuple[float, int, int]:
     return worst, -choice.ensemble_size, -(choice.cutoff or 0)
 
 
-def _sizes(request: PlanRequest) -> tuple[int, ...]:
+def _sizes(request: PlanRequest, budget: PipelineBudget) -> tuple[int, ...]:
     """Return values of k worth a trial, rising, that leave a chunk rows enough."""
-    budget, sampled = request.budget, request.sampled_row_count
-    if budget is None or sampled is None:
-        return ()
     try:
         table = approximate_profile(
             epsilon=budget.answers_epsilon, delta=budget.answers_delta, cutoff=max(CUTOFFS[:3])
@@ -160,7 +160,7 @@ def _sizes(request: PlanRequest) -> tuple[int, ...]:
     except ConfigurationError:
         return ()
     least = size_at_unanimity(table.distance_at(HIT_PROBABILITY_MAX))
-    most = min(SIZE_MAX, sampled // CHUNK_ROWS_MIN)
+    most = min(SIZE_MAX, (request.sampled_row_count or 0) // CHUNK_ROWS_MIN)
     rounded = {int(float(f"{float(factor * least):.{DIGITS}g}")) for factor in SIZES}
     own = request.ensemble_size
     return tuple(sorted(size for size in {*rounded, own or 0} if 1 <= size <= most))
@@ -174,7 +174,9 @@ def _sizes_of_cells(request: PlanRequest) -> tuple[int, ...]:
     return tuple(sorted(size for size in sizes if 1 <= size <= rows))
 
 
-def _choices(request: PlanRequest, trial: Trial, rules: MadeUpRules, size: int) -> Iterator[Choice]:
+def _choices(
+    request: PlanRequest, trial: Trial, rules: MadeUpRules, weighed: Sequence[Weighed], size: int
+) -> Iterator[Choice]:
     """Try out one k, and say what every mechanism and T make of it."""
     rows = (request.sampled_row_count or 0) // size
     extent = extent_of(trial, chunk_row_count=rows, seconds_max=SECONDS_COMPARED)
@@ -187,7 +189,7 @@ def _choices(request: PlanRequest, trial: Trial, rules: MadeUpRules, size: int) 
         learner_count=min(size, extent.learner_count),
         hypothesis_count=extent.hypothesis_count,
     )
-    for calibration in _calibrations(request):
+    for calibration in weighed:
         choice = _choice(request, calibration, agreement, size=size, rows=rows)
         yield replace(choice, worst=choice.forecast.low) if votes_by_cell(trial.learner) else choice
 
@@ -216,11 +218,9 @@ def _share(request: PlanRequest, mechanism: Mechanism) -> Fraction:
     return Fraction(0) if charge is None else charge.epsilon / request.epsilon
 
 
-def _calibrations(request: PlanRequest) -> Iterator[Weighed]:
+def _calibrations(request: PlanRequest, budget: PipelineBudget) -> Iterator[Weighed]:
     """Return what may serve at a request's budget; what has no parameters is left out."""
-    if request.budget is None:
-        return
-    share = {"epsilon": request.budget.answers_epsilon, "delta": request.budget.answers_delta}
+    share = {"epsilon": budget.answers_epsilon, "delta": budget.answers_delta}
     compared = [planned for planned in PLANNED.values() if planned.variants]
     for cutoff in sorted({*CUTOFFS, request.cutoff}):
         asked = replace(request.asked, cutoff=cutoff)

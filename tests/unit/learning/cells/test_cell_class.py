@@ -11,8 +11,10 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-from app.errors import InvariantError
+from app.errors import ConfigurationError, InvariantError
 from app.learning.cells.cell_class import CellClass, CellLabels, CellSplits
+from app.learning.hypothesis import ClassAsked
+from app.learning.registry import hypothesis_class
 from app.noise.choice import truncation_variation
 from app.noise.scripted import ScriptedNoise, seeded_words
 from tests.builders.learners.enumeration import pearson, unit_tests
@@ -121,3 +123,10 @@ def test_the_best_labelling_is_each_cells_majority() -> None:
     cells = np.array([[0], [0], [0], [2], [2]], dtype=np.int32)
     found = hypotheses.best(cells, np.array([1, 2, 2, 2, 1]))
     assert found.to_dict() == {"cell_labels": [2, 0, 1, 0]}
+
+
+def test_a_class_of_cells_needs_its_cells() -> None:
+    """Without public cells there is no class, and the setting is named."""
+    with pytest.raises(ConfigurationError, match="needs its public cells") as refused:
+        hypothesis_class(ClassAsked(kind="cells", depth=1, class_count=2))
+    assert refused.value.key == "hypotheses.class"

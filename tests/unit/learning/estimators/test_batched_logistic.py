@@ -122,6 +122,25 @@ def test_a_function_that_cannot_fall_stays_where_it_is() -> None:
     assert batched_logistic.minimise(Rises()).tolist() == [[0.0]]  # type: ignore[arg-type]  # a double
 
 
+def test_a_function_without_an_end_is_left_after_a_hundred_steps() -> None:
+    """What falls for ever is left where the last step has come to."""
+
+    class Falls:
+        shape = (1, 1)
+        slope_max = 0.0
+
+        def values(self, which: NDArray[np.intp], points: NDArray[np.float64]) -> object:
+            del which
+            return -points[:, 0]
+
+        def derivatives(self, which: NDArray[np.intp], points: object) -> tuple[object, object]:
+            del points
+            return -np.ones((len(which), 1)), np.ones((len(which), 1, 1))
+
+    steps = float(batched_logistic.STEPS_MAX)
+    assert batched_logistic.minimise(Falls()).tolist() == [[steps]]  # type: ignore[arg-type]  # a double
+
+
 def test_no_chunk_is_no_fit() -> None:
     """What has no class is refused before it is worked."""
     chunk = batched_logistic._Chunk.of(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, Perceptron
 
-from app.learning.estimators.packing import pack_linear, packing_of
+from app.learning.estimators.packing import linear_votes, pack_linear, packing_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -193,3 +193,39 @@ def test_a_fitted_estimator_without_intercept_is_packed() -> None:
 def test_what_packs_is_told_by_the_configuration(path: str, packs: bool) -> None:  # noqa: FBT001 -- a column
     """The import path alone decides, before anything is fitted."""
     assert (packing_of(path, {}) is not None) == packs
+
+
+def test_votes_of_three_classes_near_the_edge_are_summed_in_order() -> None:
+    """Where two classes score alike up to rounding, the plain sums of each decide."""
+    generator = np.random.default_rng(6)
+    rows, coefficients = generator.random((12, COLUMNS)), generator.normal(size=(12, COLUMNS))
+    weights, intercepts = np.zeros((12, 3, COLUMNS)), np.zeros((12, 3))
+    weights[:, 2], intercepts[:, 1] = coefficients, -9.0
+    intercepts[:, 2] = -(rows * coefficients).sum(axis=1)
+    # Class 2 of each model is moved to where it scores as class 0 does on one row.
+    for _ in range(2):
+        packed = linear_votes(weights, intercepts, class_count=3)
+        plain = _plain_scores(packed, rows)
+        scales = packed._weights[2][0] / coefficients[:, 0]
+        intercepts[:, 2] -= np.diagonal(plain[2] - plain[0]) / scales
+    packed = linear_votes(weights, intercepts, class_count=3)
+    plain = _plain_scores(packed, rows)
+    doubtful = np.abs(plain[2] - plain[0]) <= 2 * packed._error
+    assert doubtful.sum() >= 12, "a row of each model was made to be doubtful"
+    winners = plain.argmax(axis=0)
+    counts = np.stack([(winners == label).sum(axis=1) for label in range(3)], axis=1)
+    assert np.array_equal(packed.vote_counts(rows), counts)
+
+
+def _plain_scores(packed: PackedLinear, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return each class's score by each model, summed in order, shape ``(L, B, k)``."""
+    queries = np.append(rows, np.ones((len(rows), 1)), axis=1)
+    return np.array(
+        [
+            [
+                [sum((q * w for q, w in zip(row, col, strict=True)), 0.0) for col in part.T]
+                for row in queries
+            ]
+            for part in packed._weights
+        ]
+    )

@@ -179,3 +179,13 @@ def test_many_features_give_fewer_tests_each_and_one_gives_no_pairs() -> None:
     assert paired(bits, list(range(60))) is None  # 1,770 products
     constant = np.zeros((400, 2), dtype=np.uint8)
     assert paired(constant, [0, 1]) is None
+
+
+def test_tests_that_repeat_each_other_stand_once_in_pairs() -> None:
+    """Of a feature's many equal tests one is paired with other features."""
+    first, second = np.random.default_rng(3).integers(0, 2, (2, 400), dtype=np.uint8)
+    many = 50
+    bits = np.column_stack([first] * many + [second])
+    found = paired(bits, [0] * many + [1])
+    assert found is not None
+    assert found.pairs == ((0, many),)

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from app.planning.trial.people import ColumnLaw, Population
+from app.data.schema import CategoricalFeature, NumericFeature, Schema
+from app.planning.trial.people import ColumnLaw, Population, column_laws
 
 LAWS = (
     ColumnLaw(edges=(0.0, 1.0, 10.0), shares=(0.25, 0.75)),
@@ -47,3 +48,26 @@ def test_nobody_asks_twice() -> None:
     made_up = Population(LAWS[1:]).distinct(50, b"seed")
     assert sorted(made_up[:, 0].tolist()) == [0.0, 1.0, 2.0]
     assert len(Population(LAWS).distinct(50, b"seed")) == 50
+
+
+def test_laws_are_the_public_shares() -> None:
+    """A feature without shares is uniform, one with shares has them, and the rest is other."""
+    categories = ("a", "b")
+    schema = Schema(
+        features=(
+            NumericFeature(name="plain", lower=0.0, upper=4.0),
+            NumericFeature(
+                name="cut", lower=0.0, upper=4.0, thresholds=(1.0,), threshold_shares=(0.25,)
+            ),
+            CategoricalFeature(name="even", categories=categories),
+            CategoricalFeature(name="known", categories=categories, category_shares=(0.5, 0.25)),
+        ),
+        classes=("no", "yes"),
+        label="label",
+    )
+    assert column_laws(schema) == (
+        ColumnLaw(edges=(0.0, 4.0), shares=(1.0,)),
+        ColumnLaw(edges=(0.0, 1.0, 4.0), shares=(0.75, 0.25)),
+        ColumnLaw(edges=None, shares=(1.0, 1.0, 1.0)),
+        ColumnLaw(edges=None, shares=(0.5, 0.25, 0.25)),
+    )

@@ -21,10 +21,12 @@ from app.planning.telling.prediction_words import prediction_words
 from app.planning.trial.agreement import try_out
 from app.planning.trial.effort import SECONDS_OWN, Trial, extent_of, is_quick
 from app.planning.trial.people import ColumnLaw, MadeUpRules, Population
+from app.planning.trial.prediction import as_printed
 from app.planning.trial.recommendation import CUTOFFS, recommend, with_shares
 from app.planning.trial.run_trial import predict
-from app.privacy.budget.composition import Mechanism
-from tests.builders.schema.plan_requests import request
+from app.privacy.budget.composition import Mechanism, Shares
+from app.privacy.mechanisms import MECHANISMS
+from tests.builders.schema.plan_requests import USUAL, request
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
@@ -46,16 +48,31 @@ TRIAL = Trial(
     hypothesis_count=3,
 )
 
+MANY_TESTS = tuple(
+    BinaryTest(feature_index=0, cut=float(cut), category_code=None, public_frequency=0.5)
+    for cut in range(60)
+)
+
+
+def of_many_tests(depth: int) -> Trial:
+    """Learners of trees over sixty tests: those of depth 4 take too long to be tried out."""
+    asked = ClassAsked(kind="trees", tests=MANY_TESTS, depth=depth, class_count=2)
+    learner = Learner(hypothesis_class=hypothesis_class(asked))
+    return replace(TRIAL, learner=learner, hypothesis_count=None)
+
+
+SLOW = of_many_tests(4)
+
 
 def rules_of(learner: Learner, population: Population) -> MadeUpRules:
     """What relabels 4,000 rows with a tenth of epsilon 1."""
     return MadeUpRules(learner.hypothesis_class, population, 0.1, 4000)
 
 
-def small(epsilon: int = 8, **changes: object) -> PlanRequest:
+def small(epsilon: int = 8, shares: Shares = USUAL, **changes: object) -> PlanRequest:
     """A release whose class has three tests, and whatever a test changes of it."""
     size = 3**3 * 2**4
-    usual = request(epsilon=epsilon)
+    usual = request(shares, epsilon)
     sized = replace(usual, hypothesis_count=size, relabel_hypothesis_count=size, ensemble_size=400)
     return replace(sized, **changes)  # type: ignore[arg-type]  # the test names real fields
 
@@ -186,30 +203,50 @@ def test_nothing_is_recommended_for_rows_that_feed_no_chunk() -> None:
     assert recommend(small(row_count=20, ensemble_size=None), TRIAL) is None
 
 
+def test_nothing_is_recommended_where_nothing_can_be_tried() -> None:
+    """Without rows, with learners that take too long, or with too little of epsilon for a table."""
+    assert recommend(small(row_count=None), TRIAL) is None
+    assert recommend(small(), SLOW) is None
+    shares = Shares(relabel=Fraction(1, 10**4), answers=Fraction(1, 10**4))
+    assert recommend(small(1, shares=shares), TRIAL) is None
+
+
+def test_nothing_is_predicted_where_nothing_can_be_tried() -> None:
+    """Neither without a number of rows, nor where learners take too long."""
+    assert predict(plan_release(small(row_count=None)), TRIAL) is None
+    assert predict(plan_release(small()), SLOW) is None
+
+
+def test_printed_parameters_are_weighed_where_rows_feed_them() -> None:
+    """The papers' own constants give a forecast for a thousand million rows, and none for few."""
+    paper, profile = MECHANISMS["paper"], MECHANISMS["profile"]
+    agreement = try_out(
+        rules_of(LEARNER, TRIAL.population),
+        LEARNER,
+        chunk_row_count=20,
+        learner_count=9,
+        hypothesis_count=1,
+    )
+    many = as_printed(paper, small(1, row_count=10**9), agreement)
+    assert many is not None
+    assert many.mean > 0
+    assert as_printed(paper, small(1), agreement) is None
+    assert as_printed(paper, small(row_count=None), agreement) is None
+    assert as_printed(profile, small(row_count=10**9), agreement) is None
+
+
 def test_time_is_bounded_by_public_numbers() -> None:
     """A quick learner is tried on more than a slow one, and an endless one not at all."""
     free = replace(TRIAL, hypothesis_count=None)
-    many = tuple(
-        BinaryTest(feature_index=0, cut=float(cut), category_code=None, public_frequency=0.5)
-        for cut in range(60)
+    quick, few = (
+        extent_of(free, chunk_row_count=20),
+        extent_of(of_many_tests(3), chunk_row_count=20),
     )
-    slow = {
-        depth: replace(
-            free,
-            learner=Learner(
-                hypothesis_class=hypothesis_class(
-                    ClassAsked(kind="trees", tests=many, depth=depth, class_count=2)
-                )
-            ),
-        )
-        for depth in (3, 4)
-    }
-    quick, few = extent_of(free, chunk_row_count=20), extent_of(slow[3], chunk_row_count=20)
     assert quick is not None
     assert few is not None
     assert quick.hypothesis_count * quick.learner_count > few.hypothesis_count * few.learner_count
-    assert extent_of(slow[4], chunk_row_count=20) is None
-    asked = extent_of(replace(slow[4], hypothesis_count=3), chunk_row_count=20)
+    assert extent_of(SLOW, chunk_row_count=20) is None
+    asked = extent_of(replace(SLOW, hypothesis_count=3), chunk_row_count=20)
     assert asked is not None
     assert asked.hypothesis_count == 3
     less = extent_of(free, chunk_row_count=20, seconds_max=SECONDS_OWN / 8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -21,6 +22,7 @@ from app.privacy.noisy_gradient.calibration import (
     check,
     covers,
     delta_bound,
+    least_ratio,
 )
 
 # (epsilon, delta, steps).
@@ -184,3 +186,13 @@ def test_residuals_add_up_to_less_than_nothing_and_stay_within_their_bound() -> 
         assert (others >= 0).all()
         assert (others.sum(axis=1) <= -missed[:, label]).all()
         assert (missed[:, label] >= -HALF).all()
+
+
+@pytest.mark.parametrize("delta", ["0.5", "0.999"])
+def test_the_least_ratio_is_found_from_above(delta: str) -> None:
+    """With a large delta less noise is enough than where the search begins."""
+    hides = partial(covers, epsilon=Fraction(1), delta=Fraction(delta), squared_shift=4)
+    found = least_ratio(epsilon=Fraction(1), delta=Fraction(delta), squared_shift=4)
+    assert found < 4 / 2
+    assert hides(variance_ratio=found)
+    assert not hides(variance_ratio=found * (1 - Fraction(1, 2**20)))

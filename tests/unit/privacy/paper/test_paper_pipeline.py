@@ -19,6 +19,7 @@ from app.privacy.paper.paper_pipeline import (
     paper_calibration,
 )
 from app.privacy.sparse_vector import calibration as svt
+from tests.builders.schema.plan_requests import request
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "privacy-vectors.json").read_text())
 TARGETS = PaperTargets(alpha=0.1, beta=0.05, query_count=400)
@@ -185,3 +186,9 @@ def test_a_record_fills_more_rows_rarely(row_count: int, delta: float) -> None:
         if copies <= row_count
     )
     assert tail <= delta / 2
+
+
+def test_printed_constants_need_a_share_for_answers() -> None:
+    """Without one the setting is named."""
+    with pytest.raises(ConfigurationError, match=r"privacy\.shares\.answers"):
+        _ = replace(request().asked, answers=None).answers_charge

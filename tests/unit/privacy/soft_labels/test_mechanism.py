@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from app.errors import InvariantError
+from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.scripted import ScriptedNoise
+from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.soft_labels.mechanism import (
     Outcome,
     PrivateBins,
@@ -306,3 +308,11 @@ def through_the_inner_test(
         if hits or released:
             outcomes.append(Outcome(released, hits))
     return tuple(outcomes)
+
+
+def test_a_mechanism_that_tests_nothing_has_no_scores() -> None:
+    """The noisy vote answers every query, so that no bin is tested by it."""
+    law = DiscreteGaussian(Fraction(1))
+    votes = noisy_vote.Parameters(vote_noise=law, class_count=2, ensemble_size=7, answer_limit=5)
+    with pytest.raises(InvariantError, match="tested for stability"):
+        step(votes, State(), QUERY, NOTHING)
