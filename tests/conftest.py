@@ -60,6 +60,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=rank)
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Return three processes for two cores: one in three waits for a server or a disk."""
+    return (os.cpu_count() or 1) * 3 // 2
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that turns a skip into a failure; CI=true sets it."""
     parser.addoption(
