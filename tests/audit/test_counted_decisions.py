@@ -52,7 +52,7 @@ def worst_delta(table: DecisionTable, decisions: int) -> float:
         at_hit = hits[other] * following(ratio * hits[one] / hits[other])
         at_stay = stays[other] * following(ratio * stays[one] / stays[other])
         flip = hits[0] * float(following(np.array([ratio]))[0]) + ratio * stays[0]
-        return max(float((at_hit + at_stay).max()), flip)
+        return max(float((at_hit + at_stay).max()), float(flip))
 
     values = last(nodes)
     for _ in range(decisions - 1):

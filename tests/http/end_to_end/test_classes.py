@@ -157,6 +157,17 @@ def test_a_class_serves_from_the_first_answer_to_its_publication(
     assert document["version"] == (2 if kind == "halfspaces" else 1)
 
 
+def tensors(vectors: list[list[object]]) -> dict[str, object]:
+    """Return a batch of the V2 protocol, an input a feature."""
+    kinds = {"across": "FP64", "mark": "BYTES", "up": "FP64"}
+    columns = zip(kinds.items(), zip(*vectors, strict=True), strict=True)
+    inputs = [
+        {"name": name, "datatype": kind, "shape": [len(vectors), 1], "data": list(values)}
+        for (name, kind), values in columns
+    ]
+    return {"inputs": inputs}
+
+
 def test_public_cells_serve_by_the_cell_until_all_are_decided(tmp_path: Path) -> None:
     """By every route a vector of a decided cell gets its answer, and decisions alone count."""
     settings = release_of(tmp_path, "cells", "canonical", limit=5)
@@ -174,6 +185,9 @@ def test_public_cells_serve_by_the_cell_until_all_are_decided(tmp_path: Path) ->
     with Served(settings) as served:
         again = served.answer([0.3, "a", 0.7])
         assert (again["query_id"], again["label"], again["replayed"]) == (1, "yes", True)
+        reply = served.post_json("/v2/models/square/infer", tensors([[0.6, "?", 0.3], outside[0]]))
+        outputs = {each["name"]: each["data"] for each in reply["outputs"]}
+        assert (outputs["query_id"], outputs["label"]) == ([1, 2], ["yes", "no"])
         batch = served.stream([[0.95, "a", 0.5], [0.9, "a", 0.1], [0.5, "a", 0.1], [0.5, "a", 0.9]])
         assert [each["query_id"] for each in batch] == [3, 3, 4, 5]
         classified = served.answer(inside[0])

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from app.answering.asked_vectors import AskedVectors
 from app.answering.queries import Fresh
 from app.answering.replays import RecentReplays, ReplayIndex
+from app.answering.types import Answer
+from app.data.vectors import encode
 from app.errors import (
     IdempotencyConflictError,
     InvariantError,
+    LedgerCorruptError,
     LedgerUnavailableError,
     VerificationError,
 )
-from app.ledger.ledger import RecordedAnswer
+from app.estimator.memory_release import MemoryRelease
+from app.learning.ensemble import cells_of
+from app.ledger.ledger import RecordedAnswer, open_ledger
 from app.ledger.verification import verify
 from app.release.classifier.switch import answered_points
 from app.release.terms.answer_terms import check_cells
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.ledger.releases import tamper
-from tests.builders.release.small_release import HIT, STABLE, SmallRelease, ask
+from tests.builders.release.small_release import (
+    HIT,
+    STABLE,
+    SmallRelease,
+    ask,
+    private_rows,
+    seeded_noise,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -180,6 +196,100 @@ def test_a_ledger_of_before_keeps_the_vector(
     answerer = release.answerer([STABLE, STABLE])
     assert numbers(answerer.answer_batch([ask(10), ask(20)])) == [(1, False), (2, False)]
     verify(answerer.release.ledger)
+
+
+def test_a_release_in_memory_decides_each_cell_once(release: SmallRelease) -> None:
+    """The estimator's release gives a cell's answer to every vector in it, and draws once."""
+    memory = MemoryRelease(release.configuration(), rows=private_rows(), noise=seeded_noise())
+    told = memory.answer([(10.0, "a"), (20.0, "a"), (-10.0, "a"), (10.0, "a")])
+    assert all(isinstance(each, Answer) for each in told)
+    given = [(each.query_id, each.replayed) for each in told if isinstance(each, Answer)]
+    assert given == [(1, False), (1, True), (2, False), (1, True)]
+    assert memory.budget()["queries"] == {"answered": 2, "limit": 4, "left": 2}
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    batches=st.lists(
+        st.lists(st.tuples(st.integers(-50, 50), st.sampled_from("ab?")), min_size=1, max_size=6),
+        min_size=1,
+        max_size=4,
+    ),
+    words=st.lists(st.sampled_from([HIT, STABLE]), min_size=4, max_size=4),
+)
+def test_any_two_vectors_of_a_cell_get_equal_answers(
+    batches: list[list[tuple[int, str]]], words: list[int]
+) -> None:
+    """Whatever is asked, in which batches, and by two processes in turn."""
+    with TemporaryDirectory() as folder:
+        changes = {**CELLS, "answers__cutoff": "9", "answers__queries": "9"}
+        release = SmallRelease(Path(folder), changes)
+        processes = [release.answerer(words), release.answerer(words)]
+        splits = cells_of(release.configuration().hypotheses)
+        by_cell: dict[int, RecordedAnswer] = {}
+        for number, batch in enumerate(batches):
+            asked = [ask(margin, group=group) for margin, group in batch]
+            values = encode(release.configuration().schema, [each.vector for each in asked])
+            decisions = processes[number % 2].answer_batch(asked)
+            for cell, each in zip(splits.places(values).tolist(), decisions, strict=True):
+                assert isinstance(each, Fresh | RecordedAnswer)
+                recorded = each.recorded if isinstance(each, Fresh) else each
+                assert by_cell.setdefault(cell, recorded) == recorded
+        ledger = processes[0].release.ledger
+        assert ledger.read_state().answered == len(by_cell)
+        verify(ledger)
+        check_cells(release.configuration(), ledger)
+        for process in processes:
+            process.release.ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        (
+            "DELETE FROM private_state WHERE name = 'asked-vectors-1'",
+            "the private state is missing a piece: asked-vectors-1",
+        ),
+        (
+            "UPDATE private_state SET body = x'90' WHERE name = 'asked-vectors-1'",
+            "the piece asked-vectors-1 has other vectors than entry 7 says",
+        ),
+        (
+            "UPDATE private_state SET body = x'c1' WHERE name = 'asked-vectors-1'",
+            "a piece of vectors that were asked holds none",
+        ),
+        (
+            "UPDATE answers SET vector = x'00000000'",
+            "answer 1 in the answers table has a cell that does not give its digest",
+        ),
+        (
+            "UPDATE idempotency_keys SET mark = NULL",
+            "an idempotency key is kept for a vector that has no answer",
+        ),
+    ],
+)
+def test_what_is_altered_is_named(release: SmallRelease, statement: str, problem: str) -> None:
+    """Verification names a vector, a cell or a key that is not what was written."""
+    answerer = release.answerer([STABLE])
+    answerer.answer_batch([ask(10, "k"), ask(20)])
+    answerer.release.ledger.close()
+    tamper(release.folder / "conclave.db", statement)
+    with pytest.raises((VerificationError, LedgerCorruptError)) as found:
+        verify(open_ledger(f"sqlite:///{release.folder / 'conclave.db'}", create=False))
+    assert str(found.value) == problem
+
+
+def test_a_missing_vector_stops_a_start(release: SmallRelease) -> None:
+    """A server does not go on where a vector that was asked is gone, or altered."""
+    for statement, problem in (
+        ("UPDATE private_state SET body = x'90' WHERE name = 'asked-vectors-1'", "an altered"),
+        ("DELETE FROM private_state WHERE name = 'asked-vectors-1'", "is missing a piece"),
+    ):
+        if not (release.folder / "conclave.db").exists():
+            release.answerer([STABLE]).answer_batch([ask(10)])
+        tamper(release.folder / "conclave.db", statement)
+        with pytest.raises(LedgerCorruptError, match=problem):
+            release.answerer()
 
 
 # -- planted faults ---------------------------------------------------------------
