@@ -86,7 +86,7 @@ def life_with_cells(path: Path) -> Ledger:
     for cell, query_id, vectors in ((3, 1, (b"one", b"two")), (0, 2, (b"three",))):
         with ledger.transaction() as transaction:
             key = cell_key(cell)
-            recorded = RecordedAnswer(query_id, 1, stable=True)
+            recorded = RecordedAnswer(query_id, query_id - 1, stable=True)
             transaction.record_answers([AnswerRow(ledger.digests.of_cell(key), key, recorded)])
             transaction.record_asked([AskedVector(query_id, vector) for vector in vectors])
             posted = ledger.digests.of_vector(vectors[-1])
