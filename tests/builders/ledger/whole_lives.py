@@ -91,6 +91,7 @@ def life_with_cells(path: Path) -> Ledger:
             transaction.record_asked([AskedVector(query_id, vector) for vector in vectors])
             posted = ledger.digests.of_vector(vectors[-1])
             transaction.record_key(ledger.digests.of_key(f"key {cell}"), posted)
+            transaction.keep_key_counts({"web": KeyCount(query_id)})
     return ledger
 
 
