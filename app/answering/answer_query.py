@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 
+from app.answering.asked_vectors import AskedVectors
 from app.answering.batch import Batch, key_limit_refusal
 from app.answering.queries import NO_QUERIES, IdentifiedQueries
 from app.answering.replays import RecentReplays
@@ -22,6 +23,7 @@ from app.answering.types import Edge, Observer, Step, observe_nothing
 from app.answering.workload import SECONDS_BOUNDS, Buckets
 from app.data.vectors import encode_keys
 from app.errors import ContainedError, IntegrityError, UnavailableError, UncountedDrawsError
+from app.ledger.entries.digests import cell_key
 from app.ledger.entries.entry_kinds import ReleaseHalted, ThresholdRefreshed
 from app.ledger.key_counts import NOTHING
 from app.ledger.ledger import AnswerRow
@@ -117,6 +119,7 @@ class QueryAnswerer:
         """
         self.release = release
         self.replays = RecentReplays()
+        self.asked = AskedVectors(are_kept=release.state.decides_cells)
         self.commit_seconds = Buckets(SECONDS_BOUNDS)
         self._noise = noise
         self._padding_seconds = padding_seconds
@@ -126,6 +129,7 @@ class QueryAnswerer:
         self._untold: deque[dict[str, int | str]] = deque()  # committed, and not logged yet
         self.observe = observe
         self._read_replays(release.ledger, answered_before=0, answered=release.state.answered)
+        self._read_asked(release.ledger, asked_before=0, asked=release.state.asked)
 
     @property
     def phase(self) -> Phase:
@@ -190,16 +194,29 @@ class QueryAnswerer:
     def identify(self, queries: Queries) -> IdentifiedQueries:
         """Attach the keyed digests by which queries are found again."""
         digests, vectors, keys = self.release.digests, queries.vectors, queries.idempotency_keys
+        splits = self.release.decided_cells
         usual = self.release.precision
         precisions: list[int | None] = [None] * len(queries)
         if usual is None:
-            vector_digests = digests.of_vectors(vectors)
+            posted_digests = digests.of_vectors(vectors)
         else:
             precisions = [usual if each is None else each for each in queries.precisions]
-            vector_digests = list(map(digests.of_question, vectors, precisions))
+            posted_digests = list(map(digests.of_question, vectors, precisions))
+        vector_digests, kept = posted_digests, vectors
+        if splits is not None:
+            cells = splits.places(encode_keys(self.release.schema, vectors))
+            kept = list(map(cell_key, cells.tolist()))
+            vector_digests = list(map(digests.of_cell, kept))
         key_digests = [None if key is None else digests.of_key(key) for key in keys]
         return IdentifiedQueries(
-            vectors, keys, precisions, queries.askers, vector_digests, key_digests
+            vectors,
+            keys,
+            precisions,
+            queries.askers,
+            vector_digests,
+            key_digests,
+            posted_digests,
+            kept,
         )
 
     def recorded(
@@ -276,6 +293,7 @@ class QueryAnswerer:
             private_values=private_values,
             noise=drawn_ahead(self._noise, len(private_values)),
             key_counts=key_counts,
+            asked_before=self.asked,
         )
         undelivered = self._undelivered
         batch.restore(
@@ -291,13 +309,15 @@ class QueryAnswerer:
         """Put the batch's entry, answers and keys into the open transaction."""
         if batch.fresh:
             transaction.record_answers(
-                [AnswerRow(each.vector_digest, each.vector, each.recorded) for each in batch.fresh]
+                [AnswerRow(each.vector_digest, each.kept, each.recorded) for each in batch.fresh]
             )
             self._append_threshold(transaction, batch)
+        if batch.asked:
+            transaction.record_asked(list(batch.asked.values()))
         if batch.key_counts:
             transaction.keep_key_counts(batch.key_counts)
-        for key_digest, vector_digest in batch.new_keys.items():
-            transaction.record_key(key_digest, vector_digest)
+        for key_digest, posted_digest in batch.new_keys.items():
+            transaction.record_key(key_digest, posted_digest)
 
     def _append_threshold(self, transaction: Transaction, batch: Batch) -> None:
         """Put the noise that a hit drew for the threshold beside the answers that it follows."""
@@ -314,6 +334,7 @@ class QueryAnswerer:
         """
         self.replays.add_all(batch.fresh_by_vector)
         self.replays.add_keys(batch.new_keys.items())
+        self.asked.add(batch.asked)
         self.key_counts.update(batch.key_counts)
         self.release.adopt(transaction.state)
         if batch.fresh:
@@ -359,6 +380,7 @@ class QueryAnswerer:
         if state.head == known.head:
             return False
         self._read_replays(records, answered_before=known.answered, answered=state.answered)
+        self._read_asked(records, asked_before=known.asked, asked=state.asked)
         self.release.adopt(state)
         return True
 
@@ -371,6 +393,12 @@ class QueryAnswerer:
             return
         for row in records.answers_after(answered_before):
             self.replays.add(row.vector_digest, row.answer)
+
+    def _read_asked(self, records: Ledger | Transaction, *, asked_before: int, asked: int) -> None:
+        """Read the vectors asked after number ``asked_before``; at most a named number."""
+        if asked > asked_before:
+            vectors = [each.vector for each in records.asked_after(asked_before)]
+            self.asked.add(self.release.digests.of_vectors(vectors))
 
 
 def _unknown(

@@ -16,7 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec import structs
 
+from app.answering.asked_vectors import NOTHING_ASKED
 from app.answering.queries import Fresh
 from app.answering.replays import (
     AnswerSource,
@@ -34,7 +36,7 @@ from app.errors import (
     UncountedDrawsError,
 )
 from app.ledger.key_counts import NOTHING, KeyCount
-from app.ledger.ledger import RecordedAnswer
+from app.ledger.ledger import AskedVector, RecordedAnswer
 from app.privacy.voting import universal
 from app.privacy.voting.universal import Outcome, Phase, State
 from app.privacy.voting.votes import Tallies
@@ -42,6 +44,7 @@ from app.privacy.voting.votes import Tallies
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from app.answering.asked_vectors import AskedVectors
     from app.answering.queries import IdentifiedQueries
     from app.answering.types import Asker
     from app.noise.source import NoiseSource
@@ -94,6 +97,7 @@ class Batch:
         fresh_by_vector: the same by the digest of their vector.
         new_keys: digests of vectors by those of the idempotency keys that it keeps.
         key_counts: what the askers' keys were given by now.
+        asked: vectors that it records as asked, by their digests.
 
     """
 
@@ -106,6 +110,7 @@ class Batch:
         private_values: PrivateValues,
         noise: NoiseSource,
         key_counts: Mapping[str, KeyCount] | None = None,
+        asked_before: AskedVectors = NOTHING_ASKED,
     ) -> None:
         """Start from the committed state.
 
@@ -117,6 +122,7 @@ class Batch:
                 which have reached a limit, there need be none.
             noise: where coins come from.
             key_counts: what the askers' keys were given before.
+            asked_before: the vectors that are recorded as asked.
 
         """
         self.state = state
@@ -126,6 +132,8 @@ class Batch:
         self.key_counts: dict[str, KeyCount] = {}
         self._counts_before = key_counts or {}
         self.fresh_by_vector: dict[bytes, RecordedAnswer] = {}
+        self.asked: dict[bytes, AskedVector] = {}
+        self._asked_before = asked_before
         self._parameters = parameters
         self._replays = replays
         self._private_values = private_values
@@ -219,9 +227,8 @@ class Batch:
         )
         self.phase = universal.phase(self._parameters, self.state)
         recorded = self._recorded(outcome, fresh.recorded.precision, drawn_in=before)
-        self._keep(
-            Fresh(recorded, fresh.vector_digest, fresh.vector, fresh.asker, before, self.state)
-        )
+        drawn = structs.replace(fresh, recorded=recorded, drawn_in=before, following=self.state)
+        self._keep(drawn)
 
     def _epoch(self, state: State) -> tuple[int | None, int | None]:
         """Return what a draw depends on beside its votes; an epoch ends with a hit."""
@@ -259,22 +266,31 @@ class Batch:
     ) -> None:
         """Record stable answers and single hits, which all there are without scores."""
         columns = zip(
-            outcomes, queries.vector_digests, queries.vectors, queries.askers, strict=False
+            outcomes,
+            queries.vector_digests,
+            queries.kept,
+            queries.posted_digests,
+            queries.vectors,
+            queries.askers,
+            strict=False,
         )
         numbered = enumerate(columns, start=before.answered_count + 1)
-        for query_id, (outcome, vector_digest, vector, asker) in numbered:
+        for query_id, (outcome, vector_digest, kept, posted_digest, posted, asker) in numbered:
             after = before
             if not outcome.stable:
                 after = State(query_id, before.unstable_count + 1)
             recorded = RecordedAnswer(query_id, outcome.label, outcome.stable)
-            self._keep(Fresh(recorded, vector_digest, vector, asker, before, after))
+            self._keep(
+                Fresh(recorded, vector_digest, kept, posted_digest, posted, asker, before, after)
+            )
             before = after
 
     def _decide(self, queries: IdentifiedQueries, place: int) -> Decision:
         """Decide one query: idempotency key, recorded vector, phase, in this order."""
         vector_digest, key_digest = queries.vector_digests[place], queries.key_digests[place]
+        posted_digest = queries.posted_digests[place]
         try:
-            by_key = self._known_by_key(key_digest, vector_digest)
+            by_key = self._known_by_key(key_digest, posted_digest, vector_digest)
         except IdempotencyConflictError as conflict:
             return conflict
         source = answer_source(self.phase, by_key=by_key, by_vector=self._known(vector_digest))
@@ -289,18 +305,20 @@ class Batch:
             decision: Decision = self._answer(queries, place)
         else:
             decision = source
+            if self.phase is Phase.ENSEMBLE and self._wants(posted_digest):
+                self.asked[posted_digest] = AskedVector(source.query_id, queries.vectors[place])
         if key_digest is not None and by_key is None:
-            self.new_keys[key_digest] = vector_digest
+            self.new_keys[key_digest] = posted_digest
         return decision
 
     def _known_by_key(
-        self, key_digest: bytes | None, vector_digest: bytes
+        self, key_digest: bytes | None, posted_digest: bytes, vector_digest: bytes
     ) -> RecordedAnswer | None:
         """Return the answer of an idempotency key, of this batch or from before."""
         known_for = None if key_digest is None else self.new_keys.get(key_digest)
         if known_for is None:
-            return self._replays.find_by_key(key_digest, vector_digest)
-        check_same_vector(known_for, vector_digest)
+            return self._replays.find_by_key(key_digest, posted_digest, vector_digest)
+        check_same_vector(known_for, posted_digest)
         return self._known(vector_digest)
 
     def _known(self, vector_digest: bytes) -> RecordedAnswer | None:
@@ -321,8 +339,17 @@ class Batch:
         self.state, outcome = universal.step(self._parameters, before, private_value, self._noise)
         self.phase = universal.phase(self._parameters, self.state)
         recorded = self._recorded(outcome, queries.precisions[place], drawn_in=before)
-        vector, asker = queries.vectors[place], queries.askers[place]
-        return self._keep(Fresh(recorded, vector_digest, vector, asker, before, self.state))
+        fresh = Fresh(
+            recorded,
+            vector_digest,
+            queries.kept[place],
+            queries.posted_digests[place],
+            queries.vectors[place],
+            queries.askers[place],
+            before,
+            self.state,
+        )
+        return self._keep(fresh)
 
     def _recorded(
         self, outcome: Outcome, precision: int | None, *, drawn_in: State
@@ -345,8 +372,15 @@ class Batch:
         """Keep an answer to be committed, and count it for the key that asked."""
         self.fresh.append(fresh)
         self.fresh_by_vector[fresh.vector_digest] = fresh.recorded
+        if self._asked_before.are_kept:  # the first vector of its cell
+            self.asked[fresh.posted_digest] = AskedVector(fresh.recorded.query_id, fresh.posted)
         if fresh.asker is not None:
             name = fresh.asker.name
             answered, unstable = self._key_count(name)
             self.key_counts[name] = KeyCount(answered + 1, unstable + fresh.hit_count)
         return fresh
+
+    def _wants(self, posted_digest: bytes) -> bool:
+        """Return whether a further vector of a decided cell is to be recorded."""
+        is_new = posted_digest not in self.asked
+        return is_new and self._asked_before.want(posted_digest, beside=len(self.asked))

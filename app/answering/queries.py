@@ -90,16 +90,22 @@ class IdentifiedQueries(Queries, frozen=True, gc=False):
     Their precisions are those that they are answered with; None for a label.
 
     Attributes:
-        vector_digests: of the vectors, with scores of the vectors and the precisions.
+        vector_digests: by which answers are found: of the vectors, with scores of the
+            vectors and the precisions, and of their public cells where each is decided once.
         key_digests: of the idempotency keys; None without one.
+        posted_digests: of the vectors as posted, with scores and the precisions; what a
+            key is kept for.
+        kept: canonical bytes that an answer is kept with: of the vector, or of its cell.
 
     """
 
     vector_digests: Sequence[bytes]
     key_digests: Sequence[bytes | None]
+    posted_digests: Sequence[bytes]
+    kept: Sequence[bytes]
 
 
-NO_QUERIES: Final = IdentifiedQueries((), (), (), (), (), ())
+NO_QUERIES: Final = IdentifiedQueries((), (), (), (), (), (), (), ())
 
 
 class Fresh(msgspec.Struct, frozen=True, gc=False):
@@ -108,7 +114,9 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         recorded: the answer.
         vector_digest: by which it is found again.
-        vector: canonical bytes of the vector.
+        kept: canonical bytes of the vector, or of its cell.
+        posted_digest: of the vector as posted.
+        posted: its canonical bytes.
         asker: by whom it is counted; None on a server without keys.
         drawn_in: a state of the epoch in which it was drawn.
         following: one of the epoch after it, with whatever it drew for the threshold.
@@ -117,7 +125,9 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
 
     recorded: RecordedAnswer
     vector_digest: bytes
-    vector: bytes
+    kept: bytes
+    posted_digest: bytes
+    posted: bytes
     asker: Asker | None
     drawn_in: State
     following: State

@@ -36,7 +36,8 @@ KEY_WITHOUT_ANSWER = "an idempotency key is kept for a vector that has no answer
 class ReplayIndex:
     """Committed answers by vector digest, and vector digests by key digest.
 
-    With scores, a vector's digest is one of the vector and a precision throughout.
+    With scores, a vector's digest is one of the vector and a precision throughout, and
+    where a cell is decided once, an answer's is that of the cell.
     """
 
     def __init__(
@@ -60,8 +61,15 @@ class ReplayIndex:
         """Return whether one of the vectors has an answer."""
         return not self._by_vector.keys().isdisjoint(vector_digests)
 
-    def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> RecordedAnswer | None:
+    def find_by_key(
+        self, key_digest: bytes | None, posted_digest: bytes, vector_digest: bytes
+    ) -> RecordedAnswer | None:
         """Return the key's answer, or None for a new key.
+
+        Args:
+            key_digest: of the idempotency key; None without one.
+            posted_digest: of the vector as posted, which the key must be kept for.
+            vector_digest: by which its answer is found.
 
         Raises:
             IdempotencyConflictError: the key was used with another vector.
@@ -71,8 +79,8 @@ class ReplayIndex:
         known = None if key_digest is None else self._vector_by_key.get(key_digest)
         if known is None:
             return None
-        check_same_vector(known, vector_digest)
-        recorded = self._by_vector.get(known)
+        check_same_vector(known, posted_digest)
+        recorded = self._by_vector.get(vector_digest)
         if recorded is None:
             raise LedgerCorruptError(KEY_WITHOUT_ANSWER)
         return recorded
@@ -146,7 +154,9 @@ class RecentReplays:
         keys, vectors = self._vector_by_key.keys(), self._by_vector.keys()
         return not (keys.isdisjoint(key_digests) and vectors.isdisjoint(vector_digests))
 
-    def find_by_key(self, key_digest: bytes | None, vector_digest: bytes) -> RecordedAnswer | None:
+    def find_by_key(
+        self, key_digest: bytes | None, posted_digest: bytes, vector_digest: bytes
+    ) -> RecordedAnswer | None:
         """Return the key's answer if both are in memory.
 
         Raises:
@@ -156,8 +166,8 @@ class RecentReplays:
         known = None if key_digest is None else self._vector_by_key.get(key_digest)
         if known is None:
             return None
-        check_same_vector(known, vector_digest)
-        return self._by_vector.get(known)
+        check_same_vector(known, posted_digest)
+        return self._by_vector.get(vector_digest)
 
     def find_by_vector(self, vector_digest: bytes) -> RecordedAnswer | None:
         """Return the vector's answer if it is in memory."""

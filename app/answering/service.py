@@ -229,8 +229,9 @@ class ConclaveService:
     ) -> Told | Deferred | None:
         """Return what a query gets by committed state; None where the writer has to see it."""
         vector_digest, key_digest = queries.vector_digests[place], queries.key_digests[place]
+        posted_digest = queries.posted_digests[place]
         try:
-            by_key = replays.find_by_key(key_digest, vector_digest)
+            by_key = replays.find_by_key(key_digest, posted_digest, vector_digest)
         except IdempotencyConflictError as conflict:
             return conflict
         by_vector = replays.find_by_vector(vector_digest)
@@ -241,9 +242,11 @@ class ConclaveService:
             return DEFERRED
         if source is AnswerSource.REFUSED:
             return BudgetExhaustedError(EXHAUSTED)
-        # A new key on a recorded vector has to be stored before the reply.
-        is_new_key = key_digest is not None and by_key is None
-        return None if is_new_key else answer_of(source, self.schema, replayed=True)
+        # A new key on a recorded vector has to be stored before the reply, and so has a
+        # new vector of a decided cell.
+        is_new = key_digest is not None and by_key is None
+        is_new |= phase is Phase.ENSEMBLE and self._answerer.asked.want(posted_digest)
+        return None if is_new else answer_of(source, self.schema, replayed=True)
 
     def _classify(self, vectors: Sequence[bytes]) -> list[Told]:
         """Answer by the published classifier, which is called once for all."""

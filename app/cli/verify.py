@@ -43,12 +43,16 @@ def verify(
     """
     from app.ledger import verification as ledger_verify
     from app.ledger.ledger import open_ledger
+    from app.release.terms.answer_terms import check_cells
+    from app.release.terms.configuration import configure
     from app.settings.settings import load_settings
 
     settings = load_settings(config, os.environ)
     ledger = open_ledger(settings.ledger_url, create=False, name=settings.release.name)
     try:
         report = ledger_verify.verify(ledger, expect_head)
+        if ledger.read_state().decides_cells:
+            check_cells(configure(settings), ledger)
         _compare_with_head_file(settings, ledger)
     finally:
         ledger.close()

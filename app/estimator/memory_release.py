@@ -19,6 +19,8 @@ from app.answering.replays import AnswerSource, answer_source
 from app.answering.types import Answer
 from app.data.vectors import encode, replay_key
 from app.errors import BudgetExhaustedError, ContainedError, IntegrityError, InvariantError
+from app.learning.ensemble import cells_of
+from app.ledger.entries.digests import cell_key
 from app.privacy.budget.composition import Mechanism
 from app.privacy.voting import universal
 from app.privacy.voting.tallies import private_tallies
@@ -29,7 +31,7 @@ from app.release.drawing import draw_ensemble
 from app.release.opening import CHARGED_AT_OPENING, SECRET_BYTES
 from app.release.progress import no_progress
 from app.release.publication import draw_once, no_turn
-from app.release.terms.answer_terms import answering_parameters
+from app.release.terms.answer_terms import answering_parameters, decides_cells
 from app.release.terms.draw_parameters import ensemble_parameters
 from app.release.terms.hopelessness import refuse_hopeless
 from app.release.views.budget import Queries, Unstable
@@ -93,7 +95,9 @@ class MemoryRelease:
         self._charged = [
             charge for name, charge in configuration.charges.items() if name in CHARGED_AT_OPENING
         ]
-        self._recorded: dict[bytes, Answer] = {}
+        self._splits = cells_of(configuration.hypotheses) if decides_cells(configuration) else None
+        self._recorded: dict[bytes, Answer] = {}  # by vector
+        self._by_cell: dict[bytes, Answer] = {}  # by public cell, or by vector again
         self._asked: list[Vector] = []
         self._size = 0
         if parameters is None:
@@ -167,49 +171,60 @@ class MemoryRelease:
         }
 
     def _answer_batch(self, vectors: Sequence[Vector]) -> list[Answer | BudgetExhaustedError]:
-        digests = [replay_key(vector) for vector in vectors]
-        known = self._recorded
-        new = {
-            digest: vector
-            for digest, vector in zip(digests, vectors, strict=True)
-            if digest not in known
-        }
+        keys, cells = [replay_key(vector) for vector in vectors], self._cells_of(vectors)
+        by_key, by_cell = self._recorded, self._by_cell
+        asked = list(zip(keys, cells, vectors, strict=True))
+        new = {cell: vector for _, cell, vector in asked if cell not in by_cell}
         private_values = {}
         if new and self._private_ensemble is not None and self.phase is Phase.ENSEMBLE:
             values = encode(self._configuration.schema, list(new.values()))
             tallies = private_tallies(self._private_ensemble, values, [None] * len(new))
             private_values = dict(zip(new, tallies, strict=True))
         answers: list[Answer | BudgetExhaustedError] = []
-        for digest, vector in zip(digests, vectors, strict=True):
+        for key, cell, vector in asked:
             # A vector is its own idempotency key here: after the switch too it is replayed.
-            source = answer_source(self.phase, by_key=known.get(digest), by_vector=None)
+            source = answer_source(self.phase, by_key=by_key.get(key), by_vector=by_cell.get(cell))
             if source is AnswerSource.ENSEMBLE:
                 self._state, outcome = universal.step(
-                    self._mechanism, self._state, private_values[digest], self._noise
+                    self._mechanism, self._state, private_values[cell], self._noise
                 )
-                answers.append(self._record(digest, vector, outcome.label, stable=outcome.stable))
+                recorded = self._recorded_answer(outcome.label, stable=outcome.stable)
+                self._record(key, cell, vector, recorded)
+                answers.append(recorded)
             elif source is AnswerSource.CLASSIFIER:
                 answers.append(self._classified(vector))
             elif source is AnswerSource.REFUSED:
                 answers.append(BudgetExhaustedError(EXHAUSTED))
             else:
+                self._record(key, cell, vector, source)
                 answers.append(structs.replace(source, replayed=True))
         return answers
 
-    def _record(self, digest: bytes, vector: Vector, label: int | None, *, stable: bool) -> Answer:
-        """Record an answer before it is given; it is given again to its vector from now on."""
+    def _cells_of(self, vectors: Sequence[Vector]) -> list[bytes]:
+        """Return what each vector's answer is found by: its public cell, or the vector itself."""
+        if self._splits is None:
+            return [replay_key(vector) for vector in vectors]
+        values = encode(self._configuration.schema, vectors)
+        return list(map(cell_key, self._splits.places(values).tolist()))
+
+    def _recorded_answer(self, label: int | None, *, stable: bool) -> Answer:
+        """Return the newest answer as it is given for the first time."""
         classes = self._configuration.schema.classes
-        recorded = Answer(
+        return Answer(
             query_id=self._state.answered_count,
             label=None if label is None else classes[label],
             stable=stable,
             phase=Phase.ENSEMBLE.value,
             replayed=False,
         )
-        self._recorded[digest] = recorded
-        self._asked.append(vector)
+
+    def _record(self, key: bytes, cell: bytes, vector: Vector, recorded: Answer) -> None:
+        """Record an answer before it is given: for its vector, and for the cell of that."""
+        self._by_cell[cell] = recorded
+        if key not in self._recorded:
+            self._recorded[key] = recorded
+            self._asked.append(vector)
         self._forget()
-        return recorded
 
     def _classified(self, vector: Vector) -> Answer:
         classifier = self._classifier or draw_once(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from app.errors import LedgerCorruptError, invariant
+from app.errors import InvariantError, LedgerCorruptError, invariant
 from app.learning.chunks import DEFAULT_RULE
 from app.learning.encoding.encoded_rows import RowsByPart, RowsInTurn
 from app.learning.estimators.estimator_choice import estimator_factory
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from app.learning.cells.cell_class import CellSplits
     from app.learning.encoding.encoded_rows import EncodedRows
     from app.learning.encoding.public_columns import PublicColumn
     from app.learning.hypothesis import Ensemble, FittedEnsemble, HypothesisClass
@@ -153,6 +154,14 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
 def votes_by_cell(searched: HypothesisClass, estimator: str | None) -> bool:
     """Return whether learners vote by public cells, which a row each does best."""
     return estimator is None and row_of(searched).splits is not None
+
+
+def cells_of(searched: HypothesisClass) -> CellSplits:
+    """Return the public cells of a class whose learners vote by them."""
+    splits = row_of(searched).splits
+    if splits is None:
+        raise InvariantError("these learners vote by no public cells")
+    return splits(searched)
 
 
 def _as_they_are(values: NDArray[np.float64]) -> NDArray[np.float64]:

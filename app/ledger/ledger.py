@@ -13,6 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConclaveError, ConfigurationError, InvariantError, LedgerCorruptError
+from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, read_asked
 from app.ledger.database.driver import database_errors, give_back
 from app.ledger.database.lookups import find_answers, find_keys
 from app.ledger.database.open_database import OpenDatabase, open_database, refuse_replaced
@@ -35,7 +36,7 @@ from app.ledger.entries.fold import EMPTY, LedgerState
 from app.ledger.entries.replay import check_answers, folded_on
 from app.ledger.key_counts import KeyCount, read_key_counts
 from app.ledger.releases import holds_backup, number_of, read_openings, read_release_count
-from app.ledger.transaction import RELEASE_SECRET, Transaction
+from app.ledger.transaction import Transaction
 from app.noise.system import SystemNoise
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RELEASE_SECRET",
     "AnswerRow",
+    "AskedVector",
     "KeyCount",
     "Ledger",
     "RecordedAnswer",
@@ -180,6 +182,38 @@ class Ledger:
     def answers_after(self, query_id: int) -> Iterator[AnswerRow]:
         """Yield every answer after number ``query_id``, in order."""
         return every(self._read_answers, query_id, lambda row: row.answer.query_id)
+
+    def asked_after(self, number: int) -> list[AskedVector]:
+        """Return the vectors asked after a number, in order, where a cell is decided once.
+
+        Raises:
+            LedgerCorruptError: a piece of them is missing or altered.
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        until = self.read_state().asked
+        with self.snapshot() as connection, database_errors():
+            return read_asked(connection, self._release_number, after=number, until=until)
+
+    def asked_vectors(self) -> Iterator[AnswerRow]:
+        """Yield the vectors that were asked, each with the answer that it got, by its digest.
+
+        In the order of their answers, or of asking where a cell is decided once.
+
+        Raises:
+            LedgerCorruptError: a piece, or an answer, is missing.
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        if not self.read_state().decides_cells:
+            yield from self.answers_after(0)
+            return
+        answers = {row.answer.query_id: row.answer for row in self.answers_after(0)}
+        for asked in self.asked_after(0):
+            answer = answers.get(asked.query_id)
+            if answer is None:
+                raise LedgerCorruptError(f"answer {asked.query_id} is missing")
+            yield AnswerRow(self.digests.of_vector(asked.vector), asked.vector, answer)
 
     def keys(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield every idempotency key: (key digest, vector digest), 32 bytes each."""

@@ -22,6 +22,7 @@ from app.errors import (
     LedgerUnavailableError,
     VerificationError,
 )
+from app.ledger.asked_vectors import RELEASE_SECRET
 from app.ledger.copies.copies import NOTHING_TO_COPY
 from app.ledger.copies.copy_target import Held, fill, filling, look_at, reserve
 from app.ledger.database.database import SqliteDatabase, ledger_database, turn_to_open
@@ -43,7 +44,7 @@ from app.ledger.entries.fold import MOVED
 from app.ledger.entries.replay import folded_on
 from app.ledger.releases import read_closing, read_move, read_openings
 from app.ledger.server_lock import take_server_lock
-from app.ledger.transaction import RELEASE_SECRET, Transaction
+from app.ledger.transaction import Transaction
 from app.ledger.verification import verify_on
 
 if TYPE_CHECKING:

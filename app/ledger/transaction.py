@@ -18,6 +18,7 @@ from msgspec import structs
 from sqlalchemy import insert
 
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError, invariant
+from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, asked_body, read_asked
 from app.ledger.database.driver import UNAVAILABLE, insert_rows, is_cut_off, translate
 from app.ledger.database.lookups import find_answers, find_keys
 from app.ledger.database.statements import (
@@ -30,7 +31,12 @@ from app.ledger.database.statements import (
 from app.ledger.database.tables import idempotency_keys, private_state
 from app.ledger.entries.chain import next_entry
 from app.ledger.entries.digests import private_digest, public_digests
-from app.ledger.entries.entry_kinds import AnswersReleased, ScoresReleased
+from app.ledger.entries.entry_kinds import (
+    AnswersReleased,
+    ScoresReleased,
+    VectorsAsked,
+    asked_vectors_name,
+)
 from app.ledger.entries.fold import followed_by
 from app.ledger.key_counts import read_key_counts, write_key_counts
 
@@ -45,9 +51,6 @@ if TYPE_CHECKING:
     from app.ledger.entries.entry_kinds import LedgerEvent, ReleaseOpened
     from app.ledger.entries.fold import LedgerState
     from app.ledger.key_counts import KeyCount
-
-RELEASE_SECRET: Final = "release-secret"  # noqa: S105 -- the name of the piece, not its value
-"""The piece of private state that keys the digests of all others; written first."""
 
 PRIVATE_BODY_BYTES_MAX: Final = 900_000_000
 """Largest piece of private state: SQLite holds a value of just under 10^9 bytes."""
@@ -166,6 +169,46 @@ class Transaction:
         placed = list(zip(*at, vector_digests, vectors, *columns, strict=True))
         self._in_database(insert_rows, self._connection, _insert_answers(fields), placed)
         return head
+
+    def record_asked(self, vectors: Sequence[AskedVector]) -> Head:
+        """Append one entry for vectors that were asked of decided cells, and keep each.
+
+        Args:
+            vectors: at least one, none of them recorded before.
+
+        Raises:
+            InvariantError: they do not follow from the ledger.
+            LedgerUnavailableError: the database did not take them.
+
+        """
+        first = self._state.asked + 1
+        name = asked_vectors_name(first)
+        digest = self.put_private(name, asked_body(vectors))
+        digests = self._digests.of_vectors([each.vector for each in vectors])
+        return self.append(
+            VectorsAsked(
+                first_number=first,
+                digests=public_digests(digests),
+                query_ids=[each.query_id for each in vectors],
+                private_digests={name: digest},
+            )
+        )
+
+    def asked_after(self, number: int) -> list[AskedVector]:
+        """Return the committed vectors asked after a number, in the order of asking.
+
+        Raises:
+            LedgerCorruptError: a piece of them is missing or altered.
+            LedgerUnavailableError: the database cannot be read.
+
+        """
+        return self._in_database(
+            read_asked,
+            self._connection,
+            self._release_number,
+            after=number,
+            until=self._state.asked,
+        )
 
     def known_answers(self, vector_digests: Sequence[bytes]) -> list[tuple[bytes, RecordedAnswer]]:
         """Return the answers to those of ``vector_digests`` that have one, each with its digest.

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
+from app.ledger.asked_vectors import RELEASE_SECRET, asked_of
 from app.ledger.database.driver import WRONG_TYPE, is_damage
 from app.ledger.database.protections import protection_fault, structural_fault, type_fault
 from app.ledger.database.statements import (
     AnswerRow,
+    KeyRow,
     each_answer,
     each_entry,
     every,
@@ -30,12 +32,11 @@ from app.ledger.database.statements import (
 )
 from app.ledger.entries.chain import GENESIS, Head, event_body, read_event
 from app.ledger.entries.checkpoint import check_mark, checkpoint_body
-from app.ledger.entries.digests import private_digest, public_digest
-from app.ledger.entries.entry_kinds import AnswersReleased, ScoresReleased
+from app.ledger.entries.digests import is_cell_key, private_digest, public_digest
+from app.ledger.entries.entry_kinds import AnswersReleased, ScoresReleased, VectorsAsked
 from app.ledger.entries.fold import EMPTY, LedgerState, fold
 from app.ledger.key_counts import read_key_counts
 from app.ledger.releases import is_covered, read_openings, stray_row
-from app.ledger.transaction import RELEASE_SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,6 +150,9 @@ class _Verification:
         self._answers = each_answer(connection, release_number, 0)
         self._query_by_digest: dict[bytes, int] = {}
         self._bound: dict[str, str] = {}
+        self._decides_cells = False
+        self._asked: dict[bytes, int] = {}
+        self._answers_asked: set[int] = set()
         read = partial(read_checkpoints, connection, release_number)
         self._checkpoints = every(read, _BEFORE_ALL, lambda row: row.sequence)
         self._next_checkpoint = next(self._checkpoints, None)
@@ -163,6 +167,7 @@ class _Verification:
             self._check_checkpoint(state)
         _hold(self._next_checkpoint is None, "a checkpoint is at an entry that the chain lacks")
         self._check_no_more_answers(state)
+        self._check_each_was_asked(state)
         self._check_keys()
         self._check_key_counts(state)
         self._check_private()
@@ -181,8 +186,11 @@ class _Verification:
             event_body(event) == entry.body,
             f"entry {entry.sequence} has a body that is not in canonical form",
         )
+        self._decides_cells = following.decides_cells
         if isinstance(event, AnswersReleased | ScoresReleased):
             self._check_answers(entry.sequence, event)
+        elif isinstance(event, VectorsAsked):
+            self._check_asked(entry.sequence, event)
         self._bound |= getattr(event, "private_digests", {})
         self._head_found = self._head_found or entry.hash == self._expect_head
         return following
@@ -229,14 +237,39 @@ class _Verification:
             public_digest(row.vector_digest) == digest,
             f"{named} has another digest than entry {sequence} says",
         )
+        kept = "cell" if self._decides_cells else "vector"
         _hold(
-            hmac.compare_digest(
-                self._digests.of_question(row.vector, answer.precision), row.vector_digest
-            ),
-            f"{named} has a vector that does not give its digest",
+            is_cell_key(row.vector) or not self._decides_cells,
+            f"{named} is kept for a vector, and the release decides each cell once",
+        )
+        _hold(
+            hmac.compare_digest(self._digest_of(row), row.vector_digest),
+            f"{named} has a {kept} that does not give its digest",
         )
         earlier = self._query_by_digest.setdefault(row.vector_digest, answer.query_id)
-        _hold(earlier == answer.query_id, f"{named} repeats the vector of answer {earlier}")
+        _hold(earlier == answer.query_id, f"{named} repeats the {kept} of answer {earlier}")
+
+    def _digest_of(self, row: AnswerRow) -> bytes:
+        if self._decides_cells:
+            return self._digests.of_cell(row.vector)
+        return self._digests.of_question(row.vector, row.answer.precision)
+
+    def _check_asked(self, sequence: int, event: VectorsAsked) -> None:
+        """Check that a piece has the vectors that its entry says, none of them a second time."""
+        (name,) = event.private_digests
+        piece = read_private(self._connection, self._release_number, name)
+        _hold(piece is not None, f"the private state is missing a piece: {name}")
+        vectors = [] if piece is None else asked_of(piece.body)
+        digests = self._digests.of_vectors([each.vector for each in vectors])
+        _hold(
+            [public_digest(digest) for digest in digests] == event.digests
+            and [each.query_id for each in vectors] == event.query_ids,
+            f"the piece {name} has other vectors than entry {sequence} says",
+        )
+        for number, digest in enumerate(digests, start=event.first_number):
+            earlier = self._asked.setdefault(digest, number)
+            _hold(earlier == number, f"vector {number} of entry {sequence} repeats {earlier}")
+        self._answers_asked |= set(event.query_ids)
 
     def _check_no_more_answers(self, state: LedgerState) -> None:
         placed = next(self._answers, None)
@@ -246,17 +279,34 @@ class _Verification:
                 f"and the chain ends with answer {state.answered}"
             )
 
+    def _check_each_was_asked(self, state: LedgerState) -> None:
+        """Check that every decided cell was asked by some vector."""
+        for number in range(1, state.answered + 1) if self._decides_cells else ():
+            _hold(
+                number in self._answers_asked,
+                f"answer {number} is a cell's, and no vector that was asked of it is recorded",
+            )
+
     def _check_keys(self) -> None:
         read = partial(read_keys, self._connection, self._release_number)
         for row in every(read, b"", lambda row: row.key_digest):
             _hold(
-                len(row.key_digest) == _DIGEST_BYTES and row.vector_digest in self._query_by_digest,
+                len(row.key_digest) == _DIGEST_BYTES and self._has_answer(row),
                 "an idempotency key is kept for a vector that has no answer",
             )
             _hold(
                 self._digests.marks(row, self._release_number),
                 "an idempotency key was altered: its mark is not that of what it is kept for",
             )
+
+    def _has_answer(self, row: KeyRow) -> bool:
+        """Return whether a key's vector has an answer; of a decided cell's the mark says so.
+
+        Of those only as many vectors are recorded as a classifier takes for its points.
+        """
+        if self._decides_cells:
+            return bool(self._query_by_digest) and row.mark is not None
+        return row.vector_digest in self._query_by_digest
 
     def _check_key_counts(self, state: LedgerState) -> None:
         """Check the marks, and that no more is counted for keys than was answered."""

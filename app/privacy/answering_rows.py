@@ -191,6 +191,8 @@ class AnsweringRow:
         keeps_threshold: whether a threshold's noise is kept while it answers.
         is_refreshed: whether each hit draws the threshold's next noise.
         is_printed: whether sample, T and k are those that a paper prints.
+        decides_cells: whether a public cell may be decided once and its answer given to
+            every vector in it, where learners vote by such cells.
         own_size: that k; None for the public rule.
         refuse_size: refuses a sample that does not feed k chunks, by k, n and n'.
 
@@ -220,6 +222,7 @@ class AnsweringRow:
     keeps_threshold: bool = False
     is_refreshed: Callable[..., bool] = lambda _: False
     is_printed: bool = False
+    decides_cells: bool = False
     own_size: Callable[[AnswersAsked], int] | None = None
     refuse_size: Callable[[AnswersAsked, tuple[int, int, int]], None] = lambda *_: None
 

@@ -27,6 +27,7 @@ from app.ledger.entries.entry_kinds import (
     ShareCharged,
     ShareReserved,
 )
+from app.ledger.entries.fold import REPLAYED_BY
 from app.ledger.ledger import RELEASE_SECRET
 from app.privacy.budget.composition import Mechanism
 from app.release.classifier.learner_table import check_classifier_draw
@@ -37,6 +38,7 @@ from app.release.private_state import put_pieces, read_piece
 from app.release.publication import Publication, share_event
 from app.release.release import DRAWS_NOTHING, SOURCE, UNKNOWN_ROWS, Release, refuse_closed
 from app.release.statistics.statistics_table import check_statistics_draw
+from app.release.terms.answer_terms import replay_parameter
 from app.release.terms.answer_time import measure_answer_time
 from app.release.terms.bound_settings import RESTORE, check_bound
 from app.release.terms.draw_parameters import ensemble_parameters
@@ -65,7 +67,7 @@ log = structlog.get_logger("conclave.service")
 ROW_COUNT: Final = "data.rows"
 READING: Final = "data.reading"
 ROW_BY_ROW: Final = "row by row"
-FURTHER: Final = frozenset({ROW_COUNT, READING, HOPELESS_KEY})
+FURTHER: Final = frozenset({ROW_COUNT, READING, HOPELESS_KEY, REPLAYED_BY})
 """Parameters of the first entry that are no bound setting."""
 OVERTAKEN: Final = "another release was opened in the ledger meanwhile; start again"
 
@@ -186,6 +188,7 @@ def begin_release(
             ROW_COUNT: str(rows.count),
             READING: ROW_BY_ROW,
             **hopeless_parameter(is_hopeless=hopeless),
+            **({} if parameters is None else replay_parameter(configuration)),
         }
         _begin(configuration, further, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)
         if answer_time is not None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from app.errors import InvariantError, VerificationError
+from app.learning.ensemble import cells_of
 from app.ledger.entries.fold import BACKUP, RETIRED
 from app.privacy.budget.composition import Mechanism
 from app.privacy.voting import universal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from app.data.rows import PrivateRows
     from app.data.schema import Schema
+    from app.learning.cells.cell_class import CellSplits
     from app.learning.hypothesis import Ensemble
     from app.ledger.entries.digests import Digests
     from app.ledger.entries.fold import LedgerState
@@ -159,6 +161,13 @@ class Release:
         """Whether a share of statistics has no table yet."""
         has_share = Mechanism.STATISTICS in self.configuration.charges
         return has_share and self.state.statistics is None
+
+    @property
+    def decided_cells(self) -> CellSplits | None:
+        """The public cells that are each decided once; None where a vector is."""
+        if not self.state.decides_cells:
+            return None
+        return cells_of(self.configuration.hypotheses)
 
     @property
     def ensemble_size(self) -> int:

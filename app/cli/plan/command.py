@@ -29,6 +29,8 @@ PLANNING: Final = "working out the plan"
 PLOTTING: Final = "working out the plot"
 POPULATIONS: Final = "--populations"
 POPULATIONS_MAX: Final = 1000
+DECISIONS: Final = "--decisions"
+CUTOFF: Final = "--cutoff"
 FORMS: Final = {
     "--config": (),
     "--paper": ("--n", "--queries", "--vc", "--epsilon", "--delta", "--alpha", "--beta"),
@@ -37,7 +39,7 @@ FORMS: Final = {
 OPTIONAL: Final = {
     "--config": ("--rows", "--plot", "--public", POPULATIONS),
     "--paper": ("--gamma", "--dual-vc", "--hypotheses"),
-    "--profile": (),
+    "--profile": (DECISIONS,),
 }
 OPTION_OF_KEY: Final = {
     "privacy.epsilon": "--epsilon",
@@ -71,6 +73,9 @@ def plan(
     dual_vc: Annotated[Text, typer.Option(help="Dual VC dimension, else the most.")] = None,
     hypotheses: Annotated[Text, typer.Option(help="Size of a finite class.")] = None,
     cutoff: Annotated[Text, typer.Option(help="Unstable answers T until the halt.")] = None,
+    decisions: Annotated[
+        Text, typer.Option(help="Decisions that one record may move, in place of a cutoff.")
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(help="Draw answers against epsilon, T and n: a .png, .svg or .pdf file."),
@@ -98,6 +103,7 @@ def plan(
         "--dual-vc": dual_vc,
         "--hypotheses": hypotheses,
         "--cutoff": cutoff,
+        DECISIONS: decisions,
         "--plot": None if plot is None else str(plot),
         "--public": None if public is None else str(public),
         POPULATIONS: populations,
@@ -122,8 +128,10 @@ def _form(chosen: Mapping[str, bool], given: Given) -> str:
     for option in given:
         if option not in (*FORMS[form], *OPTIONAL[form]):
             raise ConfigurationError(option, f"does not go with {form}")
+    if DECISIONS in given and CUTOFF in given:
+        raise ConfigurationError(CUTOFF, f"does not go with {DECISIONS}, which needs none")
     for option in FORMS[form]:
-        if option not in given:
+        if option not in given and not (option == CUTOFF and DECISIONS in given):
             raise ConfigurationError(option, f"is required with {form}")
     return form
 
@@ -222,15 +230,18 @@ def _targets(given: Given) -> Targets:
 
 def _profile(given: Given) -> Document:
     from app.planning.mechanisms.stability_plan import profile_document
-    from app.privacy.stability.hit_table import calibrate
+    from app.privacy.stability import decision_table, hit_table
 
     with _keys_as_options():
-        table = calibrate(
-            epsilon=numbers.positive("--epsilon", given["--epsilon"]),
-            delta=numbers.probability("--delta", given["--delta"]),
-            cutoff=numbers.count("--cutoff", given["--cutoff"]),
-        )
-    return profile_document(table)
+        epsilon = numbers.positive("--epsilon", given["--epsilon"])
+        delta = numbers.probability("--delta", given["--delta"])
+        if DECISIONS in given:
+            decisions = numbers.count(DECISIONS, given[DECISIONS])
+            return profile_document(
+                decision_table.calibrate(epsilon=epsilon, delta=delta, decisions=decisions)
+            )
+        cutoff = numbers.count(CUTOFF, given[CUTOFF])
+        return profile_document(hit_table.calibrate(epsilon=epsilon, delta=delta, cutoff=cutoff))
 
 
 @contextmanager

@@ -64,8 +64,9 @@ class AnswerRow(NamedTuple):
     """What the answers table keeps of a fresh answer.
 
     Attributes:
-        vector_digest: keyed digest of the vector, 32 bytes.
-        vector: canonical bytes of the vector as posted.
+        vector_digest: keyed digest of the vector, or of the cell, 32 bytes.
+        vector: canonical bytes of the vector as posted; of its public cell where a cell is
+            decided once.
         answer: what it is.
 
     """

@@ -56,6 +56,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     unstable: int
     ended_epoch: int | None
     refreshed_at: int | None
+    asked: int = 0
     ensemble: EnsembleFitted | None
     halted: ReleaseHalted | None
     closed: ReleaseClosed | None
@@ -70,7 +71,10 @@ def checkpoint_body(state: LedgerState, release_number: int) -> str:
     """Return the canonical text of a release's state."""
     fields = {name: getattr(state, name) for name in STATE_FIELDS}
     document = Document(release_number=release_number, **fields)
-    return canonical_json(msgspec.to_builtins(document))
+    written = msgspec.to_builtins(document)
+    if not state.asked:  # as in every release before there were any
+        del written["asked"]
+    return canonical_json(written)
 
 
 def newest_checkpoint(connection: Connection, release_number: int, digests: Digests) -> LedgerState:

@@ -24,6 +24,7 @@ SECRET_BYTES: Final = 32
 
 _VECTOR: Final = b"conclave-vector-1\0"
 _SCORED_VECTOR: Final = b"conclave-scored-vector-1\0"
+_CELL: Final = b"conclave-cell-1\0"
 _IDEMPOTENCY: Final = b"conclave-idempotency-key-1\0"
 _KEPT_KEY: Final = b"conclave-kept-key-1\0"
 _KEY_COUNT: Final = b"conclave-key-count-1\0"
@@ -32,6 +33,7 @@ _CHECKPOINT: Final = b"conclave-checkpoint-1\0"
 _PRIVATE_STATE: Final = b"conclave-private-state-1\0"
 _CODE: Final = "transfer-code"  # the name that its digest is of; no piece is stored
 _PRECISION_BYTES: Final = 2
+_CELL_BYTES: Final = 4
 
 # Of RFC 2104, for SHA-256; a secret is shorter than a block.
 _BLOCK_BYTES: Final = 64
@@ -85,6 +87,10 @@ class Digests:
         asked = precision.to_bytes(_PRECISION_BYTES, "big") + vector
         return hmac.digest(self._secret, _SCORED_VECTOR + asked, "sha256")
 
+    def of_cell(self, key: bytes) -> bytes:
+        """Return the digest (32 bytes) of a public cell's canonical bytes."""
+        return hmac.digest(self._secret, _CELL + key, "sha256")
+
     def of_key(self, idempotency_key: str) -> bytes:
         """Return the digest (32 bytes) of an idempotency key."""
         return hmac.digest(self._secret, _IDEMPOTENCY + idempotency_key.encode(), "sha256")
@@ -122,6 +128,16 @@ class Digests:
     def of_checkpoint(self, body: str) -> str:
         """Return the mark (64 hexadecimal characters) of a checkpoint's text."""
         return hmac.digest(self._secret, _CHECKPOINT + body.encode(), "sha256").hex()
+
+
+def cell_key(cell: int) -> bytes:
+    """Return the canonical bytes of a public cell, by its number from 0."""
+    return cell.to_bytes(_CELL_BYTES, "big")
+
+
+def is_cell_key(key: bytes) -> bool:
+    """Return whether bytes have the length of a public cell's, which no vector's have to have."""
+    return len(key) == _CELL_BYTES
 
 
 def transfer_digest(release_secret: bytes, code: str) -> str:

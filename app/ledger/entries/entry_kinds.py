@@ -35,6 +35,14 @@ def threshold_noise_name(unstable_count: int) -> str:
     return f"threshold-noise-{unstable_count}"
 
 
+ASKED_PREFIX: Final = "asked-vectors-"
+
+
+def asked_vectors_name(first_number: int) -> str:
+    """Return the name of the private piece with the vectors asked from that number on."""
+    return f"{ASKED_PREFIX}{first_number}"
+
+
 class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What every kind of entry has: a name and a version."""
 
@@ -167,6 +175,29 @@ class ThresholdRefreshed(Event, frozen=True):
     private_digests: dict[str, PrivateDigest]
 
 
+class VectorsAsked(Event, frozen=True):
+    """Vectors that were asked of decided cells, in a release that decides each cell once.
+
+    It follows the answers that its transaction gives afresh, where it gives any.  Each
+    vector stands here once, in the order of asking; nothing is charged or counted for it.
+
+    Attributes:
+        first_number: number of the first vector; the others follow without gaps.
+        digests: keyed digest of each vector as posted, shortened.
+        query_ids: number of the answer that each got, which is that of its cell.
+        private_digests: as in :class:`EnsembleFitted`, of one piece with the vectors,
+            whose name :func:`asked_vectors_name` gives.
+
+    """
+
+    KIND = "VectorsAsked"
+
+    first_number: PositiveCount
+    digests: Annotated[list[PublicDigest], Meta(min_length=1)]
+    query_ids: list[PositiveCount]
+    private_digests: dict[str, PrivateDigest]
+
+
 class ClassifierPublished(Event, frozen=True):
     """The classifier, drawn once and public from here on.
 
@@ -285,6 +316,7 @@ LedgerEvent: TypeAlias = (
     | AnswersReleased
     | ScoresReleased
     | ThresholdRefreshed
+    | VectorsAsked
     | ClassifierPublished
     | StudentPublished
     | ReleaseHalted
@@ -309,5 +341,6 @@ EVENT_TYPES: Final[tuple[type[LedgerEvent], ...]] = (
     ReleaseClosed,
     ReleaseReopened,
     ReleaseMoved,
+    VectorsAsked,
 )
 """Every kind and version that was ever written, newest last."""

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from app.errors import LedgerCorruptError
 from app.ledger.entries.chain import GENESIS, Entry, Head, computed_hash, read_event
 from app.ledger.entries.entry_kinds import (
+    ASKED_PREFIX,
     AnswersReleased,
     ClassifierPublished,
     EnsembleFitted,
@@ -30,6 +31,8 @@ from app.ledger.entries.entry_kinds import (
     StatisticsReleased,
     StudentPublished,
     ThresholdRefreshed,
+    VectorsAsked,
+    asked_vectors_name,
     threshold_noise_name,
 )
 from app.ledger.entries.legality import (
@@ -59,13 +62,15 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
             where it has none.
         refreshed_at: unstable answers at which the threshold's noise was last
             drawn anew; None where it never was.
+        asked: vectors that are recorded as asked, where a cell is decided once.
         ensemble: the fitted ensemble, once it stands.
         classifier: the published classifier, once there is one; a student is one.
         halted: the event that ended the release early, if one did.
         closed: the event that closed the ledger, while it is closed.
         statistics: the released table of expected labels, once there is one.
         private_digests: keyed digest of every piece of private state that is still
-            read: of the threshold's noise the first and the newest.
+            read: of the threshold's noise the first and the newest, of the vectors asked the
+            newest.
         written_at: number and hash of the entries of ``release``, ``classifier`` and
             ``statistics``, by these names.
 
@@ -79,6 +84,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
     unstable: int = 0
     ended_epoch: int | None = None
     refreshed_at: int | None = None
+    asked: int = 0
     ensemble: EnsembleFitted | None = None
     classifier: ClassifierPublished | StudentPublished | None = None
     halted: ReleaseHalted | None = None
@@ -98,6 +104,11 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
             or (limit is not None and self.answered >= limit)
             or (cutoff is not None and self.unstable >= cutoff)
         )
+
+    @property
+    def decides_cells(self) -> bool:
+        """Whether an answer is recorded for a public cell and given to every vector in it."""
+        return self.release is not None and self.release.parameters.get(REPLAYED_BY) == CELL
 
     @property
     def is_between_answers(self) -> bool:
@@ -127,6 +138,11 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 EMPTY: Final = LedgerState()
 DOCUMENTS: Final = ("release", "classifier", "statistics")
 """Fields of the state that hold long events."""
+
+REPLAYED_BY: Final = "answers.replayed_by"
+"""The parameter of ``ReleaseOpened`` that says what an answer is found again by."""
+CELL: Final = '"cell"'
+"""Its text where that is a public cell; absent where it is the vector as posted."""
 
 STATISTICS: Final = "statistics"
 CLASSIFIER: Final = "classifier"
@@ -192,7 +208,7 @@ def followed_by(state: LedgerState, entry: Entry) -> LedgerState:
     return replace(following, head=head, ended_epoch=ended_epoch, written_at=written_at)
 
 
-def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: C901, PLR0911 -- one line a kind
+def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: C901, PLR0911, PLR0912 -- one line a kind
     if isinstance(event, ReleaseOpened):
         return _open(state, event)
     if state.release is None:
@@ -211,6 +227,8 @@ def _apply(state: LedgerState, event: LedgerEvent) -> LedgerState:  # noqa: C901
             return _fit(state, event)
         case ThresholdRefreshed():
             return _refresh(state, event)
+        case VectorsAsked():
+            return _ask(state, event)
         case ClassifierPublished():
             return _publish(state, event)
         case StudentPublished():
@@ -363,6 +381,30 @@ def _refresh(state: LedgerState, event: ThresholdRefreshed) -> LedgerState:
     ended = None if state.refreshed_at is None else threshold_noise_name(state.refreshed_at)
     kept = {name: digest for name, digest in state.private_digests.items() if name != ended}
     following = replace(state, refreshed_at=state.unstable, private_digests=kept)
+    return _bind(following, event.private_digests)
+
+
+def _ask(state: LedgerState, event: VectorsAsked) -> LedgerState:
+    allow(state.decides_cells, "records vectors beside answers that are each a vector's own")
+    allow(state.halted is None, "comes after ReleaseHalted")
+    allow(
+        event.first_number == state.asked + 1,
+        f"begins with vector {event.first_number} where vector {state.asked + 1} is next",
+    )
+    allow(
+        len(event.digests) == len(event.query_ids) and max(event.query_ids) <= state.answered,
+        "does not give every vector an answer that was released",
+    )
+    allow(
+        list(event.private_digests) == [asked_vectors_name(event.first_number)],
+        f"does not bind the vectors from number {event.first_number} on",
+    )
+    kept = {
+        name: digest
+        for name, digest in state.private_digests.items()
+        if not name.startswith(ASKED_PREFIX)
+    }
+    following = replace(state, asked=state.asked + len(event.digests), private_digests=kept)
     return _bind(following, event.private_digests)
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from app.privacy.answering_rows import AnswersAsked, Calibration
     from app.privacy.budget.ensemble_size import ApproximateProfile, HitTest
     from app.privacy.budget.pipeline import PipelineBudget
+    from app.privacy.stability.decision_table import DecisionTable
 
 EPSILON_ADVISED_MAX: Final = 20
 # Beyond this a table of Theorem A takes longer than a comparison is worth.
@@ -211,8 +212,8 @@ def exact_number(value: Fraction) -> msgspec.Raw:
     return msgspec.Raw(f"{whole}.{decimals or '0'}".encode())
 
 
-def profile_document(table: ProfileTable) -> Document:
-    """Describe the table of Theorem A as it serves."""
+def profile_document(table: ProfileTable | DecisionTable) -> Document:
+    """Describe the table of Theorem A as it serves, or one for counted decisions."""
     distances = range(len(table.thresholds))
     return {
         "alpha": exact_number(table.alpha),

@@ -75,5 +75,6 @@ NOISY_VOTE: Final = AnsweringRow(
     unstable_alike=lambda *_: 0.0,
     explain=_explain,
     step=_step,
+    decides_cells=True,
     fits=lambda served, limits: (served.class_count, served.answer_limit) == limits,
 )

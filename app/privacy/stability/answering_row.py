@@ -94,4 +94,5 @@ PROFILE: Final = AnsweringRow(
     step=_step,
     test=_test,
     tests=_tests,
+    decides_cells=True,
 )

@@ -53,11 +53,13 @@ class CurveInequality:
     Attributes:
         alpha: the Renyi order, above 1.
         ln_ratio: ``ln R``, above 0.
+        prices_answers: whether a stable answer costs R too, as a hit does.
 
     """
 
     alpha: float
     ln_ratio: float
+    prices_answers: bool = False
 
     def excess(self, previous: float, following: float) -> float:
         """Larger left side less one, between two logits."""
@@ -67,6 +69,7 @@ class CurveInequality:
         order, rest = self.alpha, 1.0 - self.alpha
         hit = order * _ln_hit(first) + rest * _ln_hit(second) - self.ln_ratio
         answer = order * _ln_hit(-first) + rest * _ln_hit(-second)
+        answer -= self.ln_ratio if self.prices_answers else 0.0
         # expm1, since far out the answer's term is within 1e-12 of one.
         return math.exp(min(hit, _EXPONENT_MAX)) + math.expm1(min(answer, _EXPONENT_MAX))
 
@@ -143,11 +146,12 @@ def _between(low: float, low_value: float, high: float, high_value: float) -> fl
     return high - high_value * (high - low) / (high_value - low_value)
 
 
-def estimated_count(*, alpha: float, ln_ratio: float, first_logit: float) -> float:
+def estimated_count(inequality: CurveInequality, *, first_logit: float) -> float:
     """Estimate the length of a table from its step at evenly spaced logits."""
-    inequality = CurveInequality(alpha, ln_ratio)
     last_logit = math.log(HELD_BELOW)
     width = (first_logit - last_logit) / ESTIMATE_POINTS
     middles = (first_logit - (index + 0.5) * width for index in range(ESTIMATE_POINTS))
-    steps = (logit - inequality.following_logit(logit, step=1.0 / alpha) for logit in middles)
+    steps = (
+        logit - inequality.following_logit(logit, step=1.0 / inequality.alpha) for logit in middles
+    )
     return sum(width / step for step in steps)

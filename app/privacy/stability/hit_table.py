@@ -57,7 +57,7 @@ NEWTON_STEPS_MAX: Final = 32
 
 def _refuse_long_table(curve: CurveInequality, first: Entry) -> None:
     """Refuse by an estimate, before the work is done."""
-    count = estimated_count(alpha=curve.alpha, ln_ratio=curve.ln_ratio, first_logit=_logit(first))
+    count = estimated_count(curve, first_logit=_logit(first))
     if count > ENTRY_COUNT_MAX:
         problem = (
             f"needs a table of about {count:.0f} entries at this cutoff, above {ENTRY_COUNT_MAX}"
@@ -65,13 +65,16 @@ def _refuse_long_table(curve: CurveInequality, first: Entry) -> None:
         raise ConfigurationError(EPSILON_KEY, problem)
 
 
-def find_thresholds(*, alpha: Fraction, ln_ratio: Fraction, first: int) -> tuple[int, ...]:
+def find_thresholds(
+    *, alpha: Fraction, ln_ratio: Fraction, first: int, prices_answers: bool = False
+) -> tuple[int, ...]:
     """Extend a table from its first threshold until it is held constant.
 
     Args:
         alpha: the Renyi order.
         ln_ratio: ``ln R``.
         first: ``P_0``.
+        prices_answers: whether a stable answer costs R too, as in a table of decisions.
 
     Returns:
         ``P_0, P_1, ...``, each the smallest integer below the one before for which
@@ -82,8 +85,8 @@ def find_thresholds(*, alpha: Fraction, ln_ratio: Fraction, first: int) -> tuple
         ConfigurationError: where the table would be too long.
 
     """
-    inequality = Inequality(alpha=alpha, ln_ratio=ln_ratio)
-    curve = CurveInequality(float(alpha), float(ln_ratio))
+    inequality = Inequality(alpha=alpha, ln_ratio=ln_ratio, prices_answers=prices_answers)
+    curve = CurveInequality(float(alpha), float(ln_ratio), prices_answers)
     entries = [inequality.entry(first)]
     _refuse_long_table(curve, entries[0])
     step = 1.0
@@ -283,7 +286,7 @@ def _check(table: ProfileTable) -> None:
         cutoff=table.cutoff,
     )
     invariant(covered, "delta_svt covers the cutoff's hits")
-    _check_pairs(inequality, table.thresholds)
+    check_pairs(inequality, table.thresholds)
 
 
 def real_valued_hit_probability(
@@ -327,7 +330,7 @@ def _check_shape(table: ProfileTable) -> None:
     invariant(inside, "thresholds lie strictly inside a word")
 
 
-def _check_pairs(inequality: Inequality, thresholds: tuple[int, ...]) -> None:
+def check_pairs(inequality: Inequality, thresholds: tuple[int, ...]) -> None:
     """Check the inequality for every adjacent pair, in both orders."""
     entries = [inequality.entry(threshold) for threshold in thresholds]
     for previous, following in pairwise(entries):

@@ -64,15 +64,17 @@ def split_delta(delta: Fraction) -> tuple[Fraction, Fraction]:
     return delta * RELEASE_PART, delta * (1 - RELEASE_PART)
 
 
-def _alpha_excess(epsilon: Fraction, delta_svt: Fraction) -> Fraction:
+def _alpha_excess(epsilon: Fraction, delta_svt: Fraction, slope: Decimal = ALPHA_SLOPE) -> Fraction:
     """Return alpha - 1 before it is put on its grid: 1.1 ln(1/delta_svt) / epsilon."""
     with localcontext(precise_context()):
-        return Fraction(ALPHA_SLOPE * -to_decimal(delta_svt).ln() / to_decimal(epsilon))
+        return Fraction(slope * -to_decimal(delta_svt).ln() / to_decimal(epsilon))
 
 
-def choose_alpha(epsilon: Fraction, delta_svt: Fraction) -> Fraction:
+def choose_alpha(
+    epsilon: Fraction, delta_svt: Fraction, *, slope: Decimal = ALPHA_SLOPE
+) -> Fraction:
     """Put alpha on its grid; any value above 1 is valid, this one is near the best."""
-    steps = round(_alpha_excess(epsilon, delta_svt) * ALPHA_GRID)
+    steps = round(_alpha_excess(epsilon, delta_svt, slope) * ALPHA_GRID)
     return 1 + Fraction(max(steps, 1), ALPHA_GRID)
 
 

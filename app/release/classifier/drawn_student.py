@@ -72,8 +72,8 @@ def publish_student(release: Release) -> None:
 def train_student(release: Release) -> TrainedStudent:
     """Train on every answer of the ensemble, which are all committed."""
     opened, state = release.state.release, release.state
-    answers = list(release.ledger.answers_after(0))
-    if opened is None or len(answers) != state.answered:
+    answers = list(release.ledger.asked_vectors())
+    if opened is None or len({row.answer.query_id for row in answers}) != state.answered:
         raise LedgerCorruptError("an answer is missing from the answers table")
     return taught(release.configuration, answers, seed=student_seed(opened.release_id))
 
@@ -85,7 +85,7 @@ def taught(
 
     Args:
         configuration: the release's.
-        answers: in the order of their numbers.
+        answers: with the vectors that were asked, in their order.
         seed: for what an estimator draws, public.
 
     """

@@ -37,8 +37,11 @@ if TYPE_CHECKING:
 
 
 def answered_points(ledger: Ledger, schema: Schema) -> NDArray[np.float64]:
-    """Return the vectors of all fresh answers, encoded, shape (answered, d)."""
-    vectors = [decode_key(answer.vector) for answer in ledger.answers_after(0)]
+    """Return the vectors that were asked, encoded, shape (m, d): one of each fresh answer.
+
+    Where a cell is decided once, the other vectors that were asked of it too.
+    """
+    vectors = [decode_key(asked.vector) for asked in ledger.asked_vectors()]
     if not vectors:
         return np.empty((0, len(schema.features)))
     return encode(schema, vectors)

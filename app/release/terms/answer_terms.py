@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.errors import invariant
+from app.data.vectors import encode_keys
+from app.errors import VerificationError, invariant
+from app.learning.ensemble import cells_of, votes_by_cell
+from app.ledger.entries.digests import cell_key
+from app.ledger.entries.fold import CELL, REPLAYED_BY
 from app.privacy.answering_rows import AnswersAsked
 from app.privacy.budget.composition import Mechanism
 from app.privacy.mechanisms import row_of, serving_row
@@ -23,12 +27,48 @@ if TYPE_CHECKING:
     from app.ledger.ledger import Ledger
     from app.privacy.answering_rows import Answering, AnsweringRow, Calibration
     from app.privacy.budget.pipeline import PipelineBudget
+    from app.release.terms.configuration import Configuration
     from app.settings.settings import Settings
 
 
 def answering_row(settings: Settings) -> AnsweringRow:
     """Return the row of the mechanism that answers, which a release is bound to."""
     return serving_row(settings.answers.mechanism, settings.privacy.calibration)
+
+
+def decides_cells(configuration: Configuration) -> bool:
+    """Return whether a new release decides each public cell once, for every vector in it.
+
+    Where its learners vote by public cells, by a mechanism that may.  ``svt`` and ``paper``
+    answer each vector by itself, and so does a release with scores, whose answer is two tests.
+    """
+    settings = configuration.settings
+    by_cell = votes_by_cell(configuration.hypotheses, settings.learner.estimator)
+    return by_cell and answering_row(settings).decides_cells and settings.answers.output == "label"
+
+
+def replay_parameter(configuration: Configuration) -> dict[str, str]:
+    """Return what the first entry says of the key of a recorded answer; nothing of a vector's."""
+    return {REPLAYED_BY: CELL} if decides_cells(configuration) else {}
+
+
+def check_cells(configuration: Configuration, ledger: Ledger) -> None:
+    """Compare the cell of every vector that was asked with the one that its answer is kept for.
+
+    Raises:
+        VerificationError: a vector got the answer of another cell.
+
+    """
+    if not ledger.read_state().decides_cells:
+        return
+    splits, schema = cells_of(configuration.hypotheses), configuration.schema
+    kept = {row.answer.query_id: row.vector for row in ledger.answers_after(0)}
+    asked = ledger.asked_after(0)
+    cells = splits.places(encode_keys(schema, [each.vector for each in asked]))
+    for number, (each, cell) in enumerate(zip(asked, cells.tolist(), strict=True), start=1):
+        if kept.get(each.query_id) != cell_key(cell):
+            problem = f"vector {number} got answer {each.query_id}, which is another cell's"
+            raise VerificationError(problem)
 
 
 def answers_asked(settings: Settings) -> AnswersAsked:

@@ -1,9 +1,10 @@
-"""Two ledgers in the middle of their lives that have every kind of entry between them."""
+"""Ledgers in the middle of their lives that have every kind of entry between them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.ledger.entries.digests import cell_key
 from app.ledger.entries.entry_kinds import (
     ReleaseClosed,
     ReleaseHalted,
@@ -14,7 +15,9 @@ from app.ledger.entries.entry_kinds import (
     StudentPublished,
     threshold_noise_name,
 )
+from app.ledger.entries.fold import CELL, REPLAYED_BY
 from app.ledger.key_counts import KeyCount
+from app.ledger.ledger import AnswerRow, AskedVector, RecordedAnswer
 from tests.builders.ledger.releases import (
     answer,
     create,
@@ -76,7 +79,23 @@ def life_with_scores(path: Path) -> Ledger:
     return ledger
 
 
-LIVES = {"labels": life_with_labels, "scores": life_with_scores}
+def life_with_cells(path: Path) -> Ledger:
+    """Write a life that decides each cell once, with two vectors of one and a key of the second."""
+    ledger = create(path)
+    open_release(ledger, parameters={REPLAYED_BY: CELL})
+    for cell, query_id, vectors in ((3, 1, (b"one", b"two")), (0, 2, (b"three",))):
+        with ledger.transaction() as transaction:
+            key = cell_key(cell)
+            recorded = RecordedAnswer(query_id, query_id - 1, stable=True)
+            transaction.record_answers([AnswerRow(ledger.digests.of_cell(key), key, recorded)])
+            transaction.record_asked([AskedVector(query_id, vector) for vector in vectors])
+            posted = ledger.digests.of_vector(vectors[-1])
+            transaction.record_key(ledger.digests.of_key(f"key {cell}"), posted)
+            transaction.keep_key_counts({"web": KeyCount(query_id)})
+    return ledger
+
+
+LIVES = {"labels": life_with_labels, "scores": life_with_scores, "cells": life_with_cells}
 
 
 def append(ledger: Ledger, event: LedgerEvent) -> None:

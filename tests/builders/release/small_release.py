@@ -137,6 +137,8 @@ def identified(
         columns.askers,
         digests,
         keys,
+        digests,
+        columns.vectors,
     )
 
 

@@ -94,7 +94,7 @@ def is_inside(kind: str, across: float, up: float) -> bool:
     return 0.25 <= across < 0.75 and (kind == "intervals" or 0.25 <= up < 0.75)
 
 
-def release_of(folder: Path, kind: str, rule: str) -> Settings:
+def release_of(folder: Path, kind: str, rule: str, *, limit: int = LIMIT) -> Settings:
     """Write rows and a configuration, and return the settings."""
     generator = np.random.default_rng(5)
     lines = ["across,mark,up,inside"]
@@ -102,7 +102,7 @@ def release_of(folder: Path, kind: str, rule: str) -> Settings:
         lines.append(f"{across},a,{up},{'yes' if is_inside(kind, across, up) else 'no'}")
     (folder / "square.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     path = folder / "conclave.toml"
-    text = TEMPLATE.format(kind=kind, rule=rule, limit=LIMIT, **of_class(kind))
+    text = TEMPLATE.format(kind=kind, rule=rule, limit=limit, **of_class(kind))
     path.write_text(text, encoding="utf-8")
     return load_settings(path, {})
 
@@ -134,7 +134,6 @@ def asked(kind: str) -> list[tuple[list[object], str]]:
         ("rectangles", "canonical"),
         ("rectangles", "halving"),
         ("halfspaces", "canonical"),
-        ("cells", "canonical"),
     ],
 )
 def test_a_class_serves_from_the_first_answer_to_its_publication(
@@ -156,3 +155,40 @@ def test_a_class_serves_from_the_first_answer_to_its_publication(
         assert served.answer([None, "?", None])["phase"] == "classifier"
         document = served.get("/classifier").json()
     assert document["version"] == (2 if kind == "halfspaces" else 1)
+
+
+def tensors(vectors: list[list[object]]) -> dict[str, object]:
+    """Return a batch of the V2 protocol, an input a feature."""
+    kinds = {"across": "FP64", "mark": "BYTES", "up": "FP64"}
+    columns = zip(kinds.items(), zip(*vectors, strict=True), strict=True)
+    inputs = [
+        {"name": name, "datatype": kind, "shape": [len(vectors), 1], "data": list(values)}
+        for (name, kind), values in columns
+    ]
+    return {"inputs": inputs}
+
+
+def test_public_cells_serve_by_the_cell_until_all_are_decided(tmp_path: Path) -> None:
+    """By every route a vector of a decided cell gets its answer, and decisions alone count."""
+    settings = release_of(tmp_path, "cells", "canonical", limit=5)
+    inside, outside = [[0.5, "a", 0.5], [0.45, "a", 0.55]], [[0.05, "a", 0.05], [0.1, "?", 0.9]]
+    with Served(settings) as served:
+        streamed = served.stream([inside[0], outside[0], inside[1], outside[1]])
+        assert [(each["query_id"], each["replayed"]) for each in streamed] == [
+            (1, False),
+            (2, False),
+            (1, True),
+            (2, True),
+        ]
+        assert [each["label"] for each in streamed] == ["yes", "no", "yes", "no"]
+        assert served.get("/budget").json()["queries"] == {"answered": 2, "limit": 5, "left": 3}
+    with Served(settings) as served:
+        again = served.answer([0.3, "a", 0.7])
+        assert (again["query_id"], again["label"], again["replayed"]) == (1, "yes", True)
+        reply = served.post_json("/v2/models/square/infer", tensors([[0.6, "?", 0.3], outside[0]]))
+        outputs = {each["name"]: each["data"] for each in reply["outputs"]}
+        assert (outputs["query_id"], outputs["label"]) == ([1, 2], ["yes", "no"])
+        batch = served.stream([[0.95, "a", 0.5], [0.9, "a", 0.1], [0.5, "a", 0.1], [0.5, "a", 0.9]])
+        assert [each["query_id"] for each in batch] == [3, 3, 4, 5]
+        classified = served.answer(inside[0])
+        assert (classified["phase"], classified["label"]) == ("classifier", "yes")

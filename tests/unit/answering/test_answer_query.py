@@ -246,7 +246,7 @@ def test_a_key_whose_commit_was_lost_is_found_where_it_is_asked_again(
     with pytest.raises(LedgerUnavailableError):
         answerer.answer_batch([ask(1, "k")])
     asked = answerer.identified(ask(1, "k"))
-    digests = asked.key_digests[0], asked.vector_digests[0]
+    digests = asked.key_digests[0], asked.posted_digests[0], asked.vector_digests[0]
     assert answerer.replays.find_by_key(*digests) is None
     found = answerer.recorded(asked, ledger).find_by_key(*digests)
     assert found == RecordedAnswer(1, 1, stable=True)
@@ -321,7 +321,7 @@ def test_an_answer_is_found_before_the_phase_changes(
         asked = answerer.identified(ask(1, "k1"), ask(2, "k2"))
         for key, vector in zip(asked.key_digests, asked.vector_digests, strict=True):
             found.append(answerer.replays.find_by_vector(vector))
-            found.append(answerer.replays.find_by_key(key, vector))
+            found.append(answerer.replays.find_by_key(key, vector, vector))
         adopt(release, state)
 
     monkeypatch.setattr(Release, "adopt", look)

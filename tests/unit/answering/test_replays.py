@@ -87,10 +87,10 @@ def test_a_key_is_looked_up_though_every_answer_is_in_memory() -> None:
     replays, kept = RecentReplays(), Kept(keys={b"k": b"1"})
     replays.add(b"1", given(1))
     found = replays.among(vector_digests=[b"1"], key_digests=[b"k", b"new"], records=kept)
-    assert found.find_by_key(b"k", b"1") == given(1)
-    assert found.find_by_key(b"new", b"1") is None
+    assert found.find_by_key(b"k", b"1", b"1") == given(1)
+    assert found.find_by_key(b"new", b"1", b"1") is None
     with pytest.raises(IdempotencyConflictError):
-        found.find_by_key(b"k", b"2")
+        found.find_by_key(b"k", b"2", b"2")
     assert kept.asked == [[b"k", b"new"]]
 
 
@@ -98,9 +98,9 @@ def test_a_key_in_memory_whose_answer_is_not_is_no_answer_yet() -> None:
     """A look at memory alone leaves it to the writer, and tells a conflict all the same."""
     replays = RecentReplays()
     replays.add_keys([(b"k", b"1")])
-    assert replays.find_by_key(b"k", b"1") is None
+    assert replays.find_by_key(b"k", b"1", b"1") is None
     with pytest.raises(IdempotencyConflictError):
-        replays.find_by_key(b"k", b"2")
+        replays.find_by_key(b"k", b"2", b"2")
 
 
 def test_a_key_without_an_answer_is_damage() -> None:
@@ -108,7 +108,7 @@ def test_a_key_without_an_answer_is_damage() -> None:
     replays, kept = RecentReplays(), Kept(keys={b"k": b"1"})
     found = replays.among(vector_digests=[b"1"], key_digests=[b"k"], records=kept)
     with pytest.raises(LedgerCorruptError) as damage:
-        found.find_by_key(b"k", b"1")
+        found.find_by_key(b"k", b"1", b"1")
     assert str(damage.value) == "an idempotency key is kept for a vector that has no answer"
 
 

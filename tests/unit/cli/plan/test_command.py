@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.cli import run
+from app.privacy.stability import decision_table
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "privacy-vectors.json").read_text())
 PROFILE = {"--epsilon": "4", "--delta": "1e-6", "--cutoff": "2"}
@@ -143,6 +145,20 @@ def test_profile_prints_the_table_that_serves(capsys: pytest.CaptureFixture[str]
     assert [int(threshold) / 2**64 for threshold in document["threshold"]] == pytest.approx(
         document["hit_probability"]
     )
+
+
+def test_a_table_of_decisions_is_printed_without_a_cutoff(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is the table of two decisions, and a cutoff beside it is refused."""
+    given = ("--profile", "--epsilon", "0.9", "--delta", "1e-6", "--decisions", "2")
+    assert run(plan(*given, "--json")) == 0
+    document = json.loads(capsys.readouterr().out)
+    table = decision_table.calibrate(epsilon=Fraction(9, 10), delta=Fraction(1, 10**6))
+    assert document["threshold"] == [str(each) for each in table.thresholds]
+    assert run(plan(*given, "--cutoff", "5")) == 2
+    problem = "does not go with --decisions, which needs none"
+    assert capsys.readouterr().err == f"conclave: --cutoff: {problem}\n"
 
 
 def test_configuration_is_planned_without_its_data(

@@ -20,8 +20,9 @@ from app.ledger.entries.entry_kinds import (
     ShareReserved,
     StudentPublished,
     ThresholdRefreshed,
+    VectorsAsked,
 )
-from app.ledger.entries.fold import EMPTY, LedgerState, fold
+from app.ledger.entries.fold import CELL, EMPTY, REPLAYED_BY, LedgerState, fold
 from tests.builders.ledger.releases import DOCUMENT, opened, shares
 
 if TYPE_CHECKING:
@@ -54,6 +55,16 @@ def refreshed(unstable_count: int) -> ThresholdRefreshed:
     return ThresholdRefreshed(private_digests={name: digest})
 
 
+def asked(first: int, query_ids: Sequence[int]) -> VectorsAsked:
+    """Return vectors from a number on that got these answers."""
+    return VectorsAsked(
+        first_number=first,
+        digests=[f"{first + place:032x}" for place in range(len(query_ids))],
+        query_ids=list(query_ids),
+        private_digests={f"asked-vectors-{first}": f"{first:064x}"},
+    )
+
+
 def fold_all(events: Sequence[LedgerEvent]) -> LedgerState:
     """Fold events from nothing."""
     state = EMPTY
@@ -63,7 +74,15 @@ def fold_all(events: Sequence[LedgerEvent]) -> LedgerState:
 
 
 SERVING: list[LedgerEvent] = [opened(), *shares(), FITTED]
+DECIDING: list[LedgerEvent] = [opened(parameters={REPLAYED_BY: CELL}), *shares(), FITTED]
 EPOCHS: list[LedgerEvent] = [opened(cutoff=9), *shares(), REFRESHING]
+
+
+def test_vectors_are_counted_and_the_newest_piece_is_bound() -> None:
+    """Of the pieces of vectors, the newest alone is kept in the state."""
+    state = fold_all([*DECIDING, answers(1, [True]), asked(1, [1, 1]), asked(3, [1])])
+    assert (state.answered, state.asked, state.decides_cells) == (1, 3, True)
+    assert [name for name in state.private_digests if "asked" in name] == ["asked-vectors-3"]
 
 
 def test_balances_are_folded_from_entries() -> None:
@@ -277,6 +296,34 @@ ILLEGAL: dict[str, tuple[list[LedgerEvent], str]] = {
             ),
         ],
         "does not bind the noise after unstable answer 1",
+    ),
+    "vectors of a release that answers each": (
+        [*SERVING, answers(1, [True]), asked(1, [1])],
+        "records vectors beside answers that are each a vector's own",
+    ),
+    "vectors after a halt": (
+        [*DECIDING, answers(1, [True]), HALTED, asked(1, [1])],
+        "comes after ReleaseHalted",
+    ),
+    "vectors with a gap": (
+        [*DECIDING, answers(1, [True]), asked(2, [1])],
+        "begins with vector 2 where vector 1 is next",
+    ),
+    "vectors of no answer": (
+        [*DECIDING, answers(1, [True]), asked(1, [1, 2])],
+        "does not give every vector an answer that was released",
+    ),
+    "vectors without as many answers": (
+        [*DECIDING, answers(1, [True]), replace(asked(1, [1, 1]), query_ids=[1])],
+        "does not give every vector an answer that was released",
+    ),
+    "vectors of another piece": (
+        [
+            *DECIDING,
+            answers(1, [True]),
+            replace(asked(1, [1]), private_digests={"other": "0" * 64}),
+        ],
+        "does not bind the vectors from number 1 on",
     ),
     "private state bound twice": (
         [

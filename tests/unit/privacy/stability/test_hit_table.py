@@ -20,7 +20,13 @@ from app.privacy.stability import (
     hit_table as profile,
 )
 from app.privacy.stability import hit_table as profile_search
-from app.privacy.stability.curve import curve_points, estimated_count, logit_of, point
+from app.privacy.stability.curve import (
+    CurveInequality,
+    curve_points,
+    estimated_count,
+    logit_of,
+    point,
+)
 from app.privacy.stability.hit_table import ProfileTable, calibrate, check
 from app.privacy.stability.inequality import WORD_RANGE, Inequality
 
@@ -297,9 +303,8 @@ def test_estimated_length_is_near_the_length() -> None:
             first_logit=-logit_of(answer),
             count_max=10**5,
         )
-        estimate = estimated_count(
-            alpha=float(table.alpha), ln_ratio=float(table.ln_ratio), first_logit=logits[0]
-        )
+        inequality = CurveInequality(float(table.alpha), float(table.ln_ratio))
+        estimate = estimated_count(inequality, first_logit=logits[0])
         assert len(logits) == len(table.thresholds)
         assert estimate == pytest.approx(len(logits), rel=0.1)
         assert point(logits[-1]).hit < 1e-12 <= point(logits[-2]).hit

@@ -1,0 +1,147 @@
+"""A table for decisions that are counted: at most two of them differ in a release's life.
+
+Claim: of any number of adaptive decisions, let at most ``DECISIONS_MOVED`` have other
+votes on neighbouring data sets.  A mechanism that answers a decision at distance ``d`` with
+"unstable" when a fresh uniform 64-bit word is below ``thresholds[min(d, last)]``, and else
+with the plurality label, is then (epsilon, delta_svt + delta_release)-differentially
+private, without a cutoff.  Proof: ``app/privacy/stability/proof.md``, *Counted decisions*.
+
+It is sound for decisions that are counted, and for nothing else: asked twice, a cell is two
+of them.  A release serves Theorem A's table as yet; ``conclave plan --profile --decisions``
+prints this one.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+from app.errors import ConfigurationError, invariant
+from app.privacy.stability.hit_table import check_pairs, find_thresholds
+from app.privacy.stability.inequality import ALPHA_MAX, WORD_RANGE, Inequality
+from app.privacy.stability.profile_parameters import (
+    EPSILON_KEY,
+    choose_alpha,
+    choose_ln_ratio,
+    first_threshold,
+    hits_hold,
+    refuse_out_of_range,
+    release_holds,
+)
+
+DECISIONS_MOVED: Final = 2
+"""Decisions that a replaced record moves where each public cell is decided once: of the cell
+that it leaves, and of the one that it comes to."""
+
+DECISION_SLOPE: Final = Decimal("1.5")
+DECISION_RELEASE_PART: Final = Fraction(2, 5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionTable:
+    """The table, with the budget it was made for.
+
+    Attributes:
+        epsilon: share of epsilon that the answers may use.
+        delta: share of delta that the answers may use.
+        decisions: how many may differ.
+        alpha: the Renyi order at which they are accounted.
+        ln_ratio: ``ln R``, the price of one differing decision.
+        delta_release: part of delta for the label of a differing plurality getting out.
+        delta_svt: part of delta at which the decisions are accounted.
+        thresholds: ``P[d]``, hits out of ``2**64`` at distance ``d``; beyond the end the
+            last one holds.
+
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    decisions: int
+    alpha: Fraction
+    ln_ratio: Fraction
+    delta_release: Fraction
+    delta_svt: Fraction
+    thresholds: tuple[int, ...]
+
+    def hit_probability(self, distance: int) -> float:
+        """Return the probability of a hit at this distance, for people."""
+        return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
+
+    def distance_at(self, probability: float) -> int:
+        """Return the smallest distance whose hits are at most this probable, or the last."""
+        wanted = math.floor(Fraction(probability) * WORD_RANGE)
+        found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
+        return min(found, len(self.thresholds) - 1)
+
+
+def calibrate(
+    *, epsilon: Fraction, delta: Fraction, decisions: int = DECISIONS_MOVED
+) -> DecisionTable:
+    """Build the table for a budget and a number of decisions that may differ.
+
+    Args:
+        epsilon: share of epsilon for the answers, above 0.
+        delta: share of delta for the answers, in (0, 1).
+        decisions: at least 1.
+
+    Returns:
+        A table that :func:`check` accepts.
+
+    Raises:
+        ConfigurationError: where the budget is out of range or its table too long.
+
+    """
+    refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=decisions)
+    delta_release = delta * DECISION_RELEASE_PART
+    delta_svt = delta - delta_release
+    alpha = choose_alpha(epsilon, delta_svt, slope=DECISION_SLOPE)
+    if alpha > ALPHA_MAX:
+        raise ConfigurationError(EPSILON_KEY, "is too small for a table of decisions")
+    ln_ratio = choose_ln_ratio(alpha, epsilon=epsilon, delta_svt=delta_svt, cutoff=decisions)
+    return DecisionTable(
+        epsilon=epsilon,
+        delta=delta,
+        decisions=decisions,
+        alpha=alpha,
+        ln_ratio=ln_ratio,
+        delta_release=delta_release,
+        delta_svt=delta_svt,
+        thresholds=find_thresholds(
+            alpha=alpha,
+            ln_ratio=ln_ratio,
+            first=first_threshold(delta_release, decisions),
+            prices_answers=True,
+        ),
+    )
+
+
+def check(table: DecisionTable) -> None:
+    """Assert everything that the claim needs of a table.
+
+    Raises:
+        InvariantError: at the first thing that does not hold.
+
+    """
+    invariant(table.decisions >= 1, "at least one decision may differ")
+    invariant(table.epsilon > 0, "epsilon is above zero")
+    invariant(table.delta_release > 0 < table.delta_svt, "both parts of delta are above zero")
+    within = table.delta_release + table.delta_svt <= table.delta < 1
+    invariant(within, "both parts stay within delta")
+    invariant(len(table.thresholds) > 0, "the table has an entry")
+    first = table.thresholds[0]
+    holds = release_holds(first, table.delta_release, table.decisions)
+    invariant(holds, "p_0 keeps differing labels in")
+    covered = hits_hold(
+        epsilon=table.epsilon,
+        delta_svt=table.delta_svt,
+        alpha=table.alpha,
+        ln_ratio=table.ln_ratio,
+        cutoff=table.decisions,
+    )
+    invariant(covered, "delta_svt covers the decisions that differ")
+    inequality = Inequality(alpha=table.alpha, ln_ratio=table.ln_ratio, prices_answers=True)
+    check_pairs(inequality, table.thresholds)
