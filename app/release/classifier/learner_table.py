@@ -46,8 +46,8 @@ PUBLISHING: dict[str, LearnerRow] = {
 AUTO_RULE_KEY: Final = "classifier.auto"
 """Parameter of the first entry: the version of the rule behind ``auto``; absent, the first."""
 CHOICE: Final = (
-    '"auto" takes "{learner}" by its rule {rule}: {rows} at epsilon {epsilon:g}, {numbers} that '
-    "are numbers and {others}{wanted}"
+    '"auto" takes "{learner}" by its rule {rule}: {rows} at epsilon {epsilon:g}; numbers: '
+    "{numbers}, other features: {others}{wanted}"
 )
 
 
@@ -66,8 +66,8 @@ class ChosenLearner:
 
 
 RARE: Final = (
-    "A label of fewer than about {rows} rows, {share:.2g} of them, may be given to nobody: "
-    "the noise of the published classifier hides it."
+    "A label of fewer than about {rows} rows ({share:.2g} of all) may be given to nobody: the "
+    "noise of the published classifier hides it."
 )
 ALL_RARE: Final = (
     "On so few rows the noise of the published classifier may hide any label: it may be given "
@@ -166,9 +166,9 @@ def _reason(name: str, numbers: PublicNumbers, *, rule: int) -> str:
         rule=rule,
         rows="an unknown number of rows" if count is None else f"{count:,} rows",
         epsilon=float(numbers.epsilon),
-        numbers=f"{numbers.number_count} features",
-        others=f"{numbers.other_count} that are not or are left out",
-        wanted=", for ranking" if numbers.wants_ranking else "",
+        numbers=numbers.number_count,
+        others=numbers.other_count,
+        wanted="; for ranking" if numbers.wants_ranking else "",
     )
 
 

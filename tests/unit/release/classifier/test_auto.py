@@ -164,7 +164,9 @@ def test_every_surface_says_what_auto_takes(
     """The plan, the command, the log, and the statement with its value; a named one is silent."""
     del few_rows_will_do
     release, said = auto(small_release), list[str]()
-    taken = '"auto" takes "kernel" by its rule 2: 60 rows at epsilon 6, 1 features that are numbers'
+    taken = (
+        '"auto" takes "kernel" by its rule 2: 60 rows at epsilon 6; numbers: 1, other features: 0'
+    )
     planned = plan_settings(release.settings(), ROW_COUNT)
     assert planned.request.learner == "kernel"
     assert any(line.startswith(taken) for line in summary(planned))
