@@ -7,7 +7,7 @@ labels, as public points, and all test rows score it, those included.  Five draw
 set share its weights, which are most of the time; their law is the command's, and with
 `--whole` every run is the command's own call, ledger and all.  With `--plain` the grid
 has neither finer cuts at spikes nor fewer categories: half a point less at depth 4.
-`--learner linear --bins 8` descends by noisy sums in a second or two.
+`--learner linear --bins 8`, which `auto` comes to here, descends by noisy sums in a second or two.
 The data set is the one that CONCLAVE_TEST_DATA names.
 
     python benchmarks/learn_adult.py [--learner linear] [--epsilons .1 .5 1 2] [--depth 5]
@@ -36,7 +36,7 @@ from app.data.sources.sources import read_rows as read_private_rows
 from app.data.tests import classifier_tests
 from app.main import learn_from_settings
 from app.noise.system import SystemNoise
-from app.privacy.published_learners import LEARNERS
+from app.privacy.published_learners import AUTO, LEARNERS
 from app.release.classifier.exponential import ExponentialDraw
 from app.release.classifier.learner_table import classifier_draw
 from app.release.classifier.published import draw_published, publish_drawn
@@ -182,7 +182,7 @@ def _arguments() -> argparse.Namespace:
     """Read what to run."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--epsilons", type=float, nargs="+", default=list(TARGETS))
-    parser.add_argument("--learner", choices=tuple(LEARNERS), default="exponential")
+    parser.add_argument("--learner", choices=(*LEARNERS, AUTO), default="exponential")
     parser.add_argument("--depth", type=int, default=5)
     parser.add_argument("--bins", type=int, default=5)
     parser.add_argument("--sets", type=int, default=3)

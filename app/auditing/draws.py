@@ -36,7 +36,7 @@ from app.release.classifier.exponential import exponential_draw
 from app.release.classifier.grid import grid_draw
 from app.release.classifier.kernel import kernel_draw
 from app.release.classifier.learner_row import ClassifierAsked
-from app.release.classifier.learner_table import learner_row
+from app.release.classifier.learner_table import chosen_learner
 from app.release.classifier.linear import linear_draw
 from app.release.terms.answer_terms import release_budget
 from app.release.terms.configuration import charges_by_mechanism, no_points, public_class
@@ -223,7 +223,7 @@ def audit_draws(settings: Settings) -> tuple[DrawReport, ...]:
         reports.append(DrawReport("relabelling", float(epsilon), float(delta), bound))
     charge = charges.get(Mechanism.CLASSIFIER)
     if charge is not None:
-        name = learner_row(settings, row_count=settings.data.rows).learner.name
+        name = chosen_learner(settings, row_count=settings.data.rows, opened=None).row.learner.name
         bound = AUDITED_LEARNERS[name](settings, charge)
         claimed = (float(charge.epsilon), float(charge.delta))
         reports.append(DrawReport("published classifier", *claimed, bound))

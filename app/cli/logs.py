@@ -31,6 +31,7 @@ FIELDS_ALLOWED: Final = frozenset(
         "step",
         "phase",
         "library",
+        "learner",
         "answer_time",
         "request_id",
         "route",

@@ -148,6 +148,31 @@ def encode(schema: Schema, vectors: Sequence[Vector]) -> NDArray[np.float64]:
     return _settle(schema, values)
 
 
+def decode(schema: Schema, values: NDArray[np.float64]) -> list[Vector]:
+    """Return vectors that encode to these values: a string of no category stands for others.
+
+    Args:
+        schema: the public schema.
+        values: encoded, float64 (B, d).
+
+    """
+    columns = [
+        [None if math.isnan(value) else value for value in column]
+        if isinstance(feature, NumericFeature)
+        else [_names(feature, schema.missing_tokens)[int(code)] for code in column]
+        for feature, column in zip(schema.features, values.T.tolist(), strict=True)
+    ]
+    return list(zip(*columns, strict=True))
+
+
+def _names(feature: CategoricalFeature, missing: frozenset[str]) -> list[str | None]:
+    """Return what each code of a feature stands for; for others, a string of its own."""
+    other = "other"
+    while other in missing or other in feature.categories:
+        other += "-"
+    return [*feature.categories, other, None]
+
+
 def encode_keys(schema: Schema, keys: Sequence[bytes]) -> NDArray[np.float64]:
     """Encode vectors, as :func:`encode` does, that are given by their canonical bytes."""
     layout = _layout(len(schema.features))

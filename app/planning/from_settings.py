@@ -12,8 +12,14 @@ from app.learning.ensemble import votes_by_cell
 from app.planning.plan import Plan, plan_answers, plan_release
 from app.planning.request import PlanRequest
 from app.privacy.budget.composition import Charge, Mechanism
+from app.privacy.published_learners import AUTO, learner_of
 from app.release.classifier.learner_row import ClassifierAsked
-from app.release.classifier.learner_table import learner_row
+from app.release.classifier.learner_table import (
+    chosen_learner,
+    public_numbers,
+    rare_in_words,
+    smallest_share,
+)
 from app.release.statistics.statistics_table import check_statistics_draw, statistics_forecasts
 from app.release.terms.answer_terms import answers_asked, release_budget
 from app.release.terms.configuration import (
@@ -38,6 +44,8 @@ if TYPE_CHECKING:
     from app.learning.hypothesis import HypothesisClass
     from app.privacy.budget.composition import Charge
     from app.privacy.budget.pipeline import PipelineBudget
+    from app.release.classifier.learner_row import LearnerRow
+    from app.release.classifier.learner_table import ChosenLearner
     from app.settings.settings import Settings
 
 
@@ -86,7 +94,8 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
     if budget is not None and budget.relabel_epsilon and not budget.relabel_is_private:
         sampled = None if row_count is None else budget.sampled_row_count(row_count)
         refuse_long_draw(SEARCHED, searched, row_count=sampled)
-    learner, published = _classifier(settings, charged, row_count=row_count)
+    chosen = chosen_learner(settings, row_count=row_count, opened=None)
+    learner, published = _classifier(settings, charged, chosen.row, row_count=row_count)
     check_statistics_draw(settings, row_count=row_count)
     return PlanRequest(
         calibration=privacy.calibration,
@@ -113,12 +122,42 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         after=answers.after,
         on_cutoff=answers.on_cutoff,
         learner=learner,
+        learner_at_once=_at_once(settings, row_count=row_count),
+        classifier_words=_classifier_words(settings, charged, chosen, row_count=row_count),
         by_cell=votes_by_cell(searched, settings.learner.estimator),
     )
 
 
+def _at_once(settings: Settings, *, row_count: int | None) -> str:
+    """Name what ``auto`` would take for a classifier with all of epsilon."""
+    epsilon = Fraction(settings.privacy.epsilon)
+    return learner_of(AUTO, public_numbers(settings, row_count=row_count, epsilon=epsilon))
+
+
+def _classifier_words(
+    settings: Settings,
+    charged: Mapping[Mechanism, Charge],
+    chosen: ChosenLearner,
+    *,
+    row_count: int | None,
+) -> tuple[str, ...]:
+    """Say why ``auto`` takes its learner, and which labels that may not see."""
+    charge = charged.get(Mechanism.CLASSIFIER)
+    if charge is None:
+        return ()
+    reason = (f"{chosen.reason}.",) if chosen.reason else ()
+    if row_count is None:
+        return reason
+    share = smallest_share(settings, chosen.row, charge, row_count)
+    return (*reason, rare_in_words(share, row_count=row_count))
+
+
 def _classifier(
-    settings: Settings, charged: Mapping[Mechanism, Charge], *, row_count: int | None
+    settings: Settings,
+    charged: Mapping[Mechanism, Charge],
+    row: LearnerRow,
+    *,
+    row_count: int | None,
 ) -> tuple[str | None, HypothesisClass | None]:
     """Name what learns the classifier, and return the class that it is drawn from.
 
@@ -129,7 +168,6 @@ def _classifier(
     charge = charged.get(Mechanism.CLASSIFIER)
     if charge is None:
         return None, published_class(settings, no_points(settings))
-    row = learner_row(settings, row_count=row_count)
     if row.drawn_class is not None:
         hypotheses = row.drawn_class(settings, no_points(settings))
         refuse_long_draw(PUBLISHED, hypotheses, row_count=row_count)

@@ -54,6 +54,8 @@ class PlanRequest:
         after: what follows query m.
         on_cutoff: what follows unstable answer T.
         learner: name of what learns the classifier; None where that has no share.
+        learner_at_once: name of what ``auto`` would take with all of epsilon.
+        classifier_words: why ``auto`` takes that learner, and which labels it may not see.
         by_cell: whether learners vote by public cells, for which a row each is enough.
         statistics: tables on few public points and on many; none without a share, or n.
 
@@ -82,6 +84,8 @@ class PlanRequest:
     after: Sequel = "classifier"
     on_cutoff: Sequel = "halt"
     learner: str | None = None
+    learner_at_once: str | None = None
+    classifier_words: tuple[str, ...] = ()
     by_cell: bool = False
     statistics: tuple[StatisticsForecast, ...] = ()
 

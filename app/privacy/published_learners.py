@@ -7,11 +7,13 @@ which prepares its draw, and one of ``app.auditing.draws``, which bounds what it
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from app.privacy.noisy_gradient.descent import descends
+from app.privacy.noisy_gradient.descent import descends, waves_pay
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from fractions import Fraction
 
 
@@ -22,6 +24,7 @@ class PublishedLearner:
     Attributes:
         name: in ``classifier.learner``.
         uses_delta: whether its noise needs a share of delta.
+        has_scores: whether what is published sums up scores of labels, which rank queries.
         meaning: how it learns, in plain words.
         formula: the law behind; ``{drawn}`` stands for a hypothesis of the published class.
         theorem: what makes it private, in a line.
@@ -31,6 +34,7 @@ class PublishedLearner:
 
     name: str
     uses_delta: bool
+    has_scores: bool
     meaning: str
     formula: str
     theorem: str
@@ -40,6 +44,7 @@ class PublishedLearner:
 EXPONENTIAL: Final = PublishedLearner(
     name="exponential",
     uses_delta=False,
+    has_scores=False,
     meaning="Pays for the published classifier, drawn once.",
     formula="{drawn} is drawn with weight exp(-epsilon_share * errors / 2)",
     theorem="the exponential mechanism over a class fixed by public points",
@@ -48,6 +53,7 @@ EXPONENTIAL: Final = PublishedLearner(
 LINEAR: Final = PublishedLearner(
     name="linear",
     uses_delta=True,
+    has_scores=True,
     meaning="Pays for the published classifier, a linear score that is learned once.",
     formula="every step descends by a sum over all records + discrete Gaussian noise",
     theorem="noisy gradient descent in integers, by the exact curve of normal noise",
@@ -56,6 +62,7 @@ LINEAR: Final = PublishedLearner(
 KERNEL: Final = PublishedLearner(
     name="kernel",
     uses_delta=True,
+    has_scores=True,
     meaning="Pays for the published classifier, a score of random waves of the numbers and of "
     "tests that is learned once.",
     formula="every step descends by a sum over all records + discrete Gaussian noise",
@@ -65,12 +72,15 @@ KERNEL: Final = PublishedLearner(
 GRID: Final = PublishedLearner(
     name="grid",
     uses_delta=False,
+    has_scores=False,
     meaning="Pays for the published classifier, a label for each cell of a public grid.",
     formula="every cell of every level: a count of records + discrete Laplace noise",
     theorem="discrete Laplace noise on the counts of every cell of public grids",
     proof="app/privacy/noisy_grid/proof.md",
 )
 AUTO: Final = "auto"
+RANKING: Final = "ranking"
+"""What ``classifier.wanted`` is where scores matter more than labels."""
 
 LEARNERS: dict[str, PublishedLearner] = {
     row.name: row for row in (EXPONENTIAL, LINEAR, KERNEL, GRID)
@@ -82,16 +92,68 @@ def uses_delta(learner: str) -> bool:
     return learner == AUTO or LEARNERS[learner].uses_delta
 
 
-def learner_of(learner: str, *, row_count: int | None, epsilon: Fraction) -> str:
+def may_rank(learner: str) -> bool:
+    """Return whether ``classifier.learner`` can publish scores; ``auto`` can."""
+    return learner == AUTO or LEARNERS[learner].has_scores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicNumbers:
+    """The public numbers that ``auto`` goes by; nothing of a record is in them.
+
+    Attributes:
+        row_count: the public n; None where it is not known, which counts as many.
+        epsilon: of the classifier.
+        number_count: features that are numbers.
+        other_count: features that are categories with tests, or numbers that the
+            configuration leaves out by an empty list.
+        wants_ranking: whether the classifier is wanted for ranking.
+
+    """
+
+    row_count: int | None
+    epsilon: Fraction
+    number_count: int = 0
+    other_count: int = 0
+    wants_ranking: bool = False
+
+
+def _first_rule(numbers: PublicNumbers) -> PublishedLearner:
+    """Return the linear score where rows times epsilon are many, and the exact draw below."""
+    row_count, epsilon = numbers.row_count, numbers.epsilon
+    is_descent = row_count is None or descends(row_count=row_count, epsilon=epsilon)
+    return LINEAR if is_descent else EXPONENTIAL
+
+
+def _second_rule(numbers: PublicNumbers) -> PublishedLearner:
+    """Return the kernel score of a few numbers alone; for ranking, always a score.
+
+    A grid is never ahead of the kernel score: docs/utility.md, "Which learner".
+    """
+    row_count, epsilon = numbers.row_count, numbers.epsilon
+    if not numbers.other_count and waves_pay(
+        row_count=row_count, epsilon=epsilon, number_count=numbers.number_count
+    ):
+        return KERNEL
+    return LINEAR if numbers.wants_ranking else _first_rule(numbers)
+
+
+AUTO_RULES: Final[Mapping[int, Callable[[PublicNumbers], PublishedLearner]]] = MappingProxyType(
+    {1: _first_rule, 2: _second_rule}
+)
+"""The rules behind ``auto``, by version: a release keeps the one that it was opened by."""
+
+FIRST_AUTO_RULE: Final = 1
+NEWEST_AUTO_RULE: Final = 2
+
+
+def learner_of(learner: str, numbers: PublicNumbers, *, rule: int = NEWEST_AUTO_RULE) -> str:
     """Return the name of the learner: as configured, or by public numbers where that is ``auto``.
 
     Args:
         learner: as configured.
-        row_count: the public n; where it is not known, ``auto`` counts as the descent.
-        epsilon: of the classifier.
+        numbers: what ``auto`` goes by.
+        rule: version of the rule behind ``auto``.
 
     """
-    if learner != AUTO:
-        return learner
-    is_descent = row_count is None or descends(row_count=row_count, epsilon=epsilon)
-    return (LINEAR if is_descent else EXPONENTIAL).name
+    return AUTO_RULES[rule](numbers).name if learner == AUTO else learner

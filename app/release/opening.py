@@ -30,7 +30,13 @@ from app.ledger.entries.entry_kinds import (
 from app.ledger.entries.fold import REPLAYED_BY
 from app.ledger.ledger import RELEASE_SECRET
 from app.privacy.budget.composition import Mechanism
-from app.release.classifier.learner_table import check_classifier_draw
+from app.release.classifier.learner_table import (
+    AUTO_RULE_KEY,
+    auto_rule,
+    auto_rule_parameter,
+    check_classifier_draw,
+    chosen_learner,
+)
 from app.release.classifier.published import read_classifier
 from app.release.composed_budget import Beside
 from app.release.drawing import draw_ensemble, read_ensemble, refuse_dead_features
@@ -67,7 +73,7 @@ log = structlog.get_logger("conclave.service")
 ROW_COUNT: Final = "data.rows"
 READING: Final = "data.reading"
 ROW_BY_ROW: Final = "row by row"
-FURTHER: Final = frozenset({ROW_COUNT, READING, HOPELESS_KEY, REPLAYED_BY})
+FURTHER: Final = frozenset({ROW_COUNT, READING, HOPELESS_KEY, REPLAYED_BY, AUTO_RULE_KEY})
 """Parameters of the first entry that are no bound setting."""
 OVERTAKEN: Final = "another release was opened in the ledger meanwhile; start again"
 
@@ -111,6 +117,7 @@ def open_release(
             raise
         parts = read_ensemble(configuration, ledger)
         return _release(configuration, parts, ledger=ledger, rows=None)
+    _log_learner(configuration, ledger, row_count=rows.count)
     secret, drawn = read_piece(ledger, RELEASE_SECRET), None
     if parameters is not None:
         drawn = _ensemble_of(ledger).draw_once(
@@ -177,7 +184,7 @@ def begin_release(
     serves_at_once = found.classifier is None and not configuration.has(Mechanism.ANSWERS)
     if found.release is None or serves_at_once:
         points = public_values if serves_at_once else None
-        check_classifier_draw(configuration, points, row_count=rows.count)
+        check_classifier_draw(configuration, points, row_count=rows.count, opened=found.release)
     if found.release is None:
         hopeless = refuse_hopeless(configuration, parameters, row_count=rows.count)
         check_statistics_draw(configuration.settings, row_count=rows.count)
@@ -187,6 +194,7 @@ def begin_release(
         further = {
             ROW_COUNT: str(rows.count),
             READING: ROW_BY_ROW,
+            **auto_rule_parameter(configuration),
             **hopeless_parameter(is_hopeless=hopeless),
             **({} if parameters is None else replay_parameter(configuration)),
         }
@@ -197,6 +205,15 @@ def begin_release(
     if parameters is not None:
         _check_cutoff(parameters.calibration.cutoff, ledger)
     return parameters
+
+
+def _log_learner(configuration: Configuration, ledger: Ledger, *, row_count: int) -> None:
+    """Log the learner that ``auto`` takes for a classifier that is not published yet."""
+    state, settings = ledger.read_state(), configuration.settings
+    if configuration.has(Mechanism.CLASSIFIER) and state.classifier is None:
+        chosen = chosen_learner(settings, row_count=row_count, opened=state.release)
+        if chosen.reason:
+            log.info("learner_chosen", learner=chosen.row.learner.name)
 
 
 def _serves_without_rows(configuration: Configuration, ledger: Ledger) -> bool:
@@ -319,6 +336,7 @@ def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> 
     """
     bound = {key: text for key, text in opened.parameters.items() if key not in FURTHER}
     check_bound(bound, configuration.bound)
+    auto_rule(opened)
 
 
 def _check_same(configuration: Configuration, *, ledger: Ledger, rows: PrivateRows) -> None:

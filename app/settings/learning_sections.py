@@ -98,9 +98,16 @@ class ClassifierSettings(Section):
             description="How it is learned: an exact draw from the class, a linear score of the "
             "class's tests by noisy gradients, which uses delta, a kernel score of random waves of "
             "numbers beside these tests, likewise, noisy counts on public grids of up to four "
-            "numbers, or whichever of the first two the public numbers speak for."
+            "numbers, or whichever of the first three the public numbers speak for."
         ),
     ] = "exponential"
+    wanted: Annotated[
+        Literal["labels", "ranking"],
+        Field(
+            description="What it is wanted for: right labels, or scores that rank, for which "
+            "`auto` takes a learner with scores always."
+        ),
+    ] = "labels"
     kind: Annotated[ClassName | None, Field(alias="class", description="Hypothesis class.")] = None
     depth: Annotated[
         Whole | None,

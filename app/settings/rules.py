@@ -26,12 +26,14 @@ from app.errors import ConfigurationError
 from app.learning.cells.class_row import CELLS
 from app.learning.registry import CLASSES, class_row
 from app.privacy.mechanisms import MECHANISMS, serving_row
+from app.privacy.published_learners import AUTO, LEARNERS, RANKING, may_rank
 from app.settings.data_section import (
     CategoricalFeatureSettings,
     DataSettings,
     NumericFeatureSettings,
 )
 from app.settings.learning_sections import (
+    ClassifierSettings,
     HypothesesSettings,
     LearnerSettings,
     StatisticsSettings,
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.settings.data_section import DataSettings
-    from app.settings.learning_sections import HypothesesSettings
+    from app.settings.learning_sections import ClassifierSettings, HypothesesSettings
     from app.settings.release_sections import DeltaMechanism, PrivacySettings
 
 
@@ -126,6 +128,14 @@ def check_data(data: DataSettings) -> None:
         else:
             _check_categorical(key, feature, data.missing)
     _check_source(data)
+
+
+def check_wanted(classifier: ClassifierSettings) -> None:
+    """What is wanted for ranking has a learner that publishes scores."""
+    if classifier.wanted == RANKING and not may_rank(classifier.learner):
+        scored = " or ".join(f'"{name}"' for name in (*LEARNERS, AUTO) if may_rank(name))
+        problem = f'"{RANKING}" takes a learner with scores: classifier.learner = {scored}'
+        raise ConfigurationError("classifier.wanted", problem)
 
 
 def check_privacy(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:

@@ -124,6 +124,7 @@ class Settings(Section):
         """Check the rules that span keys."""
         rules.check_data(self.data)
         rules.check_privacy(self.privacy, classifier_uses_delta=self.classifier_uses_delta)
+        rules.check_wanted(self.classifier)
         rules.check_answers(self.answers, self.privacy)
         rules.check_scores(self.answers, self.privacy, self.data)
         rules.check_learner("learner", self.learner)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.privacy.mechanisms import MECHANISMS
-from app.privacy.published_learners import AUTO, learner_of
 
 if TYPE_CHECKING:
     from app.planning.plan import Plan
@@ -30,10 +29,8 @@ def prediction_document(plan: Plan) -> dict[str, object]:
 
 def learner_at_once(plan: Plan) -> str | None:
     """Return the ``[classifier] learner`` with all of epsilon; None where none may be published."""
-    rows = plan.request.row_count
-    if rows is None or not plan.publishes_at_once:
-        return None
-    return learner_of(AUTO, row_count=rows, epsilon=plan.request.epsilon)
+    known = plan.request.row_count is not None and plan.publishes_at_once
+    return plan.request.learner_at_once if known else None
 
 
 def _predicted(found: Prediction) -> dict[str, object]:

@@ -33,7 +33,8 @@ def summary(plan: Plan) -> tuple[str, ...]:
     """Return what a plan says in a few sentences, the most important first."""
     answered = () if not plan.capacities else (_answers(plan), _sequel(plan))
     tried = prediction_words(plan)
-    lines = (_verdict(plan), *answered, *tried, _mechanism(plan), _more(plan))
+    classifier = plan.request.classifier_words
+    lines = (_verdict(plan), *answered, *tried, _mechanism(plan), _more(plan), *classifier)
     assumption = (ASSUMPTION,) if plan.capacities else ()
     return tuple(line for line in lines if line) + assumption
 

@@ -33,6 +33,11 @@ WAVE_COUNT: Final = 300
 # Rows times epsilon from which noise on sums costs less than a tree's coarseness, on people
 # who are made up: docs/utility.md, "Which learner".
 LINEAR_FROM: Final = 1000
+# Waves of more numbers find less that tests do not, ...
+NUMBERS_MAX: Final = 8
+# ... and of more than so many they take so many rows times epsilon a number: docs/utility.md.
+FEW_NUMBERS: Final = 4
+KERNEL_FROM_A_NUMBER: Final = 1500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,3 +85,18 @@ def _steps_wanted(row_count: int, epsilon: float) -> int:
 def descends(*, row_count: int, epsilon: Fraction) -> bool:
     """Whether a descent, and no tree, is the more accurate classifier for so many rows."""
     return row_count * epsilon >= LINEAR_FROM
+
+
+def waves_pay(*, row_count: int | None, epsilon: Fraction, number_count: int) -> bool:
+    """Whether a kernel score is the more accurate where every feature is a number.
+
+    Args:
+        row_count: the public n; None where it is not known, which counts as many.
+        epsilon: of the classifier.
+        number_count: how many numbers there are.
+
+    """
+    if not 1 <= number_count <= NUMBERS_MAX:
+        return False
+    least = LINEAR_FROM if number_count <= FEW_NUMBERS else KERNEL_FROM_A_NUMBER * number_count
+    return row_count is None or row_count * epsilon >= least

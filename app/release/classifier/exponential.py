@@ -85,11 +85,25 @@ def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
     return ExponentialDraw(parameters, settings.answers.alpha, settings.answers.beta)
 
 
+def exponential_share(asked: ClassifierAsked) -> float:
+    """Return what a draw may miss of the best: a label of fewer rows may be worth less."""
+    answers = asked.settings.answers
+    return excess_error(
+        hypothesis_count=published_class(asked.settings, asked.public_values).size,
+        beta=answers.beta,
+        row_count=asked.row_count,
+        epsilon=float(asked.charge.epsilon),
+    )
+
+
 def _count(size: int) -> str:
     """Write a size that may have thousands of digits."""
     return str(size) if size < SIZES_SHOWN_WHOLE else f"about 10^{math.log10(size):.1f}"
 
 
 DRAWN_FROM_CLASS: Final = LearnerRow(
-    learner=EXPONENTIAL, prepare=exponential_draw, drawn_class=published_class
+    learner=EXPONENTIAL,
+    prepare=exponential_draw,
+    smallest_share=exponential_share,
+    drawn_class=published_class,
 )

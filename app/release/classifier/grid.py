@@ -15,7 +15,7 @@ import numpy as np
 
 from app.data.schema import NumericFeature
 from app.errors import ConfigurationError
-from app.learning.cells.nested_grid import Grid, decided, equal_cuts
+from app.learning.cells.nested_grid import SCALES_ABOVE, Grid, decided, equal_cuts
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.privacy.noisy_grid import mechanism as noisy_grid
 from app.privacy.published_learners import GRID
@@ -125,7 +125,13 @@ def _numbers(settings: Settings) -> dict[int, NumericFeature]:
     return found
 
 
-COUNTED: Final = LearnerRow(learner=GRID, prepare=grid_draw)
+def grid_share(asked: ClassifierAsked) -> float:
+    """Return the lead by which the rows of a label, all in one cell, stand out of the noise."""
+    parameters = grid_draw(asked).parameters
+    return float(SCALES_ABOVE * min(parameters.scales)) / asked.row_count
+
+
+COUNTED: Final = LearnerRow(learner=GRID, prepare=grid_draw, smallest_share=grid_share)
 
 
 def grid_document(grid: Grid, labels: NDArray[np.int64]) -> GridDocument:

@@ -19,7 +19,7 @@ from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.noisy_gradient.descent import WAVE_COUNT, kernel_choice
 from app.privacy.published_learners import KERNEL
 from app.release.classifier.learner_row import ClassifierAsked, LearnerRow
-from app.release.classifier.linear import shrinkage_for, terms_known
+from app.release.classifier.linear import descent_share, shrinkage_for, terms_known
 from app.release.classifier.published_scores import kernel_document
 from app.release.classifier.written_hypotheses import Written
 
@@ -160,4 +160,10 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
     )
 
 
-WAVED: Final = LearnerRow(learner=KERNEL, prepare=kernel_draw)
+def kernel_share(asked: ClassifierAsked) -> float:
+    """Return the share of a label whose rows move the sums as far as the noise does."""
+    choice = kernel_choice(row_count=asked.row_count, epsilon=float(asked.charge.epsilon))
+    return descent_share(asked, step_count=choice.step_count)
+
+
+WAVED: Final = LearnerRow(learner=KERNEL, prepare=kernel_draw, smallest_share=kernel_share)

@@ -60,10 +60,13 @@ class LearnerRow:
     Attributes:
         learner: its public row, by whose name it is chosen.
         prepare: the draw that public numbers and points fix; refuses what could not be drawn.
+        smallest_share: the share of the rows that a label must have, lest the noise hide it;
+            ``public_values`` may be none, which gives a bound of it.
         drawn_class: the class that it draws from, as public points fix it; None without one.
 
     """
 
     learner: PublishedLearner
     prepare: Callable[[ClassifierAsked], ClassifierDraw]
+    smallest_share: Callable[[ClassifierAsked], float]
     drawn_class: Callable[[Settings, NDArray[np.float64]], HypothesisClass] | None = None

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
+from app.data.schema import NumericFeature
+from app.errors import ReleaseMismatchError
 from app.privacy.budget.composition import Mechanism
-from app.privacy.published_learners import learner_of
+from app.privacy.published_learners import (
+    AUTO,
+    AUTO_RULES,
+    FIRST_AUTO_RULE,
+    NEWEST_AUTO_RULE,
+    RANKING,
+    PublicNumbers,
+    learner_of,
+)
 from app.release.classifier.exponential import DRAWN_FROM_CLASS
 from app.release.classifier.grid import COUNTED
 from app.release.classifier.kernel import WAVED
@@ -14,9 +27,13 @@ from app.release.classifier.linear import DESCENDED
 from app.release.terms.configuration import no_points
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     import numpy as np
     from numpy.typing import NDArray
 
+    from app.ledger.entries.entry_kinds import ReleaseOpened
+    from app.privacy.budget.composition import Charge
     from app.release.classifier.learner_row import ClassifierDraw, LearnerRow
     from app.release.terms.configuration import Configuration
     from app.settings.settings import Settings
@@ -26,17 +43,133 @@ PUBLISHING: dict[str, LearnerRow] = {
 }
 
 
-def learner_row(settings: Settings, *, row_count: int | None) -> LearnerRow:
-    """Return the row of the learner that is configured, or that public numbers speak for.
+AUTO_RULE_KEY: Final = "classifier.auto"
+"""Parameter of the first entry: the version of the rule behind ``auto``; absent, the first."""
+CHOICE: Final = (
+    '"auto" takes "{learner}" by its rule {rule}: {rows} at epsilon {epsilon:g}; numbers: '
+    "{numbers}, other features: {others}{wanted}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenLearner:
+    """The learner of a release, and why it is that one.
+
+    Attributes:
+        row: of the learner.
+        reason: what ``auto`` went by, in public numbers; empty where it was configured.
+
+    """
+
+    row: LearnerRow
+    reason: str
+
+
+RARE: Final = (
+    "A label of fewer than about {rows} rows ({share:.2g} of all) may be given to nobody: the "
+    "noise of the published classifier hides it."
+)
+ALL_RARE: Final = (
+    "On so few rows the noise of the published classifier may hide any label: it may be given "
+    "to nobody."
+)
+
+
+def rare_in_words(share: float, *, row_count: int) -> str:
+    """Say which labels a classifier may give to nobody, in public numbers."""
+    if share >= 1:
+        return ALL_RARE
+    return RARE.format(rows=f"{math.ceil(share * row_count):,}", share=share)
+
+
+def smallest_share(settings: Settings, row: LearnerRow, charge: Charge, row_count: int) -> float:
+    """Return the share of the rows that a label must have to be seen, without public points."""
+    return row.smallest_share(ClassifierAsked(settings, charge, no_points(settings), row_count))
+
+
+def auto_rule(opened: ReleaseOpened | None) -> int:
+    """Return the version of the rule behind ``auto``: the newest, where nothing is open yet.
+
+    Raises:
+        ReleaseMismatchError: a later version of this program opened the release by a rule
+            that this one does not know.
+
+    """
+    if opened is None:
+        return NEWEST_AUTO_RULE
+    version = opened.parameters.get(AUTO_RULE_KEY, str(FIRST_AUTO_RULE))
+    if version not in map(str, AUTO_RULES):
+        problem = f"the ledger's release goes by rule {version}, which this version does not know"
+        raise ReleaseMismatchError(AUTO_RULE_KEY, problem)
+    return int(version)
+
+
+def auto_rule_parameter(configuration: Configuration) -> dict[str, str]:
+    """Return what the first entry says of the rule, where ``auto`` chooses a learner."""
+    is_auto = configuration.settings.classifier.learner == AUTO
+    has_rule = is_auto and configuration.has(Mechanism.CLASSIFIER)
+    return {AUTO_RULE_KEY: str(NEWEST_AUTO_RULE)} if has_rule else {}
+
+
+def chosen_learner(
+    settings: Settings, *, row_count: int | None, opened: ReleaseOpened | None
+) -> ChosenLearner:
+    """Return the learner that is configured, or that public numbers speak for.
 
     Args:
         settings: the whole configuration.
         row_count: the public n, where known.
+        opened: the first entry, whose rule is followed; None where there is none yet.
+
+    Raises:
+        ReleaseMismatchError: as :func:`auto_rule`.
 
     """
-    epsilon = settings.privacy.epsilon_of(Mechanism.CLASSIFIER.value)
-    chosen = settings.classifier.learner
-    return PUBLISHING[learner_of(chosen, row_count=row_count, epsilon=epsilon)]
+    given, rule = settings.classifier.learner, auto_rule(opened)
+    numbers = public_numbers(settings, row_count=row_count)
+    name = learner_of(given, numbers, rule=rule)
+    reason = _reason(name, numbers, rule=rule) if given == AUTO else ""
+    return ChosenLearner(PUBLISHING[name], reason)
+
+
+def public_numbers(
+    settings: Settings, *, row_count: int | None, epsilon: Fraction | None = None
+) -> PublicNumbers:
+    """Return the public numbers that ``auto`` goes by.
+
+    Args:
+        settings: the whole configuration.
+        row_count: the public n, where known.
+        epsilon: of the classifier; None for its share.
+
+    """
+    listed = settings.published.tests
+    features = settings.data.public_schema().features
+    left_out = [listed.get(feature.name) == () for feature in features]
+    are_numbers = [isinstance(feature, NumericFeature) for feature in features]
+    share = settings.privacy.epsilon_of(Mechanism.CLASSIFIER.value)
+    return PublicNumbers(
+        row_count=row_count,
+        epsilon=share if epsilon is None else epsilon,
+        number_count=sum(are_numbers),
+        # Waves take in every number, so one that is left out speaks against them.
+        other_count=sum(map(operator.eq, left_out, are_numbers)),
+        wants_ranking=settings.classifier.wanted == RANKING,
+    )
+
+
+def _reason(name: str, numbers: PublicNumbers, *, rule: int) -> str:
+    """Say what ``auto`` goes by, in public numbers."""
+    count = numbers.row_count
+    return CHOICE.format(
+        learner=name,
+        rule=rule,
+        rows="an unknown number of rows" if count is None else f"{count:,} rows",
+        epsilon=float(numbers.epsilon),
+        numbers=numbers.number_count,
+        others=numbers.other_count,
+        wanted="; for ranking" if numbers.wants_ranking else "",
+    )
 
 
 def classifier_draw(
@@ -45,6 +178,7 @@ def classifier_draw(
     *,
     row_count: int,
     is_first: bool = False,
+    opened: ReleaseOpened | None = None,
 ) -> ClassifierDraw:
     """Return the draw of a release's classifier, as public points fix it.
 
@@ -53,18 +187,24 @@ def classifier_draw(
         public_values: encoded public points, shape (m, d); m may be 0.
         row_count: the public n.
         is_first: whether nothing is charged yet, so that a draw of hours is refused.
+        opened: the release's first entry; None where there is none yet.
 
     Raises:
         ConfigurationError: names what to change, where no such draw is exact.
+        ReleaseMismatchError: as :func:`auto_rule`.
 
     """
     settings, charge = configuration.settings, configuration.charges[Mechanism.CLASSIFIER]
     asked = ClassifierAsked(settings, charge, public_values, row_count, is_first)
-    return learner_row(settings, row_count=row_count).prepare(asked)
+    return chosen_learner(settings, row_count=row_count, opened=opened).row.prepare(asked)
 
 
 def check_classifier_draw(
-    configuration: Configuration, public_values: NDArray[np.float64] | None, *, row_count: int
+    configuration: Configuration,
+    public_values: NDArray[np.float64] | None,
+    *,
+    row_count: int,
+    opened: ReleaseOpened | None = None,
 ) -> None:
     """Refuse a classifier that could not be drawn when its turn comes.
 
@@ -73,11 +213,13 @@ def check_classifier_draw(
         public_values: encoded public points, shape (m, d), where they are known;
             without any its class is at its largest.
         row_count: the public n.
+        opened: the release's first entry; None where there is none yet.
 
     Raises:
         ConfigurationError: names what to change.
+        ReleaseMismatchError: as :func:`auto_rule`.
 
     """
     if configuration.has(Mechanism.CLASSIFIER):
         points = no_points(configuration.settings) if public_values is None else public_values
-        classifier_draw(configuration, points, row_count=row_count, is_first=True)
+        classifier_draw(configuration, points, row_count=row_count, is_first=True, opened=opened)

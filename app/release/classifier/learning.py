@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from app.data.vectors import decode
 from app.errors import ConfigurationError, VerificationError
 from app.privacy.budget.composition import Mechanism
-from app.release.classifier.learner_table import classifier_draw
+from app.release.classifier.learner_table import chosen_learner, classifier_draw
 from app.release.classifier.published import draw_published
 from app.release.classifier.switch import classifier_of
 from app.release.opening import begin_release, found_state
@@ -26,12 +27,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.rows import PrivateRows
+    from app.data.schema import Schema
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
     from app.release.classifier.published import PublishedClassifier
     from app.release.progress import Progress
     from app.release.terms.configuration import Configuration
 
+POINTS_ASKED_MAX: Final = 10_000
+GIVEN_TO_NOBODY: Final = (
+    "no public point gets the label {labels} by the published classifier: rows of it may be too "
+    "few for the noise, or look like others"
+)
 DRAWING: Final = "drawing the classifier"
 PUBLISHED: Final = (
     "the classifier of this release is published already, and is drawn once; "
@@ -90,7 +97,9 @@ def learn(
             is published.
 
     """
-    prepared = classifier_draw(configuration, public_values, row_count=rows.count)
+    opened = ledger.read_state().release
+    prepared = classifier_draw(configuration, public_values, row_count=rows.count, opened=opened)
+    reason = chosen_learner(configuration.settings, row_count=rows.count, opened=opened).reason
     begin_release(
         configuration,
         ledger=ledger,
@@ -101,6 +110,8 @@ def learn(
     )
     check_pieces(configuration.settings, ledger)
     points = f"{len(public_values)} public points fix" if len(public_values) else "the schema fixes"
+    if reason:
+        tell(reason)
     tell(prepared.worth(f"that {points}"))
 
     def draw() -> PublishedClassifier:
@@ -112,4 +123,25 @@ def learn(
     published = classifier_of(configuration, ledger).draw_once(draw)
     if published is None:  # another process was first; what was drawn here is forgotten
         raise VerificationError(PUBLISHED)
+    left_out = labels_given_to_nobody(published, configuration.schema, public_values)
+    if left_out:
+        tell(GIVEN_TO_NOBODY.format(labels=", ".join(map(repr, left_out))))
     return published
+
+
+def labels_given_to_nobody(
+    published: PublishedClassifier, schema: Schema, public_values: NDArray[np.float64]
+) -> tuple[str, ...]:
+    """Return the labels that no public point gets; none where there are no points.
+
+    What is published and the points are public, and nothing else enters.
+
+    Args:
+        published: the classifier.
+        schema: the public schema.
+        public_values: encoded public points, shape (m, d); the first of them are asked.
+
+    """
+    asked = decode(schema, public_values[:POINTS_ASKED_MAX])
+    given = set(published.predict_many(asked))
+    return tuple(label for label in schema.classes if asked and label not in given)

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 PRODUCTS_MAX: Final = 10**13
 # ... and what the covariance of public points takes seconds and megabytes for.
 TESTS_MAX: Final = 4000
+# A record moves this many residuals at most, ...
+RESIDUALS_MAX: Final = 2
+# ... each by half its length.
+HALVES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,4 +180,30 @@ def _known_terms(
     return Terms(single.tests, single.terms + pairs), found.public_map
 
 
-DESCENDED: Final = LearnerRow(learner=LINEAR, prepare=linear_draw)
+def linear_share(asked: ClassifierAsked) -> float:
+    """Return the share of a label whose rows move the sums as far as the noise does."""
+    choice = descent_choice(row_count=asked.row_count, epsilon=float(asked.charge.epsilon))
+    return descent_share(asked, step_count=choice.step_count)
+
+
+def descent_share(asked: ClassifierAsked, *, step_count: int) -> float:
+    """Return the share of a label whose rows move the sums as far as the noise does.
+
+    That is where all of them pull alike: a row pulls by half its length, and all steps' noise
+    together has a deviation of a row's length times the root of the calibration's ratio.
+
+    Args:
+        asked: of the draw.
+        step_count: of the descent.
+
+    """
+    charge, class_count = asked.charge, len(asked.settings.data.classes)
+    calibration = accounting.calibrate(
+        epsilon=charge.epsilon, delta=charge.delta, step_weights=(1,) * step_count
+    )
+    residuals = min(class_count - 1, RESIDUALS_MAX)
+    variance = calibration.variance_ratio * residuals / step_count
+    return HALVES * math.sqrt(variance) / asked.row_count
+
+
+DESCENDED: Final = LearnerRow(learner=LINEAR, prepare=linear_draw, smallest_share=linear_share)

@@ -76,7 +76,9 @@ def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier
     """Draw from a class that the queries asked so far fix."""
     rows = release.rows_for_drawing()
     points = answered_points(release.ledger, release.schema)
-    prepared = classifier_draw(release.configuration, points, row_count=rows.count)
+    prepared = classifier_draw(
+        release.configuration, points, row_count=rows.count, opened=release.state.release
+    )
     return draw_published(release.configuration, prepared, rows, noise)
 
 

@@ -114,6 +114,7 @@ UNBOUND: Final = frozenset(
 )
 # Planning only, but for the calibration that is made from them.
 TARGETS: Final = frozenset({"answers.alpha", "answers.beta"})
+WANTED: Final = "classifier.wanted"
 # Settings that ledgers opened by earlier versions do not know, with the value that is
 # what those versions did: at that value they are left out.
 LATER: Final[Mapping[str, str]] = {
@@ -128,6 +129,7 @@ LATER: Final[Mapping[str, str]] = {
     "answers.output": '"label"',
     "answers.precision": "10",
     LEARNER: '"exponential"',
+    WANTED: '"labels"',
     "privacy.delta_shares.classifier": "0",
     EPSILON_KEY: "null",
     DELTA_KEY: "null",
@@ -152,6 +154,7 @@ def bound_parameters(settings: Settings) -> dict[str, str]:
     published = settings.published.model_dump(by_alias=True, exclude={"grid"})
     _flatten("classifier", published, bound)
     bound[LEARNER] = _text(settings.classifier.learner)
+    bound[WANTED] = _text(settings.classifier.wanted)
     if settings.student_may_follow:
         _flatten("student", settings.taught.model_dump(exclude={"jobs"}), bound)
     if settings.privacy.shares.statistics > 0:  # ledgers of earlier versions had none
@@ -194,7 +197,7 @@ def check_bound(opened: Mapping[str, str], given: Mapping[str, str]) -> None:
 
 def _inherited_last(key: str) -> tuple[bool, str]:
     # The learner is inherited from nowhere, and default shares of delta follow it.
-    return key.startswith("classifier.") and key != LEARNER, key
+    return key.startswith("classifier.") and key not in {LEARNER, WANTED}, key
 
 
 def _flatten(key: str, value: object, bound: dict[str, str]) -> None:

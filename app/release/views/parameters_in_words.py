@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Final
 from app.learning.registry import class_row
 from app.privacy.answering_rows import Explained, in_short
 from app.privacy.budget.composition import Mechanism
-from app.release.classifier.learner_table import learner_row
+from app.release.classifier.learner_table import chosen_learner
 from app.release.opening import ROW_COUNT
 from app.release.terms.answer_terms import answering_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.release.release import Release
     from app.settings.settings import Settings
 
@@ -42,6 +43,7 @@ SHARES: Final = {
         "private multiplicative weights over the cells of a public grid",
     ),
 }
+AUTO_FORMULA: Final = "a public function of n, epsilon and the kinds of features"
 CUT: Final = (
     (
         "The records are cut into this many groups by lot, and one learner is trained on each. A "
@@ -83,22 +85,29 @@ def _promise(release: Release) -> Iterator[Explained]:
     )
     opened = release.state.release
     row_count = None if opened is None else int(opened.parameters[ROW_COUNT])
-    shares = shares_in_words(configuration.settings, row_count)
+    shares = shares_in_words(configuration.settings, row_count, opened)
     for mechanism, share in configuration.charges.items():
         meaning, formula = shares[mechanism]
         value = f"epsilon {in_short(float(share.epsilon))}, delta {in_short(float(share.delta))}"
         yield Explained(f"share of {mechanism.value}", value, meaning, formula)
+    chosen = chosen_learner(configuration.settings, row_count=row_count, opened=opened)
+    if chosen.reason and configuration.has(Mechanism.CLASSIFIER):
+        name = chosen.row.learner.name
+        yield Explained("learner of the classifier", name, f"{chosen.reason}.", AUTO_FORMULA)
 
 
-def shares_in_words(settings: Settings, row_count: int | None) -> dict[Mechanism, tuple[str, str]]:
+def shares_in_words(
+    settings: Settings, row_count: int | None, opened: ReleaseOpened | None
+) -> dict[Mechanism, tuple[str, str]]:
     """Return what each share pays for, and the formula of its mechanism.
 
     Args:
         settings: the whole configuration.
         row_count: the public n, where known.
+        opened: the release's first entry; None where there is none yet.
 
     """
-    learner = learner_row(settings, row_count=row_count).learner
+    learner = chosen_learner(settings, row_count=row_count, opened=opened).row.learner
     drawn = class_row(settings.published.kind).drawn
     classifier = (learner.meaning, learner.formula.format(drawn=drawn))
     return {**SHARES, Mechanism.CLASSIFIER: classifier}

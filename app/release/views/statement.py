@@ -16,7 +16,7 @@ import msgspec
 from app.ledger.releases import total
 from app.privacy.answering_rows import in_short
 from app.privacy.budget.composition import Mechanism
-from app.release.classifier.learner_table import learner_row
+from app.release.classifier.learner_table import chosen_learner, rare_in_words, smallest_share
 from app.release.composed_budget import composed_view
 from app.release.terms.answer_terms import answering_row, calibration_piece
 from app.release.views.parameters_in_words import shares_in_words
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from app.ledger.entries.fold import LedgerState
     from app.privacy.budget.composition import Charge
+    from app.release.classifier.learner_table import ChosenLearner
     from app.release.views.stated_release import AuditFound, Stated
 
 MECHANISMS: Final = "deployment.implementation.mechanisms[]"
@@ -203,7 +204,7 @@ def _model() -> Iterator[Line]:
 
 
 def _mechanisms(stated: Stated) -> Iterator[Line]:
-    words = shares_in_words(stated.settings, stated.row_count)
+    words = shares_in_words(stated.settings, stated.row_count, stated.state.release)
     for mechanism, charge in stated.configuration.charges.items():
         theorem, proof = _theorem(stated, mechanism)
         status = _status(stated.state, mechanism)
@@ -221,6 +222,26 @@ def _mechanisms(stated: Stated) -> Iterator[Line]:
         yield Line(MECHANISMS, "Mechanisms", value, told)
     if stated.configuration.has(Mechanism.ANSWERS):
         yield from _limits(stated)
+    yield from _classifier(stated)
+
+
+def _classifier(stated: Stated) -> Iterator[Line]:
+    """Say what ``auto`` takes, and which labels a classifier may give to nobody."""
+    charge, row_count = stated.configuration.charges.get(Mechanism.CLASSIFIER), stated.row_count
+    if charge is None:
+        return
+    chosen = _learner(stated)
+    if chosen.reason:
+        learner = chosen.row.learner.name
+        yield Line("classifier.learner", "Limits", learner, f"{chosen.reason}.")
+    if row_count is not None:
+        share = smallest_share(stated.settings, chosen.row, charge, row_count)
+        words = rare_in_words(share, row_count=row_count)
+        yield Line("classifier.smallest_share", "Limits", min(share, 1.0), words)
+
+
+def _learner(stated: Stated) -> ChosenLearner:
+    return chosen_learner(stated.settings, row_count=stated.row_count, opened=stated.state.release)
 
 
 def _limits(stated: Stated) -> Iterator[Line]:
@@ -249,7 +270,7 @@ def _theorem(stated: Stated, mechanism: Mechanism) -> tuple[str, str]:
         is_public = settings.hypotheses.grid == "public"
         return RELABEL if is_public else EXPONENTIAL_OF_ROWS, RELABEL_PROOF
     if mechanism is Mechanism.CLASSIFIER:
-        learner = learner_row(settings, row_count=stated.row_count).learner
+        learner = _learner(stated).row.learner
         return learner.theorem, learner.proof
     if mechanism is Mechanism.STATISTICS:
         return STATISTICS

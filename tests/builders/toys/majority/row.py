@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 MAJORITY: Final = PublishedLearner(
     name="majority",
     uses_delta=False,
+    has_scores=False,
     meaning="Pays for the published classifier, a label for everybody.",
     formula="the noisy count of a label is compared with half of the records",
     theorem="one noisy count for each label",
@@ -67,4 +68,11 @@ def audited(_: Settings, charge: Charge) -> Bound:
     return Bound(math.log((at_zero + above) / above), "one record more than half has a label")
 
 
-PUBLISHED_MAJORITY: Final = LearnerRow(learner=MAJORITY, prepare=prepare)
+def smallest_share(_: ClassifierAsked) -> float:
+    """Return the share that has to be more than half of the rows."""
+    return 0.5
+
+
+PUBLISHED_MAJORITY: Final = LearnerRow(
+    learner=MAJORITY, prepare=prepare, smallest_share=smallest_share
+)

@@ -18,7 +18,7 @@ from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.voting.universal import Phase
 from app.release.classifier.learner_row import ClassifierAsked
-from app.release.classifier.learner_table import learner_row
+from app.release.classifier.learner_table import chosen_learner
 from app.release.classifier.learning import check_learnable
 from app.release.classifier.linear import LinearDraw, linear_draw
 from app.release.classifier.published import SCORES_VERSION, read_published
@@ -154,7 +154,8 @@ def test_auto_takes_the_linear_score_from_a_thousand_on(
         privacy__epsilon="1",
         **{f"privacy__shares__{name}": share for name, share in shares.items()},
     )
-    assert learner_row(release.settings(), row_count=row_count).learner.name == expected
+    chosen = chosen_learner(release.settings(), row_count=row_count, opened=None)
+    assert chosen.row.learner.name == expected
 
 
 @pytest.mark.parametrize(("epsilon", "expected"), [("20", "linear"), ("0.1", "exponential")])
