@@ -84,9 +84,20 @@ def find_thresholds(*, alpha: Fraction, ln_ratio: Fraction, first: int) -> tuple
     """
     inequality = Inequality(alpha=alpha, ln_ratio=ln_ratio)
     curve = CurveInequality(float(alpha), float(ln_ratio))
-    entries = [inequality.entry(first)]
-    _refuse_long_table(curve, entries[0])
-    step = 1.0
+    _refuse_long_table(curve, inequality.entry(first))
+    return extended(inequality, curve, first)
+
+
+def extended(inequality: Inequality, curve: CurveInequality, first: int) -> tuple[int, ...]:
+    """Return a table from its first entry on, each entry the smallest that is accepted.
+
+    Args:
+        inequality: decides about two entries.
+        curve: the same in doubles, for a guess.
+        first: ``P_0``.
+
+    """
+    entries, step = [inequality.entry(first)], 1.0
     while entries[-1].hit >= HELD_BELOW_THRESHOLD:
         invariant(len(entries) < 2 * ENTRY_COUNT_MAX, "the table ends")
         guess = curve.following_logit(_logit(entries[-1]), step=step)
