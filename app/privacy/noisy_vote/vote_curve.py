@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 POINTS: Final = 97
 COARSE_POINTS: Final = 17
 STEP_MAX: Final = 64.0
-BISECTIONS: Final = 48
+BISECTIONS: Final = 32
 EXPONENT_MAX: Final = 700.0
 ORDERS: Final = np.exp(np.linspace(-1.4, 1.4, 57))
 """Orders that are looked at, less one, as times the order of the Gaussian vote less one."""
 WANTED_LOSS: Final = 0.01
 """The lead is made least at which the other label wins so often."""
 CURVES_KEPT: Final = 4096
-NEWTON_STEPS: Final = 8
+NEWTON_STEPS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
