@@ -52,6 +52,25 @@ def opened_row(mechanism: str, calibration: str, *, rule: str | None) -> Answeri
     raise InvariantError(message)
 
 
+def calibrated_row(mechanism: str, calibration: str, made: object) -> AnsweringRow:
+    """Return the row that settings name and that a calibration was made for.
+
+    Args:
+        mechanism: as :func:`serving_row` takes it.
+        calibration: as :func:`serving_row` takes it.
+        made: the calibration that serves.
+
+    Raises:
+        InvariantError: it is another mechanism's.
+
+    """
+    for row in _named(mechanism, calibration):
+        if type(made) is row.calibrations[0]:
+            return row
+    message = "the calibration is the one of the answers' share"
+    raise InvariantError(message)
+
+
 def _named(mechanism: str, calibration: str) -> list[AnsweringRow]:
     """Return the rows that settings name."""
     return [

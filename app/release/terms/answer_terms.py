@@ -13,7 +13,7 @@ import msgspec
 from app.errors import invariant
 from app.privacy.answering_rows import RULE_KEY, AnswersAsked
 from app.privacy.budget.composition import Mechanism
-from app.privacy.mechanisms import opened_row, row_of, serving_row
+from app.privacy.mechanisms import calibrated_row, opened_row, row_of, serving_row
 from app.privacy.paper.paper_pipeline import PaperTargets
 from app.privacy.voting.universal import Parameters, Sequel
 from app.release.private_state import read_piece
@@ -42,6 +42,11 @@ def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> An
     if opened is None:
         return serving_row(*named, class_count=len(settings.data.classes))
     return opened_row(*named, rule=opened.parameters.get(RULE_KEY))
+
+
+def _row_of(settings: Settings, calibration: Calibration) -> AnsweringRow:
+    named = settings.answers.mechanism, settings.privacy.calibration
+    return calibrated_row(*named, calibration)
 
 
 def rule_parameter(row: AnsweringRow) -> dict[str, str]:
@@ -117,7 +122,7 @@ def answering_parameters(
     answering = None
     if budget is not None and calibration is not None:
         check_calibration(settings, budget, calibration)
-        answering = row_of(calibration).serve(calibration, ensemble_size)
+        answering = _row_of(settings, calibration).serve(calibration, ensemble_size)
     return Parameters(
         answering=answering,
         class_count=len(settings.data.classes),
@@ -136,10 +141,8 @@ def check_calibration(settings: Settings, budget: PipelineBudget, calibration: C
         InvariantError: at the first thing that does not hold.
 
     """
-    row, asked = row_of(calibration), answers_asked(settings)
-    same = type(calibration) is row.calibrations[0] and row.is_of(calibration, asked)
-    same = same and row.mechanism == settings.answers.mechanism
-    same = same and row.calibration in (None, settings.privacy.calibration)
+    row, asked = _row_of(settings, calibration), answers_asked(settings)
+    same = row.is_of(calibration, asked)
     share = (calibration.epsilon, calibration.delta)
     same = same and share == (budget.answers_epsilon, budget.answers_delta)
     invariant(same, "the calibration is the one of the answers' share")
