@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from app.auditing.bounds.bit_bound import adaptive_bit_bound, bit_bound
 from app.auditing.bounds.profile_bound import adaptive_bound_beyond, repeated_bound
 from app.auditing.bounds.threshold_bound import threshold_bound
 from app.auditing.bounds.vote_bound import vote_bound
-from app.auditing.laws.conditions import of_threshold, of_votes, of_words
-from app.auditing.sampling import ask_threshold, ask_votes, ask_words
+from app.auditing.laws.conditions import of_bits, of_threshold, of_votes, of_words
+from app.auditing.sampling import ask_bits, ask_threshold, ask_votes, ask_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ LEAD_BEYOND_THRESHOLD: Final = 8
 DEVIATIONS_OF_A_TAIL: Final = 1.5
 HALF: Final = 0.5
 FAILURE: Final = 0.02
+TAIL: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,16 @@ AUDITED: dict[str, AuditedRow] = {
         votes_near=lambda served: (
             2 * max(1, round(DEVIATIONS_OF_A_TAIL * math.sqrt(served.variance)))
         ),
+        votes_answered=lambda served: served.lead_at(FAILURE),
+    ),
+    "noisy-bit": AuditedRow(
+        called=lambda _: "noisy vote of two labels",
+        bound=bit_bound,
+        slow_bound=adaptive_bit_bound,
+        conditions=of_bits,
+        adversaries=ask_bits,
+        lead_needed=lambda table: len(table.even),
+        votes_near=lambda table: 2 * max(1, table.lead_at(TAIL) // 2),
         votes_answered=lambda served: served.lead_at(FAILURE),
     ),
 }

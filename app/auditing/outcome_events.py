@@ -95,6 +95,23 @@ def _binomial(
     return found
 
 
+def epsilon_between(one: Floats, other: Floats, delta: float) -> float:
+    """Return the largest epsilon at which the laws of some outcomes are further apart than delta.
+
+    Args:
+        one: probabilities of all outcomes on one side.
+        other: the same on the other side.
+        delta: of the claim.
+
+    """
+    low, high = 0.0, EPSILON_FOUND_MAX
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        apart = float(np.maximum(0.0, one - math.exp(middle) * other).sum())
+        low, high = (middle, high) if apart > delta else (low, middle)
+    return low
+
+
 def counting_bound(one: float, other: float, *, trials: int, delta: float) -> float:
     """Return what the number of successes shows, of probability ``one`` or ``other`` each.
 
@@ -138,6 +155,8 @@ def _limits(trials: int, *chances: float) -> Floats:
 
 
 EPSILON_GRID: Final = 1000
+EPSILON_FOUND_MAX: Final = 24.0
+BISECTIONS: Final = 60
 EPSILON_SEEN_MAX: Final = 100
 HALF: Final = 0.5
 

@@ -32,6 +32,7 @@ from app.auditing.outcome_events import (
 )
 from app.noise.source import WORD_BOUND
 from app.privacy.answering_rows import own
+from app.privacy.noisy_vote import bit_vote
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
@@ -48,6 +49,8 @@ HIT_SHARES: Final = (0.9, 0.5, 0.2)
 HITS_BEYOND: Final = 5
 """Hits more than the cutoff that are expected: a run then seldom lasts, which shows most."""
 STEPS_MAX: Final = 64
+LABEL_SHARES: Final = (0.5, 0.16, 0.02)
+"""Chances of the label behind at which one query is asked again and again."""
 RELEASES: Final = (1, 4, 16)
 RUNGS: Final = 16
 THRESHOLD_PARTS: Final = (0.9, 1.0)
@@ -126,6 +129,24 @@ def ask_votes(audited: Audited) -> list[Adversary]:
     return [flip(audited)] + [
         Adversary(f"leads of {2 * lead} votes", (_moved(audited, lead, count),)) for lead in leads
     ]
+
+
+def ask_bits(audited: Audited) -> list[Adversary]:
+    """Ask the same query as often as it is answered, at leads of which labels come more or less."""
+    answering = own(audited.answering, bit_vote.Parameters)
+    count, found = min(STEPS_MAX, answering.answer_limit), [flip(audited)]
+    for share in LABEL_SHARES:
+        lead = _lead_behind(audited, answering, share)
+        found.append(Adversary(f"leads of {2 * lead} votes", (_moved(audited, lead, count),)))
+    return found
+
+
+def _lead_behind(audited: Audited, answering: bit_vote.Parameters, share: float) -> int:
+    """Return the smallest lead, beyond half, at which the label behind comes this seldom."""
+    middle, wanted = audited.ensemble_size // 2, int(share * WORD_BOUND)
+    return smallest_where(
+        lambda away: answering.words_of_one(middle - away) <= wanted, 0, audited.lead_max
+    )
 
 
 def _ladder(audited: Audited, middle: int) -> Adversary:

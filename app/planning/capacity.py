@@ -21,11 +21,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX
-
 if TYPE_CHECKING:
     from app.privacy.budget.ensemble_size import HitTest
-    from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+    from app.privacy.noisy_vote.calibration import VoteCalibration
 
 AGREEMENTS: Final = (
     Fraction(1),
@@ -64,11 +62,9 @@ class Capacity:
     labels: int
 
 
-def capacity_of_votes(
-    calibration: NoisyVoteCalibration, agreement: Fraction, lead: int
-) -> Capacity:
+def capacity_of_votes(calibration: VoteCalibration, agreement: Fraction, lead: int) -> Capacity:
     """Return what queries of one lead come to where noise is added to their votes."""
-    answers = _answers_under_noise(calibration, lead)
+    answers = calibration.answers_within(lead)
     return Capacity(
         agreement=agreement,
         lead=lead,
@@ -94,10 +90,3 @@ def capacity_of_test(test: HitTest, agreement: Fraction, lead: int) -> Capacity:
         answers=answers,
         labels=max(0, answers - test.cutoff),
     )
-
-
-def _answers_under_noise(calibration: NoisyVoteCalibration, lead: int) -> int:
-    """Return the largest m whose noise a lead outweighs; the variance is linear in m."""
-    unit = calibration.lead_squared_a_variance(HIT_PROBABILITY_MAX)
-    each = float(calibration.variance) / calibration.answer_limit
-    return math.floor(lead * lead / (unit * each))

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from app.planning.capacity import Capacity
     from app.planning.levers import Change
     from app.planning.request import PlanRequest
+    from app.planning.trial.forecast import Weighed
     from app.planning.trial.prediction import Prediction
-    from app.privacy.answering_rows import Calibration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class Plan:
     reasons: tuple[str, ...]
     advice: tuple[str, ...]
     notes: tuple[str, ...]
-    calibrations: Mapping[str, Calibration] = field(default_factory=dict)
+    calibrations: Mapping[str, Weighed] = field(default_factory=dict)
     prediction: Prediction | None = None
     unpredicted: str = ""
 
@@ -186,7 +186,7 @@ def _excess_errors(request: PlanRequest, parameter: float | None) -> dict[Mechan
     return bounds
 
 
-def _compare(request: PlanRequest, answers: Verdict) -> dict[str, Calibration]:
+def _compare(request: PlanRequest, answers: Verdict) -> dict[str, Weighed]:
     """Calibrate each mechanism for the answers' budget, or for what they are charged as printed."""
     charge, budget = request.charge(Mechanism.ANSWERS), request.budget
     if charge is None or budget is None:
@@ -208,7 +208,7 @@ def _capacities(answers: Verdict) -> tuple[Capacity, ...]:
     )
 
 
-def _others(answers: Verdict, found: Mapping[str, Calibration]) -> dict[str, int]:
+def _others(answers: Verdict, found: Mapping[str, Weighed]) -> dict[str, int]:
     """Return what each mechanism would give with the votes that serve."""
     size = answers.ensemble_size
     if size is None:
@@ -294,7 +294,7 @@ def _public_query_notes(request: PlanRequest, public_queries: int) -> tuple[str,
 
 def _comparison_notes(request: PlanRequest, needed: dict[str, int]) -> tuple[str, ...]:
     """Name the mechanism with which fewer votes would do."""
-    best, serving = best_mechanism(needed), request.row.name
+    best, serving = best_mechanism(needed), request.row.shown
     if best is None or best == serving:
         return ()
     size = min(needed.values())

@@ -106,7 +106,7 @@ class PlanRequest:
     @property
     def row(self) -> AnsweringRow:
         """The row of the mechanism that answers."""
-        return serving_row(self.mechanism, self.calibration)
+        return serving_row(self.mechanism, self.calibration, class_count=self.class_count)
 
     @property
     def asked(self) -> AnswersAsked:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from app.privacy.answering_rows import Calibration
     from app.privacy.budget.ensemble_size import HitTest
-    from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+    from app.privacy.noisy_vote.calibration import VoteCalibration
     from app.privacy.paper.paper import PaperParameters
 
 
@@ -50,7 +50,7 @@ class NoisyLead:
 
     """
 
-    calibration: NoisyVoteCalibration
+    calibration: VoteCalibration
     wanted_probability: float
     wanted_lead: int
     wanted_agreement: float

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from app.errors import ConfigurationError, InvariantError
 from app.privacy.budget.pipeline import PipelineBudget, pipeline_budget
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from app.privacy.budget.composition import Charge
     from app.privacy.paper.paper_pipeline import PaperTargets
     from app.privacy.voting.votes import Tally
+
+RULE_KEY: Final = "answers.rule"
+"""Parameter of the first entry that says by which of its rules a mechanism answers.
+
+Ledgers of versions that knew one rule do not have it.
+"""
 
 Plain: TypeAlias = Mapping[str, str | list[str]]
 OwnT = TypeVar("OwnT")
@@ -169,6 +175,10 @@ class AnsweringRow:
     Attributes:
         mechanism: its name in ``answers.mechanism``.
         calibration: its name in ``privacy.calibration``; None where that names none of its own.
+        entry: its name in tables where another row serves its mechanism too; else None.
+        rule: what a release's first entry says of it under :data:`RULE_KEY`; None where it
+            says nothing.
+        takes: whether it serves new releases of so many labels.
         theorem: what proves its claim, and how its answers add up, in words.
         proof: the file of that proof, from the root of the sources.
         parameters: the type of its parameters.
@@ -200,6 +210,9 @@ class AnsweringRow:
 
     mechanism: str
     calibration: str | None = None
+    entry: str | None = None
+    rule: str | None = None
+    takes: Callable[[int], bool] = lambda _: True
     theorem: str
     proof: str
     parameters: type[Answering]
@@ -229,6 +242,11 @@ class AnsweringRow:
     @property
     def name(self) -> str:
         """The name by which tables hold it."""
+        return self.entry or self.shown
+
+    @property
+    def shown(self) -> str:
+        """The name by which it is configured and shown."""
         return self.calibration or self.mechanism
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.errors import InvariantError
-from app.privacy.noisy_vote.answering_row import NOISY_VOTE
+from app.privacy.noisy_vote.answering_row import NOISY_BIT, NOISY_VOTE
 from app.privacy.paper.answering_row import PAPER
 from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
 from app.privacy.stability.answering_row import PROFILE
@@ -17,13 +17,67 @@ STABILITY = "stability"
 """The mechanism whose rows go by the name of their calibration."""
 
 MECHANISMS: dict[str, AnsweringRow] = {
-    row.name: row for row in (PROFILE, SPARSE_VECTOR, PAPER, NOISY_VOTE)
+    row.name: row for row in (PROFILE, SPARSE_VECTOR, PAPER, NOISY_VOTE, NOISY_BIT)
 }
 
 
-def serving_row(mechanism: str, calibration: str) -> AnsweringRow:
-    """Return the row that ``answers.mechanism`` and ``privacy.calibration`` name."""
-    return MECHANISMS[calibration if mechanism == STABILITY else mechanism]
+def serving_row(mechanism: str, calibration: str, *, class_count: int) -> AnsweringRow:
+    """Return the row that serves a new release.
+
+    Args:
+        mechanism: as ``answers.mechanism`` names it.
+        calibration: as ``privacy.calibration`` names it.
+        class_count: the number L of labels.
+
+    """
+    return next(row for row in _named(mechanism, calibration) if row.takes(class_count))
+
+
+def opened_row(mechanism: str, calibration: str, *, rule: str | None) -> AnsweringRow:
+    """Return the row by which a release was opened; arguments as :func:`serving_row`.
+
+    Args:
+        mechanism: as above.
+        calibration: as above.
+        rule: what its first entry says under ``RULE_KEY``.
+
+    Raises:
+        InvariantError: no row has that rule.
+
+    """
+    for row in _named(mechanism, calibration):
+        if row.rule == rule:
+            return row
+    message = f"the release answers by rule {rule} of {mechanism}, which this version knows"
+    raise InvariantError(message)
+
+
+def calibrated_row(mechanism: str, calibration: str, made: object) -> AnsweringRow:
+    """Return the row that settings name and that a calibration was made for.
+
+    Args:
+        mechanism: as :func:`serving_row` takes it.
+        calibration: as :func:`serving_row` takes it.
+        made: the calibration that serves.
+
+    Raises:
+        InvariantError: it is another mechanism's.
+
+    """
+    for row in _named(mechanism, calibration):
+        if type(made) is row.calibrations[0]:
+            return row
+    message = "the calibration is the one of the answers' share"
+    raise InvariantError(message)
+
+
+def _named(mechanism: str, calibration: str) -> list[AnsweringRow]:
+    """Return the rows that settings name."""
+    return [
+        row
+        for row in MECHANISMS.values()
+        if row.mechanism == mechanism and row.calibration in (None, calibration)
+    ]
 
 
 def row_of(value: object) -> AnsweringRow:

@@ -29,6 +29,7 @@ from app.ledger.entries.entry_kinds import (
 )
 from app.ledger.entries.fold import REPLAYED_BY
 from app.ledger.ledger import RELEASE_SECRET
+from app.privacy.answering_rows import RULE_KEY
 from app.privacy.budget.composition import Mechanism
 from app.release.classifier.learner_table import (
     AUTO_RULE_KEY,
@@ -44,7 +45,7 @@ from app.release.private_state import put_pieces, read_piece
 from app.release.publication import Publication, share_event
 from app.release.release import DRAWS_NOTHING, SOURCE, UNKNOWN_ROWS, Release, refuse_closed
 from app.release.statistics.statistics_table import check_statistics_draw
-from app.release.terms.answer_terms import replay_parameter
+from app.release.terms.answer_terms import answering_row, replay_parameter, rule_parameter
 from app.release.terms.answer_time import measure_answer_time
 from app.release.terms.bound_settings import RESTORE, check_bound
 from app.release.terms.draw_parameters import ensemble_parameters
@@ -73,7 +74,7 @@ log = structlog.get_logger("conclave.service")
 ROW_COUNT: Final = "data.rows"
 READING: Final = "data.reading"
 ROW_BY_ROW: Final = "row by row"
-FURTHER: Final = frozenset({ROW_COUNT, READING, HOPELESS_KEY, REPLAYED_BY, AUTO_RULE_KEY})
+FURTHER: Final = frozenset({ROW_COUNT, READING, HOPELESS_KEY, REPLAYED_BY, AUTO_RULE_KEY, RULE_KEY})
 """Parameters of the first entry that are no bound setting."""
 OVERTAKEN: Final = "another release was opened in the ledger meanwhile; start again"
 
@@ -180,7 +181,9 @@ def begin_release(
     if found.ensemble is None and configuration.has(Mechanism.ANSWERS):
         refuse_closed(found)
     if found.ensemble is None:
-        parameters = ensemble_parameters(configuration, row_count=rows.count, progress=progress)
+        parameters = ensemble_parameters(
+            configuration, row_count=rows.count, progress=progress, opened=found.release
+        )
     serves_at_once = found.classifier is None and not configuration.has(Mechanism.ANSWERS)
     if found.release is None or serves_at_once:
         points = public_values if serves_at_once else None
@@ -198,6 +201,8 @@ def begin_release(
             **hopeless_parameter(is_hopeless=hopeless),
             **({} if parameters is None else replay_parameter(configuration)),
         }
+        if configuration.has(Mechanism.ANSWERS):
+            further |= rule_parameter(answering_row(configuration.settings))
         _begin(configuration, further, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)
         if answer_time is not None:
             tell(str(answer_time))

@@ -149,7 +149,10 @@ class AnswersSettings(Section):
     mechanism: Annotated[
         str,
         OneOf(lambda: list(dict.fromkeys(row.mechanism for row in MECHANISMS.values()))),
-        Field(description="Stability test of the calibration, or Gaussian noise on the votes."),
+        Field(
+            description="Stability test of the calibration, or a label for every query: of two "
+            "labels by a table over the votes, of more by Gaussian noise on them."
+        ),
     ] = "stability"
     queries: Annotated[
         Whole,

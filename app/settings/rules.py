@@ -266,7 +266,7 @@ def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataS
         if "precision" in answers.model_fields_set:
             raise ConfigurationError("answers.precision", 'is for answers.output = "score"')
         return
-    row = serving_row(answers.mechanism, privacy.calibration)
+    row = serving_row(answers.mechanism, privacy.calibration, class_count=len(data.classes))
     for holds, needed in (
         (len(data.classes) == len(("no", "yes")), "two data.classes"),
         (row.test is not None, 'answers.mechanism = "stability"'),

@@ -17,7 +17,7 @@ import numpy as np
 
 from app.data.vectors import encode
 from app.privacy.budget.ensemble_size import tested
-from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+from app.privacy.noisy_vote.calibration import VoteCalibration
 from app.privacy.stability import hit_table as profile
 from app.privacy.voting.votes import tally
 from app.release.terms.answer_terms import calibrate_answers, release_budget
@@ -235,7 +235,7 @@ def _ends(release: Release) -> tuple[int, int]:
     """Return the last distance that mostly hits, and the first that never does."""
     settings = release.configuration.settings
     calibration = calibrate_answers(settings, release_budget(settings))
-    if calibration is None or isinstance(calibration, NoisyVoteCalibration):
+    if calibration is None or isinstance(calibration, VoteCalibration):
         # Nothing hits: a lead that noise often makes up for, and one that it does not.
         lead = 0 if calibration is None else calibration.lead_at(RARE)
         return lead // 8, lead // 2 + 1

@@ -18,7 +18,7 @@ import numpy as np
 
 from app.errors import invariant
 from app.noise.scripted import ScriptedNoise
-from app.privacy.noisy_vote import calibration as noisy_vote
+from app.privacy.noisy_vote import vote_table
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.stability import hit_table as profile
 from app.privacy.stability import mechanism as stability
@@ -162,15 +162,13 @@ def noisy_vote_cell(releases: Sequence[Votes], tests: QuerySet, m: int) -> Cell:
     the distance and a half, which is right but for a quarter of a vote.
     """
     charge = releases[0].answers
-    calibration = noisy_vote.calibrate(
-        epsilon=charge.epsilon, delta=charge.delta, answer_limit=m, class_count=2
-    )
-    deviation = math.sqrt(calibration.variance)
+    table = vote_table.quick(epsilon=charge.epsilon, delta=charge.delta, answer_limit=m)
     rows = tests.label_counts
     accuracies = []
     for votes in releases:
         lead = np.where(votes.plurality == 1, 1, -1) * (votes.distance + 0.5)
-        ones = np.array([math.erfc(-each / deviation / math.sqrt(2)) / 2 for each in lead])
+        lost = table.lost(2 * np.abs(lead), answers=m)
+        ones = np.where(lead > 0, 1 - lost, lost)
         right = rows[:, 0] * (1 - ones) + rows[:, 1] * ones
         accuracies.append(float(right.sum() / rows.sum()))
     spread = stdev(accuracies) if len(accuracies) > 1 else 0.0

@@ -15,7 +15,7 @@ import numpy as np
 from app.planning.mechanisms.planned import forecast_answers
 from app.planning.trial.forecast import outlasting_noise
 from app.privacy.budget.composition import Mechanism
-from app.privacy.noisy_vote import calibration as noisy_vote
+from app.privacy.noisy_vote import vote_table
 from app.release.terms.configuration import configure
 from benchmarks.utility.online_data import loaded, private_rows, test_set
 from benchmarks.utility.online_settings import CUTOFFS, TARGETS, settings_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.planning.trial.agreement import Agreement
-    from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+    from app.privacy.noisy_vote.vote_table import QuickVoteTable
     from app.settings.settings import Settings
     from benchmarks.utility.online_settings import Setting
 
@@ -119,8 +119,6 @@ def _noisy_measured(setting: Setting, settings: Settings) -> float:
     return float(outlasting_noise(_noisy_vote(settings, limit), leads, weights, limit=limit)[0])
 
 
-def _noisy_vote(settings: Settings, limit: int) -> NoisyVoteCalibration:
+def _noisy_vote(settings: Settings, limit: int) -> QuickVoteTable:
     charge = configure(settings).charges[Mechanism.ANSWERS]
-    return noisy_vote.calibrate(
-        epsilon=charge.epsilon, delta=charge.delta, answer_limit=limit, class_count=2
-    )
+    return vote_table.quick(epsilon=charge.epsilon, delta=charge.delta, answer_limit=limit)

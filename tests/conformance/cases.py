@@ -17,6 +17,7 @@ from app.noise.discrete_laplace import DiscreteLaplace
 from app.noise.scripted import seeded_words
 from app.privacy.exponential import mechanism as exponential
 from app.privacy.exponential import relabel, semi_private
+from app.privacy.noisy_vote import bit_vote
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.soft_labels import mechanism as soft_labels
 from app.privacy.sparse_vector import mechanism as sparse_vector
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 HIT, STABLE = 0, (1 << 64) - 1
 CUTOFF = 3
+BIT_HALF = (1 << 62, 1 << 61, 1 << 20)
 PROFILE = stability.Parameters(((1 << 64) - 1, 1 << 63, 1 << 20), CUTOFF)
 
 # The type checker reads these lines: a module is a mechanism.
@@ -46,6 +48,9 @@ UNIVERSAL: AnsweringMechanism[universal.Parameters, universal.State, Tally, univ
 NOISY_VOTE: AnsweringMechanism[
     noisy_vote.Parameters, noisy_vote.State, Sequence[int], noisy_vote.Outcome
 ] = noisy_vote
+BIT_VOTE: AnsweringMechanism[
+    bit_vote.Parameters, noisy_vote.State, Sequence[int], noisy_vote.Outcome
+] = bit_vote
 SPARSE_VECTOR: AnsweringMechanism[
     sparse_vector.Parameters, sparse_vector.State, int, sparse_vector.Outcome
 ] = sparse_vector
@@ -239,6 +244,34 @@ def _noisy_vote_case(class_count: int) -> AnsweringCase:
     )
 
 
+def _bit_vote_case() -> AnsweringCase:
+    """Every answer counts towards the end; one word decides it."""
+
+    def parameters(**changes: Any) -> bit_vote.Parameters:
+        given: dict[str, Any] = {"half": BIT_HALF, "ensemble_size": 9, "answer_limit": 4}
+        return bit_vote.Parameters(**given | changes)
+
+    asks = [Ask((votes, 9 - votes), (1 << 40,)) for votes in (0, 4, 5, 9)]
+    return AnsweringCase(
+        name="bit_vote",
+        mechanism=BIT_VOTE,
+        parameters=parameters(),
+        asks=asks,
+        ending=asks[1],
+        ending_count=4,
+        lasting=None,
+        hits=[],
+        bad_parameters=[
+            lambda: parameters(half=()),
+            lambda: parameters(half=(1, 2)),
+            lambda: parameters(half=(0,)),
+            lambda: parameters(half=((1 << 63) + 1, 5)),
+            lambda: parameters(ensemble_size=0),
+            lambda: parameters(answer_limit=0),
+        ],
+    )
+
+
 def _soft_labels_case() -> AnsweringCase:
     """An unstable query costs two units, so that five end within the third."""
 
@@ -339,6 +372,7 @@ ANSWERING_CASES = [
     _soft_labels_vector_case(),
     _noisy_vote_case(2),
     _noisy_vote_case(3),
+    _bit_vote_case(),
     _universal_over_sparse_vector(refreshed=False, coin=True),
     _universal_over_sparse_vector(refreshed=True, coin=False),
     _universal_over_noisy_vote(),

@@ -25,6 +25,7 @@ HEADINGS = (
 OTHERS = (
     "exponential/relabel.py",
     "exponential/semi_private.py",
+    "noisy_vote/bit_vote.py",
     "voting/answering_mechanism.py",
     "voting/knowledge_transfer.py",
     "voting/universal.py",

@@ -23,7 +23,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.auditing.laws.step_law import hit_words, hits_allowed
-from app.auditing.outcome_events import Bound, at_least_hits, epsilon_shown, fewer_hits, strongest
+from app.auditing.outcome_events import (
+    Bound,
+    at_least_hits,
+    epsilon_between,
+    epsilon_shown,
+    fewer_hits,
+    strongest,
+)
 from app.noise.source import WORD_BOUND
 
 if TYPE_CHECKING:
@@ -96,7 +103,6 @@ EXPECTED_HITS: Final = (0.0, 1.0, 4.0, 10.0, 18.0)
 LOG_RATIO_MAX: Final = 24.0
 CELLS: Final = 2401
 ROUNDS: Final = 2
-BISECTIONS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +137,7 @@ def adaptive_bound(audited: Audited, table: Floats, *, start: float) -> Bound:
     shown, delta = max(start, 1e-3), float(audited.delta)
     for _ in range(ROUNDS):
         chances = _outcomes(turns, hits=hits, turns_left=count, epsilon=shown)
-        shown = max(shown, _epsilon_of(*chances, delta))
+        shown = max(shown, epsilon_between(*chances, delta))
     return Bound(shown if shown > start else 0.0, f"{count} turns, each chosen by the last")
 
 
@@ -228,13 +234,3 @@ def _gain(turns: _Turns, turn: int, grid: Floats, values: Floats, left: int) -> 
 def _cell_of(log_ratio: Floats) -> Choices:
     scaled = (np.clip(log_ratio, -LOG_RATIO_MAX, LOG_RATIO_MAX) / LOG_RATIO_MAX + 1) / 2
     return np.rint(scaled * (CELLS - 1)).astype(np.int64)
-
-
-def _epsilon_of(one: Floats, other: Floats, delta: float) -> float:
-    """Return the largest epsilon at which the outcomes are further apart than delta."""
-    low, high = 0.0, LOG_RATIO_MAX
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        apart = float(np.maximum(0.0, one - math.exp(middle) * other).sum())
-        low, high = (middle, high) if apart > delta else (low, middle)
-    return low

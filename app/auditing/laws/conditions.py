@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from app.auditing.laws.proof_inequalities import answers_are_paid, threshold_is_paid, words_are_paid
+from app.auditing.laws.proof_inequalities import (
+    answers_are_paid,
+    bits_are_paid,
+    threshold_is_paid,
+    words_are_paid,
+)
 from app.auditing.laws.step_law import (
     answers_allowed,
     hit_noise,
@@ -22,6 +27,8 @@ from app.auditing.laws.step_law import (
     hits_of_words,
     hits_paid,
     label_noise,
+    label_words,
+    labels_of_words,
     labels_with,
     outcome_of_a_hit,
     released_from,
@@ -31,6 +38,7 @@ from app.auditing.laws.step_law import (
 from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.source import WORD_BOUND
 from app.privacy.answering_rows import own
+from app.privacy.noisy_vote import bit_vote
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
 
@@ -112,6 +120,33 @@ def of_votes(audited: Audited) -> Checks:
         LARGEST_WINS: _largest_wins(audited),
         ANSWERS_PAID: answers_are_paid(audited),
     }
+
+
+def of_bits(audited: Audited) -> Checks:
+    """Ask what the table of two labels decides."""
+    return {
+        FRESH: _draws_afresh(audited) and _each_label_alone(audited),
+        EVERY_BIT: _table_decides(audited),
+        LAST_ANSWER: answers_allowed(audited) == audited.parameters.answer_limit,
+        ONE_VOTE: _moves_one_vote(audited),
+        ANSWERS_PAID: bits_are_paid(audited),
+    }
+
+
+def _each_label_alone(audited: Audited) -> bool:
+    """Play a word of one label after a word of the other; either decides by itself."""
+    found = labels_of_words(audited, 0, [0, WORD_BOUND - 1])
+    return found == [1, 0][: audited.parameters.answer_limit]
+
+
+def _table_decides(audited: Audited) -> bool:
+    """Ask whether exactly the words below ``P(v)`` give the second label, on either side."""
+    answering = own(audited.answering, bit_vote.Parameters)
+    return all(
+        label_words(audited, lead) == answering.words_of_one(audited.tally_of(lead).counts[1])
+        for away in _asked(audited)
+        for lead in (away, -away)
+    )
 
 
 def _neighbors(audited: Audited) -> list[tuple[Tally, Tally]]:

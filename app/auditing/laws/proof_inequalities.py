@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln
+from scipy.special import gammaln, log_ndtr, ndtr
 
 from app.auditing.bounds.threshold_bound import hit_law
-from app.auditing.laws.step_law import answers_allowed, hit_words, hits_allowed
+from app.auditing.laws.step_law import answers_allowed, hit_words, hits_allowed, label_words
 from app.noise.source import WORD_BOUND
 from app.privacy.answering_rows import own
 from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.noisy_vote import vote_table
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability.profile_parameters import choose_alpha
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from app.auditing.audited import Audited
 
 BINARY: Final = 2
+ROUNDING: Final = 16
 DIGITS: Final = 60
 # A left side is at most 1 to so much; sixty digits are exact to far more than that.
 MARGIN: Final = Decimal("1e-40")
@@ -70,7 +72,11 @@ def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
 
 
 def answers_are_paid(audited: Audited) -> bool:
-    """Tell whether the noisy vote's variance covers as many answers as a run gives."""
+    """Tell whether the noisy vote's variance covers as many answers as a run gives.
+
+    Either condition of its proof will do: a divergence of some order, or normal noise of a
+    variance that is less by 16.
+    """
     answering = own(audited.answering, noisy_vote.Parameters)
     one, other = (
         np.array([tally.counts for tally in audited.tallies_of(leads)])
@@ -78,9 +84,32 @@ def answers_are_paid(audited: Audited) -> bool:
     )
     noisy = slice(1, 2) if audited.parameters.class_count == BINARY else slice(None)
     squared = int(((one - other)[:, noisy] ** 2).sum(axis=1).max())
-    rate = answers_allowed(audited) * squared / (2 * float(answering.vote_noise.variance))
-    spent = _log_delta(rate, float(audited.epsilon))
-    return spent <= math.log(audited.delta) + SLACK
+    shift = answers_allowed(audited) * squared
+    variance = float(answering.vote_noise.variance)
+    spent = _log_delta(shift / (2 * variance), float(audited.epsilon))
+    as_normal = _normal_delta(shift / max(variance - ROUNDING, SLACK), float(audited.epsilon))
+    within = spent <= math.log(audited.delta) + SLACK
+    return within or as_normal <= float(audited.delta) * (1 + SLACK)
+
+
+def bits_are_paid(audited: Audited) -> bool:
+    """Decide both orders of every two votes that one record may exchange, in the bit's table.
+
+    The order is the one that serves at this budget; the price of an answer is what as many
+    answers as a run gives leave to each of them.
+    """
+    limit = audited.parameters.answer_limit
+    made = vote_table.calibrate(epsilon=audited.epsilon, delta=audited.delta, answer_limit=limit)
+    with localcontext(Context(prec=DIGITS)):
+        price = _order(made.alpha, audited.epsilon, audited.delta, hits=answers_allowed(audited))
+        reach = range(-audited.lead_max - audited.votes_moved, audited.lead_max + 1)
+        words = [label_words(audited, lead) for lead in reach]
+        exchanged = {*zip(words, words[audited.votes_moved :], strict=False)}
+        possible = all(0 < word < WORD_BOUND for word in words)
+        return possible and all(
+            max(_both_labels(price, one, other), _both_labels(price, other, one)) <= 1 - MARGIN
+            for one, other in exchanged
+        )
 
 
 def _flips(audited: Audited) -> list[int]:
@@ -133,10 +162,22 @@ def _order(alpha: Fraction, epsilon: Fraction, delta: Fraction, *, hits: int) ->
 
 def _left_side(order: _Order, one: int, other: int) -> Decimal:
     """Return ``p^alpha q^(1-alpha) / R + (1-p)^alpha (1-q)^(1-alpha)``, p and q in words."""
+    hit, none = _terms(order, one, other)
+    return hit + none
+
+
+def _both_labels(order: _Order, one: int, other: int) -> Decimal:
+    """Return the same sum where both labels have the price, p and q in words."""
+    first, second = _terms(order, one, other)
+    return first + second * (-order.log_price).exp()
+
+
+def _terms(order: _Order, one: int, other: int) -> tuple[Decimal, Decimal]:
+    """Return both terms, the first at its price."""
     alpha, scale = order.alpha, _log(WORD_BOUND)
     hit = alpha * _log(one) + (1 - alpha) * _log(other) - scale - order.log_price
     none = alpha * _log(WORD_BOUND - one) + (1 - alpha) * _log(WORD_BOUND - other) - scale
-    return hit.exp() + none.exp()
+    return hit.exp(), none.exp()
 
 
 @cache
@@ -179,6 +220,13 @@ def _composed_delta(each: float, count: int, epsilon: float) -> float:
 
 
 # -- the noisy vote --------------------------------------------------------------------
+
+
+def _normal_delta(separation: float, epsilon: float) -> float:
+    """Return the delta of two normal laws whose means lie so far apart, squared."""
+    apart = math.sqrt(separation)
+    near, far = apart / 2 - epsilon / apart, -apart / 2 - epsilon / apart
+    return float(ndtr(near) - np.exp(epsilon + log_ndtr(far)))
 
 
 def _log_delta(rate: float, epsilon: float) -> float:

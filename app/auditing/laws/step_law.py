@@ -21,9 +21,10 @@ from app.auditing.laws.scripted_noise import (
     PrescribedLaplace,
 )
 from app.errors import InvariantError
-from app.noise.scripted import ScriptedNoise
+from app.noise.scripted import ScriptedNoise, seeded_words
 from app.noise.source import WORD_BOUND
 from app.privacy.answering_rows import own
+from app.privacy.noisy_vote import bit_vote
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
@@ -142,6 +143,36 @@ def released_from(audited: Audited, lead: int) -> tuple[int, int]:
         smallest_where(is_released, 0, WORD_BOUND - 1),
         smallest_where(is_above, 0, WORD_BOUND - 1),
     )
+
+
+def label_words(audited: Audited, lead: int) -> int:
+    """Return how many of the ``2**64`` words give the second label, in the table of two labels."""
+    value = audited.tally_of(lead)
+
+    def is_first(word: int) -> bool:
+        return audited.step(audited.parameters, State(), value, _of_word(word))[1].label == 0
+
+    given = own(audited.answering, bit_vote.Parameters)
+    expected = given.words_of_one(value.counts[1])
+    if is_first(expected) and not is_first(expected - 1):
+        return expected
+    return smallest_where(is_first, 0, WORD_BOUND)
+
+
+def labels_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[int | None]:
+    """Return the labels of some queries in a row, each with a first word of its own."""
+    state, value = _opened_plainly(audited), audited.tally_of(lead)
+    labels: list[int | None] = []
+    for word in words:
+        if not audited.answers(state):
+            break
+        state, outcome = audited.step(audited.parameters, state, value, _of_word(word))
+        labels.append(outcome.label)
+    return labels
+
+
+def _of_word(word: int) -> ScriptedNoise:
+    return ScriptedNoise(chain([word], repeat(COIN)))
 
 
 def label_noise(audited: Audited, lead: int) -> int:
@@ -287,9 +318,9 @@ def _opened_plainly(audited: Audited) -> State:
 
 
 def _vote(audited: Audited, state: State) -> State:
-    """Answer a query of the noisy vote without noise."""
-    parameters = _with_vote_noise(audited.parameters, PrescribedGaussian(repeat(0)))
-    return audited.step(parameters, state, audited.tally_of(0), _quiet())[0]
+    """Answer a query of the noisy vote, of counts or of a bit."""
+    noise = ScriptedNoise(seeded_words(0))
+    return audited.step(audited.parameters, state, audited.tally_of(0), noise)[0]
 
 
 def _hit(

@@ -1,4 +1,4 @@
-"""Planning the answers of a noisy vote: is a lead wider than the noise."""
+"""Planning the answers of a noisy vote, of two labels or more: is a lead wider than the noise."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from app.planning.trial.forecast import forecast_of_votes, labels_beside_leaves
 from app.planning.verdict import NoisyLead, Verdict
 from app.privacy.answering_rows import own
 from app.privacy.budget.ensemble_size import AGREEMENT_FACTOR, HIT_PROBABILITY_MAX, chunk_row_min
-from app.privacy.noisy_vote.answering_row import NOISY_VOTE
-from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+from app.privacy.noisy_vote.answering_row import NOISY_BIT, NOISY_VOTE, quick_bit
+from app.privacy.noisy_vote.calibration import NoisyVoteCalibration, voted
+from app.privacy.noisy_vote.vote_table import VoteTable
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
@@ -29,12 +30,11 @@ def plan_noisy_vote(request: PlanRequest, budget: PipelineBudget) -> Verdict:
         ConfigurationError: where there is no noise for the budget.
 
     """
-    found = NOISY_VOTE.calibrate(
+    calibration = request.row.calibrate(
         request.asked, epsilon=budget.answers_epsilon, delta=budget.answers_delta
     )
-    calibration = own(found, NoisyVoteCalibration)
     size = resolve_ensemble_size(request, calibration)
-    lead = calibration.lead_at(HIT_PROBABILITY_MAX)
+    lead = voted(calibration).lead_at(HIT_PROBABILITY_MAX)
     reasons = starved_reasons(request, size) + _drowned_reasons(lead, size)
     sampled = request.sampled_row_count
     needed = request.ensemble_size or lead * chunk_row_min(request.hypothesis_count)
@@ -47,7 +47,7 @@ def plan_noisy_vote(request: PlanRequest, budget: PipelineBudget) -> Verdict:
         chunk_row_count=None if sampled is None else sampled // size,
         rows_needed=rows_for(request, needed),
         noisy_lead=NoisyLead(
-            calibration=calibration,
+            calibration=voted(calibration),
             wanted_probability=HIT_PROBABILITY_MAX,
             wanted_lead=lead,
             wanted_agreement=(size + lead) / (2 * size),
@@ -89,11 +89,21 @@ def _notes(lead: int, size: int) -> tuple[str, ...]:
 
 
 def noise_document(verdict: Verdict) -> Document:
-    """Describe the noise that serves, and the lead that it takes."""
+    """Describe the noise of counts that serves, and the lead that it takes."""
+    served = own(verdict.calibration, NoisyVoteCalibration)
+    order = None if served.alpha is None else float(served.alpha)
+    return {"alpha": order, "variance": float(served.variance), **_lead_document(verdict)}
+
+
+def bit_document(verdict: Verdict) -> Document:
+    """Describe the table of two labels that serves, and the lead that it takes."""
+    served = own(verdict.calibration, VoteTable)
+    return {"alpha": float(served.alpha), "variance": None, **_lead_document(verdict)}
+
+
+def _lead_document(verdict: Verdict) -> Document:
     lead = own(verdict.noisy_lead, NoisyLead)
     return {
-        "alpha": float(lead.calibration.alpha),
-        "variance": float(lead.calibration.variance),
         "lead_needed": lead.wanted_lead,
         "lead_loses": lead.wanted_probability,
         "agreement_needed": lead.wanted_agreement,
@@ -112,8 +122,21 @@ PLANNED_NOISY_VOTE: Final = PlannedRow(
     capacity=capacity_of_votes,
     forecast=forecast_of_votes,
     beside_leaves=labels_beside_leaves,
-    variants={NOISY_VOTE.name: NOISY_VOTE.calibrate},
+    variants={NOISY_VOTE.shown: NOISY_VOTE.calibrate},
     quick=NOISY_VOTE.calibrate,
+    takes_cutoff=False,
+    fewer_votes="with so few queries a noisy vote would need fewer votes: k = {size}",
+)
+PLANNED_NOISY_BIT: Final = PlannedRow(
+    row=NOISY_BIT,
+    plan=plan_noisy_vote,
+    key="noisy_vote",
+    document=bit_document,
+    capacity=capacity_of_votes,
+    forecast=forecast_of_votes,
+    beside_leaves=labels_beside_leaves,
+    variants={NOISY_BIT.shown: quick_bit},
+    quick=quick_bit,
     takes_cutoff=False,
     fewer_votes="with so few queries a noisy vote would need fewer votes: k = {size}",
 )

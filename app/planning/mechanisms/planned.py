@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from app.errors import ConfigurationError
-from app.planning.mechanisms.noisy_vote_plan import PLANNED_NOISY_VOTE
+from app.planning.mechanisms.noisy_vote_plan import PLANNED_NOISY_BIT, PLANNED_NOISY_VOTE
 from app.planning.mechanisms.paper_plan import PLANNED_PAPER
 from app.planning.mechanisms.stability_plan import PLANNED_PROFILE, PLANNED_SVT
 from app.privacy.mechanisms import row_of, size_wanted
@@ -29,7 +29,13 @@ if TYPE_CHECKING:
 
 PLANNED: dict[str, PlannedRow] = {
     planned.row.name: planned
-    for planned in (PLANNED_PROFILE, PLANNED_SVT, PLANNED_PAPER, PLANNED_NOISY_VOTE)
+    for planned in (
+        PLANNED_PROFILE,
+        PLANNED_SVT,
+        PLANNED_PAPER,
+        PLANNED_NOISY_VOTE,
+        PLANNED_NOISY_BIT,
+    )
 }
 
 
@@ -77,7 +83,7 @@ def calibration_documents(verdict: Verdict) -> Document:
 
 def calibrations(
     request: PlanRequest, epsilon: Fraction, delta: Fraction, *, known: Calibration | None
-) -> dict[str, Calibration]:
+) -> dict[str, Weighed]:
     """Return what each mechanism would serve with at one budget.
 
     Args:
@@ -92,14 +98,16 @@ def calibrations(
 
     """
     asked = request.asked
-    found: dict[str, Calibration] = {}
+    found: dict[str, Weighed] = {}
     for planned in PLANNED.values():
         most = planned.cutoff_compared_max
+        if not planned.row.takes(request.class_count):
+            continue
         if most is not None and request.cutoff > most:
             continue
         for name, calibrate in planned.variants.items():
             if (
-                name == planned.row.name
+                name == planned.row.shown
                 and known is not None
                 and type(known) is planned.row.calibrations[0]
             ):
@@ -110,7 +118,7 @@ def calibrations(
     return found
 
 
-def votes_needed(request: PlanRequest, found: Mapping[str, Calibration]) -> dict[str, int]:
+def votes_needed(request: PlanRequest, found: Mapping[str, Weighed]) -> dict[str, int]:
     """Return the k that each mechanism wants where two thirds of the votes agree."""
     return {
         name: size_wanted(table=calibration, query_count=request.query_count)

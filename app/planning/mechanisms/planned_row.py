@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from app.planning.request import PlanRequest
     from app.planning.trial.forecast import Forecast, Numbers, Weighed
     from app.planning.verdict import Verdict
-    from app.privacy.answering_rows import AnsweringRow, Calibration
+    from app.privacy.answering_rows import AnsweringRow
     from app.privacy.budget.pipeline import PipelineBudget
 
 
@@ -48,7 +48,7 @@ class PlannedRow:
     capacity: Callable[..., Capacity]
     forecast: Callable[..., Forecast]
     beside_leaves: Callable[..., Numbers] | None = None
-    variants: Mapping[str, Callable[..., Calibration]]
+    variants: Mapping[str, Callable[..., Weighed]]
     quick: Callable[..., Weighed]
     takes_cutoff: bool = True
     cutoff_compared_max: int | None = None

@@ -10,13 +10,10 @@ from app.privacy.mechanisms import size_wanted
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
-    from app.privacy.answering_rows import Calibration
-    from app.privacy.budget.ensemble_size import ApproximateProfile
+    from app.planning.trial.forecast import Weighed
 
 
-def resolve_ensemble_size(
-    request: PlanRequest, calibration: Calibration | ApproximateProfile
-) -> int:
+def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
     """Return k as configured, or by the public rule; without n, the votes wanted."""
     if request.ensemble_size is not None:
         return request.ensemble_size

@@ -97,7 +97,7 @@ def _sequel(plan: Plan) -> str:
 def _mechanism(plan: Plan) -> str:
     """Say which mechanism needs the fewest votes, and how many the next one takes."""
     ranked = sorted(plan.votes_needed, key=lambda name: plan.votes_needed[name])
-    serving = plan.request.row.name
+    serving = plan.request.row.shown
     own = next((name for name in ranked if name.startswith(serving)), None)
     if own is None or len(ranked) < len(("own", "other")):
         return ""

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy.special import betainc, erfc
+from scipy.special import betainc
 
 from app.privacy.budget.ensemble_size import HIT_PROBABILITY_MAX
-from app.privacy.noisy_vote.calibration import BINARY, NoisyVoteCalibration
 from app.privacy.sparse_vector.calibration import SvtCalibration, Variant
 
 if TYPE_CHECKING:
@@ -34,10 +33,12 @@ if TYPE_CHECKING:
     from app.planning.trial.agreement import Agreement
     from app.privacy.answering_rows import Calibration
     from app.privacy.budget.ensemble_size import ApproximateProfile, HitTest
+    from app.privacy.noisy_vote.calibration import VoteCalibration
+    from app.privacy.noisy_vote.vote_table import QuickVoteTable
 
     Numbers = NDArray[np.float64]
     Hits = Callable[[Numbers], Numbers]
-    Weighed = Calibration | ApproximateProfile
+    Weighed = Calibration | ApproximateProfile | QuickVoteTable
 
 FACTOR: Final = 2.0
 # Fewer labels than half of one are none, whatever the factor.
@@ -134,7 +135,7 @@ class Forecast:
 
 
 def forecast_of_votes(
-    calibration: NoisyVoteCalibration, agreement: Agreement, ensemble_size: int, limit: int
+    calibration: VoteCalibration, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
     """Return what a noisy vote of k gives on m answers at most."""
     weights = np.ones_like(agreement.leads) / agreement.leads.shape[1]
@@ -143,7 +144,7 @@ def forecast_of_votes(
 
 
 def labels_beside_leaves(
-    calibration: NoisyVoteCalibration,
+    calibration: VoteCalibration,
     leads: Numbers,
     shares: Numbers,
     ensemble_size: int,
@@ -242,12 +243,11 @@ def _hits_above(calibration: SvtCalibration, threshold_noise: float) -> Hits:
 
 
 def outlasting_noise(
-    calibration: NoisyVoteCalibration, leads: Numbers, weights: Numbers, *, limit: int
+    calibration: VoteCalibration, leads: Numbers, weights: Numbers, *, limit: int
 ) -> Numbers:
     """Return the most answers whose noise costs the plurality one label in a hundred at most.
 
-    A noisy vote gives every answer, and nobody can tell which labels are the noise's; its
-    variance is linear in their number.
+    A noisy vote gives every answer, and nobody can tell which labels are the noise's.
 
     Args:
         calibration: of the answers' budget.
@@ -256,12 +256,8 @@ def outlasting_noise(
         limit: m, answers at most.
 
     """
-    unit = float(calibration.variance) / calibration.answer_limit
     found = np.zeros(len(leads))
     for answers in np.unique(np.geomspace(1, limit, NOISY_LIMITS).astype(np.int64)):
-        deviation = (unit * float(answers)) ** 0.5
-        # Twice one count's noise, or the difference of two counts'.
-        width = deviation * (2.0 if calibration.class_count == BINARY else 2.0**0.5)
-        lost = (weights * erfc(leads / (width * 2.0**0.5)) / 2).sum(axis=1)
+        lost = (weights * calibration.lost(leads, answers=int(answers))).sum(axis=1)
         found = np.where(lost <= HIT_PROBABILITY_MAX, float(answers), found)
     return found

@@ -219,7 +219,7 @@ def calibrate(
         raise ConfigurationError(EPSILON_KEY, problem)
     if not DELTA_MIN <= delta <= DELTA_MAX:
         raise ConfigurationError(DELTA_KEY, "must leave the learner a delta from 1e-200 to 0.5")
-    epsilon_left, delta_left = _without_rounding(epsilon, delta)
+    epsilon_left, delta_left = without_rounding(epsilon, delta)
     return NoisyGradientCalibration(
         epsilon=epsilon,
         delta=delta,
@@ -242,7 +242,7 @@ def check(calibration: NoisyGradientCalibration) -> None:
     invariant(len(calibration.step_weights) > 0, "there is a step")
     invariant(min(calibration.step_weights) >= 1, "every step has a weight")
     invariant(calibration.variance_ratio > 0, "there is noise")
-    epsilon, delta = _without_rounding(calibration.epsilon, calibration.delta)
+    epsilon, delta = without_rounding(calibration.epsilon, calibration.delta)
     covered = covers(
         epsilon=epsilon,
         delta=delta,
@@ -252,6 +252,6 @@ def check(calibration: NoisyGradientCalibration) -> None:
     invariant(covered, "the noise covers every step")
 
 
-def _without_rounding(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
+def without_rounding(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
     """Return what normal noise may cost, so that the discrete one costs what is given."""
     return epsilon - 2 * LN_ROUNDING, delta * (1 - LN_ROUNDING)

@@ -1,5 +1,9 @@
-"""The noisy vote: the label with the largest count after exact Gaussian noise.
+"""The noisy vote: m answers that all carry a label, for few queries or few rows.
 
-* ``mechanism.py`` is one step; ``calibration.py`` finds the noise.
-* ``answering_row.py`` is its row of ``app/privacy/mechanisms.py``: calibrate, check, step, explain.
+* ``bit_vote.py`` is one step with two labels, by a table over the votes; ``vote_table.py`` builds
+  and checks the table in integers, and ``vote_curve.py`` has it in doubles, for planning.
+* ``mechanism.py`` is one step with more labels, by Gaussian noise on the counts;
+  ``calibration.py`` finds and checks the noise.
+* ``answering_row.py`` has the rows of ``app/privacy/mechanisms.py``: calibrate, check, step,
+  explain.
 """

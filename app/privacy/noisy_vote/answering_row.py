@@ -1,4 +1,4 @@
-"""The row of mechanism ``noisy-vote``."""
+"""The rows of mechanism ``noisy-vote``: of two labels by a table, of more by noise on counts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Final
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.privacy.answering_rows import AnsweringRow, Explained, State, in_short
 from app.privacy.budget.ensemble_size import AGREEMENT_FACTOR, HIT_PROBABILITY_MAX
+from app.privacy.noisy_vote import bit_vote, vote_table
 from app.privacy.noisy_vote import calibration as accounting
 from app.privacy.noisy_vote import mechanism as noisy_vote
-from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+from app.privacy.noisy_vote.calibration import BINARY, NoisyVoteCalibration
+from app.privacy.noisy_vote.vote_table import QuickVoteTable, VoteTable
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -59,9 +61,45 @@ def _explain(parameters: noisy_vote.Parameters) -> Explained:
     )
 
 
+def _calibrate_bit(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> VoteTable:
+    return vote_table.calibrate(
+        epsilon=epsilon, delta=delta, answer_limit=asked.targets.query_count
+    )
+
+
+def _serve_bit(table: VoteTable, ensemble_size: int) -> bit_vote.Parameters:
+    return bit_vote.Parameters(
+        half=table.half(ensemble_size),
+        ensemble_size=ensemble_size,
+        answer_limit=table.answer_limit,
+    )
+
+
+def _step_bit(
+    parameters: bit_vote.Parameters, state: State, private_value: Tally, noise: NoiseSource
+) -> tuple[State, int]:
+    before = noisy_vote.State(state.answered_count)
+    after, voted = bit_vote.step(parameters, before, private_value.counts, noise)
+    return State(after.answered_count, state.unstable_count), voted.label
+
+
+def _explain_bit(parameters: bit_vote.Parameters) -> Explained:
+    wanted, odd = HIT_PROBABILITY_MAX * bit_vote.WORD_RANGE, parameters.ensemble_size % 2
+    needed = next((j for j, word in enumerate(parameters.half) if word < wanted), None)
+    lead = "a table" if needed is None else f"a lead of {2 * needed + odd:,} votes"
+    return Explained(
+        "noisy vote",
+        lead,
+        "A label that is this far ahead of the other is answered 99 times in 100; the closer the "
+        "vote, the nearer the answer is to a fair coin. Every answer has a label.",
+        "label 1 if a random 64-bit word < P(v), v votes for it; P(k - v) = 2^64 - P(v)",
+    )
+
+
 NOISY_VOTE: Final = AnsweringRow(
     mechanism="noisy-vote",
-    theorem="discrete Gaussian noise on the votes, by Renyi divergence over all m answers",
+    takes=lambda class_count: class_count > BINARY,
+    theorem="discrete Gaussian noise on the votes, accounted over all m answers",
     proof="app/privacy/noisy_vote/proof.md",
     parameters=noisy_vote.Parameters,
     calibrations=(NoisyVoteCalibration,),
@@ -78,3 +116,32 @@ NOISY_VOTE: Final = AnsweringRow(
     decides_cells=True,
     fits=lambda served, limits: (served.class_count, served.answer_limit) == limits,
 )
+NOISY_BIT: Final = AnsweringRow(
+    mechanism="noisy-vote",
+    entry="noisy-bit",
+    rule="table",
+    takes=lambda class_count: class_count == BINARY,
+    theorem="a table of one bit over the votes, by Renyi divergence over all m answers",
+    proof="app/privacy/noisy_vote/bit_vote_proof.md",
+    parameters=bit_vote.Parameters,
+    calibrations=(VoteTable, QuickVoteTable),
+    piece="noisy-vote-table",
+    calibrate=_calibrate_bit,
+    check=vote_table.check,
+    read=VoteTable.from_plain,
+    is_of=lambda table, asked: (
+        (table.answer_limit, BINARY) == (asked.targets.query_count, asked.class_count)
+    ),
+    serve=_serve_bit,
+    size_wanted=lambda served, _: AGREEMENT_FACTOR * served.lead_at(HIT_PROBABILITY_MAX),
+    unstable_alike=lambda *_: 0.0,
+    explain=_explain_bit,
+    step=_step_bit,
+    decides_cells=True,
+    fits=lambda served, limits: (BINARY, served.answer_limit) == limits,
+)
+
+
+def quick_bit(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> QuickVoteTable:
+    """Return the table of two labels in doubles, for planning."""
+    return vote_table.quick(epsilon=epsilon, delta=delta, answer_limit=asked.targets.query_count)

@@ -1,40 +1,47 @@
-"""The noise of mechanism ``noisy-vote``.
+"""The noise of the noisy vote of counts: the least variance that covers every answer.
 
-Claim: ``m`` adaptive queries, each adding discrete Gaussian noise of variance ``s^2``
-to counts that one record moves by a vector of squared length ``v``, are (epsilon,
-delta)-differentially private under replacement of one record, where for some order
-``alpha > 1`` and ``r = m v / (2 s^2)``::
+Claim: ``m`` adaptive queries, each adding discrete Gaussian noise of variance ``s^2`` to
+counts that one record moves by a vector of squared length ``v``, are (epsilon,
+delta)-differentially private under replacement of one record, where one of two conditions
+holds.  One vote moves from a count to another: ``v = 2``.  (Releases of two labels that
+earlier versions opened add noise to one count: ``v = 1``.)
 
-    exp((alpha-1)(alpha r - epsilon)) (1 - 1/alpha)^(alpha-1) / alpha <= delta
+* By Renyi divergence: for some order ``alpha > 1`` and ``r = m v / (2 s^2)``::
 
-With two labels noise is added to one count, which moves by 1: ``v = 1``; with more,
-one vote moves from a count to another: ``v = 2``.  Proof: ``app/privacy/noisy_vote/proof.md``.
+      exp((alpha-1)(alpha r - epsilon)) (1 - 1/alpha)^(alpha-1) / alpha <= delta
 
-:mod:`app.privacy.noisy_vote.calibration` finds the order and the variance, and checks them.
+* As normal noise: ``s^2 > 16``, there are at most 2^40 draws, and two normal laws of variance
+  ``s^2 - 16`` whose means' squared distance is ``m v`` show less than delta at epsilon, as
+  ``app.privacy.noisy_gradient.calibration`` decides it.  It asks for a seventh less noise,
+  except where the 16 weighs.
 
-The least variance of discrete Gaussian noise whose Renyi divergences cover a delta.
-
-A run whose every step adds discrete Gaussian noise of variance ``s^2`` to integers has
-Renyi divergence at most ``alpha r`` at every order, where ``r = v / (2 s^2)`` and ``v``
-is the sum over the steps of the squared length by which one record moves the integers.
-It is (epsilon, delta)-differentially private where for some ``alpha > 1``::
-
-    exp((alpha-1)(alpha r - epsilon)) (1 - 1/alpha)^(alpha-1) / alpha <= delta
-
-Proof: ``app/privacy/noisy_vote/proof.md``.  The order is found in doubles, which only costs a
-little noise where it is not the best one; it is then fixed as a rational, and the
-variance is rounded up and checked from rationals, every rounding going against us.
+Proof: ``app/privacy/noisy_vote/proof.md``.  Both are looked at, and the smaller variance
+serves; a calibration says which condition it keeps, and that one is checked again.  The order
+is found in doubles, which only costs a little noise where it is not the best one; it is then
+fixed as a rational, and the variance is rounded up and checked from rationals, every rounding
+going against us.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from app.errors import ConfigurationError, invariant
-from app.privacy.arithmetic import reading, to_plain
+import numpy as np
+from scipy.special import erfc
+
+from app.errors import ConfigurationError, InvariantError, invariant
+from app.privacy.arithmetic import reading
+from app.privacy.noisy_gradient.calibration import (
+    DRAWS_MAX,
+    ROUNDING_VARIANCE,
+    covers,
+    least_ratio,
+    without_rounding,
+)
 from app.privacy.stability.profile_parameters import (
     ALPHA_GRID,
     DELTA_KEY,
@@ -46,6 +53,10 @@ from app.privacy.stability.profile_parameters import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 # The variance keeps this many leading bits: less than 1e-10 above the smallest, and
 # exactly a double.
@@ -69,7 +80,7 @@ def least_variance(
         :func:`variance_covers` accepts it.
 
     """
-    alpha = _best_order(float(epsilon), math.log(delta))
+    alpha = gaussian_order(epsilon, delta)
     # Its ln R for one hit is the largest (alpha - 1) tau of any mechanism.
     divergence = choose_ln_ratio(alpha, epsilon=epsilon, delta_svt=delta, cutoff=1)
     rate = divergence / (alpha * (alpha - 1))
@@ -95,17 +106,19 @@ def variance_covers(
     )
 
 
-def _best_order(epsilon: float, ln_delta: float) -> Fraction:
+@lru_cache(maxsize=256)
+def gaussian_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return the order at which the divergence may be largest, on its grid.
 
     The logarithm of the claim's left side is convex in alpha, so its minimum is where
     the derivative ``(2 alpha - 1) r - epsilon + ln(1 - 1/alpha)`` is zero; with that r
     the minimum falls as alpha grows, and it has to be ``ln delta``.
     """
+    ln_delta = math.log(delta)
     low, high = -LN_EXCESS_BOUND, LN_EXCESS_BOUND
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _least(middle, epsilon) > ln_delta else (low, middle)
+        low, high = (middle, high) if _least(middle, float(epsilon)) > ln_delta else (low, middle)
     return 1 + Fraction(max(1, round(Fraction(math.exp(low)) * ALPHA_GRID)), ALPHA_GRID)
 
 
@@ -124,10 +137,99 @@ def _leading_bits_above(value: Fraction) -> Fraction:
 
 
 BINARY: Final = 2
+CALIBRATIONS_KEPT: Final = 256
+WANTED_LOSS: Final = 0.01
+ANSWERS_MAX: Final = 10**18
+# A law is summed out to so many deviations, at so many points a deviation at most.
+DEVIATIONS_SUMMED: Final = 12
+POINTS_A_DEVIATION: Final = 1000
 ANSWERS_KEY: Final = "answers.queries"
 EPSILON_MIN: Final = Fraction(1, 10**6)
 DELTA_MIN: Final = Fraction(1, 10**200)
 DELTA_MAX: Final = Fraction(1, 2)
+
+
+@runtime_checkable
+class VoteCalibration(Protocol):
+    """A calibration whose plurality loses by its lead, whatever its law."""
+
+    def lead_at(self, probability: float, /) -> int:
+        """Return the lead in votes at which a plurality loses at most this often."""
+        ...
+
+    def lost(self, leads: Floats, /, *, answers: int) -> Floats:
+        """Return how often pluralities lose where so many answers share the budget."""
+        ...
+
+    def answers_within(self, lead: int, /) -> int:
+        """Return the most answers of which this lead loses one in a hundred."""
+        ...
+
+
+def voted(calibration: object) -> VoteCalibration:
+    """Return a calibration as the noisy vote's that it is.
+
+    Raises:
+        InvariantError: its mechanism is another.
+
+    """
+    if not isinstance(calibration, VoteCalibration):
+        raise InvariantError("a noisy vote loses by the lead of its plurality")
+    return calibration
+
+
+@dataclass(frozen=True, slots=True)
+class _Law:
+    """The discrete Gaussian law, as far as it can be seen, and its tails.
+
+    A wide law is looked at in units of several votes, which changes a probability by less
+    than a millionth of it.
+
+    Attributes:
+        unit: votes from one value to the next.
+        weights: of the values from ``-reach`` to ``reach``.
+        tails: probability of each value or a larger one.
+
+    """
+
+    unit: float
+    weights: Floats
+    tails: Floats
+
+    @classmethod
+    def of(cls, variance: float) -> _Law:
+        """Return the law of a variance."""
+        return _law(variance)
+
+    @property
+    def reach(self) -> int:
+        """The largest value."""
+        return len(self.weights) // 2
+
+    def tail(self, value: int) -> float:
+        """Return the probability of a value, not negative, or a larger one."""
+        place = self.reach + math.floor(value / self.unit)
+        return float(self.tails[place]) if place < len(self.tails) else 0.0
+
+    def outdone(self, lead: int, *, others: int) -> float:
+        """Return how often one of some counts, each so far behind, comes up to another."""
+        shift = math.floor(lead / self.unit)
+        above = np.zeros_like(self.tails)
+        if shift < len(above):
+            above[: len(above) - shift] = self.tails[shift:]
+        none = others * np.log1p(-np.minimum(above, 1 - 1e-16))
+        return float(self.weights @ -np.expm1(none))
+
+
+@lru_cache(maxsize=16)
+def _law(variance: float) -> _Law:
+    unit = max(1.0, math.sqrt(variance) / POINTS_A_DEVIATION)
+    narrow = variance / unit**2
+    reach = math.ceil(DEVIATIONS_SUMMED * math.sqrt(narrow)) + 2
+    values = np.arange(-reach, reach + 1, dtype=np.float64)
+    weights = np.exp(-(values**2) / (2 * narrow))
+    weights /= weights.sum()
+    return _Law(unit, weights, np.cumsum(weights[::-1])[::-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +241,8 @@ class NoisyVoteCalibration:
         delta: share of delta that the answers may use.
         answer_limit: answers m until the halt.
         class_count: the number L of labels.
-        alpha: the Renyi order at which the run is accounted.
+        alpha: the Renyi order at which the run is accounted; None where it is accounted
+            as normal noise.
         variance: ``s^2``, in votes squared.
 
     """
@@ -148,7 +251,7 @@ class NoisyVoteCalibration:
     delta: Fraction
     answer_limit: int
     class_count: int
-    alpha: Fraction
+    alpha: Fraction | None
     variance: Fraction
 
     @property
@@ -156,33 +259,68 @@ class NoisyVoteCalibration:
         """T, which the noisy vote does not have: no answer is unstable."""
         return
 
-    def lead_at(self, probability: float) -> int:
+    def lead_at(self, probability: float, /) -> int:
         """Return the lead in votes at which a plurality loses at most this often.
 
-        The noise that has to make up for a lead is at least as narrow as a Gaussian:
-        with two labels it is twice that of one count, with more the difference of
-        two counts' noise, for each of the other labels.
+        All other labels are that far behind, which is the worst for a plurality, and win
+        ties.
 
         Args:
             probability: of another label's being answered, in (0, 1).
 
         """
-        return math.ceil(math.sqrt(self.lead_squared_a_variance(probability) * self.variance))
+        law = _Law.of(float(self.variance))
+        low, high = 0, 1
+        while self._loses(law, high) > probability:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._loses(law, middle) <= probability else (middle, high)
+        return high
 
-    def lead_squared_a_variance(self, probability: float) -> float:
-        """Return the square of that lead, before it is rounded up, for a variance of one.
+    def lost(self, leads: Floats, /, *, answers: int) -> Floats:
+        """Return how often pluralities lose where so many answers share the budget.
+
+        By the normal law, against one other label: for planning.
 
         Args:
-            probability: as in :meth:`lead_at`.
+            leads: of the plurality, in votes.
+            answers: m.
 
         """
+        # Twice one count's noise, or the difference of two counts'.
+        factor = 2.0 if self.class_count == BINARY else 2.0**0.5
+        width = factor * self._variance_of(answers) ** 0.5
+        return np.asarray(erfc(leads / (width * 2.0**0.5)) / 2)
+
+    def answers_within(self, lead: int, /) -> int:
+        """Return the most answers of which this lead loses one in a hundred."""
+        low, high = 0, 1
+        while self._outweighs(lead, high) and high < ANSWERS_MAX:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._outweighs(lead, middle) else (low, middle)
+        return low
+
+    def _outweighs(self, lead: int, answers: int) -> bool:
+        return self._loses(_Law.of(self._variance_of(answers)), lead) <= WANTED_LOSS
+
+    def _variance_of(self, answers: int) -> float:
+        """Return the variance of another number of answers; what is not rounding is linear."""
+        rounding = ROUNDING_VARIANCE if self.alpha is None else 0
+        return rounding + float(self.variance - rounding) * answers / self.answer_limit
+
+    def _loses(self, law: _Law, lead: int) -> float:
+        """Return how often another label wins against a plurality with this lead."""
         if self.class_count == BINARY:
-            return -8 * math.log(probability)
-        return -4 * math.log(probability / (self.class_count - 1))
+            return law.tail((lead + 1) // 2)
+        return law.outdone(lead, others=self.class_count - 1)
 
     def to_plain(self) -> dict[str, str]:
-        """Write the parameters in strings only, without loss."""
-        return to_plain(self)
+        """Write the parameters in strings only, without loss; an order that is none is absent."""
+        named = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: str(value) for name, value in named.items() if value is not None}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, str]) -> NoisyVoteCalibration:
@@ -198,7 +336,7 @@ class NoisyVoteCalibration:
                 delta=Fraction(plain["delta"]),
                 answer_limit=int(plain["answer_limit"]),
                 class_count=int(plain["class_count"]),
-                alpha=Fraction(plain["alpha"]),
+                alpha=Fraction(plain["alpha"]) if "alpha" in plain else None,
                 variance=Fraction(plain["variance"]),
             )
 
@@ -206,7 +344,7 @@ class NoisyVoteCalibration:
 def calibrate(
     *, epsilon: Fraction, delta: Fraction, answer_limit: int, class_count: int
 ) -> NoisyVoteCalibration:
-    """Find the smallest variance for a budget.
+    """Find the smallest variance for a budget, by either condition.
 
     Args:
         epsilon: share of epsilon for the answers, from 1e-6 to 1000.
@@ -215,17 +353,29 @@ def calibrate(
         class_count: labels L, at least 2.
 
     Returns:
-        A variance at most 1e-9 relative above the smallest real one; :func:`check`
-        accepts it.
+        The smaller variance of both conditions; :func:`check` accepts it.
 
     Raises:
         ConfigurationError: where the budget is out of range.
 
     """
-    _refuse_out_of_range(epsilon=epsilon, delta=delta, answer_limit=answer_limit)
-    alpha, variance = least_variance(
-        epsilon=epsilon, delta=delta, squared_shift=answer_limit * _squared_shift(class_count)
-    )
+    return _calibrated(epsilon, delta, answer_limit, class_count)
+
+
+@lru_cache(maxsize=CALIBRATIONS_KEPT)
+def _calibrated(
+    epsilon: Fraction, delta: Fraction, answer_limit: int, class_count: int
+) -> NoisyVoteCalibration:
+    """Find a variance once a process: planning and opening ask for the same one."""
+    refuse_out_of_range(epsilon=epsilon, delta=delta, answer_limit=answer_limit)
+    shift = answer_limit * _squared_shift(class_count)
+    order, variance = least_variance(epsilon=epsilon, delta=delta, squared_shift=shift)
+    alpha: Fraction | None = order
+    if answer_limit * class_count <= DRAWS_MAX and variance > ROUNDING_VARIANCE:
+        share, failure = without_rounding(epsilon, delta)
+        ratio = least_ratio(epsilon=share, delta=failure, squared_shift=shift)
+        if ratio + ROUNDING_VARIANCE < variance:
+            alpha, variance = None, ratio + ROUNDING_VARIANCE
     return NoisyVoteCalibration(
         epsilon=epsilon,
         delta=delta,
@@ -247,16 +397,35 @@ def check(calibration: NoisyVoteCalibration) -> None:
     invariant(0 < calibration.delta < 1, "delta lies between zero and one")
     invariant(calibration.answer_limit >= 1, "there is an answer")
     invariant(calibration.class_count >= BINARY, "there are two or more classes")
-    invariant(calibration.alpha > 1, "the order is above one")
+    invariant(calibration.alpha is None or calibration.alpha > 1, "the order is above one")
     invariant(calibration.variance > 0, "the variance is above zero")
-    covered = variance_covers(
+    covered = _covers_as_normal if calibration.alpha is None else _covers_at_its_order
+    invariant(covered(calibration), "the variance covers every answer")
+
+
+def _covers_at_its_order(calibration: NoisyVoteCalibration) -> bool:
+    return calibration.alpha is not None and variance_covers(
         epsilon=calibration.epsilon,
         delta=calibration.delta,
         squared_shift=calibration.answer_limit * _squared_shift(calibration.class_count),
         alpha=calibration.alpha,
         variance=calibration.variance,
     )
-    invariant(covered, "the variance covers every answer")
+
+
+def _covers_as_normal(calibration: NoisyVoteCalibration) -> bool:
+    """Tell whether normal noise of this variance less 16 would cover every answer."""
+    draws = calibration.answer_limit * calibration.class_count
+    epsilon, delta = without_rounding(calibration.epsilon, calibration.delta)
+    ratio = calibration.variance - ROUNDING_VARIANCE
+    if draws > DRAWS_MAX or ratio <= 0 or epsilon <= 0:
+        return False
+    return covers(
+        epsilon=epsilon,
+        delta=delta,
+        squared_shift=calibration.answer_limit * _squared_shift(calibration.class_count),
+        variance_ratio=ratio,
+    )
 
 
 def _squared_shift(class_count: int) -> int:
@@ -264,7 +433,7 @@ def _squared_shift(class_count: int) -> int:
     return 1 if class_count == BINARY else 2
 
 
-def _refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, answer_limit: int) -> None:
+def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, answer_limit: int) -> None:
     """Refuse a budget for which there is no variance, naming what to change."""
     if not EPSILON_MIN <= epsilon <= EPSILON_MAX:
         raise ConfigurationError(EPSILON_KEY, f"must be from 0.000001 to {EPSILON_MAX}")

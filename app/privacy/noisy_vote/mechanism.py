@@ -1,16 +1,17 @@
-"""The noisy vote: the largest of the noisy counts, for few queries or few rows.
+"""The noisy vote of counts: the largest of the noisy counts, for few queries or few rows.
 
 **Algorithm.** Report-noisy-plurality with Gaussian noise, on the votes of
 sub-sample and aggregate (in place of Bassily, Thakkar, Thakurta 2018, Algorithm 4,
-steps 5 and 6).  With two labels noise is added to the count of the second alone,
-which is the whole of the votes; with more, to every count.
+steps 5 and 6).  Noise is added to every count.  New releases of two labels have a table
+in its place (``app.privacy.noisy_vote.bit_vote``); those that earlier versions opened add
+noise to the count of the second alone, which is the whole of the votes.
 
 **Claim.** When one vote is replaced, any m adaptive queries are (epsilon,
 delta)-differentially private for the variance that ``app.privacy.noisy_vote.calibration``
 finds and checks.
 
-**Proof.** Renyi divergences of the discrete Gaussian add up:
-``app/privacy/noisy_vote/proof.md``.
+**Proof.** Renyi divergences of the discrete Gaussian add up, or it is accounted as normal
+noise: ``app/privacy/noisy_vote/proof.md``.
 
 **Inputs and outputs.** ``private_vote_count``: one integer a class, summing to
 k, secret.  Outcome: a class index, public.
@@ -19,8 +20,8 @@ k, secret.  Outcome: a class index, public.
 with probability at most e^(-x^2 / (2 s^2)).
 
 **Deviations.** Every query is answered and none is a hit; the run halts after
-m.  The noise is the exact discrete Gaussian, and its delta comes from Renyi
-divergences: it is not Gaussian-DP with s = sqrt(m)/mu.
+m.  The noise is the exact discrete Gaussian: it is not Gaussian-DP with s = sqrt(m)/mu, and
+is accounted as normal noise of a variance that is less by 16.
 
 **Raises.** ``InvariantError``: parameters out of range, counts that are not k
 votes, or a step after answer m; nothing is changed by it.

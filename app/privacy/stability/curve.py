@@ -53,13 +53,13 @@ class CurveInequality:
     Attributes:
         alpha: the Renyi order, above 1.
         ln_ratio: ``ln R``, above 0.
-        prices_answers: whether a stable answer costs R too, as a hit does.
+        ln_answer_ratio: the same of an answer that is no hit.
 
     """
 
     alpha: float
     ln_ratio: float
-    prices_answers: bool = False
+    ln_answer_ratio: float = 0.0
 
     def excess(self, previous: float, following: float) -> float:
         """Larger left side less one, between two logits."""
@@ -68,8 +68,7 @@ class CurveInequality:
     def _side(self, first: float, second: float) -> float:
         order, rest = self.alpha, 1.0 - self.alpha
         hit = order * _ln_hit(first) + rest * _ln_hit(second) - self.ln_ratio
-        answer = order * _ln_hit(-first) + rest * _ln_hit(-second)
-        answer -= self.ln_ratio if self.prices_answers else 0.0
+        answer = order * _ln_hit(-first) + rest * _ln_hit(-second) - self.ln_answer_ratio
         # expm1, since far out the answer's term is within 1e-12 of one.
         return math.exp(min(hit, _EXPONENT_MAX)) + math.expm1(min(answer, _EXPONENT_MAX))
 

@@ -114,7 +114,7 @@ def calibrate(
             alpha=alpha,
             ln_ratio=ln_ratio,
             first=first_threshold(delta_release, decisions),
-            prices_answers=True,
+            ln_answer_ratio=ln_ratio,
         ),
     )
 
@@ -143,5 +143,7 @@ def check(table: DecisionTable) -> None:
         cutoff=table.decisions,
     )
     invariant(covered, "delta_svt covers the decisions that differ")
-    inequality = Inequality(alpha=table.alpha, ln_ratio=table.ln_ratio, prices_answers=True)
+    inequality = Inequality(
+        alpha=table.alpha, ln_ratio=table.ln_ratio, ln_answer_ratio=table.ln_ratio
+    )
     check_pairs(inequality, table.thresholds)

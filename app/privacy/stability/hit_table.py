@@ -66,7 +66,7 @@ def _refuse_long_table(curve: CurveInequality, first: Entry) -> None:
 
 
 def find_thresholds(
-    *, alpha: Fraction, ln_ratio: Fraction, first: int, prices_answers: bool = False
+    *, alpha: Fraction, ln_ratio: Fraction, first: int, ln_answer_ratio: Fraction = Fraction(0)
 ) -> tuple[int, ...]:
     """Extend a table from its first threshold until it is held constant.
 
@@ -74,7 +74,7 @@ def find_thresholds(
         alpha: the Renyi order.
         ln_ratio: ``ln R``.
         first: ``P_0``.
-        prices_answers: whether a stable answer costs R too, as in a table of decisions.
+        ln_answer_ratio: the same of a stable answer; ``ln R`` in a table of decisions.
 
     Returns:
         ``P_0, P_1, ...``, each the smallest integer below the one before for which
@@ -85,11 +85,22 @@ def find_thresholds(
         ConfigurationError: where the table would be too long.
 
     """
-    inequality = Inequality(alpha=alpha, ln_ratio=ln_ratio, prices_answers=prices_answers)
-    curve = CurveInequality(float(alpha), float(ln_ratio), prices_answers)
-    entries = [inequality.entry(first)]
-    _refuse_long_table(curve, entries[0])
-    step = 1.0
+    inequality = Inequality(alpha=alpha, ln_ratio=ln_ratio, ln_answer_ratio=ln_answer_ratio)
+    curve = CurveInequality(float(alpha), float(ln_ratio), float(ln_answer_ratio))
+    _refuse_long_table(curve, inequality.entry(first))
+    return extended(inequality, curve, first)
+
+
+def extended(inequality: Inequality, curve: CurveInequality, first: int) -> tuple[int, ...]:
+    """Return a table from its first entry on, each entry the smallest that is accepted.
+
+    Args:
+        inequality: decides about two entries.
+        curve: the same in doubles, for a guess.
+        first: ``P_0``.
+
+    """
+    entries, step = [inequality.entry(first)], 1.0
     while entries[-1].hit >= HELD_BELOW_THRESHOLD:
         invariant(len(entries) < 2 * ENTRY_COUNT_MAX, "the table ends")
         guess = curve.following_logit(_logit(entries[-1]), step=step)

@@ -84,18 +84,21 @@ class Excess:
 
 
 class Inequality:
-    """The inequality at one ``alpha`` and one ``ln R``, both exact rationals."""
+    """The inequality at one ``alpha`` and one ``ln R``, both exact rationals.
+
+    An answer that is no hit may be given a price too: its term is then divided by that
+    ratio, as the hit's is by ``R``.  The noisy vote gives both labels the same one.
+    """
 
     def __init__(
-        self, *, alpha: Fraction, ln_ratio: Fraction, prices_answers: bool = False
+        self, *, alpha: Fraction, ln_ratio: Fraction, ln_answer_ratio: Fraction = Fraction(0)
     ) -> None:
         """Prepare the constants.
 
         Args:
             alpha: the Renyi order, above 1.
             ln_ratio: ``ln R``, above 0.
-            prices_answers: whether a stable answer costs R too, as a hit does, which a
-                table of counted decisions allows: both terms are then over R.
+            ln_answer_ratio: the same of an answer that is no hit, from 0 to ``ln R``.
 
         Raises:
             InvariantError: where the two are outside the range that the error
@@ -104,14 +107,15 @@ class Inequality:
         """
         invariant(1 < alpha <= ALPHA_MAX, "alpha lies above 1 and below its bound")
         invariant(ln_ratio > 0, "R is above 1")
+        invariant(0 <= ln_answer_ratio <= ln_ratio, "an answer costs no more than a hit")
         with localcontext(precise_context()):
             self._alpha = to_decimal(alpha)
             self._ln_ratio = to_decimal(ln_ratio)
+            self._ln_answer_ratio = to_decimal(ln_answer_ratio)
             self._ln_range = Decimal(WORD_RANGE).ln()
-            self._inverse_square = 1 / (Decimal(WORD_RANGE) ** 2)
-            self._ln_answer_ratio = self._ln_ratio if prices_answers else Decimal(0)
-            self._hit_product = self._inverse_square * (-2 * self._ln_ratio).exp()
-            self._answer_product = self._inverse_square * (-2 * self._ln_answer_ratio).exp()
+            inverse_square = 1 / (Decimal(WORD_RANGE) ** 2)
+            self._hit_product = inverse_square * (-2 * self._ln_ratio).exp()
+            self._answer_product = inverse_square * (-2 * self._ln_answer_ratio).exp()
             largest_exponent = 4 * self._alpha * self._ln_range + self._ln_ratio
             invariant(
                 rounding_error(largest_exponent) < MARGIN / 1000, "the margin covers rounding"
@@ -145,12 +149,12 @@ class Inequality:
         """Both left sides; the second order costs no further exponential.
 
         The hit terms of the two orders multiply to ``P Q / (M R)^2`` and the answer
-        terms to ``(M-P)(M-Q) / M^2``, over ``R^2`` where answers have that price.
+        terms to ``(M-P)(M-Q) / M^2``, over the square of their own ratio.
         """
         order, rest = self._alpha, 1 - self._alpha
         hit = order * previous.ln_hit + rest * following.ln_hit - self._ln_range - self._ln_ratio
-        answer = order * previous.ln_answer + rest * following.ln_answer
-        answer -= self._ln_range + self._ln_answer_ratio
+        answer = order * previous.ln_answer + rest * following.ln_answer - self._ln_range
+        answer -= self._ln_answer_ratio
         hit_forward, answer_forward = hit.exp(), answer.exp()
         hit_backward = self._hit_product * (previous.hit * following.hit) / hit_forward
         answer_backward = (

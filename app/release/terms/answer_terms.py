@@ -15,15 +15,16 @@ from app.errors import VerificationError, invariant
 from app.learning.ensemble import cells_of, votes_by_cell
 from app.ledger.entries.digests import cell_key
 from app.ledger.entries.fold import CELL, REPLAYED_BY
-from app.privacy.answering_rows import AnswersAsked
+from app.privacy.answering_rows import RULE_KEY, AnswersAsked
 from app.privacy.budget.composition import Mechanism
-from app.privacy.mechanisms import row_of, serving_row
+from app.privacy.mechanisms import calibrated_row, opened_row, row_of, serving_row
 from app.privacy.paper.paper_pipeline import PaperTargets
 from app.privacy.voting.universal import Parameters, Sequel
 from app.release.private_state import read_piece
 from app.release.terms.configuration import charges_by_mechanism
 
 if TYPE_CHECKING:
+    from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.ledger.ledger import Ledger
     from app.privacy.answering_rows import Answering, AnsweringRow, Calibration
     from app.privacy.budget.pipeline import PipelineBudget
@@ -31,9 +32,31 @@ if TYPE_CHECKING:
     from app.settings.settings import Settings
 
 
-def answering_row(settings: Settings) -> AnsweringRow:
-    """Return the row of the mechanism that answers, which a release is bound to."""
-    return serving_row(settings.answers.mechanism, settings.privacy.calibration)
+def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> AnsweringRow:
+    """Return the row of the mechanism that answers, which a release is bound to.
+
+    Args:
+        settings: the whole configuration.
+        opened: the release's first entry, whose rule stays; None for a new release.
+
+    Raises:
+        InvariantError: the release answers by a rule that a later version made.
+
+    """
+    named = settings.answers.mechanism, settings.privacy.calibration
+    if opened is None:
+        return serving_row(*named, class_count=len(settings.data.classes))
+    return opened_row(*named, rule=opened.parameters.get(RULE_KEY))
+
+
+def _row_of(settings: Settings, calibration: Calibration) -> AnsweringRow:
+    named = settings.answers.mechanism, settings.privacy.calibration
+    return calibrated_row(*named, calibration)
+
+
+def rule_parameter(row: AnsweringRow) -> dict[str, str]:
+    """Return what a first entry says of the rule that answers; nothing where there is one."""
+    return {} if row.rule is None else {RULE_KEY: row.rule}
 
 
 def decides_cells(configuration: Configuration) -> bool:
@@ -96,8 +119,15 @@ def release_budget(settings: Settings) -> PipelineBudget | None:
     return answering_row(settings).budget(answers_asked(settings))
 
 
-def calibrate_answers(settings: Settings, budget: PipelineBudget | None) -> Calibration | None:
+def calibrate_answers(
+    settings: Settings, budget: PipelineBudget | None, opened: ReleaseOpened | None = None
+) -> Calibration | None:
     """Return what the answers' budget gives; None where they have none.
+
+    Args:
+        settings: the whole configuration.
+        budget: what the answers may cost.
+        opened: as :func:`answering_row` takes it.
 
     Raises:
         ConfigurationError: where there are no parameters for the budget.
@@ -106,7 +136,8 @@ def calibrate_answers(settings: Settings, budget: PipelineBudget | None) -> Cali
     if budget is None:
         return None
     epsilon, delta = budget.answers_epsilon, budget.answers_delta
-    return answering_row(settings).calibrate(answers_asked(settings), epsilon=epsilon, delta=delta)
+    row, asked = answering_row(settings, opened), answers_asked(settings)
+    return row.calibrate(asked, epsilon=epsilon, delta=delta)
 
 
 def answering_parameters(
@@ -131,7 +162,7 @@ def answering_parameters(
     answering = None
     if budget is not None and calibration is not None:
         check_calibration(settings, budget, calibration)
-        answering = answering_row(settings).serve(calibration, ensemble_size)
+        answering = _row_of(settings, calibration).serve(calibration, ensemble_size)
     return Parameters(
         answering=answering,
         class_count=len(settings.data.classes),
@@ -150,8 +181,8 @@ def check_calibration(settings: Settings, budget: PipelineBudget, calibration: C
         InvariantError: at the first thing that does not hold.
 
     """
-    row, asked = answering_row(settings), answers_asked(settings)
-    same = type(calibration) is row.calibrations[0] and row.is_of(calibration, asked)
+    row, asked = _row_of(settings, calibration), answers_asked(settings)
+    same = row.is_of(calibration, asked)
     share = (calibration.epsilon, calibration.delta)
     same = same and share == (budget.answers_epsilon, budget.answers_delta)
     invariant(same, "the calibration is the one of the answers' share")
@@ -186,7 +217,7 @@ def read_calibration(settings: Settings, ledger: Ledger) -> Calibration:
         InvariantError: it is no calibration.
 
     """
-    row = answering_row(settings)
+    row = answering_row(settings, ledger.read_state().release)
     body = read_piece(ledger, row.piece)
     return row.read(msgspec.json.decode(body, type=dict[str, str | list[str]]))
 

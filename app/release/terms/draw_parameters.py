@@ -26,6 +26,7 @@ from app.privacy.budget.composition import Mechanism
 from app.privacy.budget.ensemble_size import ensemble_size_auto
 from app.privacy.exponential import mechanism as exponential
 from app.privacy.exponential.relabel import DichotomyParameters
+from app.privacy.mechanisms import size_wanted
 from app.release.terms.answer_terms import (
     answering_row,
     answers_asked,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.learning.lists.enumerated_class import EnumeratedClass
+    from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.privacy.answering_rows import Calibration
     from app.privacy.budget.pipeline import PipelineBudget
     from app.release.progress import Progress
@@ -117,9 +119,19 @@ class EnsembleParameters:
 
 
 def ensemble_parameters(
-    configuration: Configuration, *, row_count: int, progress: Progress
+    configuration: Configuration,
+    *,
+    row_count: int,
+    progress: Progress,
+    opened: ReleaseOpened | None = None,
 ) -> EnsembleParameters | None:
     """Return the parameters of the ensemble; None where answers have no share.
+
+    Args:
+        configuration: the release's.
+        row_count: the public n.
+        progress: shows stages.
+        opened: the release's first entry, where one was committed before a crash.
 
     Raises:
         ConfigurationError: names what leaves no calibration, or no row.
@@ -128,7 +140,7 @@ def ensemble_parameters(
     """
     progress(CALIBRATING, 0, 1)
     budget = release_budget(configuration.settings)
-    calibration = calibrate_answers(configuration.settings, budget)
+    calibration = calibrate_answers(configuration.settings, budget, opened)
     progress(CALIBRATING, 1, 1)
     if budget is None or calibration is None:
         return None
@@ -177,7 +189,7 @@ def ensemble_size(
     if not isinstance(given, int):
         return ensemble_size_auto(
             row_count=sampled_row_count,
-            wanted=row.size_wanted(calibration, settings.answers.queries),
+            wanted=size_wanted(table=calibration, query_count=settings.answers.queries),
             hypothesis_count=hypotheses.size,
         )
     return given

@@ -111,7 +111,7 @@ def read_stated(
     if ledger is not None and state.ensemble is not None:
         calibration: Calibration | None = read_calibration(settings, ledger)
     else:
-        calibration = calibrate_answers(settings, budget)
+        calibration = calibrate_answers(settings, budget, state.release)
     if budget is not None and calibration is not None:
         check_calibration(settings, budget, calibration)
     return Stated(

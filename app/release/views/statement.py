@@ -274,7 +274,7 @@ def _theorem(stated: Stated, mechanism: Mechanism) -> tuple[str, str]:
         return learner.theorem, learner.proof
     if mechanism is Mechanism.STATISTICS:
         return STATISTICS
-    row = answering_row(settings)
+    row = answering_row(settings, stated.state.release)
     return row.theorem + (SCORES if settings.answers.output == "score" else ""), row.proof
 
 

@@ -68,11 +68,12 @@ def _answering(
         table = profile.calibrate(epsilon=epsilon, delta=DELTA, cutoff=paid)
         return stability.Parameters(table.thresholds, cutoff), len(table.thresholds)
     if calibration == NOISY_VOTE:
-        noise = noisy_vote_accounting.calibrate(
-            epsilon=epsilon, delta=DELTA, answer_limit=paid, class_count=2
+        # Two labels as earlier versions answer them: by noise on a count, at its order.
+        _, variance = noisy_vote_accounting.least_variance(
+            epsilon=epsilon, delta=DELTA, squared_shift=paid
         )
-        lead = math.ceil(8 * math.sqrt(noise.variance))
-        law = DiscreteGaussian(noise.variance)
+        lead = math.ceil(8 * math.sqrt(variance))
+        law = DiscreteGaussian(variance)
         size = 2 * (lead + 2)
         return noisy_vote.Parameters(
             vote_noise=law, class_count=2, ensemble_size=size, answer_limit=cutoff

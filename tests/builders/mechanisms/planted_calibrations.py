@@ -8,7 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
 from app.privacy.noisy_vote import calibration as noisy_vote
+from app.privacy.noisy_vote import vote_table
 from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+from app.privacy.noisy_vote.vote_table import VoteTable
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.sparse_vector.calibration import SCALE_GRID, SvtCalibration
 from app.privacy.stability import hit_table as profile
@@ -16,7 +18,7 @@ from app.privacy.stability.hit_table import ProfileTable
 from app.privacy.stability.inequality import WORD_RANGE
 from app.release import drawing as draw_ensemble
 from app.release.terms.answer_terms import calibration_piece
-from tests.builders.release.svt_release import NOISY_VOTE, REFRESHED, SVT
+from tests.builders.release.svt_release import NOISY_COUNTS, NOISY_VOTE, REFRESHED, SVT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
     from app.privacy.answering_rows import Calibration
 
-CalibrationT = TypeVar("CalibrationT", ProfileTable, SvtCalibration, NoisyVoteCalibration)
+CalibrationT = TypeVar(
+    "CalibrationT", ProfileTable, SvtCalibration, NoisyVoteCalibration, VoteTable
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Planted:
     def calibrating(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         """Let every calibration come out altered while the block runs."""
         with monkeypatch.context() as patched:
-            for module in (profile, svt, noisy_vote):
+            for module in (profile, svt, noisy_vote, vote_table):
                 patched.setattr(module, "calibrate", _altered(module.calibrate, self.alter))
             yield
 
@@ -101,6 +105,29 @@ def _least_release(table: ProfileTable) -> ProfileTable:
     return replace(_entry(table, 0, WORD_RANGE - 1 - first), delta_release=least)
 
 
+def _even(table: VoteTable, index: int, change: int) -> VoteTable:
+    """Return a table of which one word of an even k is off by so many."""
+    words = list(table.even)
+    words[index] += change
+    return replace(table, even=tuple(words))
+
+
+def _odd_closer(table: VoteTable) -> VoteTable:
+    """Let the two labels of the closest vote be further apart by one word each."""
+    return replace(table, odd=(table.odd[0] - 1, *table.odd[1:]))
+
+
+def _of_half_the_answers(table: VoteTable) -> VoteTable:
+    """Return the table of half of the answers, said to be of all."""
+    halved = TRUE_TABLE(
+        epsilon=table.epsilon, delta=table.delta, answer_limit=max(1, table.answer_limit // 2)
+    )
+    return replace(halved, answer_limit=table.answer_limit)
+
+
+TRUE_TABLE = vote_table.calibrate
+COVERS, SHARE = "the variance covers every answer", "the answers' share"
+WITHIN_PRICE = "stay within the price"
 TRUE_PROFILE = profile.calibrate
 HITS, LABELS = "the scales cover the cutoff's hits", "the threshold keeps differing labels in"
 SMALL = Fraction(4, SCALE_GRID)
@@ -155,25 +182,29 @@ PLANTED = [
             ("one hit more", "the answers' share", lambda c: replace(c, cutoff=c.cutoff + 1)),
         )
     ),
-    Planted(
-        "noisy vote: the variance is a hundred-millionth smaller",
-        NOISY_VOTE,
-        _of(
-            NoisyVoteCalibration,
-            lambda c: replace(c, variance=c.variance * (1 - Fraction(1, 10**8))),
-        ),
-        "the variance covers every answer",
+    *(
+        Planted(f"noisy vote: {fault}", NOISY_COUNTS, _of(NoisyVoteCalibration, alter), claim)
+        for fault, claim, alter in (
+            (
+                "the variance is a millionth smaller",
+                COVERS,
+                lambda c: replace(c, variance=c.variance * (1 - Fraction(1, 10**6))),
+            ),
+            ("the order is another", COVERS, lambda c: replace(c, alpha=Fraction(2))),
+            ("one answer more", SHARE, lambda c: replace(c, answer_limit=c.answer_limit + 1)),
+        )
     ),
-    Planted(
-        "noisy vote: the order is another",
-        NOISY_VOTE,
-        _of(NoisyVoteCalibration, lambda c: replace(c, alpha=2 * c.alpha)),
-        "the variance covers every answer",
-    ),
-    Planted(
-        "noisy vote: one answer more",
-        NOISY_VOTE,
-        _of(NoisyVoteCalibration, lambda c: replace(c, answer_limit=c.answer_limit + 1)),
-        "the answers' share",
+    *(
+        Planted(f"noisy bit: {fault}", NOISY_VOTE, _of(VoteTable, alter), claim)
+        for fault, claim, alter in (
+            ("a tie is no fair coin", "fair coin", lambda t: _even(t, 0, -1)),
+            ("a word is one lower", WITHIN_PRICE, lambda t: _even(t, 2, -1)),
+            ("the last word is one lower", WITHIN_PRICE, lambda t: _even(t, -1, -1)),
+            ("the closest vote of an odd k", "closest vote", _odd_closer),
+            ("words rise", "do not rise", lambda t: _even(t, 3, t.even[2] - t.even[3] + 1)),
+            ("a last word of none", "strictly", lambda t: replace(t, even=(*t.even, 0))),
+            ("it is for half of the answers", "delta covers", _of_half_the_answers),
+            ("one answer more", SHARE, lambda t: replace(t, answer_limit=t.answer_limit + 1)),
+        )
     ),
 ]

@@ -21,6 +21,8 @@ SVT = {"privacy__calibration": "svt"}
 MANY_HITS = {"privacy__epsilon": "50", "privacy__delta": "0.1", "answers__queries": "1000"}
 REFRESHED = {**SVT, **MANY_HITS, "answers__cutoff": "120"}
 NOISY_VOTE = {"answers__mechanism": "noisy-vote"}
+NOISY_COUNTS = {**NOISY_VOTE, "data__classes": '["no", "yes", "maybe"]'}
+"""With a third label, which no row has, noise is added to every count."""
 HIT, RELEASED = -(10**6), 10**6
 """Noise of a query with which it is a hit, or released, whatever its votes."""
 

@@ -139,7 +139,7 @@ def test_a_ledger_that_is_gone_is_no_release_that_never_opened(
     [
         ({}, "Theorem A", "sparse vector"),
         (SVT, "the sparse vector with exact scales", "Theorem A"),
-        (NOISY_VOTE, "discrete Gaussian noise on the votes", "unstable ones"),
+        (NOISY_VOTE, "a table of one bit over the votes", "unstable ones"),
         (CLASSIFIER_ALONE, "Answers have no share", "Fresh answers end"),
         ({"answers__output": "score"}, "soft labels", "unstable ones"),
         ({"hypotheses__grid": "private", "privacy__sampling": "0.01"}, "Lemma L", "Theorem B"),

@@ -27,7 +27,7 @@ from tests.builders.mechanisms.planted_calibrations import PLANTED
 from tests.builders.release.learning import POINTS, learned
 from tests.builders.release.opened_release import NoNoise, kinds, statement_of
 from tests.builders.release.small_release import private_rows, seeded_noise
-from tests.builders.release.svt_release import NOISY_VOTE, REFRESHED, SVT, changed
+from tests.builders.release.svt_release import NOISY_COUNTS, NOISY_VOTE, REFRESHED, SVT, changed
 from tests.unit.release.terms.test_answer_terms import made
 
 if TYPE_CHECKING:
@@ -36,12 +36,20 @@ if TYPE_CHECKING:
     from tests.builders.mechanisms.planted_calibrations import Planted
     from tests.builders.release.small_release import SmallRelease
 
-VOTES = [[60, 40]]
 SHARES = {f"privacy__shares__{name}": "0.3" for name in ("relabel", "answers", "classifier")}
+
+
+def votes(release: SmallRelease) -> list[list[int]]:
+    """Return the votes on one query, of as many labels as the release has."""
+    return [[60, 40] + [0] * (len(release.settings().data.classes) - 2)]
+
+
 OPENINGS: dict[str, Callable[[SmallRelease], object]] = {
     "serve": lambda release: release.open(noise=NoNoise()),
     "learn": lambda release: learned(release, noise=NoNoise()),
-    "simulate": lambda release: simulate(release.settings(), VOTES, trials=1, noise=seeded_noise()),
+    "simulate": lambda release: simulate(
+        release.settings(), votes(release), trials=1, noise=seeded_noise()
+    ),
     "audit": lambda release: audit(
         release.settings(), steps=10, noise=seeded_noise(), with_draws=False
     ),
@@ -137,7 +145,8 @@ def broken_orders(table: ProfileTable) -> set[str]:
         ({}, "profile-table"),
         (SVT, "svt-calibration"),
         (REFRESHED, "svt-calibration"),
-        (NOISY_VOTE, "noisy-vote-calibration"),
+        (NOISY_VOTE, "noisy-vote-table"),
+        (NOISY_COUNTS, "noisy-vote-calibration"),
     ],
 )
 @pytest.mark.parametrize("damage", ["altered", "missing"])

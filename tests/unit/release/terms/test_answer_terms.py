@@ -11,17 +11,19 @@ import pytest
 from app.errors import InvariantError
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.noise.discrete_laplace import DiscreteLaplace
+from app.privacy.noisy_vote import bit_vote
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
+from app.privacy.noisy_vote.vote_table import VoteTable
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.sparse_vector.calibration import SvtCalibration, Variant
 from app.privacy.stability import mechanism as stability
 from app.privacy.stability.hit_table import ProfileTable
 from app.release.terms.answer_terms import answering_parameters, calibrate_answers, release_budget
-from tests.builders.release.svt_release import NOISY_VOTE, REFRESHED, SVT, changed
+from tests.builders.release.svt_release import NOISY_COUNTS, NOISY_VOTE, REFRESHED, SVT, changed
 
 if TYPE_CHECKING:
-    Calibration = ProfileTable | SvtCalibration | NoisyVoteCalibration
+    Calibration = ProfileTable | SvtCalibration | NoisyVoteCalibration | VoteTable
     from app.privacy.budget.pipeline import PipelineBudget
     from app.privacy.voting.universal import Parameters
     from app.settings.settings import Settings
@@ -31,8 +33,9 @@ KINDS = [
     ({}, ProfileTable),
     (SVT, SvtCalibration),
     (REFRESHED, SvtCalibration),
-    (NOISY_VOTE, NoisyVoteCalibration),
-    ({**NOISY_VOTE, **SVT}, NoisyVoteCalibration),
+    (NOISY_VOTE, VoteTable),
+    ({**NOISY_VOTE, **SVT}, VoteTable),
+    (NOISY_COUNTS, NoisyVoteCalibration),
 ]
 
 
@@ -42,7 +45,7 @@ def made(release: SmallRelease) -> tuple[Settings, PipelineBudget, Calibration]:
     budget = release_budget(settings)
     calibration = calibrate_answers(settings, budget)
     assert budget is not None
-    assert isinstance(calibration, ProfileTable | SvtCalibration | NoisyVoteCalibration)
+    assert isinstance(calibration, ProfileTable | SvtCalibration | NoisyVoteCalibration | VoteTable)
     return settings, budget, calibration
 
 
@@ -96,17 +99,31 @@ def test_the_sparse_vector_has_the_noise_of_its_calibration(
 
 def test_the_noisy_vote_has_no_cutoff(small_release: SmallRelease) -> None:
     """It takes k from the ensemble, m and L from the settings, and ends at m."""
-    release = changed(small_release, NOISY_VOTE)
+    release = changed(small_release, NOISY_COUNTS)
     _, _, calibration = made(release)
     assert isinstance(calibration, NoisyVoteCalibration)
     given = parameters(release, ensemble_size=31)
     assert given.answering == noisy_vote.Parameters(
         vote_noise=DiscreteGaussian(calibration.variance),
-        class_count=2,
+        class_count=3,
         ensemble_size=31,
         answer_limit=4,
     )
     assert (given.cutoff, given.answer_limit, given.is_refreshed) == (None, 4, False)
+
+
+@pytest.mark.parametrize("size", [30, 31])
+def test_two_labels_have_the_half_table_of_their_parity(
+    small_release: SmallRelease, size: int
+) -> None:
+    """An even k has a tie, which is a fair coin, and an odd one has none."""
+    release = changed(small_release, NOISY_VOTE)
+    _, _, table = made(release)
+    assert isinstance(table, VoteTable)
+    given = parameters(release, ensemble_size=size)
+    half = table.odd if size % 2 else table.even
+    assert given.answering == bit_vote.Parameters(half=half, ensemble_size=size, answer_limit=4)
+    assert (half[0] == 1 << 63) == (size % 2 == 0)
 
 
 def test_without_a_share_nothing_answers(small_release: SmallRelease) -> None:
@@ -158,7 +175,8 @@ def test_a_calibration_of_other_limits_is_refused(
     [
         (SVT, {"threshold": 0}),
         (REFRESHED, {"query_scale": Fraction(1, 2)}),
-        (NOISY_VOTE, {"variance": Fraction(1, 100)}),
+        (NOISY_VOTE, {"ln_ratio": Fraction(1)}),
+        (NOISY_COUNTS, {"variance": Fraction(1, 100)}),
     ],
 )
 def test_a_calibration_that_does_not_hold_is_refused(

@@ -1,0 +1,101 @@
+"""The noisy vote of two labels: one bit, by a table over the votes.
+
+**Algorithm.** Sub-sample and aggregate (Bassily, Thakkar, Thakurta 2018, Algorithm 4) with a
+table in place of the distance and its test: with v votes for label 1 that label is answered
+with probability ``P(v) / 2^64``, else label 0.
+
+**Claim.** With a table that passes ``app.privacy.noisy_vote.vote_table.check``, m adaptive
+queries are (epsilon, delta)-differentially private under replacement of one record, provided
+that it moves v by at most 1.
+
+**Proof.** Induction over answers for a Renyi moment: ``app/privacy/noisy_vote/bit_vote_proof.md``.
+
+**Inputs and outputs.** ``private_vote_count``: votes of both labels, summing to k, secret.
+Outcome: a class index, public.  ``half``: 64-bit integers, public; entry j is the word of a
+label that is j votes short of the half, rounded down.
+
+**Utility.** A label with v votes is answered with probability exactly ``P(v) / 2^64``, or what
+that leaves of 1.
+
+**Deviations.** No count is noised, so that no count is paid for.  Every query is answered and
+none is a hit; the run ends after m.  The tie of an even k is a fair coin.
+
+**Raises.** ``InvariantError``: parameters out of range, counts that are not k votes, or a step
+after answer m; nothing is changed by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.errors import InvariantError, invariant
+from app.privacy.noisy_vote.mechanism import BINARY, Outcome, State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.noise.source import NoiseSource
+
+WORD_RANGE = 1 << 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """Public parameters.
+
+    Attributes:
+        half: the half table of this k, from the middle outwards.
+        ensemble_size: the number k of votes.
+        answer_limit: m, the answers until the halt.
+
+    """
+
+    half: tuple[int, ...]
+    ensemble_size: int
+    answer_limit: int
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot run."""
+        invariant(len(self.half) > 0, "the half table has an entry")
+        invariant(all(0 < word < WORD_RANGE for word in self.half), "words lie inside their range")
+        falls = all(b <= a for a, b in zip(self.half, self.half[1:], strict=False))
+        invariant(falls and 2 * self.half[0] <= WORD_RANGE, "words fall from the half outwards")
+        invariant(self.ensemble_size >= 1, "there is a vote")
+        invariant(self.answer_limit >= 1, "there is an answer")
+
+    @property
+    def cutoff(self) -> None:
+        """T, which the noisy vote does not have: no answer is unstable."""
+        return
+
+    def words_of_one(self, vote_count: int) -> int:
+        """Return ``P(v)``: below how many words label 1 is answered, at so many votes for it."""
+        middle, last = self.ensemble_size // 2, len(self.half) - 1
+        if vote_count <= middle:
+            return self.half[min(middle - vote_count, last)]
+        short = middle - (self.ensemble_size - vote_count)
+        return WORD_RANGE - self.half[min(short, last)]
+
+
+def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
+    """Return the state before the first query; draws nothing."""
+    del parameters, noise
+    return State()
+
+
+def step(
+    parameters: Parameters,
+    state: State,
+    private_vote_count: Sequence[int],
+    noise: NoiseSource,
+) -> tuple[State, Outcome]:
+    """Answer one query whose votes are ``private_vote_count``."""
+    if state.answered_count >= parameters.answer_limit:
+        message = "no step after the last answer"
+        raise InvariantError(message)
+    invariant(len(private_vote_count) == BINARY, "there is a count for each class")
+    invariant(min(private_vote_count) >= 0, "a vote count is not negative")
+    invariant(sum(private_vote_count) == parameters.ensemble_size, "every model casts one vote")
+    label = int(noise.word() < parameters.words_of_one(private_vote_count[1]))
+    return State(state.answered_count + 1), Outcome(label)

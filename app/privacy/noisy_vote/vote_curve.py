@@ -1,0 +1,165 @@
+"""The table of the noisy vote over the reals, in doubles: for a guess and for planning.
+
+Between two neighbours of a table the logit falls by a step that depends on the logit alone.
+How many votes lie between the tie and a logit is the sum of those steps, which is an integral
+and a correction (Euler and Maclaurin): ``N(l) = integral of 1/s + ln(s(l) / s(0)) / 2``.  Both
+parities of k are then alike: a label that leads by g votes loses with the probability at
+``N = g / 2``.
+
+No claim rests on it.  It chooses the order at which the table that serves is built, and says
+for other numbers of answers what their tables would be, within a vote or so.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.privacy.stability.curve import HELD_BELOW
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+POINTS: Final = 97
+COARSE_POINTS: Final = 17
+STEP_MAX: Final = 64.0
+BISECTIONS: Final = 32
+EXPONENT_MAX: Final = 700.0
+ORDERS: Final = np.exp(np.linspace(-1.4, 1.4, 57))
+"""Orders that are looked at, less one, as times the order of the Gaussian vote less one."""
+WANTED_LOSS: Final = 0.01
+"""The lead is made least at which the other label wins so often."""
+CURVES_KEPT: Final = 4096
+NEWTON_STEPS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class VoteCurve:
+    """A table in doubles.
+
+    Attributes:
+        alpha: the order at which it is the shortest.
+        logits: falling from 0.
+        votes: how many votes short of the tie each of them lies.
+
+    """
+
+    alpha: float
+    logits: tuple[float, ...]
+    votes: tuple[float, ...]
+
+    def lead(self, probability: float) -> float:
+        """Return the lead at which the other label wins so often, in votes."""
+        logit = math.log(probability) - math.log1p(-probability)
+        return 2 * float(np.interp(-logit, -np.array(self.logits), self.votes))
+
+    def lost(self, leads: Floats) -> Floats:
+        """Return how often a label with each lead loses."""
+        logits = np.interp(np.maximum(leads, 0.0) / 2, self.votes, self.logits)
+        return np.asarray(1 / (1 + np.exp(-logits)))
+
+
+def ln_price(excess: Floats | float, *, epsilon: float, delta: float) -> Floats:
+    """Return ``(alpha - 1) tau``, the most that a run may cost at an order one above ``excess``."""
+    order = 1 + np.asarray(excess, dtype=np.float64)
+    price = math.log(delta) + excess * epsilon - excess * np.log(excess / order) + np.log(order)
+    return np.asarray(price)
+
+
+@lru_cache(maxsize=CURVES_KEPT)
+def vote_curve(*, epsilon: float, delta: float, answers: float, gaussian_order: float) -> VoteCurve:
+    """Return the curve of a budget at the order that makes the wanted lead least.
+
+    Args:
+        epsilon: of all answers.
+        delta: of all answers.
+        answers: m.
+        gaussian_order: that of the Gaussian vote at this budget, near which the best one is.
+
+    """
+    excess = (gaussian_order - 1) * ORDERS
+    price = ln_price(excess, epsilon=epsilon, delta=delta) / answers
+    excess, price = excess[price > 0], price[price > 0]
+    wanted = math.log(WANTED_LOSS) - math.log1p(-WANTED_LOSS)
+    ends = votes_at(excess, price, np.linspace(0.0, wanted, COARSE_POINTS))[:, -1]
+    best = int(np.argmin(ends))
+    logits = np.linspace(0.0, math.log(HELD_BELOW), POINTS)
+    votes = votes_at(excess[best : best + 1], price[best : best + 1], logits)[0]
+    rising = np.maximum.accumulate(votes)
+    return VoteCurve(1 + float(excess[best]), tuple(logits.tolist()), tuple(rising.tolist()))
+
+
+def votes_at(excess: Floats, price: Floats, logits: Floats) -> Floats:
+    """Return how many votes short of the tie logits lie, shape (orders, logits).
+
+    Args:
+        excess: orders less one, shape (orders,).
+        price: ``(alpha - 1) r`` of one answer at each, shape (orders,).
+        logits: from 0 down, evenly, shape (logits,).
+
+    """
+    steps = _steps(excess[:, None], price[:, None], logits[None, :])
+    rates, width = 1 / steps, logits[0] - logits[1]
+    whole = np.zeros_like(rates)
+    whole[:, 1:] = np.cumsum((rates[:, 1:] + rates[:, :-1]) / 2, axis=1) * width
+    return np.asarray(whole + np.log(steps / steps[:, :1]) / 2)
+
+
+def _steps(excess: Floats, price: Floats, logits: Floats) -> Floats:
+    """Return by how much the next logit may be lower, for every order and logit."""
+    low = np.zeros(np.broadcast_shapes(excess.shape, logits.shape))
+    high = np.full_like(low, STEP_MAX)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        held = _held(excess, price, logits, logits - middle)
+        low, high = np.where(held, middle, low), np.where(held, high, middle)
+    return high
+
+
+def _held(excess: Floats, price: Floats, one: Floats, other: Floats) -> NDArray[np.bool_]:
+    """Tell whether both orders of two logits cost at most the price of an answer."""
+    return _costs(excess, price, one, other) & _costs(excess, price, other, one)
+
+
+def _costs(excess: Floats, price: Floats, one: Floats, other: Floats) -> NDArray[np.bool_]:
+    first = _ln(one) + excess * (_ln(one) - _ln(other)) - price
+    second = _ln(-one) + excess * (_ln(-one) - _ln(-other)) - price
+    total = np.exp(np.minimum(first, EXPONENT_MAX)) + np.expm1(np.minimum(second, EXPONENT_MAX))
+    return np.asarray(total <= 0)
+
+
+def _ln(logit: Floats) -> Floats:
+    """Return the logarithm of the probability with this logit."""
+    return np.asarray(-np.logaddexp(0.0, -logit))
+
+
+def answers_within(
+    lead: float, *, epsilon: float, delta: float, gaussian_order: float, start: float
+) -> float:
+    """Return the most answers at which a lead loses no more often than is wanted.
+
+    The lead grows nearly as the root of the answers, so a few steps get there.
+
+    Args:
+        lead: in votes.
+        epsilon: of all answers.
+        delta: of all answers.
+        gaussian_order: as in :func:`vote_curve`.
+        start: a number of answers to begin with.
+
+    """
+    if lead <= 0:
+        return 0.0
+    answers = start
+    for _ in range(NEWTON_STEPS):
+        curve = vote_curve(
+            epsilon=epsilon, delta=delta, answers=answers, gaussian_order=gaussian_order
+        )
+        answers = max(1e-3, answers * (lead / curve.lead(WANTED_LOSS)) ** 2)
+    return answers

@@ -1,0 +1,322 @@
+"""The table of the noisy vote of two labels, on integers.
+
+Claim: a mechanism that answers label 1 exactly where a fresh uniform 64-bit word is below
+``P(v)``, v being the votes for label 1, and that ends after answer m, is (epsilon,
+delta)-differentially private for any adaptive queries under replacement of one record.
+``P(k - v) = 2^64 - P(v)``, so that half of it is kept, from the middle outwards: entry j is
+the word of the label that is j votes short of the half, rounded down.  Where k is even the
+first entry is 2^63; where it is odd, the two labels of the closest vote are neighbours of each
+other.  Proof: ``app/privacy/noisy_vote/bit_vote_proof.md``.
+
+k is chosen by the table, so that both halves are built, at one order and one price an answer.
+Parameters are rationals, fixed before a table is built; :func:`check` decides everything that
+the claim needs on what was persisted, every rounding going against us.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ConfigurationError, invariant
+from app.privacy.arithmetic import reading
+from app.privacy.noisy_vote.calibration import (
+    ANSWERS_KEY,
+    gaussian_order,
+    refuse_out_of_range,
+)
+from app.privacy.noisy_vote.vote_curve import VoteCurve, answers_within, vote_curve
+from app.privacy.stability.curve import CurveInequality
+from app.privacy.stability.hit_table import extended
+from app.privacy.stability.inequality import WORD_RANGE, Inequality
+from app.privacy.stability.profile_parameters import ALPHA_GRID, choose_ln_ratio, hits_hold
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.privacy.noisy_vote.vote_curve import Floats
+
+HALF: Final = WORD_RANGE // 2
+ENTRY_COUNT_MAX: Final = 1 << 14
+"""Entries of a half: more of them take minutes to find, and votes that nobody has."""
+TABLES_KEPT: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuickVoteTable:
+    """A table in doubles, for planning; it serves nobody.
+
+    Attributes:
+        epsilon: share of epsilon that the answers may use.
+        delta: share of delta that the answers may use.
+        answer_limit: answers m until the halt.
+
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    answer_limit: int
+
+    @property
+    def cutoff(self) -> None:
+        """T, which the noisy vote does not have: no answer is unstable."""
+        return
+
+    def lead_at(self, probability: float, /) -> int:
+        """Return the lead in votes at which a plurality loses at most this often.
+
+        Args:
+            probability: of the other label's being answered, in (0, 1/2).
+
+        """
+        return max(1, math.ceil(self.curve.lead(probability)))
+
+    @property
+    def curve(self) -> VoteCurve:
+        """The table's curve over the reals."""
+        return self._curve(self.answer_limit)
+
+    def lost(self, leads: Floats, /, *, answers: int) -> Floats:
+        """Return how often pluralities lose where so many answers share the budget.
+
+        Args:
+            leads: of the plurality, in votes.
+            answers: m.
+
+        """
+        return self._curve(answers).lost(leads)
+
+    def answers_within(self, lead: int, /) -> int:
+        """Return the most answers of which this lead loses one in a hundred."""
+        found = answers_within(
+            lead,
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            gaussian_order=float(gaussian_order(self.epsilon, self.delta)),
+            start=float(self.answer_limit),
+        )
+        return math.floor(found)
+
+    def _curve(self, answers: int) -> VoteCurve:
+        return vote_curve(
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            answers=float(answers),
+            gaussian_order=float(gaussian_order(self.epsilon, self.delta)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteTable(QuickVoteTable):
+    """The table that serves, with the budget it was made for.
+
+    Attributes:
+        alpha: the Renyi order at which the run is accounted.
+        ln_ratio: ``(alpha - 1) r``, the price of one answer.
+        even: words of the label that is 0, 1, ... votes short of half of an even k.
+        odd: the same of an odd k, whose closest vote is half a vote short.
+
+    """
+
+    alpha: Fraction
+    ln_ratio: Fraction
+    even: tuple[int, ...]
+    odd: tuple[int, ...]
+
+    def half(self, ensemble_size: int) -> tuple[int, ...]:
+        """Return the half table of k votes, from the middle outwards."""
+        return self.odd if ensemble_size % 2 else self.even
+
+    def lead_at(self, probability: float, /) -> int:
+        """Return the lead in votes from which on a plurality loses at most this often.
+
+        Where the table is held above that probability, the lead of its last entry.
+
+        Args:
+            probability: of the other label's being answered, in (0, 1/2).
+
+        """
+        wanted = math.floor(Fraction(probability) * WORD_RANGE)
+        ends = (
+            2 * _first_at_most(self.even, wanted),
+            2 * _first_at_most(self.odd, wanted) + 1,
+        )
+        # A lead of the other parity is a vote shorter than the one before that does not do.
+        return max(1, max(ends) - 1)
+
+    def to_plain(self) -> dict[str, str | list[str]]:
+        """Write the table in strings and lists of strings only, without loss."""
+        return {
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "answer_limit": str(self.answer_limit),
+            "alpha": str(self.alpha),
+            "ln_ratio": str(self.ln_ratio),
+            "even": [str(word) for word in self.even],
+            "odd": [str(word) for word in self.odd],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, str | list[str]]) -> VoteTable:
+        """Read what :meth:`to_plain` wrote; :func:`check` says whether it holds.
+
+        Raises:
+            InvariantError: where a key is absent or a value is not a number.
+
+        """
+        with reading("table of the noisy vote"):
+            return cls(
+                epsilon=Fraction(str(plain["epsilon"])),
+                delta=Fraction(str(plain["delta"])),
+                answer_limit=int(str(plain["answer_limit"])),
+                alpha=Fraction(str(plain["alpha"])),
+                ln_ratio=Fraction(str(plain["ln_ratio"])),
+                even=tuple(int(word) for word in plain["even"]),
+                odd=tuple(int(word) for word in plain["odd"]),
+            )
+
+
+def calibrate(*, epsilon: Fraction, delta: Fraction, answer_limit: int) -> VoteTable:
+    """Build the table of a budget.
+
+    Args:
+        epsilon: share of epsilon for the answers, from 1e-6 to 1000.
+        delta: share of delta for the answers, from 1e-200 to 0.5.
+        answer_limit: answers m until the halt, at least 1.
+
+    Returns:
+        A table that :func:`check` accepts.
+
+    Raises:
+        ConfigurationError: where the budget is out of range or its table too long.
+
+    """
+    return _calibrated(epsilon, delta, answer_limit)
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _calibrated(epsilon: Fraction, delta: Fraction, answer_limit: int) -> VoteTable:
+    """Build a table once a process: planning and opening ask for the same one."""
+    curve = quick(epsilon=epsilon, delta=delta, answer_limit=answer_limit).curve
+    alpha = 1 + Fraction(max(1, round((curve.alpha - 1) * ALPHA_GRID)), ALPHA_GRID)
+    ln_ratio = choose_ln_ratio(alpha, epsilon=epsilon, delta_svt=delta, cutoff=answer_limit)
+    return VoteTable(
+        epsilon=epsilon,
+        delta=delta,
+        answer_limit=answer_limit,
+        alpha=alpha,
+        ln_ratio=ln_ratio,
+        even=half_table(alpha=alpha, ln_ratio=ln_ratio, is_odd=False),
+        odd=half_table(alpha=alpha, ln_ratio=ln_ratio, is_odd=True),
+    )
+
+
+def quick(*, epsilon: Fraction, delta: Fraction, answer_limit: int) -> QuickVoteTable:
+    """Return the table of a budget in doubles; arguments and refusals as :func:`calibrate`."""
+    refuse_out_of_range(epsilon=epsilon, delta=delta, answer_limit=answer_limit)
+    found = QuickVoteTable(epsilon=epsilon, delta=delta, answer_limit=answer_limit)
+    length = found.curve.votes[-1]
+    if length > ENTRY_COUNT_MAX:
+        problem = (
+            f"needs a table of about {length:.0f} entries at this epsilon, above {ENTRY_COUNT_MAX}"
+        )
+        raise ConfigurationError(ANSWERS_KEY, problem)
+    return found
+
+
+def half_table(*, alpha: Fraction, ln_ratio: Fraction, is_odd: bool) -> tuple[int, ...]:
+    """Build a half from the middle outwards, until it is held constant.
+
+    Args:
+        alpha: the Renyi order.
+        ln_ratio: ``(alpha - 1) r``.
+        is_odd: whether k is odd.
+
+    Returns:
+        Words, each the smallest for which the inequality holds in both orders; the last is
+        the first below ``1e-12 * 2**64``.
+
+    """
+    inequality = _inequality(alpha, ln_ratio)
+    first = _closest(inequality) if is_odd else HALF
+    price = float(ln_ratio)
+    return extended(inequality, CurveInequality(float(alpha), price, price), first)
+
+
+def _inequality(alpha: Fraction, ln_ratio: Fraction) -> Inequality:
+    """Return the inequality of one answer, whose labels have one price."""
+    return Inequality(alpha=alpha, ln_ratio=ln_ratio, ln_answer_ratio=ln_ratio)
+
+
+def _closest(inequality: Inequality) -> int:
+    """Return the smallest word that may be the neighbour of what it leaves of a word's range.
+
+    By symmetry both orders are one; its left side falls as the word rises to the half.
+    """
+    rejected, accepted = 0, HALF
+    while accepted - rejected > 1:
+        middle = (rejected + accepted) // 2
+        if _is_held(inequality, middle, WORD_RANGE - middle):
+            accepted = middle
+        else:
+            rejected = middle
+    return accepted
+
+
+def _is_held(inequality: Inequality, one: int, other: int) -> bool:
+    """Tell whether two words may be neighbours, in both orders."""
+    return inequality.excess(inequality.entry(one), inequality.entry(other)).accepted
+
+
+def _first_at_most(words: tuple[int, ...], wanted: int) -> int:
+    found = bisect_left(words, -wanted, key=lambda word: -word)
+    return min(found, len(words) - 1)
+
+
+def check(table: VoteTable) -> None:
+    """Assert everything that the claim needs of a table, before it serves.
+
+    Raises:
+        InvariantError: at the first thing that does not hold.
+
+    """
+    _check(table)
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _check(table: VoteTable) -> None:
+    """Decide about every value of a table, once a process for each that holds."""
+    invariant(table.epsilon > 0, "epsilon is above zero")
+    invariant(0 < table.delta < 1, "delta lies between zero and one")
+    invariant(table.answer_limit >= 1, "there is an answer")
+    inequality = _inequality(table.alpha, table.ln_ratio)
+    covered = hits_hold(
+        epsilon=table.epsilon,
+        delta_svt=table.delta,
+        alpha=table.alpha,
+        ln_ratio=table.ln_ratio,
+        cutoff=table.answer_limit,
+    )
+    invariant(covered, "delta covers every answer")
+    for half in (table.even, table.odd):
+        _check_half(inequality, half)
+    invariant(table.even[0] == HALF, "a tie of an even k is a fair coin")
+    closest = table.odd[0]
+    held = closest <= HALF and _is_held(inequality, closest, WORD_RANGE - closest)
+    invariant(held, "the two labels of the closest vote stay within the price of an answer")
+
+
+def _check_half(inequality: Inequality, half: tuple[int, ...]) -> None:
+    """Check the range of every word, their order, and the inequality between neighbours."""
+    invariant(0 < len(half) <= 2 * ENTRY_COUNT_MAX, "a half has entries, and not too many")
+    invariant(all(0 < word < WORD_RANGE for word in half), "words lie strictly inside their range")
+    entries = [inequality.entry(word) for word in half]
+    for previous, following in pairwise(entries):
+        invariant(following.hit <= previous.hit, "words do not rise outwards")
+        held = inequality.excess(previous, following).accepted
+        invariant(held, "neighbours stay within the price of an answer")
