@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 from app.errors import ConfigurationError
 from app.planning.mechanisms.noisy_vote_plan import PLANNED_NOISY_VOTE
 from app.planning.mechanisms.paper_plan import PLANNED_PAPER
-from app.planning.mechanisms.stability_plan import PLANNED_PROFILE, PLANNED_SVT
+from app.planning.mechanisms.stability_plan import (
+    PLANNED_CERTIFIED,
+    PLANNED_PROFILE,
+    PLANNED_SVT,
+)
 from app.privacy.mechanisms import row_of, size_wanted
 
 if TYPE_CHECKING:
@@ -29,7 +33,13 @@ if TYPE_CHECKING:
 
 PLANNED: dict[str, PlannedRow] = {
     planned.row.name: planned
-    for planned in (PLANNED_PROFILE, PLANNED_SVT, PLANNED_PAPER, PLANNED_NOISY_VOTE)
+    for planned in (
+        PLANNED_PROFILE,
+        PLANNED_SVT,
+        PLANNED_PAPER,
+        PLANNED_CERTIFIED,
+        PLANNED_NOISY_VOTE,
+    )
 }
 
 
@@ -95,7 +105,7 @@ def calibrations(
     found: dict[str, Calibration] = {}
     for planned in PLANNED.values():
         most = planned.cutoff_compared_max
-        if most is not None and request.cutoff > most:
+        if not planned.is_compared_by(request) or (most is not None and request.cutoff > most):
             continue
         for name, calibrate in planned.variants.items():
             if (

@@ -221,7 +221,7 @@ def _calibrations(request: PlanRequest) -> Iterator[Weighed]:
     if request.budget is None:
         return
     share = {"epsilon": request.budget.answers_epsilon, "delta": request.budget.answers_delta}
-    compared = [planned for planned in PLANNED.values() if planned.variants]
+    compared = [planned for planned in PLANNED.values() if planned.is_compared_by(request)]
     for cutoff in sorted({*CUTOFFS, request.cutoff}):
         asked = replace(request.asked, cutoff=cutoff)
         for planned in compared:
