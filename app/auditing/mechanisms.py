@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from app.auditing.bounds.bit_bound import adaptive_bit_bound, bit_bound
 from app.auditing.bounds.profile_bound import adaptive_bound_beyond, repeated_bound
 from app.auditing.bounds.threshold_bound import threshold_bound
 from app.auditing.bounds.vote_bound import vote_bound
-from app.auditing.laws.conditions import of_bits, of_threshold, of_votes, of_words
+from app.auditing.laws.conditions import (
+    of_bits,
+    of_certified_words,
+    of_threshold,
+    of_votes,
+    of_words,
+)
 from app.auditing.sampling import ask_bits, ask_threshold, ask_votes, ask_words
 
 if TYPE_CHECKING:
@@ -67,14 +73,20 @@ THRESHOLD: Final = AuditedRow(
     adversaries=ask_threshold,
     lead_needed=lambda served: served.threshold + LEAD_BEYOND_THRESHOLD,
 )
+PROFILE: Final = AuditedRow(
+    called=lambda _: "stability test of calibration profile",
+    bound=repeated_bound,
+    slow_bound=adaptive_bound_beyond,
+    conditions=of_words,
+    adversaries=ask_words,
+    lead_needed=lambda table: len(table.thresholds),
+)
 AUDITED: dict[str, AuditedRow] = {
-    "profile": AuditedRow(
-        called=lambda _: "stability test of calibration profile",
-        bound=repeated_bound,
-        slow_bound=adaptive_bound_beyond,
-        conditions=of_words,
-        adversaries=ask_words,
-        lead_needed=lambda table: len(table.thresholds),
+    "profile": PROFILE,
+    "certified": replace(
+        PROFILE,
+        called=lambda _: "stability test of calibration certified",
+        conditions=of_certified_words,
     ),
     "svt": THRESHOLD,
     "paper": THRESHOLD,

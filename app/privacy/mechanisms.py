@@ -9,6 +9,7 @@ from app.privacy.noisy_vote.answering_row import NOISY_BIT, NOISY_VOTE
 from app.privacy.paper.answering_row import PAPER
 from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
 from app.privacy.stability.answering_row import PROFILE
+from app.privacy.stability.certified.answering_row import CERTIFIED
 
 if TYPE_CHECKING:
     from app.privacy.answering_rows import AnsweringRow
@@ -17,7 +18,7 @@ STABILITY = "stability"
 """The mechanism whose rows go by the name of their calibration."""
 
 MECHANISMS: dict[str, AnsweringRow] = {
-    row.name: row for row in (PROFILE, SPARSE_VECTOR, PAPER, NOISY_VOTE, NOISY_BIT)
+    row.name: row for row in (PROFILE, SPARSE_VECTOR, PAPER, CERTIFIED, NOISY_VOTE, NOISY_BIT)
 }
 
 

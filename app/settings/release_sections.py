@@ -101,7 +101,7 @@ class PrivacySettings(Section):
     calibration: Annotated[
         str,
         OneOf(lambda: [row.calibration for row in MECHANISMS.values() if row.calibration]),
-        Field(description="Theorem A, sparse vector, or the constants as printed."),
+        Field(description="Theorem A, sparse vector, the constants as printed, or Theorem C."),
     ] = "profile"
     sampling: Annotated[
         Exact,

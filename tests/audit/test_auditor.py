@@ -7,13 +7,13 @@ it.  What faults are caught by is in ``test_fault_table``.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from app.auditing.bounds.profile_bound import adaptive_bound, hit_table
-from app.auditing.laws.conditions import HITS_PAID
+from app.auditing.laws.conditions import HITS_PAID, LABELS_PAID
 from app.auditing.mechanisms import broken_conditions, exact_bound
 from app.auditing.outcome_events import ROUNDING
 from tests.audit.planted import planted_systems as planted
@@ -78,6 +78,37 @@ def test_every_entry_of_a_table_counts(place: int | None) -> None:
     """One word in 2^64 less, at either end or between, breaks the inequality and nothing else."""
     faulty = planted.with_one_word_off(system("profile", 2, Fraction(2)), place=place)
     assert broken_conditions(faulty) == [HITS_PAID]
+
+
+@pytest.mark.parametrize(("cutoff", "least"), [(1, 0.9), (2, 0.85), (5, 0.8)])
+def test_a_certified_table_stays_within_its_claim_and_uses_it(cutoff: int, least: float) -> None:
+    """Adaptive adversaries show most of the claim and never more, and no condition is broken."""
+    audited = system("certified", cutoff, Fraction(1))
+    assert least < exact_bound(audited).epsilon <= 1
+    assert broken_conditions(audited) == []
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        planted.with_printed_gap,
+        planted.with_falling_gap,
+        planted.with_one_word_off,
+        partial(planted.with_one_word_off, place=-1),
+    ],
+)
+def test_every_word_of_a_certified_table_counts(plant: Callable[[Audited], Audited]) -> None:
+    """The gap in place of the distance, or one word less anywhere, is not paid."""
+    assert HITS_PAID in broken_conditions(plant(system("certified", 2, Fraction(2))))
+
+
+@pytest.mark.parametrize("cutoff", [1, 5])
+def test_a_certified_run_pays_for_each_of_its_hits(cutoff: int) -> None:
+    """A table for one hit fewer shows more than the claim, or than a larger cutoff may."""
+    faulty = planted.with_counter_lost(system("certified", cutoff, Fraction(1)))
+    assert {HITS_PAID, LABELS_PAID} <= set(broken_conditions(faulty))
+    few = system("certified", cutoff + 1, Fraction(1), paid=1)
+    assert exact_bound(few).epsilon > 1
 
 
 @pytest.mark.parametrize("plant", [planted.with_printed_gap, planted.with_falling_gap])

@@ -16,6 +16,7 @@ import numpy as np
 from app.auditing.laws.proof_inequalities import (
     answers_are_paid,
     bits_are_paid,
+    certified_words_are_paid,
     threshold_is_paid,
     words_are_paid,
 )
@@ -89,8 +90,17 @@ def _of_hits(audited: Audited, *, hits: bool, labels: bool) -> Checks:
 
 def of_words(audited: Audited) -> Checks:
     """Ask what the words of calibration ``profile`` decide."""
+    return _of_paid_words(audited, words_are_paid(audited))
+
+
+def of_certified_words(audited: Audited) -> Checks:
+    """Ask what the words of calibration ``certified`` decide."""
+    return _of_paid_words(audited, certified_words_are_paid(audited))
+
+
+def _of_paid_words(audited: Audited, paid: tuple[bool, bool]) -> Checks:
     answering = own(audited.answering, stability.Parameters)
-    hits, labels = words_are_paid(audited)
+    hits, labels = paid
     return _of_hits(audited, hits=hits, labels=labels) | {
         FRESH: _draws_afresh(audited) and _each_decides_alone(audited),
         EVERY_BIT: _words_decide(audited, answering),

@@ -3,8 +3,9 @@
 The law is asked of the step, and how much a run lets out is asked of the run; so noise
 that was made for fewer hits, a table that is off by one word, or a threshold that is too
 low is found wherever it is too little, however much of the claim an adversary can show.
-The inequalities are written out anew: but for the order of the table, which may be any,
-nothing is taken from the calibrations.  ``docs/proofs/`` has each of them.
+The inequalities are written out anew: but for the order of a table and the certificate of
+another, which may be any, nothing is taken from the calibrations.  ``docs/proofs/`` has
+each of them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from app.privacy.answering_rows import own
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.noisy_vote import vote_table
 from app.privacy.sparse_vector import mechanism as sparse_vector
+from app.privacy.stability.certified import certified_table
 from app.privacy.stability.profile_parameters import choose_alpha
 
 if TYPE_CHECKING:
@@ -58,6 +60,20 @@ def words_are_paid(audited: Audited) -> tuple[bool, bool]:
     kept = (1 - audited.delta * LABELS_PART) * WORD_BOUND**hits
     labels = all(hit_words(audited, lead) ** hits >= kept for lead in _flips(audited))
     return _words_are_near(audited), labels
+
+
+def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
+    """Tell whether a certificate for the run's hits pays for its words, and for labels."""
+    hits = hits_allowed(audited)
+    if hits > certified_table.CERTIFIED_CUTOFF_MAX:
+        return False, False
+    paying = certified_table.calibrate(epsilon=audited.epsilon, delta=audited.delta, cutoff=hits)
+    certified_table.check(paying)
+    words = {lead: hit_words(audited, lead) for pair in pairs(audited) for lead in pair}
+    exchanged = (sorted((words[one], words[other])) for one, other in pairs(audited))
+    falling = ((more, fewer) for fewer, more in exchanged)
+    near = all(words.values()) and certified_table.within_polygon(paying.vertices, falling)
+    return near, all(words[lead] >= paying.thresholds[0] for lead in _flips(audited))
 
 
 def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:

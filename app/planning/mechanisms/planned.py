@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 from app.errors import ConfigurationError
 from app.planning.mechanisms.noisy_vote_plan import PLANNED_NOISY_BIT, PLANNED_NOISY_VOTE
 from app.planning.mechanisms.paper_plan import PLANNED_PAPER
-from app.planning.mechanisms.stability_plan import PLANNED_PROFILE, PLANNED_SVT
+from app.planning.mechanisms.stability_plan import (
+    PLANNED_CERTIFIED,
+    PLANNED_PROFILE,
+    PLANNED_SVT,
+)
 from app.privacy.mechanisms import row_of, size_wanted
 
 if TYPE_CHECKING:
@@ -33,6 +37,7 @@ PLANNED: dict[str, PlannedRow] = {
         PLANNED_PROFILE,
         PLANNED_SVT,
         PLANNED_PAPER,
+        PLANNED_CERTIFIED,
         PLANNED_NOISY_VOTE,
         PLANNED_NOISY_BIT,
     )
@@ -101,9 +106,7 @@ def calibrations(
     found: dict[str, Weighed] = {}
     for planned in PLANNED.values():
         most = planned.cutoff_compared_max
-        if not planned.row.takes(request.class_count):
-            continue
-        if most is not None and request.cutoff > most:
+        if not planned.is_compared_by(request) or (most is not None and request.cutoff > most):
             continue
         for name, calibrate in planned.variants.items():
             if (

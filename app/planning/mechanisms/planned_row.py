@@ -37,6 +37,7 @@ class PlannedRow:
         quick: calibrates where many are looked at.
         takes_cutoff: whether T is the operator's to turn.
         cutoff_compared_max: T beyond which a calibration takes longer than a comparison is worth.
+        is_always_compared: whether plans of other mechanisms compare it too.
         fewer_votes: says that it would do with k votes; empty for the usual sentence.
 
     """
@@ -52,4 +53,11 @@ class PlannedRow:
     quick: Callable[..., Weighed]
     takes_cutoff: bool = True
     cutoff_compared_max: int | None = None
+    is_always_compared: bool = True
     fewer_votes: str = ""
+
+    def is_compared_by(self, request: PlanRequest) -> bool:
+        """Whether a plan looks at its calibrations: they are some, and are always, or served."""
+        if not self.variants or not self.row.takes(request.class_count):
+            return False
+        return self.is_always_compared or request.row is self.row

@@ -30,6 +30,8 @@ from app.privacy.mechanisms import size_wanted
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
 from app.privacy.stability.answering_row import PROFILE
+from app.privacy.stability.certified import certified_table
+from app.privacy.stability.certified.answering_row import CERTIFIED
 from app.privacy.stability.hit_table import ProfileTable
 from app.privacy.stability.inequality import WORD_BITS
 from app.privacy.stability.profile_parameters import EPSILON_MAX
@@ -194,6 +196,12 @@ def _approximate(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> 
     return approximate_profile(epsilon=epsilon, delta=delta, cutoff=asked.cutoff)
 
 
+def _approximate_certified(
+    asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
+) -> certified_table.ApproximateCertified:
+    return certified_table.approximate(epsilon=epsilon, delta=delta, cutoff=asked.cutoff)
+
+
 def _variant(
     variant: svt.Variant, asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
 ) -> svt.SvtCalibration:
@@ -230,6 +238,20 @@ def table_document(verdict: Verdict) -> Document:
     return {**profile_document(table), "distance_at": _distances(table)}
 
 
+def certified_document(verdict: Verdict) -> Document:
+    """Describe the table of Theorem C that serves."""
+    table = own(verdict.calibration, certified_table.CertifiedTable)
+    distances = range(len(table.thresholds))
+    return {
+        "word_bits": WORD_BITS,
+        "nodes": len(table.certificate.nodes),
+        "vertices": len(table.vertices),
+        "threshold": [str(threshold) for threshold in table.thresholds],
+        "hit_probability": [table.hit_probability(distance) for distance in distances],
+        "distance_at": _distances(table),
+    }
+
+
 def svt_document(verdict: Verdict) -> Document:
     """Describe the sparse vector that serves."""
     calibration = own(verdict.calibration, svt.SvtCalibration)
@@ -261,6 +283,15 @@ PLANNED_PROFILE: Final = PlannedRow(
     variants={PROFILE.name: PROFILE.calibrate},
     quick=_approximate,
     cutoff_compared_max=TABLE_CUTOFF_MAX,
+)
+PLANNED_CERTIFIED: Final = replace(
+    PLANNED_PROFILE,
+    row=CERTIFIED,
+    document=certified_document,
+    variants={CERTIFIED.name: CERTIFIED.calibrate},
+    quick=_approximate_certified,
+    cutoff_compared_max=certified_table.CERTIFIED_CUTOFF_MAX,
+    is_always_compared=False,
 )
 PLANNED_SVT: Final = replace(
     PLANNED_PROFILE,

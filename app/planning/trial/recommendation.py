@@ -221,11 +221,7 @@ def _share(request: PlanRequest, mechanism: Mechanism) -> Fraction:
 def _calibrations(request: PlanRequest, budget: PipelineBudget) -> Iterator[Weighed]:
     """Return what may serve at a request's budget; what has no parameters is left out."""
     share = {"epsilon": budget.answers_epsilon, "delta": budget.answers_delta}
-    compared = [
-        planned
-        for planned in PLANNED.values()
-        if planned.variants and planned.row.takes(request.class_count)
-    ]
+    compared = [planned for planned in PLANNED.values() if planned.is_compared_by(request)]
     for cutoff in sorted({*CUTOFFS, request.cutoff}):
         asked = replace(request.asked, cutoff=cutoff)
         for planned in compared:

@@ -7,4 +7,5 @@
 * ``profile_parameters.py`` chooses alpha, ln R and the parts of delta, before a table is built.
 * ``curve.py`` has the same table in floating point, as a first guess and for planning.
 * ``answering_row.py`` is its row of ``app/privacy/mechanisms.py``: calibrate, check, step, explain.
+* ``certified/`` is Theorem C, calibration ``certified``: the same step by another table.
 """

@@ -23,6 +23,8 @@ from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.sparse_vector.calibration import Variant, calibrate_variant
 from app.privacy.stability import hit_table as profile
 from app.privacy.stability import mechanism as stability
+from app.privacy.stability.certified import certified_table as certified
+from app.privacy.stability.certified.answering_row import CertifiedParameters
 from app.privacy.voting import universal
 from app.privacy.voting.universal import Outcome, Parameters, Phase, Sequel, State
 from app.privacy.voting.votes import Tally, tally
@@ -39,6 +41,7 @@ QUERIES_MAX = 10**12
 
 
 PROFILE, ONE_THRESHOLD, REFRESHED, NOISY_VOTE = "profile", "svt", "refreshed", "noisy-vote"
+CERTIFIED = "certified"
 
 
 @cache
@@ -46,7 +49,7 @@ def system(calibration: str, cutoff: int, epsilon: Fraction, *, paid: int | None
     """Return a correct mechanism; with ``paid`` its noise is that of so many hits only.
 
     Args:
-        calibration: one of the four names above.
+        calibration: one of the five names above.
         cutoff: hits T of a run; for the noisy vote, answers m.
         epsilon: claimed.
         paid: hits, or answers, that the noise is made for; as many as there are by default.
@@ -67,6 +70,9 @@ def _answering(
     if calibration == PROFILE:
         table = profile.calibrate(epsilon=epsilon, delta=DELTA, cutoff=paid)
         return stability.Parameters(table.thresholds, cutoff), len(table.thresholds)
+    if calibration == CERTIFIED:
+        words = certified.calibrate(epsilon=epsilon, delta=DELTA, cutoff=paid).thresholds
+        return CertifiedParameters(words, cutoff), len(words)
     if calibration == NOISY_VOTE:
         # Two labels as earlier versions answer them: by noise on a count, at its order.
         _, variance = noisy_vote_accounting.least_variance(

@@ -14,21 +14,24 @@ from app.privacy.noisy_vote.vote_table import VoteTable
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.sparse_vector.calibration import SCALE_GRID, SvtCalibration
 from app.privacy.stability import hit_table as profile
+from app.privacy.stability.certified import certified_table as certified
+from app.privacy.stability.certified.certificate import NODE_ONE
+from app.privacy.stability.certified.certified_table import CertifiedTable
 from app.privacy.stability.hit_table import ProfileTable
 from app.privacy.stability.inequality import WORD_RANGE
 from app.release import drawing as draw_ensemble
 from app.release.terms.answer_terms import calibration_piece
-from tests.builders.release.svt_release import NOISY_COUNTS, NOISY_VOTE, REFRESHED, SVT
+from tests.builders.release.svt_release import CERTIFIED, NOISY_COUNTS, NOISY_VOTE, REFRESHED, SVT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pytest
 
     from app.privacy.answering_rows import Calibration
 
 CalibrationT = TypeVar(
-    "CalibrationT", ProfileTable, SvtCalibration, NoisyVoteCalibration, VoteTable
+    "CalibrationT", ProfileTable, CertifiedTable, SvtCalibration, NoisyVoteCalibration, VoteTable
 )
 
 
@@ -53,7 +56,7 @@ class Planted:
     def calibrating(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         """Let every calibration come out altered while the block runs."""
         with monkeypatch.context() as patched:
-            for module in (profile, svt, noisy_vote, vote_table):
+            for module in (profile, certified, svt, noisy_vote, vote_table):
                 patched.setattr(module, "calibrate", _altered(module.calibrate, self.alter))
             yield
 
@@ -128,7 +131,59 @@ def _of_half_the_answers(table: VoteTable) -> VoteTable:
 TRUE_TABLE = vote_table.calibrate
 COVERS, SHARE = "the variance covers every answer", "the answers' share"
 WITHIN_PRICE = "stay within the price"
-TRUE_PROFILE = profile.calibrate
+
+
+def _certified(name: str, claim: str, alter: Callable[[CertifiedTable], CertifiedTable]) -> Planted:
+    return Planted(f"certified: {name}", CERTIFIED, _of(CertifiedTable, alter), claim)
+
+
+def _word(table: CertifiedTable, index: int, change: int) -> CertifiedTable:
+    """Return a table of which one threshold is off by so many."""
+    thresholds = list(table.thresholds)
+    thresholds[index] += change
+    return replace(table, thresholds=tuple(thresholds))
+
+
+def _node_lowered(table: CertifiedTable) -> CertifiedTable:
+    """Lower ``V_T`` by a tenth of a cell's rise at one node, convex as before."""
+    nodes, rows = table.certificate.nodes, [list(row) for row in table.certificate.slopes]
+    node = (nodes.index(NODE_ONE) + nodes.index(table.certificate.factor)) // 2
+    before, behind = nodes[node] - nodes[node - 1], nodes[node + 1] - nodes[node]
+    lower = rows[-1][node - 1] // 10
+    rows[-1][node - 1] -= lower
+    rows[-1][node] += -(-lower * before // behind)
+    for cell in range(node - 2, -1, -1):
+        rows[-1][cell] = min(rows[-1][cell], rows[-1][cell + 1])
+    for cell in range(node + 1, len(nodes)):
+        rows[-1][cell] = max(rows[-1][cell], rows[-1][cell - 1])
+    return _with_slopes(table, rows)
+
+
+def _with_slopes(table: CertifiedTable, rows: Sequence[Sequence[int]]) -> CertifiedTable:
+    slopes = tuple(map(tuple, rows))
+    return replace(table, certificate=replace(table.certificate, slopes=slopes))
+
+
+def _factor_rounded_up(table: CertifiedTable) -> CertifiedTable:
+    factor = table.certificate.factor + 1
+    return replace(table, certificate=replace(table.certificate, factor=factor))
+
+
+def _labels_for_one_hit(table: CertifiedTable) -> CertifiedTable:
+    """Let labels out as often as delta allows one hit, in place of each of T."""
+    first = WORD_RANGE - table.cutoff * (WORD_RANGE - table.thresholds[0])
+    vertices = tuple(pair for pair in table.vertices if pair[0] < first)
+    start = next(index for index, word in enumerate(table.thresholds) if word < vertices[0][0])
+    table = replace(table, thresholds=table.thresholds[start:])
+    return _word(table, 0, vertices[0][0] - table.thresholds[0])
+
+
+def _of_fewer_hits(table: CertifiedTable) -> CertifiedTable:
+    fewer = TRUE_CERTIFIED(epsilon=table.epsilon, delta=table.delta, cutoff=table.cutoff - 1)
+    return replace(fewer, cutoff=table.cutoff)
+
+
+TRUE_PROFILE, TRUE_CERTIFIED = profile.calibrate, certified.calibrate
 HITS, LABELS = "the scales cover the cutoff's hits", "the threshold keeps differing labels in"
 SMALL = Fraction(4, SCALE_GRID)
 
@@ -163,6 +218,30 @@ PLANTED = [
         "it was made for twice the epsilon",
         "the one of the answers' share",
         lambda t: TRUE_PROFILE(epsilon=2 * t.epsilon, delta=t.delta, cutoff=t.cutoff),
+    ),
+    _certified("P_0 is one lower", r"\(c\): V pays", lambda t: _word(t, 0, -1)),
+    _certified("an early entry is one lower", "inside the polygon", lambda t: _word(t, 1, -1)),
+    _certified("a late entry is one lower", "inside the polygon", lambda t: _word(t, -1, -1)),
+    _certified("a node of V_T is lower", r"\(d\): V pays", _node_lowered),
+    _certified("V is for one hit fewer", "pays for T hits", _of_fewer_hits),
+    _certified(
+        "V_T is that of one hit fewer",
+        r"\(c\): V pays",
+        lambda t: _with_slopes(t, (*t.certificate.slopes[:-1], t.certificate.slopes[-2])),
+    ),
+    _certified("c is rounded up", "at most e", _factor_rounded_up),
+    _certified("P_0 is for one hit", r"\(c\): V pays", _labels_for_one_hit),
+    _certified(
+        "a vertex is further from the diagonal",
+        r"\(d\): V pays",
+        lambda t: replace(t, vertices=((t.vertices[0][0], t.vertices[1][1]), *t.vertices[1:])),
+    ),
+    _certified(
+        "it was made for a larger delta",
+        "V_T.1. is at most delta",
+        lambda t: replace(
+            TRUE_CERTIFIED(epsilon=t.epsilon, delta=2 * t.delta, cutoff=t.cutoff), delta=t.delta
+        ),
     ),
     *(
         Planted(f"{name}: {fault}", changes, _of(SvtCalibration, alter), claim)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from app.privacy.voting.universal import Parameters
 
 SVT = {"privacy__calibration": "svt"}
+CERTIFIED = {"privacy__calibration": "certified"}
 # A budget and a cutoff at which the refreshed variant has the smaller threshold.
 MANY_HITS = {"privacy__epsilon": "50", "privacy__delta": "0.1", "answers__queries": "1000"}
 REFRESHED = {**SVT, **MANY_HITS, "answers__cutoff": "120"}

@@ -265,7 +265,7 @@ ADDED = [
     ),
     (
         '[privacy]\ncalibration = "gauss"',
-        'privacy.calibration: must be "profile", "svt" or "paper"',
+        'privacy.calibration: must be "profile", "svt", "paper" or "certified"',
     ),
     ("[privacy.shares]\nrelabel = 0.2", "privacy.shares: add up to more than 1"),
     (

@@ -14,19 +14,22 @@ from app.privacy.mechanisms import row_of
 from app.privacy.noisy_vote import calibration as noisy_vote
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.stability import hit_table as profile
+from app.privacy.stability.certified import certified_table as certified
 
 if TYPE_CHECKING:
     from app.privacy.noisy_vote.calibration import NoisyVoteCalibration
     from app.privacy.sparse_vector.calibration import SvtCalibration
+    from app.privacy.stability.certified.certified_table import CertifiedTable
     from app.privacy.stability.hit_table import ProfileTable
 
-    Calibration = ProfileTable | SvtCalibration | NoisyVoteCalibration
+    Calibration = ProfileTable | CertifiedTable | SvtCalibration | NoisyVoteCalibration
 
 EPSILON, DELTA = Fraction(4), Fraction(1, 1000)
 CALIBRATIONS: list[Calibration] = [
     profile.calibrate(epsilon=EPSILON, delta=DELTA, cutoff=2),
     svt.calibrate(epsilon=EPSILON, delta=DELTA, cutoff=2),
     noisy_vote.calibrate(epsilon=EPSILON, delta=DELTA, answer_limit=9, class_count=3),
+    certified.calibrate(epsilon=EPSILON, delta=DELTA, cutoff=2),
 ]
 
 

@@ -1,0 +1,171 @@
+"""The certificate of Theorem C, decided on integers.
+
+A certificate is a convex, piecewise linear function ``V_h`` of ``z >= 0`` for each number
+``h = 0..T`` of hits left, all with the same nodes.  ``z`` stands for a likelihood ratio, and
+``V_h(z)`` bounds ``z P(O) - c Q(O)`` over all adversaries and events ``O``.  With words ``P_d``
+out of ``M = 2**64``, ``p_d = P_d / M`` and ``eta = 1 - p_0`` the theorem asks, for ``h = 1..T``::
+
+    (a)  V_0(z) >= max(0, z - c)
+    (b)  V_(h-1)(z) <= V_h(z)
+    (c)  (1 - eta) V_(h-1)(z) + eta z <= V_h(z)
+    (d)  q V_(h-1)(z p / q) + (1 - q) V_h(z (1 - p) / (1 - q)) <= V_h(z)
+
+for every two adjacent entries p, q of the table, in both orders.  Each of them holds at all z
+if it holds at the nodes, and if slopes beyond the last node do not fall with h and are 1 at
+least.  Everything here is an integer, and nothing is rounded.
+
+Proof: ``app/privacy/stability/certified/proof.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Final
+
+from app.errors import invariant
+from app.privacy.stability.inequality import WORD_RANGE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NODE_BITS: Final = 40
+SLOPE_BITS: Final = 96
+NODE_ONE: Final = 1 << NODE_BITS
+SLOPE_ONE: Final = 1 << SLOPE_BITS
+NODE_COUNT_MAX: Final = 4096
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Functions ``V_0, ..., V_T`` and the factor c, in integers.
+
+    Attributes:
+        factor: c, times ``2**40``; at most ``e**epsilon``.
+        nodes: 0 and the further nodes, times ``2**40``, rising.
+        slopes: of each ``V_h`` behind each node, times ``2**96``, shape (T + 1, nodes).
+
+    """
+
+    factor: int
+    nodes: tuple[int, ...]
+    slopes: tuple[tuple[int, ...], ...]
+
+    @property
+    def cutoff(self) -> int:
+        """The hits T that it pays for."""
+        return len(self.slopes) - 1
+
+    @cached_property
+    def values(self) -> tuple[tuple[int, ...], ...]:
+        """Each ``V_h`` at the nodes, times ``2**136``, shape (T + 1, nodes)."""
+        widths = [following - node for node, following in pairwise(self.nodes)]
+        return tuple(
+            tuple(accumulate(map(int.__mul__, slopes, widths), initial=0)) for slopes in self.slopes
+        )
+
+    @cached_property
+    def delta(self) -> int:
+        """``V_T(1)``, what a run of T hits costs, times ``2**136``."""
+        return self.values[-1][self.nodes.index(NODE_ONE)]
+
+
+def check_certificate(certificate: Certificate, *, first: int) -> None:
+    """Assert the shape of a certificate, and (a) to (c) at every z.
+
+    Args:
+        certificate: what is checked.
+        first: ``P_0``.
+
+    Raises:
+        InvariantError: at the first thing that does not hold.
+
+    """
+    nodes, slopes = certificate.nodes, certificate.slopes
+    invariant(0 < first < WORD_RANGE, "P_0 lies strictly inside a word")
+    invariant(1 < len(nodes) <= NODE_COUNT_MAX, "a certificate has nodes, and not too many")
+    invariant(nodes[0] == 0, "the first node is 0")
+    invariant(all(a < b for a, b in pairwise(nodes)), "nodes rise")
+    invariant(NODE_ONE in nodes, "1 is a node")
+    invariant(len(slopes) > 1, "a certificate pays for a hit at least")
+    invariant(all(len(each) == len(nodes) for each in slopes), "a slope stands behind each node")
+    invariant(all(a <= b for each in slopes for a, b in pairwise(each)), "each V is convex")
+    _check_start(certificate)
+    for fewer, more in pairwise(zip(certificate.values, slopes, strict=True)):
+        invariant(fewer[1][-1] <= more[1][-1], "slopes at the end do not fall with h")
+        rising = all(a <= b for a, b in zip(fewer[0], more[0], strict=True))
+        invariant(rising, "(b): V does not fall with h")
+        held = _pays_label(nodes, fewer[0], more[0], unstable=first)
+        invariant(held, "(c): V pays for a differing label")
+
+
+def _check_start(certificate: Certificate) -> None:
+    """Assert (a), whose right side is linear between nodes but for c itself."""
+    factor, start = certificate.factor, certificate.values[0]
+    invariant(factor > 0, "c is above 0")
+    invariant(certificate.slopes[0][0] >= 0, "(a): V_0 is not negative")
+    invariant(certificate.slopes[0][-1] >= SLOPE_ONE, "(a): V_0 rises by 1 at the end")
+    above = all(
+        value >= (node - factor) * SLOPE_ONE
+        for node, value in zip(certificate.nodes, start, strict=True)
+    )
+    invariant(above, "(a): V_0 is z - c at least")
+
+
+def _pays_label(
+    nodes: Sequence[int], fewer: Sequence[int], more: Sequence[int], *, unstable: int
+) -> bool:
+    """Decide (c) at the nodes; beyond the last it follows from slopes of 1 at least."""
+    released = WORD_RANGE - unstable
+    return all(
+        unstable * before + released * node * SLOPE_ONE <= WORD_RANGE * after
+        for node, before, after in zip(nodes, fewer, more, strict=True)
+    )
+
+
+def least_first(certificate: Certificate) -> int:
+    """Return the smallest ``P_0`` with which (c) holds."""
+    released = WORD_RANGE
+    for fewer, more in pairwise(certificate.values):
+        for node, before, after in zip(certificate.nodes, fewer, more, strict=True):
+            gained = node * SLOPE_ONE - before
+            if gained > 0:
+                released = min(released, WORD_RANGE * (after - before) // gained)
+    return WORD_RANGE - released
+
+
+def pays_pair(certificate: Certificate, one: int, other: int) -> bool:
+    """Decide (d) for two words in both orders, at every z and for every h."""
+    return _pays_order(certificate, one, other) and _pays_order(certificate, other, one)
+
+
+def _pays_order(certificate: Certificate, hit: int, hit_other: int) -> bool:
+    """Decide (d) at the nodes, where p and q are so many words out of ``2**64``.
+
+    Beyond the last node it follows from slopes that do not fall with h.
+    """
+    none, none_other = WORD_RANGE - hit, WORD_RANGE - hit_other
+    after_hit = _places(certificate.nodes, hit, hit_other)
+    after_none = _places(certificate.nodes, none, none_other)
+    lines = zip(certificate.values, certificate.slopes, strict=True)
+    return all(
+        hit_other * fewer[i] + fewer_slopes[i] * x + none_other * more[j] + more_slopes[j] * y
+        <= WORD_RANGE * value
+        for (fewer, fewer_slopes), (more, more_slopes) in pairwise(lines)
+        for (i, x), (j, y), value in zip(after_hit, after_none, more, strict=True)
+    )
+
+
+def _places(nodes: Sequence[int], factor: int, divisor: int) -> list[tuple[int, int]]:
+    """Return for each node z the cell of ``z factor / divisor``, and how far in that lies.
+
+    The distance from the cell's node is given times ``divisor``.
+    """
+    found, cell, last = [], 0, len(nodes) - 1
+    for node in nodes:
+        moved = node * factor
+        while cell < last and nodes[cell + 1] * divisor <= moved:
+            cell += 1
+        found.append((cell, moved - nodes[cell] * divisor))
+    return found

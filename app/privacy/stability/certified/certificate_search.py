@@ -1,0 +1,248 @@
+"""The search for a certificate of Theorem C, in doubles: a guess, and never a decision.
+
+**The functions.** A query that is a hit with a tiny probability, on both sides, costs least
+per vote where the ratio r of neighbouring probabilities is constant.  An adversary who asks
+such queries moves the likelihood ratio z slowly up until a hit multiplies it by r, or slowly
+down until a hit divides it by r.  Below c the first is the better, above c the second, and at
+c they meet.  That gives a linear equation from node to node, :func:`_following`, for each
+number of hits left.  To each ``V_h`` a line is added that pays for differing labels, and
+``p_0`` is as small as the whole allows.
+
+**The ratio.** ``V_T(1)`` rises as r falls, so bisection finds the smallest r within delta.
+
+**The pairs.** Words that one record may exchange are the pairs that (d) of the theorem
+accepts.  They form a convex set, so a polygon is kept: at :data:`VERTEX_COUNT` words the
+smallest neighbour that is accepted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from app.privacy.stability.certified.certificate import (
+    NODE_BITS,
+    NODE_ONE,
+    SLOPE_BITS,
+    SLOPE_ONE,
+    Certificate,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+NODES_TO_FACTOR: Final = 500
+NODES_QUICKLY: Final = 120
+"""Nodes between 1 and c, for a table that serves and for a quick look."""
+STEP_GROWTH: Final = 1.02
+LOG_BELOW_ONE: Final = 0.05
+LOG_ABOVE_FACTOR: Final = 0.7
+"""How far nodes go below 1 and above c, in parts of ln c."""
+RATIO_STEPS: Final = 45
+DELTA_KEPT: Final = 1 - 1e-9
+LABEL_PART: Final = 0.05
+"""Part of delta over T for differing labels, by a line in each V; below the first node they
+cost less than V has."""
+VERTEX_COUNT: Final = 120
+VERTICES_QUICKLY: Final = 40
+LAST_VERTEX: Final = 0.01
+"""Probability of a hit below which the ratio of neighbours is held."""
+ROUNDING: Final = 2e-15
+STEP_STEPS_MAX: Final = 60
+STEP_TOLERANCE: Final = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """The nodes z, the same times ``2**40``, and which of them are 1 and c."""
+
+    z: Floats
+    placed: tuple[int, ...]
+    one: int
+    factor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A certificate before it is decided about.
+
+    Attributes:
+        certificate: its functions, in integers.
+        ratio: r, of neighbouring probabilities far out.
+
+    """
+
+    certificate: Certificate
+    ratio: float
+
+
+def search_certificate(
+    *, factor: int, delta: float, cutoff: int, quickly: bool = False
+) -> Searched:
+    """Find functions that (d) should accept for a ratio as small as may be.
+
+    Args:
+        factor: c, times ``2**40``.
+        delta: what ``V_T(1)`` may be.
+        cutoff: T.
+        quickly: whether fewer nodes will do.
+
+    """
+    line = LABEL_PART * delta / cutoff
+    nodes = _nodes(factor, NODES_QUICKLY if quickly else NODES_TO_FACTOR)
+    low, high = 0.0, 1.0
+    for _ in range(RATIO_STEPS):
+        ratio = (low + high) / 2
+        values = _functions(nodes, ratio, cutoff=cutoff, line=line)
+        low, high = (ratio, high) if values[-1][nodes.one] > delta * DELTA_KEPT else (low, ratio)
+    values = _functions(nodes, high, cutoff=cutoff, line=line)
+    return Searched(_on_integers(nodes, values, factor), high)
+
+
+def _nodes(factor: int, count: int) -> _Nodes:
+    """Place nodes evenly in ln z from 1 to c, and ever further apart beyond both ends."""
+    length = math.log(factor / NODE_ONE)
+    step = length / count
+    below = _widening(step, LOG_BELOW_ONE * length)
+    between = [step * index for index in range(count)]
+    above = _widening(step, LOG_ABOVE_FACTOR * length)
+    logs = [-log for log in reversed(below)] + between
+    placed = [0, *(round(math.exp(log) * NODE_ONE) for log in logs)]
+    placed += [factor, *(round(math.exp(length + log) * NODE_ONE) for log in above)]
+    one = len(below) + 1
+    return _Nodes(np.array(placed, dtype=float) / NODE_ONE, tuple(placed), one, one + count)
+
+
+def _widening(step: float, length: float) -> list[float]:
+    found, reached = [], 0.0
+    while reached < length:
+        reached += step
+        found.append(reached)
+        step *= STEP_GROWTH
+    return found
+
+
+def _functions(nodes: _Nodes, ratio: float, *, cutoff: int, line: float) -> list[Floats]:
+    """Return ``V_0, ..., V_T`` at the nodes for one ratio."""
+    start = np.maximum(nodes.z - nodes.z[nodes.factor], 0.0)
+    functions = [start]
+    for _ in range(cutoff):
+        functions.append(_following(nodes, functions[-1], ratio))
+    return [function + hits * line * nodes.z for hits, function in enumerate(functions)]
+
+
+def _following(nodes: _Nodes, fewer: Floats, ratio: float) -> Floats:
+    """Return ``V_h`` from ``V_(h-1)``: equality of one order below c, of the other above.
+
+    Below c the order with p < q meets the slope behind a node, above c that with p > q the
+    slope before it; at c both meet.
+    """
+    z, middle = nodes.z, nodes.factor
+    widths = np.diff(z)
+    lower, upper = _at(z, fewer, z * ratio).tolist(), _at(z, fewer, z / ratio).tolist()
+    up = (widths / (z[:-1] * (1 - ratio) + (z[:-1] == 0))).tolist()
+    down = (z[1:] * (1 / ratio - 1) / widths).tolist()
+    weight, before = down[middle - 1], up[middle - 1]
+    meeting = upper[middle] + weight * before * lower[middle - 1] / (1 + before)
+    found = [0.0] * len(z)
+    found[middle] = meeting / (1 + weight - weight / (1 + before))
+    for index in range(middle - 1, 0, -1):
+        found[index] = (found[index + 1] + up[index] * lower[index]) / (1 + up[index])
+    for index in range(middle + 1, len(z)):
+        share = down[index - 1]
+        found[index] = (upper[index] + share * found[index - 1]) / (1 + share)
+    return np.array(found)
+
+
+def _at(z: Floats, values: Floats, places: Floats) -> Floats:
+    """Interpolate, and go on beyond the last node, where (c) asks for a slope of 1 at least."""
+    slope = max(1.0, (values[-1] - values[-2]) / (z[-1] - z[-2]))
+    beyond = values[-1] + (places - z[-1]) * slope
+    return np.where(places > z[-1], beyond, np.interp(places, z, values))
+
+
+def _on_integers(nodes: _Nodes, values: list[Floats], factor: int) -> Certificate:
+    """Round slopes, so that each function is convex and ends as steeply as the one before.
+
+    ``V_0`` is ``max(0, z - c)`` without rounding.
+    """
+    rows = [tuple(SLOPE_ONE if node >= factor else 0 for node in nodes.placed)]
+    end = 1.0
+    for function in values[1:]:
+        inside = np.maximum.accumulate(np.diff(function) / np.diff(nodes.z))
+        end = max(end, float(inside[-1]))
+        rows.append(tuple(int(math.ldexp(slope, SLOPE_BITS)) for slope in [*inside.tolist(), end]))
+    return Certificate(factor, nodes.placed, tuple(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """The probability of a hit and of none, each in full relative precision."""
+
+    hit: float
+    none: float
+
+    @classmethod
+    def at(cls, place: float) -> Chance:
+        """Return the chance at a place: ``ln(-ln(1 - p))``, which falls evenly with d."""
+        return cls(-math.expm1(-math.exp(place)), math.exp(-math.exp(place)))
+
+
+def search_pairs(
+    searched: Searched, label_loss: float, *, quickly: bool = False
+) -> list[tuple[Chance, Chance]]:
+    """Return vertices of the pairs that are accepted in doubles, from ``p_0`` outwards."""
+    count = VERTICES_QUICKLY if quickly else VERTEX_COUNT
+    first, last = math.log(-math.log(label_loss)), math.log(-math.log1p(-LAST_VERTEX))
+    accepts = _acceptance(searched.certificate)
+    found, width = [], -math.log(searched.ratio)
+    for place in np.linspace(first, last, count).tolist():
+        width = _widest(accepts, place, guess=width)
+        found.append((Chance.at(place), Chance.at(place - width)))
+    return found
+
+
+def _widest(accepts: Callable[[Chance, Chance], bool], place: float, *, guess: float) -> float:
+    """Return the widest step from a place that is accepted, nearly; 0 where none is."""
+    chance, width = Chance.at(place), guess
+    accepted, rejected = 0.0, math.inf
+    for _ in range(STEP_STEPS_MAX):
+        if accepts(chance, Chance.at(place - width)):
+            accepted = width
+        else:
+            rejected = width
+        if rejected - accepted < STEP_TOLERANCE * rejected:
+            break
+        width = 1.3 * width if math.isinf(rejected) else (accepted + rejected) / 2
+    return accepted
+
+
+def _acceptance(certificate: Certificate) -> Callable[[Chance, Chance], bool]:
+    """Return (d) at all nodes, both orders, in doubles."""
+    nodes = np.array(certificate.nodes, dtype=float) / NODE_ONE
+    slopes = np.ldexp(np.array(certificate.slopes, dtype=float), -SLOPE_BITS)
+    values = np.ldexp(np.array(certificate.values, dtype=float), -SLOPE_BITS - NODE_BITS)
+
+    def after(functions: slice, factor: float, divisor: float) -> Floats:
+        places = nodes * (factor / divisor)
+        cells = np.searchsorted(nodes, places, side="right") - 1
+        moved = places - nodes[cells]
+        return np.asarray(divisor * (values[functions, cells] + slopes[functions, cells] * moved))
+
+    def in_order(one: Chance, other: Chance) -> bool:
+        left = after(slice(None, -1), one.hit, other.hit) + after(
+            slice(1, None), one.none, other.none
+        )
+        return bool((left <= values[1:] * (1 - ROUNDING * other.hit)).all())
+
+    def accepts(one: Chance, other: Chance) -> bool:
+        return in_order(one, other) and in_order(other, one)
+
+    return accepts

@@ -1,0 +1,334 @@
+"""Calibration ``certified``: a table of Theorem C, with its certificate.
+
+Claim: the step of :mod:`app.privacy.stability.mechanism` with the words of a table that
+:func:`check` accepts is (epsilon, delta)-differentially private for any number of adaptive
+queries and T unstable answers, under replacement of one record.
+Proof: ``app/privacy/stability/certified/proof.md``.
+
+A table is found by a search in doubles.  Whether it holds is decided in integers, and is
+decided again whenever a release opens, starts or is verified.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ConfigurationError, InvariantError, invariant
+from app.privacy.budget.ensemble_size import ApproximateProfile
+from app.privacy.stability.certified.certificate import (
+    NODE_BITS,
+    NODE_ONE,
+    SLOPE_BITS,
+    Certificate,
+    check_certificate,
+    least_first,
+    pays_pair,
+)
+from app.privacy.stability.certified.certificate_search import (
+    Chance,
+    search_certificate,
+    search_pairs,
+)
+from app.privacy.stability.hit_table import ENTRY_COUNT_MAX, HELD_BELOW_THRESHOLD, TABLES_KEPT
+from app.privacy.stability.inequality import (
+    WORD_RANGE,
+    precise_context,
+    rounding_error,
+    to_decimal,
+)
+from app.privacy.stability.profile_parameters import CUTOFF_KEY, DELTA_KEY, EPSILON_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+CERTIFIED_CUTOFF_MAX: Final = 5
+CERTIFIED_EPSILON_MAX: Final = 50
+CERTIFIED_DELTA_MIN: Final = Fraction(1, 10**12)
+VERTEX_COUNT_MAX: Final = 1024
+NUDGE_BITS: Final = 20
+ONLY: Final = 'with privacy.calibration = "certified"; "profile" serves the rest'
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertifiedTable:
+    """The table that serves, with the budget it was made for and its certificate.
+
+    Attributes:
+        epsilon: share of epsilon that the answers may use.
+        delta: share of delta that the answers may use.
+        cutoff: unstable answers T until the halt.
+        certificate: the functions of Theorem C.
+        vertices: words that a record may exchange, from ``P_0`` outwards.  Every pair of
+            neighbours in the table lies between the polygon through them and the diagonal.
+        thresholds: ``P[d]``, hits out of ``2**64`` at distance ``d``; beyond the
+            end the last one holds.
+
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    cutoff: int
+    certificate: Certificate
+    vertices: tuple[Pair, ...]
+    thresholds: tuple[int, ...]
+
+    def hit_probability(self, distance: int) -> float:
+        """Return the probability of a hit at this distance, for people."""
+        return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
+
+    def distance_at(self, probability: float) -> int:
+        """Return the smallest distance whose hits are at most this probable, or the last."""
+        wanted = math.floor(Fraction(probability) * WORD_RANGE)
+        found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
+        return min(found, len(self.thresholds) - 1)
+
+    def to_plain(self) -> dict[str, str | list[str]]:
+        """Write the table in strings and lists of strings only, without loss."""
+        return {
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "cutoff": str(self.cutoff),
+            "factor": str(self.certificate.factor),
+            "nodes": [str(node) for node in self.certificate.nodes],
+            "slopes": [" ".join(map(str, slopes)) for slopes in self.certificate.slopes],
+            "vertices": [f"{one} {other}" for one, other in self.vertices],
+            "thresholds": [str(threshold) for threshold in self.thresholds],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, str | list[str]]) -> CertifiedTable:
+        """Read what :meth:`to_plain` wrote; :func:`check` says whether it holds.
+
+        Raises:
+            InvariantError: where a key is absent or a value is not a number.
+
+        """
+        try:
+            pairs = [_numbers(text) for text in plain["vertices"]]
+            return cls(
+                epsilon=Fraction(str(plain["epsilon"])),
+                delta=Fraction(str(plain["delta"])),
+                cutoff=int(str(plain["cutoff"])),
+                certificate=Certificate(
+                    factor=int(str(plain["factor"])),
+                    nodes=tuple(int(node) for node in plain["nodes"]),
+                    slopes=tuple(_numbers(text) for text in plain["slopes"]),
+                ),
+                vertices=tuple((one, other) for one, other in pairs),
+                thresholds=tuple(int(threshold) for threshold in plain["thresholds"]),
+            )
+        except (KeyError, ValueError, ZeroDivisionError) as error:
+            message = "the persisted table with its certificate is not one"
+            raise InvariantError(message) from error
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split())
+
+
+def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> CertifiedTable:
+    """Return a table of Theorem C for a budget, which :func:`check` accepts.
+
+    Args:
+        epsilon: share of epsilon for the answers, above 0.
+        delta: share of delta for the answers, in (0, 1).
+        cutoff: unstable answers T until the halt, 1 to 5.
+
+    Raises:
+        ConfigurationError: where the budget is out of range or its table too long.
+
+    """
+    return _calibrated(epsilon, delta, cutoff)
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _calibrated(epsilon: Fraction, delta: Fraction, cutoff: int) -> CertifiedTable:
+    """Build a table once a process: planning and opening ask for the same one."""
+    certificate, guesses = _searched(epsilon, delta, cutoff, quickly=False)
+    vertices = tuple(_accepted(certificate, word, guess) for word, guess in guesses)
+    return CertifiedTable(
+        epsilon=epsilon,
+        delta=delta,
+        cutoff=cutoff,
+        certificate=certificate,
+        vertices=vertices,
+        thresholds=_thresholds(vertices),
+    )
+
+
+def _searched(
+    epsilon: Fraction, delta: Fraction, cutoff: int, *, quickly: bool
+) -> tuple[Certificate, list[Pair]]:
+    """Return a certificate, and the words that one record may exchange by a search in doubles."""
+    refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=cutoff)
+    searched = search_certificate(
+        factor=factor_below(epsilon), delta=float(delta), cutoff=cutoff, quickly=quickly
+    )
+    first = least_first(searched.certificate)
+    pairs = search_pairs(searched, (WORD_RANGE - first) / WORD_RANGE, quickly=quickly)
+    found = [(_nearest_word(one), _nearest_word(other)) for one, other in pairs]
+    return searched.certificate, [(first, found[0][1]), *found[1:]]
+
+
+def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> None:
+    """Refuse a budget for which no table is served, naming what to change.
+
+    Raises:
+        ConfigurationError: naming ``privacy.epsilon``, ``privacy.delta`` or
+            ``answers.cutoff``.
+
+    """
+    if not 1 <= cutoff <= CERTIFIED_CUTOFF_MAX:
+        raise ConfigurationError(CUTOFF_KEY, f"must be 1 to {CERTIFIED_CUTOFF_MAX} {ONLY}")
+    if not 0 < epsilon <= CERTIFIED_EPSILON_MAX:
+        problem = f"must leave the answers more than 0 and at most {CERTIFIED_EPSILON_MAX} {ONLY}"
+        raise ConfigurationError(EPSILON_KEY, problem)
+    if not CERTIFIED_DELTA_MIN <= delta < 1:
+        problem = f"must leave the answers {float(CERTIFIED_DELTA_MIN):g} at least {ONLY}"
+        raise ConfigurationError(DELTA_KEY, problem)
+
+
+def factor_below(epsilon: Fraction) -> int:
+    """Return c, times ``2**40``: ``e**epsilon`` rounded down."""
+    with localcontext(precise_context()) as context:
+        context.rounding = ROUND_FLOOR
+        return math.floor(to_decimal(epsilon).exp() * NODE_ONE)
+
+
+def _nearest_word(chance: Chance) -> int:
+    """Return the nearest threshold, rounding the smaller of the two probabilities."""
+    if chance.hit < chance.none:
+        return round(chance.hit * WORD_RANGE)
+    return WORD_RANGE - round(chance.none * WORD_RANGE)
+
+
+def _accepted(certificate: Certificate, word: int, guess: int) -> Pair:
+    """Return a word with a neighbour that (d) accepts: the guess, or one a little larger."""
+    nudge = max(1, (word - guess) >> NUDGE_BITS)
+    neighbor = guess
+    while neighbor < word and not pays_pair(certificate, word, neighbor):
+        neighbor, nudge = neighbor + nudge, 2 * nudge
+    if neighbor >= word:
+        raise ConfigurationError(EPSILON_KEY, f"has no table {ONLY}")
+    return word, neighbor
+
+
+def _thresholds(vertices: Sequence[Pair]) -> tuple[int, ...]:
+    """Follow the polygon from its first word until the table is held constant."""
+    (last, after), found, edge = vertices[-1], [vertices[0][0]], 0
+    # Each step multiplies by the last ratio at most, once hits are seldom.
+    count = math.log(HELD_BELOW_THRESHOLD / WORD_RANGE) / math.log(after / last)
+    if count > ENTRY_COUNT_MAX:
+        problem = f"needs a table of about {count:.0f} entries, above {ENTRY_COUNT_MAX}"
+        raise ConfigurationError(EPSILON_KEY, problem)
+    while found[-1] >= HELD_BELOW_THRESHOLD:
+        invariant(len(found) < 2 * ENTRY_COUNT_MAX, "the table ends")
+        while edge < len(vertices) - 1 and vertices[edge + 1][0] >= found[-1]:
+            edge += 1
+        found.append(math.ceil(_least_neighbor(vertices, edge, found[-1])))
+    return tuple(found)
+
+
+def _least_neighbor(vertices: Sequence[Pair], edge: int, word: int) -> Fraction:
+    """Return where the polygon lies at a word, on the edge that begins at a vertex.
+
+    The last edge ends at 0: far out the ratio of neighbours is constant.
+    """
+    above, after = vertices[edge]
+    below, after_below = vertices[edge + 1] if edge + 1 < len(vertices) else (0, 0)
+    return after_below + Fraction((after - after_below) * (word - below), above - below)
+
+
+def check(table: CertifiedTable) -> None:
+    """Assert everything that the claim needs of a table, before it serves.
+
+    Raises:
+        InvariantError: at the first thing that does not hold.
+
+    """
+    _check(table)
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _check(table: CertifiedTable) -> None:
+    """Decide about every value of a table, once a process for each that holds."""
+    certificate, thresholds = table.certificate, table.thresholds
+    invariant(1 <= table.cutoff <= CERTIFIED_CUTOFF_MAX, "the cutoff is within its bound")
+    invariant(0 < table.epsilon <= CERTIFIED_EPSILON_MAX, "epsilon is within its bound")
+    invariant(0 < table.delta < 1, "delta lies between 0 and 1")
+    within = 0 < len(thresholds) <= 2 * ENTRY_COUNT_MAX
+    invariant(within, "the table has entries, and not too many")
+    inside = all(0 < threshold < WORD_RANGE for threshold in thresholds)
+    invariant(inside, "thresholds lie strictly inside a word")
+    invariant(certificate.cutoff == table.cutoff, "the certificate pays for T hits")
+    invariant(factor_holds(certificate.factor, table.epsilon), "c is at most e^epsilon")
+    check_certificate(certificate, first=thresholds[0])
+    paid = Fraction(certificate.delta, 1 << (NODE_BITS + SLOPE_BITS)) <= table.delta
+    invariant(paid, "V_T(1) is at most delta")
+    _check_vertices(table)
+    covered = within_polygon(table.vertices, pairwise(thresholds))
+    invariant(covered, "neighbours lie inside the polygon")
+
+
+def factor_holds(factor: int, epsilon: Fraction) -> bool:
+    """Whether c, times ``2**40``, is at most ``e**epsilon``, every rounding against us."""
+    with localcontext(precise_context()):
+        logarithm = Decimal(factor).ln() - Decimal(NODE_ONE).ln()
+        magnitude = 2 * Decimal(factor).ln() + Decimal(NODE_ONE).ln()
+        return logarithm + rounding_error(magnitude) <= to_decimal(epsilon)
+
+
+def _check_vertices(table: CertifiedTable) -> None:
+    """Check (d) at every vertex, which is what takes the time."""
+    vertices = table.vertices
+    invariant(0 < len(vertices) <= VERTEX_COUNT_MAX, "a polygon has vertices, and not too many")
+    inside = all(0 < other <= one < WORD_RANGE for one, other in vertices)
+    invariant(inside, "vertices lie below the diagonal, inside a word")
+    falling = all(a[0] > b[0] for a, b in pairwise(vertices))
+    invariant(falling, "vertices go outwards")
+    invariant(table.thresholds[0] <= vertices[0][0], "the polygon begins at P_0")
+    paid = all(pays_pair(table.certificate, one, other) for one, other in vertices)
+    invariant(paid, "(d): V pays for every vertex")
+
+
+def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
+    """Whether pairs of words, the larger first, lie between the polygon and the diagonal."""
+    words = [-one for one, _ in vertices]
+    return all(
+        other <= one <= vertices[0][0]
+        and other >= _least_neighbor(vertices, bisect_right(words, -one) - 1, one)
+        for one, other in pairs
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApproximateCertified(ApproximateProfile):
+    """A table of Theorem C that nobody decided about; no release rests on it."""
+
+
+def approximate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> ApproximateCertified:
+    """Return the table of a budget as the doubles have it, with fewer nodes, for planning.
+
+    Raises:
+        ConfigurationError: as :func:`calibrate`.
+
+    """
+    return _approximate(epsilon, delta, cutoff)
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _approximate(epsilon: Fraction, delta: Fraction, cutoff: int) -> ApproximateCertified:
+    _, guesses = _searched(epsilon, delta, cutoff, quickly=True)
+    if any(other >= one for one, other in guesses):
+        raise ConfigurationError(EPSILON_KEY, f"has no table {ONLY}")
+    hits = tuple(threshold / WORD_RANGE for threshold in _thresholds(guesses))
+    return ApproximateCertified(cutoff=cutoff, hits=hits)
