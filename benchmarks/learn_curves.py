@@ -115,7 +115,9 @@ def _run(
 ) -> tuple[float, float, float]:
     """Return the accuracy of one draw, and how long it took, by the clock and of a processor."""
     given = SETS[name](arguments.points, np.random.default_rng(seed))
-    configuration = configure(_settings(arguments, name, epsilon))
+    configuration = configure(
+        settings_of(name, learner=arguments.learner, bins=arguments.bins, epsilon=epsilon)
+    )
     started, busy = time.monotonic(), time.process_time()
     draw = classifier_draw(configuration, given.points, row_count=given.rows.count)
     learned = draw_published(configuration, draw, given.rows, SystemNoise())
@@ -125,7 +127,7 @@ def _run(
     return float((np.array(answers) == right).mean()), *taken
 
 
-def _settings(arguments: argparse.Namespace, name: str, epsilon: float) -> Settings:
+def settings_of(name: str, *, learner: str, bins: int, epsilon: float) -> Settings:
     """Return a release whose whole epsilon is its classifier's."""
     columns, upper = BOUNDS[name]
     return Settings.read(
@@ -140,7 +142,7 @@ def _settings(arguments: argparse.Namespace, name: str, epsilon: float) -> Setti
                 ],
             },
             "hypotheses": {"class": "trees"},
-            "classifier": {"learner": arguments.learner, "bins": arguments.bins},
+            "classifier": {"learner": learner, "bins": bins},
             "privacy": {
                 "epsilon": Decimal(str(epsilon)),
                 "delta": DELTA,

@@ -54,6 +54,10 @@ class Graph:
         """Declare a string output of shape (N,)."""
         self._outputs.append(helper.make_tensor_value_info(name, STRING, [ROWS]))
 
+    def scores_output(self, name: str, *, width: int) -> None:
+        """Declare an int64 output of shape (N, width)."""
+        self._outputs.append(helper.make_tensor_value_info(name, INTEGER, [ROWS, width]))
+
     def constant(self, values: NDArray[np.generic]) -> str:
         """Keep an array of float64 or int64, of any shape, and return its name."""
         name = f"{self._prefix}constant_{len(self._constants)}"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
-from app.errors import InvariantError
 from app.learning.linear.waves import PHASES
 from app.release.classifier.onnx.graph import INTEGER
 from app.release.classifier.onnx.input_columns import between
@@ -23,15 +22,12 @@ if TYPE_CHECKING:
         ScoresDocument,
         WavesDocument,
     )
+    from app.release.classifier.onnx.graph import Graph
     from app.release.classifier.onnx.input_columns import Columns
 
 
-def scores_index(columns: Columns, document: ClassifierDocument) -> str:
-    """Return the class index of every row, shape (N, 1), by sums of int64."""
-    scores = document.scores
-    if scores is None:
-        message = "a document of scores has scores"
-        raise InvariantError(message)
+def score_values(columns: Columns, document: ClassifierDocument, scores: ScoresDocument) -> str:
+    """Return the scores of every row, int64 of shape (N, scores)."""
     graph = columns.graph
     intercepts = graph.constant(np.array([scores.intercepts], dtype=np.int64))
     if scores.terms:
@@ -43,7 +39,12 @@ def scores_index(columns: Columns, document: ClassifierDocument) -> str:
         values = graph.add("Expand", intercepts, shape)
     if scores.waves is not None:
         values = graph.add("Add", values, _waves(columns, scores.waves))
-    if weight_count(scores) > 1:
+    return values
+
+
+def scores_index(graph: Graph, values: str, *, width: int) -> str:
+    """Return the class index of every row, shape (N, 1), of ``width`` scores."""
+    if width > 1:
         return graph.add("ArgMax", values, axis=1)  # the first of the largest
     zero = graph.constant(np.array([[0]], dtype=np.int64))
     return graph.add("Cast", graph.add("Greater", values, zero), to=INTEGER)
