@@ -124,8 +124,8 @@ def test_integers_beyond_doubles_are_read_exactly(browser: Browser) -> None:
     document = (
         '{"format": "conclave-classifier", "version": 4, "missing": [], "classes": ["n", "y"], '
         '"label": "12345678901234567", "features": [{"name": "a", "bounds": [0, '
-        '0.12345678901234567]}], "scores": {"unit": 1, "intercepts": [-9007199254740993], '
-        '"terms": [{"tests": [{"feature": 0, "at_least": 0.0}], "weights": [9007199254740994]}]}}'
+        '0.12345678901234567]}], "scores": {"unit": 1, "intercepts": [-9007199254740992], '
+        '"terms": [{"tests": [{"feature": 0, "at_least": 0.0}], "weights": [9007199254740993]}]}}'
     )
     with offline(browser, document.encode()) as opened:
         opened.find("#feature-0").fill("0.1")
@@ -133,6 +133,18 @@ def test_integers_beyond_doubles_are_read_exactly(browser: Browser) -> None:
         opened.shows("#answer", "y")
         opened.shows("#asked", "12345678901234567:")
         assert opened.evaluate("published.features[0].bounds[1] === 0.12345678901234567")
+
+
+def test_halves_are_rounded_to_the_even_step(browser: Browser) -> None:
+    """Half a step is none, which lies outside; one and a half are two."""
+    document = (
+        b'{"format": "conclave-classifier", "version": 2, "missing": [], "classes": ["n", "y"], '
+        b'"label": "l", "features": [{"name": "a", "bounds": [0, 10]}], "halfspace": {"features": '
+        b'[0], "bounds": [[0, 10]], "steps": 10, "levels": [{"weights": [1], "offset": 0}]}}'
+    )
+    with offline(browser, document) as opened:
+        opened.find("#form").wait_for(timeout=PATIENCE_MILLISECONDS)
+        assert opened.page.evaluate(PREDICT, [[0.5], [0.51], [1.5]]) == ["n", "y", "y"]
 
 
 def test_the_page_may_reach_nothing(browser: Browser) -> None:
