@@ -146,7 +146,15 @@ def _run(
 ) -> tuple[float, float, float]:
     """Return the accuracy of one draw, and how long it took, by the clock and of a processor."""
     given = SETS[name](arguments, np.random.default_rng(seed))
-    configuration = configure(_settings(arguments, name, epsilon, dimension=given.asked.shape[1]))
+    configuration = configure(
+        settings_of(
+            name,
+            learner=arguments.learner,
+            bins=arguments.bins,
+            epsilon=epsilon,
+            dimension=given.asked.shape[1],
+        )
+    )
     started, busy = time.monotonic(), time.process_time()
     draw = classifier_draw(configuration, given.points, row_count=given.rows.count)
     learned = draw_published(configuration, draw, given.rows, SystemNoise())
@@ -156,9 +164,7 @@ def _run(
     return float((np.array(answers) == right).mean()), *taken
 
 
-def _settings(
-    arguments: argparse.Namespace, name: str, epsilon: float, *, dimension: int
-) -> Settings:
+def settings_of(name: str, *, learner: str, bins: int, epsilon: float, dimension: int) -> Settings:
     """Return a release whose whole epsilon is its classifier's."""
     upper = SKIN_UPPER if name == "skin" else 1
     return Settings.read(
@@ -174,7 +180,7 @@ def _settings(
                 ],
             },
             "hypotheses": {"class": "trees"},
-            "classifier": {"learner": arguments.learner, "bins": arguments.bins, "depth": DEPTH},
+            "classifier": {"learner": learner, "bins": bins, "depth": DEPTH},
             "privacy": {
                 "epsilon": Decimal(str(epsilon)),
                 "delta": DELTA,

@@ -36,7 +36,11 @@ Cells = Annotated[
 
 
 class HypothesesSettings(Section):
-    """``[hypotheses]``: the public class that relabels and that learners search."""
+    """``[hypotheses]``: the public class that relabels and that learners search; may be absent.
+
+    It is required where an ensemble answers, where there are statistics, and where a classifier
+    is drawn from a class that ``[classifier]`` does not name.
+    """
 
     kind: Annotated[
         ClassName,

@@ -26,7 +26,7 @@ from app.errors import ConfigurationError
 from app.learning.cells.class_row import CELLS
 from app.learning.registry import CLASSES, class_row
 from app.privacy.mechanisms import MECHANISMS, serving_row
-from app.privacy.published_learners import AUTO, LEARNERS, RANKING, may_rank
+from app.privacy.published_learners import AUTO, EXPONENTIAL, LEARNERS, RANKING, may_rank
 from app.settings.data_section import (
     CategoricalFeatureSettings,
     DataSettings,
@@ -335,6 +335,27 @@ def check_statistics(
         listed = sorted(row.kind for row in CLASSES.values() if row.covers)
         raise ConfigurationError("statistics.class", problem + ", ".join(listed))
     _check_some_test("statistics", covered, data)
+
+
+def check_absent_hypotheses(privacy: PrivacySettings, classifier: ClassifierSettings) -> None:
+    """Refuse a configuration without ``[hypotheses]`` where something uses it.
+
+    Learners of scores and of a grid draw from no class; ``[classifier]`` has their tests.
+
+    Args:
+        privacy: its shares say what there is.
+        classifier: how the published one is learned, and from which class.
+
+    """
+    draws = classifier.learner in (EXPONENTIAL.name, AUTO) and classifier.kind is None
+    users = {
+        "an ensemble answers": privacy.shares.answers > 0,
+        "there are statistics": privacy.shares.statistics > 0,
+        "the classifier is drawn from a class": privacy.shares.classifier > 0 and draws,
+    }
+    using = [user for user, is_there in users.items() if is_there]
+    if using:
+        raise ConfigurationError("hypotheses", f"is required where {' and '.join(using)}")
 
 
 def check_predictors(

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Self, get_args
+from typing import Final, Self, get_args
 
 from pydantic import SecretStr, ValidationError, model_validator
 
@@ -85,6 +85,8 @@ def demo_tables() -> dict[str, object]:
     }
 
 
+# What stands for `[hypotheses]` where nothing uses it.
+ANY_CLASS: Final = HypothesesSettings.model_validate({"class": "trees"})
 DEFAULT_LEDGER_NAME = "conclave.db"
 DEMO_LEDGER_NAME = "conclave-demo.db"
 
@@ -94,7 +96,7 @@ class Settings(Section):
 
     release: ReleaseSettings
     data: DataSettings
-    hypotheses: HypothesesSettings
+    hypotheses: HypothesesSettings = ANY_CLASS
     learner: LearnerSettings = LearnerSettings()
     classifier: ClassifierSettings = ClassifierSettings()
     student: StudentSettings = StudentSettings()
@@ -122,6 +124,8 @@ class Settings(Section):
     @model_validator(mode="after")
     def _check_rules(self) -> Self:
         """Check the rules that span keys."""
+        if "hypotheses" not in self.model_fields_set:
+            rules.check_absent_hypotheses(self.privacy, self.classifier)
         rules.check_data(self.data)
         rules.check_privacy(self.privacy, classifier_uses_delta=self.classifier_uses_delta)
         rules.check_wanted(self.classifier)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -31,6 +32,14 @@ def prose(path: Path) -> str:
 def examples(path: Path, language: str) -> list[str]:
     """Return the fenced examples of one language on a page."""
     return [found[2] for found in _FENCE.finditer(text(path)) if found[1] == language]
+
+
+def names_defined(path: Path, start: str) -> dict[str, Any]:
+    """Run the Python example of a page that begins so, and return the names it defines."""
+    (source,) = [each for each in examples(path, "python") if each.startswith(start)]
+    names: dict[str, Any] = {}
+    exec(source, names)  # noqa: S102 -- the page is the project's own
+    return names
 
 
 def languages(path: Path) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ from app.release.classifier.classifier_document import (
 from app.release.classifier.onnx.onnx_model import to_onnx
 from app.release.classifier.published import PublishedClassifier
 from tests.builders.release.classifier_documents import documents, vectors
-from tests.docs.pages import ROOT, examples, text
+from tests.docs.pages import ROOT, names_defined, text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,20 +33,12 @@ if TYPE_CHECKING:
 PAGE = ROOT / "docs" / "classifier-format.md"
 
 
-def on_page(start: str) -> dict[str, Any]:
-    """Run the page's example that begins so, and return the names it defines."""
-    (source,) = [each for each in examples(PAGE, "python") if each.startswith(start)]
-    names: dict[str, Any] = {}
-    exec(source, names)  # noqa: S102 -- the page is the project's own
-    return names
-
-
 @given(st.data())
 def test_the_program_on_the_page_predicts_as_the_server(data: st.DataObject) -> None:
     """From the JSON alone, by rules that a reader can see, whichever way it predicts."""
     document = data.draw(documents())
     published = PublishedClassifier(document, msgspec.json.encode(document))
-    predict = on_page("import re")["predict"]
+    predict = names_defined(PAGE, "import re")["predict"]
     read = json.loads(published.json)
     for row in data.draw(vectors(document)):
         assert predict(read, row) == published.predict(row)
@@ -80,4 +72,4 @@ def test_the_call_on_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
     (tmp_path / "classifier.onnx").write_bytes(to_onnx(document))
     monkeypatch.chdir(tmp_path)
-    assert np.array_equal(on_page("import numpy")["labels"], ["old", "young"])
+    assert np.array_equal(names_defined(PAGE, "import numpy")["labels"], ["old", "young"])

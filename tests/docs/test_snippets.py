@@ -76,6 +76,7 @@ RUN_BY = {
 # How many examples of other languages a page has, and the tests that run or compare them.
 RUN = {
     ("docs/classifier-format.md", "python"): (2, "test_classifier_format.py"),
+    ("docs/embed.md", "js"): (1, "../browser/test_embedded.py"),
     ("docs/estimator.md", "python"): (1, "test_estimator.py"),
     ("docs/http.md", "text"): (1, "test_http.py"),
     ("docs/hypotheses.md", "python"): (1, "test_hypotheses.py"),

@@ -96,7 +96,9 @@ def documents(draw: st.DrawFn, *, only_numbers: bool = False) -> ClassifierDocum
         release=draw(NAMES),
         label="y",
         classes=classes,
-        missing=tuple(draw(st.lists(st.sampled_from(["?", "n/a", "a", "7.50"]), unique=True))),
+        missing=tuple(
+            draw(st.lists(st.sampled_from(["?", "n/a", "a", "7.50", "1e999"]), unique=True))
+        ),
         features=features,
         tree=draw(_trees(features, classes)) if kind == "tree" else None,
         halfspace=draw(_halfspaces(features, numbers)) if kind == "halfspace" else None,

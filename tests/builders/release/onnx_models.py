@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnxruntime
 
-from app.release.classifier.onnx.onnx_model import output_name, to_onnx
+from app.release.classifier.onnx.onnx_model import SCORES, output_name, to_onnx
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,12 +25,30 @@ def model_labels(document: ClassifierDocument, vectors: Sequence[Vector]) -> lis
 
 def labels_of(model: bytes, document: ClassifierDocument, vectors: Sequence[Vector]) -> list[str]:
     """Return what onnxruntime predicts for rows in schema order by a model."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    (labels,) = session.run([output_name(document)], inputs(document, vectors))
+    (labels,) = _session(model).run([output_name(document)], inputs(document, vectors))
     assert labels.shape == (len(vectors),)
     return [str(label) for label in labels]
+
+
+def scores_of_model(
+    model: bytes, document: ClassifierDocument, vectors: Sequence[Vector]
+) -> list[list[int]]:
+    """Return the scores that a model gives rows in schema order, beside their labels."""
+    (scores,) = _session(model).run([output_name(document, SCORES)], inputs(document, vectors))
+    assert scores.dtype == np.int64
+    found: list[list[int]] = scores.tolist()
+    return found
+
+
+def output_names(document: ClassifierDocument) -> list[str]:
+    """Return the names of the outputs of a document's model, in order."""
+    return [output.name for output in _session(to_onnx(document)).get_outputs()]
+
+
+def _session(model: bytes) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def inputs(document: ClassifierDocument, vectors: Sequence[Vector]) -> dict[str, Any]:

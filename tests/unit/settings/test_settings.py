@@ -299,3 +299,61 @@ def test_a_secret_that_cannot_be_read_is_one_line(tmp_path: Path, held: bytes | 
     line = str(refused.value)
     assert line.startswith(f"CONCLAVE_LEDGER__URL_FILE: '{file}' ")
     assert "lines" not in line
+
+
+ALONE = {
+    "CONCLAVE_PRIVACY__SHARES": '{"relabel": 0, "answers": 0, "classifier": 1}',
+    "CONCLAVE_ANSWERS__AFTER": "classifier",
+}
+
+
+def without_hypotheses(folder: Path) -> Path:
+    """Write the right configuration without its class."""
+    path = write(folder)
+    text = path.read_text(encoding="utf-8")
+    start = text.index("[hypotheses]")
+    end = text.find("\n[", start)
+    path.write_text(text[:start] + (text[end + 1 :] if end > 0 else ""), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [{"LEARNER": "linear"}, {"LEARNER": "kernel"}, {"LEARNER": "grid"}, {"CLASS": "stumps"}],
+)
+def test_hypotheses_may_be_absent_where_nothing_uses_them(
+    tmp_path: Path, classifier: dict[str, str]
+) -> None:
+    """Neither an ensemble nor statistics, and a classifier that needs no class or names its own."""
+    chosen = {f"CONCLAVE_CLASSIFIER__{key}": value for key, value in classifier.items()}
+    settings = load_settings(without_hypotheses(tmp_path), {**ALONE, **chosen})
+    written = load_settings(write(tmp_path), {**ALONE, **chosen})
+    assert settings.hypotheses.kind == "trees"
+    assert settings.published.kind == written.published.kind
+
+
+@pytest.mark.parametrize(
+    ("changes", "user"),
+    [
+        ({}, "an ensemble answers and the classifier is drawn from a class"),
+        ({"CONCLAVE_CLASSIFIER__LEARNER": "linear"}, "an ensemble answers"),
+        (ALONE, "the classifier is drawn from a class"),
+        ({**ALONE, "CONCLAVE_CLASSIFIER__LEARNER": "auto"}, "the classifier is drawn from a class"),
+        (
+            {
+                **ALONE,
+                "CONCLAVE_CLASSIFIER__LEARNER": "linear",
+                "CONCLAVE_PRIVACY__SHARES": '{"relabel": 0, "answers": 0, "classifier": 0.5, '
+                '"statistics": 0.5}',
+            },
+            "there are statistics",
+        ),
+    ],
+)
+def test_absent_hypotheses_are_refused_where_something_uses_them(
+    tmp_path: Path, changes: dict[str, str], user: str
+) -> None:
+    """The line names the section, and what uses it."""
+    with pytest.raises(ConfigurationError) as refused:
+        load_settings(without_hypotheses(tmp_path), changes)
+    assert str(refused.value) == f"hypotheses: is required where {user}"

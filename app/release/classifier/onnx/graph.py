@@ -25,6 +25,7 @@ LEARNING_VERSION: Final = 3
 FLOAT: Final = int(TensorProto.FLOAT)
 DOUBLE: Final = int(TensorProto.DOUBLE)
 INTEGER: Final = int(TensorProto.INT64)
+UNSIGNED: Final = int(TensorProto.UINT64)
 STRING: Final = int(TensorProto.STRING)
 ROWS: Final = "N"
 
@@ -54,8 +55,12 @@ class Graph:
         """Declare a string output of shape (N,)."""
         self._outputs.append(helper.make_tensor_value_info(name, STRING, [ROWS]))
 
+    def scores_output(self, name: str, *, width: int) -> None:
+        """Declare an int64 output of shape (N, width)."""
+        self._outputs.append(helper.make_tensor_value_info(name, INTEGER, [ROWS, width]))
+
     def constant(self, values: NDArray[np.generic]) -> str:
-        """Keep an array of float64 or int64, of any shape, and return its name."""
+        """Keep an array of numbers, of any shape, and return its name."""
         name = f"{self._prefix}constant_{len(self._constants)}"
         self._constants.append(numpy_helper.from_array(values, name))
         return name
@@ -74,7 +79,7 @@ class Graph:
         *inputs: str,
         output: str | None = None,
         domain: str | None = None,
-        **attributes: int | list[int] | list[str],
+        **attributes: int | str | list[int] | list[str],
     ) -> str:
         """Add a node of one output and return the output's name.
 

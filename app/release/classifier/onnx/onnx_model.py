@@ -20,7 +20,7 @@ import numpy as np
 from app.errors import InvariantError, NotExportableError
 from app.release.classifier.onnx.graph import FLOAT, INTEGER, Graph
 from app.release.classifier.onnx.input_columns import NO_VALUE, Columns, between, input_names
-from app.release.classifier.onnx.score_graph import scores_index
+from app.release.classifier.onnx.score_graph import score_values, scores_index, weight_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
         GridDocument,
         HalfspaceDocument,
         NodeDocument,
+        ScoresDocument,
     )
 
 LABEL: Final = "label"
+SCORES: Final = "scores"
 ABOUT: Final = "A published classifier of Conclave: a public, differentially private document."
 OWN_CODE: Final = (
     "this classifier predicts by code, which ONNX does not hold; export it as JSON instead"
@@ -51,22 +53,22 @@ def to_onnx(document: ClassifierDocument) -> bytes:
 
     Inputs are those of the Open Inference Protocol: one float64 ``features`` of
     shape (N, d) where every feature is a number, otherwise one input of shape
-    (N, 1) per feature, by its name, float64 or string.  The output has shape
-    (N,), string.
+    (N, 1) per feature, by its name, float64 or string.  The first output has shape
+    (N,), string; a classifier of scores has a second one, int64 of shape (N, scores).
 
     Raises:
         NotExportableError: the classifier is no tree, halfspace, score or grid that ONNX holds.
 
     """
-    name = output_name(document)
-    graph = Graph(reserved=[*input_names(document), name])
+    name, scores_name = output_name(document), output_name(document, SCORES)
+    graph = Graph(reserved=[*input_names(document), name, scores_name])
     columns = Columns(graph, document)
     if document.tree is not None:
         index = _tree(columns, document)
     elif document.halfspace is not None:
         index = _halfspace(columns, document.halfspace)
     elif document.scores is not None:
-        index = scores_index(columns, document)
+        index = _scores(columns, document, document.scores, scores_name)
     elif document.grid is not None:
         index = _grid(columns, document.grid)
     else:
@@ -74,6 +76,8 @@ def to_onnx(document: ClassifierDocument) -> bytes:
     flat = graph.add("Squeeze", index, graph.indices(1))
     graph.add("Gather", graph.strings(document.classes), flat, output=name, axis=0)
     graph.label_output(name)
+    if document.scores is not None:
+        graph.scores_output(scores_name, width=weight_count(document.scores))
     return graph.model(
         name=document.release,
         version=_version(),
@@ -82,9 +86,8 @@ def to_onnx(document: ClassifierDocument) -> bytes:
     )
 
 
-def output_name(document: ClassifierDocument) -> str:
-    """Return ``label``, with underscores until it is no input's name."""
-    name = LABEL
+def output_name(document: ClassifierDocument, name: str = LABEL) -> str:
+    """Return the name of an output, with underscores until it is no input's."""
     while name in input_names(document):
         name += "_"
     return name
@@ -217,6 +220,15 @@ def _halfspace(columns: Columns, halfspace: HalfspaceDocument) -> str:
     level = graph.add("ArgMax", graph.add("Cast", decides, to=FLOAT), axis=1)
     value = graph.add("GatherElements", values, level, axis=1)
     return graph.add("Cast", graph.add("Greater", value, zero), to=INTEGER)
+
+
+def _scores(
+    columns: Columns, document: ClassifierDocument, scores: ScoresDocument, name: str
+) -> str:
+    """Return the class index of every row, shape (N, 1); the scores are an output by name."""
+    graph = columns.graph
+    values = graph.add("Identity", score_values(columns, document, scores), output=name)
+    return scores_index(graph, values, width=weight_count(scores))
 
 
 def _grid(columns: Columns, grid: GridDocument) -> str:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
-from app.errors import InvariantError
+from app.errors import invariant
 from app.learning.linear.waves import PHASES
-from app.release.classifier.onnx.graph import INTEGER
+from app.release.classifier.onnx.graph import INTEGER, UNSIGNED
 from app.release.classifier.onnx.input_columns import between
 
 if TYPE_CHECKING:
@@ -23,15 +23,12 @@ if TYPE_CHECKING:
         ScoresDocument,
         WavesDocument,
     )
+    from app.release.classifier.onnx.graph import Graph
     from app.release.classifier.onnx.input_columns import Columns
 
 
-def scores_index(columns: Columns, document: ClassifierDocument) -> str:
-    """Return the class index of every row, shape (N, 1), by sums of int64."""
-    scores = document.scores
-    if scores is None:
-        message = "a document of scores has scores"
-        raise InvariantError(message)
+def score_values(columns: Columns, document: ClassifierDocument, scores: ScoresDocument) -> str:
+    """Return the scores of every row, int64 of shape (N, scores)."""
     graph = columns.graph
     intercepts = graph.constant(np.array([scores.intercepts], dtype=np.int64))
     if scores.terms:
@@ -43,7 +40,12 @@ def scores_index(columns: Columns, document: ClassifierDocument) -> str:
         values = graph.add("Expand", intercepts, shape)
     if scores.waves is not None:
         values = graph.add("Add", values, _waves(columns, scores.waves))
-    if weight_count(scores) > 1:
+    return values
+
+
+def scores_index(graph: Graph, values: str, *, width: int) -> str:
+    """Return the class index of every row, shape (N, 1), of ``width`` scores."""
+    if width > 1:
         return graph.add("ArgMax", values, axis=1)  # the first of the largest
     zero = graph.constant(np.array([[0]], dtype=np.int64))
     return graph.add("Cast", graph.add("Greater", values, zero), to=INTEGER)
@@ -52,18 +54,27 @@ def scores_index(columns: Columns, document: ClassifierDocument) -> str:
 def _waves(columns: Columns, waves: WavesDocument) -> str:
     """Return what waves add to the scores, int64 of shape (N, scores).
 
-    A phase is a sum that stays below 2^63; its equal parts of 2^32 are counted first,
-    and whole turns taken off then, which comes to the same.
+    A phase is a sum that stays below 2^63.  Shifted to the left by 32 bits it loses its whole
+    turns of 2^32, and to the right again all but its place: a shift takes a fraction of a
+    division's time.  A single cosine stands twice in the table, so that no shift is by 64.
     """
     graph = columns.graph
     point = columns.steps(waves.features, waves.bounds, waves.steps)
     frequencies = np.array(waves.frequencies, dtype=np.int64).T
     turned = graph.add("MatMul", point, graph.constant(frequencies))
     phases = graph.add("Add", turned, graph.constant(np.array([waves.shifts], dtype=np.int64)))
-    part = graph.constant(np.array([[PHASES // len(waves.cosines)]], dtype=np.int64))
-    turn = graph.constant(np.array([[len(waves.cosines)]], dtype=np.int64))
-    places = graph.add("Mod", graph.add("Div", phases, part), turn)
-    table = graph.constant(np.array(waves.cosines, dtype=np.int64))
+    cosines = waves.cosines * 2 if len(waves.cosines) == 1 else waves.cosines
+    part = PHASES // len(cosines)
+    invariant(part * len(cosines) == PHASES, "a table divides a turn equally")
+    turn_bits = PHASES.bit_length() - 1
+    left, right = (
+        graph.constant(np.array([[bits]], dtype=np.uint64))
+        for bits in (turn_bits, turn_bits + part.bit_length() - 1)
+    )
+    within = graph.add("BitShift", graph.add("Cast", phases, to=UNSIGNED), left, direction="LEFT")
+    shifted = graph.add("BitShift", within, right, direction="RIGHT")
+    places = graph.add("Cast", shifted, to=INTEGER)
+    table = graph.constant(np.array(cosines, dtype=np.int64))
     found = graph.add("Gather", table, places, axis=0)
     return graph.add("MatMul", found, graph.constant(np.array(waves.weights, dtype=np.int64)))
 

@@ -1,0 +1,156 @@
+"""The page that evaluates a published classifier predicts as the server, with the network off."""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import FilePayload
+
+from tests.browser.chromium import PATIENCE_MILLISECONDS, Dashboard, dashboard
+from tests.builders.release.every_learner import LEARNERS, asked_rows, classifier_of, scores_of
+from tests.docs.pages import ROOT, examples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from playwright.sync_api import Browser
+
+    from app.data.vectors import Vector
+
+pytestmark = pytest.mark.browser
+
+PAGE = ROOT / "examples" / "classifier.html"
+ASKED = 3_000
+# JSON has no infinite number; the page is handed one by its name.
+READ = "rows.map((row) => row.map((v) => v === '+inf' ? Infinity : v === '-inf' ? -Infinity : v))"
+PREDICT = f"(rows) => {READ}.map((row) => predict(published, row))"
+SCORE = f"(rows) => {READ}.map((row) => scoresOf(published, present(published, row)).map(String))"
+
+
+@contextmanager
+def offline(browser: Browser, document: bytes) -> Iterator[Dashboard]:
+    """Open the page from its file without a network, and give it a document."""
+    with dashboard(browser, offline=True) as opened:
+        opened.page.goto(PAGE.as_uri())
+        give(opened, document)
+        yield opened
+        assert opened.asked == [PAGE.as_uri()]
+        assert opened.said == []
+
+
+def give(opened: Dashboard, document: bytes) -> None:
+    """Choose a document by the page's file input."""
+    file = FilePayload(name="classifier.json", mimeType="application/json", buffer=document)
+    opened.find("#file").set_input_files(file)
+
+
+def written(rows: Sequence[Vector]) -> list[list[float | str | None]]:
+    """Return rows as the page is handed them."""
+    names = {math.inf: "+inf", -math.inf: "-inf"}
+    return [
+        [names.get(value, value) if isinstance(value, float) else value for value in row]
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_the_page_predicts_as_the_server(browser: Browser, name: str) -> None:
+    """Three thousand rows of each learner get the server's labels, and its scores to the unit."""
+    classifier, rows = classifier_of(name), asked_rows(name, ASKED)
+    with offline(browser, classifier.json) as opened:
+        opened.find("#form").wait_for(timeout=PATIENCE_MILLISECONDS)
+        found = opened.page.evaluate(PREDICT, written(rows))
+        assert found == classifier.predict_many(rows)
+        if classifier.document.scores is not None:
+            scores = opened.page.evaluate(SCORE, written(rows))
+            assert [[int(score) for score in row] for row in scores] == scores_of(classifier, rows)
+
+
+def test_the_two_functions_are_called_as_documented(browser: Browser) -> None:
+    """The lines of docs/embed.md give the label of a row from the text of a document."""
+    classifier = classifier_of("trees")
+    (lines,) = examples(ROOT / "docs" / "embed.md", "js")
+    with offline(browser, classifier.json) as opened:
+        label = opened.page.evaluate(f"(text) => {{{lines}return label}}", classifier.json.decode())
+        assert label == classifier.predict((39.0, 0.2, None, "Private"))
+
+
+def test_a_row_is_typed_into_the_form(browser: Browser) -> None:
+    """A field a feature; an empty one is missing, a word in place of a number is refused."""
+    classifier = classifier_of("trees")
+    with offline(browser, classifier.json) as opened:
+        for row, typed in (
+            ((80.0, 0.25, 1e6, "Private"), ("80", " .25", "1e6", "Private")),
+            ((None, 0.0, None, None), ("", "0", "?", "")),
+            ((None, -7.0, 0.0, "other"), ("45", "-7", "0", "other")),
+        ):
+            for index, text in enumerate(typed):
+                opened.find(f"#feature-{index}").fill(text)
+            opened.find("button").click()
+            opened.shows("#answer", classifier.predict(row))
+        opened.find("#feature-0").fill("old")
+        opened.find("button").click()
+        opened.shows("#problem", "age: write a number, or leave it empty.")
+        assert not opened.text("#answer")
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        (b"[1, ", "This file is no JSON."),
+        (b'{"format": "other"}', "This is no published classifier."),
+        (
+            b'{"format": "conclave-classifier", "version": 2, "predictor": {}}',
+            "A document of version 2 that predicts in this way is not read here",
+        ),
+        (
+            b'{"format": "conclave-classifier", "version": 99, "tree": {}}',
+            "A document of version 99 that predicts in this way is not read here",
+        ),
+    ],
+)
+def test_what_it_cannot_read_it_refuses(browser: Browser, document: bytes, problem: str) -> None:
+    """A line says why, and there is nothing to fill in."""
+    with offline(browser, document) as opened:
+        opened.shows("#problem", problem)
+        assert not opened.find("#form").is_visible()
+
+
+def test_integers_beyond_doubles_are_read_exactly(browser: Browser) -> None:
+    """JSON.parse alone would round what differs in the last of 17 digits; floats stay floats."""
+    document = (
+        '{"format": "conclave-classifier", "version": 4, "missing": [], "classes": ["n", "y"], '
+        '"label": "12345678901234567", "features": [{"name": "a", "bounds": [0, '
+        '0.12345678901234567]}], "scores": {"unit": 1, "intercepts": [-9007199254740992], '
+        '"terms": [{"tests": [{"feature": 0, "at_least": 0.0}], "weights": [9007199254740993]}]}}'
+    )
+    with offline(browser, document.encode()) as opened:
+        opened.find("#feature-0").fill("0.1")
+        opened.find("button").click()
+        opened.shows("#answer", "y")
+        opened.shows("#asked", "12345678901234567:")
+        assert opened.evaluate("published.features[0].bounds[1] === 0.12345678901234567")
+
+
+def test_halves_are_rounded_to_the_even_step(browser: Browser) -> None:
+    """Half a step is none, which lies outside; one and a half are two."""
+    document = (
+        b'{"format": "conclave-classifier", "version": 2, "missing": [], "classes": ["n", "y"], '
+        b'"label": "l", "features": [{"name": "a", "bounds": [0, 10]}], "halfspace": {"features": '
+        b'[0], "bounds": [[0, 10]], "steps": 10, "levels": [{"weights": [1], "offset": 0}]}}'
+    )
+    with offline(browser, document) as opened:
+        opened.find("#form").wait_for(timeout=PATIENCE_MILLISECONDS)
+        assert opened.page.evaluate(PREDICT, [[0.5], [0.51], [1.5]]) == ["n", "y", "y"]
+
+
+def test_the_page_may_reach_nothing(browser: Browser) -> None:
+    """Its own policy refuses a connection, were the network there."""
+    with dashboard(browser) as opened:
+        opened.page.goto(PAGE.as_uri())
+        refused = opened.evaluate("fetch('data:,x').then(() => 'sent', () => 'refused')")
+        assert refused == "refused"
+        assert any("Content Security Policy" in line for line in opened.said)

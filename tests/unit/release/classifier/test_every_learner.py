@@ -1,0 +1,57 @@
+"""What any learner publishes predicts outside as the server does: its document and its model."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from app.learning.registry import CLASSES
+from app.privacy.published_learners import LEARNERS as KNOWN
+from app.release.classifier.onnx.onnx_model import to_onnx
+from tests.builders.release.every_learner import (
+    ASKED,
+    LEARNERS,
+    asked_rows,
+    classifier_of,
+    scores_of,
+)
+from tests.builders.release.onnx_models import labels_of, output_names, scores_of_model
+from tests.docs.pages import ROOT, names_defined
+
+PAGE = ROOT / "docs" / "classifier-format.md"
+PUBLISHED_AS_CODE = {"finite"}
+
+
+def test_every_learner_and_every_class_is_compared() -> None:
+    """A new learner or class belongs in the table of the builder, unless code predicts by it."""
+    compared = [asked.classifier for asked in LEARNERS.values()]
+    learners = {str(each.get("learner", "exponential")) for each in compared}
+    classes = {each["class"] for each in compared if "class" in each}
+    assert learners == set(KNOWN)
+    assert classes == set(CLASSES) - PUBLISHED_AS_CODE
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_document_and_its_model_predict_as_the_server(name: str) -> None:
+    """Ten thousand rows get the labels of the server, and the scores where there are scores."""
+    classifier, rows = classifier_of(name), asked_rows(name)
+    expected = classifier.predict_many(rows)
+    assert len(rows) == ASKED
+    assert len(set(expected)) > 1
+    predict = names_defined(PAGE, "import re")["predict"]
+    document = json.loads(classifier.json)
+    assert [predict(document, row) for row in rows] == expected
+    model = to_onnx(classifier.document)
+    assert labels_of(model, classifier.document, rows) == expected
+    if classifier.document.scores is not None:
+        assert scores_of_model(model, classifier.document, rows) == scores_of(classifier, rows)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_labels_come_first_and_scores_second(name: str) -> None:
+    """A model of scores has a second output, and every other the labels alone."""
+    document = classifier_of(name).document
+    labels, *others = output_names(document)
+    assert labels.rstrip("_") == "label"
+    assert others == ([] if document.scores is None else ["scores"])
