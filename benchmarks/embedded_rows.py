@@ -13,7 +13,6 @@ with the server's.  The data set is the one that CONCLAVE_TEST_DATA names.
 from __future__ import annotations
 
 import os
-from argparse import Namespace
 
 # As in the command line's programs: threads share regions, not products.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -63,7 +62,7 @@ def _measured(
     learner: str, rows: NDArray[np.float64], epsilon: float, threads: int
 ) -> tuple[float, float]:
     """Return the seconds that all rows took, by the clock and of processors."""
-    given = skin(Namespace(points=POINTS), np.random.default_rng(SEED))
+    given = skin(argparse.Namespace(points=POINTS, rows=None), np.random.default_rng(SEED))
     configuration = configure(
         settings_of("skin", learner=learner, bins=BINS, epsilon=epsilon, dimension=3)
     )
