@@ -9,7 +9,7 @@ from app.privacy.noisy_vote.answering_row import NOISY_BIT, NOISY_VOTE
 from app.privacy.paper.answering_row import PAPER
 from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
 from app.privacy.stability.answering_row import PROFILE
-from app.privacy.stability.certified.answering_row import CERTIFIED
+from app.privacy.stability.certified.certified_row import CERTIFIED
 
 if TYPE_CHECKING:
     from app.privacy.answering_rows import AnsweringRow

@@ -22,6 +22,7 @@ from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.soft_labels import mechanism as soft_labels
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
+from app.privacy.stability.certified.certified_row import CertifiedParameters
 from app.privacy.voting import universal
 from app.privacy.voting.universal import Sequel
 from app.privacy.voting.votes import Tally
@@ -347,23 +348,29 @@ def _universal_with_scores(case: AnsweringCase) -> AnsweringCase:
     )
 
 
-ANSWERING_CASES = [
-    AnsweringCase(
-        name="stability",
+def _stability_case(name: str, kind: type[stability.Parameters]) -> AnsweringCase:
+    """The one step of both calibrations that have a table."""
+    return AnsweringCase(
+        name=name,
         mechanism=STABILITY,
-        parameters=PROFILE,
+        parameters=kind(PROFILE.thresholds, CUTOFF),
         asks=[Ask(distance, (1 << 40,)) for distance in (0, 1, 2, 3, 10**6)],
         ending=Ask(0, (HIT,)),
         ending_count=CUTOFF,
         lasting=Ask(0, (STABLE,)),
         hits=[Ask(distance, (HIT,)) for distance in (0, 1, 2, 3, 10**6)],
         bad_parameters=[
-            lambda: stability.Parameters((), 1),
-            lambda: stability.Parameters((1, 2), 1),
-            lambda: stability.Parameters((1 << 64,), 1),
-            lambda: stability.Parameters((1,), 0),
+            lambda: kind((), 1),
+            lambda: kind((1, 2), 1),
+            lambda: kind((1 << 64,), 1),
+            lambda: kind((1,), 0),
         ],
-    ),
+    )
+
+
+ANSWERING_CASES = [
+    _stability_case("stability", stability.Parameters),
+    _stability_case("certified", CertifiedParameters),
     _universal_case(coin=False),
     _universal_case(coin=True),
     _sparse_vector_case(refreshed=False),

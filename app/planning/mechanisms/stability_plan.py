@@ -31,7 +31,7 @@ from app.privacy.sparse_vector import calibration as svt
 from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
 from app.privacy.stability.answering_row import PROFILE
 from app.privacy.stability.certified import certified_table
-from app.privacy.stability.certified.answering_row import CERTIFIED
+from app.privacy.stability.certified.certified_row import CERTIFIED
 from app.privacy.stability.hit_table import ProfileTable
 from app.privacy.stability.inequality import WORD_BITS
 from app.privacy.stability.profile_parameters import EPSILON_MAX

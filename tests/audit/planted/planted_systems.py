@@ -24,7 +24,7 @@ from app.privacy.sparse_vector.calibration import Variant, calibrate_variant
 from app.privacy.stability import hit_table as profile
 from app.privacy.stability import mechanism as stability
 from app.privacy.stability.certified import certified_table as certified
-from app.privacy.stability.certified.answering_row import CertifiedParameters
+from app.privacy.stability.certified.certified_row import CertifiedParameters
 from app.privacy.voting import universal
 from app.privacy.voting.universal import Outcome, Parameters, Phase, Sequel, State
 from app.privacy.voting.votes import Tally, tally
