@@ -370,7 +370,7 @@ def _stability_case(name: str, kind: type[stability.Parameters]) -> AnsweringCas
 
 ANSWERING_CASES = [
     _stability_case("stability", stability.Parameters),
-    _stability_case("certified", CertifiedParameters),
+    _stability_case("certified_table", CertifiedParameters),
     _universal_case(coin=False),
     _universal_case(coin=True),
     _sparse_vector_case(refreshed=False),

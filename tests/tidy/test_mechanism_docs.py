@@ -26,6 +26,7 @@ OTHERS = (
     "exponential/relabel.py",
     "exponential/semi_private.py",
     "noisy_vote/bit_vote.py",
+    "stability/certified/certified_table.py",
     "voting/answering_mechanism.py",
     "voting/knowledge_transfer.py",
     "voting/universal.py",

@@ -14,7 +14,7 @@ for every two adjacent entries p, q of the table, in both orders.  Each of them 
 if it holds at the nodes, and if slopes beyond the last node do not fall with h and are 1 at
 least.  Everything here is an integer, and nothing is rounded.
 
-Proof: ``app/privacy/stability/certified/proof.md``.
+Proof: ``app/privacy/stability/certified/certified_table_proof.md``.
 """
 
 from __future__ import annotations

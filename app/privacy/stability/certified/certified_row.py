@@ -30,7 +30,7 @@ CERTIFIED: Final = replace(
     PROFILE,
     calibration="certified",
     theorem="Theorem C: a table of hits over the distance, by a certificate for each hit left",
-    proof="app/privacy/stability/certified/proof.md",
+    proof="app/privacy/stability/certified/certified_table_proof.md",
     parameters=CertifiedParameters,
     calibrations=(certified_table.CertifiedTable, certified_table.ApproximateCertified),
     piece="certified-table",

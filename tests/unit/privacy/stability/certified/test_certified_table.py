@@ -77,9 +77,12 @@ def test_what_has_no_table_is_refused_in_one_line(
     changes: dict[str, Fraction], message: str
 ) -> None:
     """The line names the setting, and no table is made."""
+    epsilon = Fraction(changes.get("epsilon", 1))
+    delta = Fraction(changes.get("delta", MILLIONTH))
+    cutoff = int(changes.get("cutoff", 2))
     for make in (calibrate, approximate):
         with pytest.raises(ConfigurationError) as refused:
-            make(**{"epsilon": Fraction(1), "delta": MILLIONTH, "cutoff": 2} | changes)  # type: ignore[arg-type]
+            make(epsilon=epsilon, delta=delta, cutoff=cutoff)
         assert message in str(refused.value)
         assert "\n" not in str(refused.value)
 
