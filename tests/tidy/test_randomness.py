@@ -29,6 +29,8 @@ FLOAT_FILES = {
     "app/privacy/exponential/relabel.py": "computes what that rounding costs",
     "app/privacy/query_release/mechanism.py": "weights of a table, updated by released noise",
     "app/privacy/noisy_gradient/mechanism.py": "integers that doubles hold, and noisy sums",
+    "app/privacy/stability/certified/certified_table.py": "begins a search whose end is decided "
+    "on integers, and tells of a table",
     "app/privacy/soft_labels/mechanism.py": "scores of learners, before they are counted in bins",
 }
 

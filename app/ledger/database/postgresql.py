@@ -66,6 +66,9 @@ transaction undone, before those that wait for it give up.
 LOCK_TIMED_OUT: Final = "55P03"
 """PostgreSQL's code for a lock that was not to be had in time."""
 
+LONG_WAITS: Final = "conclave, which may wait long"
+"""What such a command calls its connection, so that no server takes it for a paused one."""
+
 LONG_IDLE_SECONDS_MAX: Final = 3600
 """The same of a command that holds the lock while it reads another database whole."""
 
@@ -90,12 +93,15 @@ _BEGIN: Final = (
 )
 
 # A server that is paused between two messages of one request is not idle by PostgreSQL's
-# count, and no limit of its own ends it.  Every message begins its state anew.
+# count, and no limit of its own ends it.  Some messages begin its state anew; where others
+# end the count and leave the state, it is still called idle.  A command that may wait long
+# has said so by the name of its connection.
 _END_STUCK: Final = (
     "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid) "
     "WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND datname = current_database() "
     f"AND (classid::bigint << 32) + objid::bigint = {WRITING_LOCK} "
-    "AND state = 'active' AND wait_event = 'ClientRead' "
+    "AND state IN ('active', 'idle in transaction') AND wait_event = 'ClientRead' "
+    f"AND application_name <> '{LONG_WAITS}' "
     f"AND state_change < clock_timestamp() - interval '{IDLE_SECONDS_MAX} s'"
 )
 
@@ -239,7 +245,8 @@ def allow_long_waits(connection: Connection) -> None:
     """
     if connection.dialect.name == DIALECT:
         limit = f"'idle_in_transaction_session_timeout', '{LONG_IDLE_SECONDS_MAX}s'"
-        connection.exec_driver_sql(f"SELECT set_config({limit}, true)")
+        name = f"'application_name', '{LONG_WAITS}'"
+        connection.exec_driver_sql(f"SELECT set_config({limit}, true), set_config({name}, true)")
 
 
 @contextmanager

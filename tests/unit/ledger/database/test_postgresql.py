@@ -15,6 +15,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from app.errors import LedgerCorruptError, LedgerUnavailableError, VerificationError
 from app.ledger.database import postgresql as postgresql_module
 from app.ledger.database.driver import database_errors
+from app.ledger.database.postgresql import allow_long_waits, postgresql_database
 from app.ledger.database.tables import INSERT_ONLY, metadata
 from app.ledger.ledger import open_ledger
 from app.ledger.verification import verify
@@ -322,6 +323,35 @@ def test_a_server_that_sleeps_within_a_request_is_ended(
     answer_many(ledger, batches=1, batch_size=2)
     with pytest.raises(psycopg.OperationalError):
         other_server.execute("SELECT 1")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_sleeps_before_it_asks_is_ended(
+    ledger: Ledger, other_server: psycopg.Connection
+) -> None:
+    """A message that ends PostgreSQL's count and begins no state is called idle for ever."""
+    asked = other_server.pgconn
+    asked.prepare(b"known", b"SELECT 1")
+    other_server.execute("SET LOCAL idle_in_transaction_session_timeout = '1s'")
+    asked.enter_pipeline_mode()
+    asked.send_describe_prepared(b"known")
+    asked.send_flush_request()
+    asked.flush()
+    answer_many(ledger, batches=1, batch_size=2)
+    with pytest.raises(psycopg.OperationalError):
+        other_server.execute("SELECT 1")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_command_that_may_wait_long_is_not_ended(ledger: Ledger, address: str) -> None:
+    """Whoever moves a ledger holds the lock while it reads elsewhere; servers give up."""
+    engine = postgresql_database(address).writing_engine()
+    with engine.begin() as connection:
+        allow_long_waits(connection)
+        with pytest.raises(LedgerUnavailableError):
+            answer_many(ledger, batches=1, batch_size=1)
+        assert connection.exec_driver_sql("SELECT 1").scalar() == 1
+    engine.dispose()
 
 
 @pytest.mark.usefixtures("impatient")
