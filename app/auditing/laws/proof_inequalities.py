@@ -90,22 +90,24 @@ def threshold_is_paid(audited: Audited) -> tuple[bool, bool]:
 def answers_are_paid(audited: Audited) -> bool:
     """Tell whether the noisy vote's variance covers as many answers as a run gives.
 
-    Either condition of its proof will do: a divergence of some order, or normal noise of a
-    variance that is less by 16.
+    Of two labels, which releases of before answer so, a divergence of some order pays.  Of more,
+    either condition of the proof will do: that, or normal noise of a variance that is less by 16.
     """
     answering = own(audited.answering, noisy_vote.Parameters)
     one, other = (
         np.array([tally.counts for tally in audited.tallies_of(leads)])
         for leads in zip(*pairs(audited), strict=True)
     )
-    noisy = slice(1, 2) if audited.parameters.class_count == BINARY else slice(None)
+    is_binary = audited.parameters.class_count == BINARY
+    noisy = slice(1, 2) if is_binary else slice(None)
     squared = int(((one - other)[:, noisy] ** 2).sum(axis=1).max())
     shift = answers_allowed(audited) * squared
     variance = float(answering.vote_noise.variance)
     spent = _log_delta(shift / (2 * variance), float(audited.epsilon))
+    if spent <= math.log(audited.delta) + SLACK:
+        return True
     as_normal = _normal_delta(shift / max(variance - ROUNDING, SLACK), float(audited.epsilon))
-    within = spent <= math.log(audited.delta) + SLACK
-    return within or as_normal <= float(audited.delta) * (1 + SLACK)
+    return not is_binary and as_normal <= float(audited.delta) * (1 + SLACK)
 
 
 def bits_are_paid(audited: Audited) -> bool:
@@ -240,6 +242,8 @@ def _composed_delta(each: float, count: int, epsilon: float) -> float:
 
 def _normal_delta(separation: float, epsilon: float) -> float:
     """Return the delta of two normal laws whose means lie so far apart, squared."""
+    if separation == 0:
+        return 0.0
     apart = math.sqrt(separation)
     near, far = apart / 2 - epsilon / apart, -apart / 2 - epsilon / apart
     return float(ndtr(near) - np.exp(epsilon + log_ndtr(far)))

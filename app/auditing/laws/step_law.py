@@ -318,9 +318,12 @@ def _opened_plainly(audited: Audited) -> State:
 
 
 def _vote(audited: Audited, state: State) -> State:
-    """Answer a query of the noisy vote, of counts or of a bit."""
-    noise = ScriptedNoise(seeded_words(0))
-    return audited.step(audited.parameters, state, audited.tally_of(0), noise)[0]
+    """Answer a query of the noisy vote: of counts without noise, of a bit by any word."""
+    if isinstance(audited.answering, bit_vote.Parameters):
+        noise = ScriptedNoise(seeded_words(0))
+        return audited.step(audited.parameters, state, audited.tally_of(0), noise)[0]
+    parameters = _with_vote_noise(audited.parameters, PrescribedGaussian(repeat(0)))
+    return audited.step(parameters, state, audited.tally_of(0), _quiet())[0]
 
 
 def _hit(

@@ -35,7 +35,7 @@ queries = 40
 KINDS = {
     "profile": ("", "stability test of calibration profile"),
     "svt": ('calibration = "svt"', "sparse vector of one threshold"),
-    "noisy": ("", "noisy vote"),
+    "noisy": ("", "noisy vote of two labels"),
 }
 
 

@@ -175,7 +175,8 @@ def test_what_is_recommended_gives_no_fewer_labels_than_what_is_planned() -> Non
     assert found is not None
     assert found.best is not None
     assert found.best.forecast.mean >= 0.9 * found.own.mean
-    assert found.best.cutoff in {*CUTOFFS, 3}
+    # The noisy vote of two labels has no cutoff.
+    assert found.best.cutoff in {*CUTOFFS, 3, None}
     assert found.best.relabel_share + found.best.answers_share == Fraction(7, 10)
 
 
@@ -274,7 +275,7 @@ def test_an_estimator_is_tried_where_all_chunks_are_fitted_at_once() -> None:
 
 def test_words_say_what_to_do_and_why_nothing_is_said() -> None:
     """The expectation, the risk, the advice and what is better; or a reason."""
-    planned = plan_release(small(1))
+    planned = plan_release(small(1, learner_at_once="linear"))
     quick = replace(TRIAL, hypothesis_count=1)
     assert prediction_words(planned) == ()
     reason = replace(planned, unpredicted="the number of rows is not given")
