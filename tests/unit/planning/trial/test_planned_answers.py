@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,30 @@ def test_without_a_share_for_answers_nothing_is_predicted_or_timed() -> None:
     planned = with_prediction(settings, plan_settings(settings, None))
     assert planned.unpredicted == "answers have no share"
     assert planned_answer_time(settings, planned) is None
+
+
+def test_labels_from_a_private_grid_are_not_predicted() -> None:
+    """The plan says that its made-up learners do not search such a grid."""
+    settings = load_settings(
+        EXAMPLE,
+        {
+            "CONCLAVE_HYPOTHESES__GRID": "private",
+            "CONCLAVE_HYPOTHESES__DEPTH": "1",
+            "CONCLAVE_DATA__ROWS": "500",
+            "CONCLAVE_PRIVACY__EPSILON": "20",
+            "CONCLAVE_ANSWERS__ENSEMBLE": "50",
+        },
+    )
+    planned = with_prediction(settings, plan_settings(settings, None))
+    assert planned.unpredicted == "labels come from a private grid, which learners do not search"
+
+
+def test_an_answer_of_unknown_rows_is_not_timed() -> None:
+    """Where the number of rows is not given no learner can be made up."""
+    settings = load_settings(EXAMPLE, {})
+    planned = plan_settings(settings, None)
+    unknown = replace(planned, request=replace(planned.request, row_count=None))
+    assert planned_answer_time(settings, unknown) is None
 
 
 def test_tests_of_categories_have_names() -> None:

@@ -18,7 +18,9 @@ from app.privacy.noisy_vote.calibration import (
     calibrate,
     check,
     least_variance,
+    voted,
 )
+from app.privacy.stability import hit_table as profile
 
 ONE, MILLIONTH = Fraction(1), Fraction(1, 10**6)
 BUDGETS = [
@@ -270,3 +272,11 @@ def test_budgets_without_noise_are_refused(
     with pytest.raises(ConfigurationError) as refusal:
         calibrate(epsilon=epsilon, delta=delta, answer_limit=answer_limit, class_count=2)
     assert refusal.value.key == key
+
+
+def test_a_calibration_without_a_lead_is_no_noisy_vote() -> None:
+    """What has leads is returned as it is; a table of hits is not planned as a vote."""
+    calibration = calibrate(epsilon=ONE, delta=MILLIONTH, answer_limit=10, class_count=3)
+    assert voted(calibration) is calibration
+    with pytest.raises(InvariantError, match="by the lead of its plurality"):
+        voted(profile.calibrate(epsilon=ONE, delta=MILLIONTH, cutoff=1))

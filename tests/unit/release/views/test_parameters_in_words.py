@@ -8,7 +8,7 @@ import pytest
 
 from app.learning.registry import CLASSES
 from app.release.views.parameters_in_words import explained
-from tests.builders.release.svt_release import NOISY_VOTE, REFRESHED, SVT, changed
+from tests.builders.release.svt_release import NOISY_COUNTS, NOISY_VOTE, REFRESHED, SVT, changed
 
 if TYPE_CHECKING:
     from tests.builders.release.small_release import SmallRelease
@@ -58,6 +58,7 @@ def test_the_lead_of_the_profile_is_in_votes(small_release: SmallRelease) -> Non
         (SVT, {"stability test", "cutoff (T)"}, {"noisy vote"}),
         (REFRESHED, {"stability test", "cutoff (T)"}, {"noisy vote"}),
         (NOISY_VOTE, {"noisy vote"}, {"stability test", "cutoff (T)", "drain alarm"}),
+        (NOISY_COUNTS, {"noisy vote"}, {"stability test", "cutoff (T)", "drain alarm"}),
         (
             {"privacy__shares__answers": "0", "privacy__shares__relabel": "0"},
             {"share of classifier"},

@@ -11,7 +11,14 @@ import pytest
 
 from app.errors import ConfigurationError, InvariantError
 from app.privacy.stability import hit_table as profile
-from app.privacy.stability.certified.certificate import NODE_ONE
+from app.privacy.stability.certified import certified_table
+from app.privacy.stability.certified.certificate import NODE_ONE, SLOPE_ONE
+from app.privacy.stability.certified.certificate_search import (
+    Chance,
+    Searched,
+    search_certificate,
+    search_pairs,
+)
 from app.privacy.stability.certified.certified_table import (
     CertifiedTable,
     approximate,
@@ -22,6 +29,8 @@ from app.privacy.stability.certified.certified_table import (
     within_polygon,
 )
 from app.privacy.stability.inequality import WORD_RANGE
+
+Step = tuple[Chance, Chance]
 
 MILLIONTH = Fraction(1, 10**6)
 FIGURES = {
@@ -138,3 +147,35 @@ def test_a_table_of_many_entries_keeps_its_claim() -> None:
     table = calibrate(epsilon=Fraction(4), delta=Fraction(1, 1000), cutoff=2)
     check(replace(table, thresholds=table.thresholds[:-1]))
     check(replace(table, thresholds=(*table.thresholds, table.thresholds[-1])))
+
+
+def test_where_doubles_err_the_exact_check_moves_the_neighbour(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neighbours guessed a little too far are drawn nearer until (d) accepts them."""
+    found = calibrate(epsilon=Fraction(3), delta=Fraction(1, 999), cutoff=1)
+
+    def too_far(searched: Searched, label_loss: float, *, quickly: bool) -> list[Step]:
+        pairs = search_pairs(searched, label_loss, quickly=quickly)
+        return [(one, replace(other, hit=other.hit * (1 - 1e-6))) for one, other in pairs]
+
+    monkeypatch.setattr(certified_table, "search_pairs", too_far)
+    table = calibrate(epsilon=Fraction(3), delta=Fraction(1, 1000), cutoff=1)
+    check(table)
+    assert len(table.thresholds) == pytest.approx(len(found.thresholds), rel=0.01)
+
+
+def test_functions_that_pay_for_nothing_have_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no neighbour is accepted no table is made, exactly or in a quick look."""
+
+    def worthless(**asked: object) -> Searched:
+        """Pay for a differing label now and then, and nothing for a hit."""
+        searched = search_certificate(**asked)  # type: ignore[arg-type]  # as it is asked
+        start = searched.certificate.slopes[0]
+        slopes = (start, tuple(slope + (SLOPE_ONE >> 60) for slope in start))
+        return replace(searched, certificate=replace(searched.certificate, slopes=slopes))
+
+    monkeypatch.setattr(certified_table, "search_certificate", worthless)
+    for make in (calibrate, approximate):
+        with pytest.raises(ConfigurationError, match="has no table"):
+            make(epsilon=Fraction(3), delta=Fraction(1, 1001), cutoff=1)
