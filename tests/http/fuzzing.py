@@ -31,6 +31,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
+JSON = "application/json"
 NDJSON = "application/x-ndjson"
 SECONDS_MAX = 60
 # Of those that ask queries, more cases: their bodies are where the decisions are.
@@ -77,15 +78,23 @@ class Fuzzed:
 
 
 def fuzz(
-    address: str, document: dict[str, Any], *, cases: int, number: int, headers: Mapping[str, str]
+    address: str,
+    document: dict[str, Any],
+    *,
+    query: dict[str, Any],
+    cases: int,
+    number: int,
+    headers: Mapping[str, str],
 ) -> Fuzzed:
     """Send cases of every operation, good ones and bad ones; every reply must be documented.
 
     Args:
         address: of the server.
         document: its OpenAPI document.
+        query: a body that fits the release, asked first; no case that is drawn is sure to fit.
         cases: at least so many, in rounds, each of other cases.
-        number: of the seed; the cases of a number are the same everywhere.
+        number: of the seed.  The cases follow from it and from the constants of the modules
+            that are imported, among which Hypothesis looks too.
         headers: sent with each.
 
     Raises:
@@ -94,6 +103,7 @@ def fuzz(
     """
     fuzzed = Fuzzed()
     operations = list(operations_of(document))
+    ask_one(fuzzed, address, query, headers, document)
     weights = sum(weight for _, weight in operations)
     before = -1
     while before < fuzzed.count < cases:
@@ -114,6 +124,18 @@ def operations_of(document: dict[str, Any]) -> Iterator[tuple[Any, int]]:
         operation = result.ok()
         if operation.path not in ENDLESS:
             yield operation, ASKING_WEIGHT if operation.method.upper() == "POST" else 1
+
+
+def ask_one(
+    fuzzed: Fuzzed,
+    address: str,
+    query: dict[str, Any],
+    headers: Mapping[str, str],
+    document: dict[str, Any],
+) -> None:
+    """Send one query whose body is known."""
+    operation = schemathesis.openapi.from_dict(document)["/query"]["POST"]
+    send_case(fuzzed, address, operation.Case(body=query, media_type=JSON), headers, document)
 
 
 def run_one(
@@ -140,15 +162,22 @@ def run_one(
     @given(case=operation.as_strategy(generation_mode=mode))
     def send(case: Any) -> None:
         assume(asks_its_path(case))
-        response = case.call(base_url=address, headers=dict(headers), timeout=SECONDS_MAX)
-        fuzzed.note(operation.label, response.status_code)
-        case.validate_response(response, checks=CHECKS)
-        check_lines(response, document)
+        send_case(fuzzed, address, case, headers, document)
 
     try:
         send()
     except Unsatisfiable:
         return  # there is nothing to get wrong in it
+
+
+def send_case(
+    fuzzed: Fuzzed, address: str, case: Any, headers: Mapping[str, str], document: dict[str, Any]
+) -> None:
+    """Send a case, count it, and hold its reply to the document."""
+    response = case.call(base_url=address, headers=dict(headers), timeout=SECONDS_MAX)
+    fuzzed.note(case.operation.label, response.status_code)
+    case.validate_response(response, checks=CHECKS)
+    check_lines(response, document)
 
 
 def asks_its_path(case: Any) -> bool:

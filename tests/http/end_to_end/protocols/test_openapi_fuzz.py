@@ -26,6 +26,7 @@ SECONDS_MAX = 60
 SHORT = {"ensemble": 400, "halted": 100, "classifier": 100, "keys": 200}
 # What one case in a thousand meets is missed by 8,000 cases with probability exp(-8), 3e-4.
 LONG_FACTOR = 10
+QUERY = {"features": split(1_000)}
 ROOM = {"queries": "20000"}
 CLASSIFIER_ONLY = {"relabel": "0", "answers": "0", "classifier": "1"}
 FITTING = {
@@ -69,7 +70,8 @@ def fuzzed_in(
     """Serve a release, prepare it, and fuzz it without keys."""
     with serving(release.config) as server:
         prepare(server)
-        return fuzz(server.address, document_of(server, {}), cases=cases, number=number, headers={})
+        document = document_of(server, {})
+        return fuzz(server.address, document, query=QUERY, cases=cases, number=number, headers={})
 
 
 def in_ensemble(opened: OpenedRelease, cases: int, capsys: pytest.CaptureFixture[str]) -> Fuzzed:
@@ -123,6 +125,7 @@ def with_keys(opened: OpenedRelease, cases: int, capsys: pytest.CaptureFixture[s
             part = fuzz(
                 server.address,
                 document,
+                query=QUERY,
                 cases=cases // 4,
                 number=4_000 + number * 500,
                 headers=bearer(secret),
