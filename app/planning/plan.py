@@ -132,6 +132,7 @@ def plan_release(request: PlanRequest) -> Plan:
         advice=answers.advice + listing_advice,
         notes=answers.notes
         + _score_notes(request, answers)
+        + _cell_notes(request)
         + _student_notes(request)
         + _excess_notes(request, excess_errors)
         + _public_query_notes(request, public_queries)
@@ -261,6 +262,19 @@ def _score_notes(request: PlanRequest, answers: Verdict) -> tuple[str, ...]:
         f"a bin worth releasing is at distance {stability.wanted_distance}: k = {size} learners"
         f" with two thirds of the scores in it; an unstable score takes two of the"
         f" {stability.calibration.cutoff} units, a bin of the shifted histogram one"
+    )
+    return (note,)
+
+
+def _cell_notes(request: PlanRequest) -> tuple[str, ...]:
+    """Say that more answers are planned than there are cells, each of which is decided once."""
+    if not request.never_ends:
+        return ()
+    follows = "" if request.after == "halt" else f" and the {request.after} never follows"
+    note = (
+        f"answers.queries = {request.query_count} is more than the {request.cell_count} cells"
+        f" there are, each decided once: the ensemble answers for ever{follows};"
+        f" set it to {request.cell_count} or less for an end"
     )
     return (note,)
 

@@ -200,6 +200,8 @@ def _agreements(console: Console, document: Mapping[str, object]) -> Table:
     """Show what queries get, by how widely the learners agree on them."""
     stable = document["noisy_vote"] is None
     cutoff = f"labels before unstable answer {document['T']}"
+    if document["T"] is None:
+        cutoff = "labels, of any number of cells"
     heading = cutoff if stable else "labels, of which 1 in 100 may be wrong"
     shares = ["learners that agree", *(["unstable"] if stable else []), heading]
     table = _table(console, "how many queries are answered", *shares, numbers=(1, 2))

@@ -59,6 +59,8 @@ def _answers(plan: Plan) -> str:
     usual = next(each for each in plan.capacities if each.agreement == USUAL_AGREEMENT)
     widest = plan.capacities[0]
     limit = plan.request.query_count
+    if plan.request.row.counts_decisions:
+        return _of_cells(usual, widest)
     if usual.unstable_probability is None:
         return (
             f"All m = {limit:,} queries get a label. It is that of the most votes, in ninety-nine"
@@ -78,6 +80,22 @@ def _answers(plan: Plan) -> str:
     )
 
 
+def _of_cells(usual: Capacity, widest: Capacity) -> str:
+    """Say what a cell gets that is decided once, whatever number of queries is asked."""
+    if usual.unstable_probability is None:
+        enough = next((each for each in (usual, widest) if each.answers), None)
+        agreeing = "nine learners in ten agree" if enough is usual else "all learners agree"
+        seldom = "more than one in a hundred is another, whatever the votes"
+        if enough is not None:
+            seldom = f"where {agreeing} it is that of the most votes in ninety-nine of a hundred"
+        return f"Every cell gets a label, whatever is asked: {seldom}."
+    return (
+        "Every cell is decided once, and any number of them may be unstable: of those on which"
+        f" nine learners in ten agree {usual.unstable_probability:.2g} are, and of those on which"
+        f" all do {widest.unstable_probability:.2g}."
+    )
+
+
 def _served(capacity: Capacity, limit: int) -> str:
     if capacity.answers >= limit:
         return f"all m = {limit:,} are answered"
@@ -86,6 +104,8 @@ def _served(capacity: Capacity, limit: int) -> str:
 
 def _sequel(plan: Plan) -> str:
     request = plan.request
+    if request.never_ends:
+        return "Nothing ends it: there are fewer cells than answers."
     if plan.answers.cutoff is None or request.after == request.on_cutoff:
         return f"Then {SEQUELS[request.after]}."
     return (
