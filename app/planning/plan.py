@@ -223,6 +223,8 @@ def _others(answers: Verdict, found: Mapping[str, Weighed]) -> dict[str, int]:
 def _changes(request: PlanRequest) -> tuple[Change, ...]:
     """Turn each lever to twice its value, and T to half of it as well."""
     turned = []
+    if request.row.counts_decisions:
+        return ()  # labels have no end to compare
     for lever in levers(request):
         planned = value_of(request, lever)
         if planned is None:
@@ -296,7 +298,9 @@ def _excess_notes(request: PlanRequest, excess_errors: dict[Mechanism, float]) -
 
 def _public_query_notes(request: PlanRequest, public_queries: int) -> tuple[str, ...]:
     from_class = request.classifier_hypothesis_count is not None
-    if not request.universal or not from_class or request.query_count >= public_queries:
+    if request.never_ends or not request.universal or not from_class:
+        return ()
+    if request.query_count >= public_queries:
         return ()
     note = (
         f"the published classifier's guarantee asks for m_o = {public_queries} queries"
@@ -312,7 +316,9 @@ def _comparison_notes(request: PlanRequest, needed: dict[str, int]) -> tuple[str
     if best is None or best == serving:
         return ()
     size = min(needed.values())
-    if PLANNED[best].fewer_votes:
-        return (PLANNED[best].fewer_votes.format(size=size),)
+    compared = (each for each in PLANNED.values() if request.may_serve(each.row))
+    words = next((each.fewer_votes for each in compared if each.row.shown == best), "")
+    if words:
+        return (words.format(size=size),)
     setting = "calibration" if request.mechanism == STABILITY else "the stability test of"
     return (f"{setting} {best} would need fewer votes at this budget: k = {size}",)

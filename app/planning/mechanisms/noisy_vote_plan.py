@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 from app.planning.capacity import capacity_of_votes
 from app.planning.mechanisms.planned_row import SHOWN_PROBABILITIES, Document, PlannedRow
-from app.planning.mechanisms.sizes import fed_size, resolve_ensemble_size, rows_for, starved_reasons
+from app.planning.mechanisms.sizes import (
+    chunk_rows_wanted,
+    fed_size,
+    resolve_ensemble_size,
+    rows_for,
+    starved_reasons,
+)
 from app.planning.trial.forecast import forecast_of_votes, labels_beside_leaves
 from app.planning.verdict import NoisyLead, Verdict
 from app.privacy.answering_rows import own
-from app.privacy.budget.ensemble_size import AGREEMENT_FACTOR, HIT_PROBABILITY_MAX, chunk_row_min
+from app.privacy.budget.ensemble_size import AGREEMENT_FACTOR, HIT_PROBABILITY_MAX
 from app.privacy.noisy_vote.answering_row import (
     NOISY_BIT,
     NOISY_BIT_OF_CELLS,
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     from app.privacy.budget.pipeline import PipelineBudget
 
 FEWER_QUERIES: Final = "or lower answers.queries, with whose square root the noise grows"
+FEWER_VOTES_OF_CELLS: Final = "a noisy vote of the cells would need fewer votes: k = {size}"
 FEWER_VOTES: Final = "with so few queries a noisy vote would need fewer votes: k = {size}"
 
 
@@ -48,7 +55,7 @@ def plan_noisy_vote(request: PlanRequest, budget: PipelineBudget) -> Verdict:
     lead = voted(calibration).lead_at(HIT_PROBABILITY_MAX)
     reasons = starved_reasons(request, size) + _drowned_reasons(lead, size)
     sampled = request.sampled_row_count
-    needed = request.ensemble_size or lead * chunk_row_min(request.hypothesis_count)
+    needed = request.ensemble_size or lead * chunk_rows_wanted(request)
     return Verdict(
         calibration=calibration,
         reasons=reasons,
@@ -82,7 +89,7 @@ def _advice(request: PlanRequest, lead: int) -> tuple[str, ...]:
         return (f"set answers.ensemble to {lead} or more, or leave it to auto",)
     if fed >= lead:
         return (f"set answers.ensemble to {lead} up to {fed}, or leave it to auto",)
-    needed = rows_for(request, lead * chunk_row_min(request.hypothesis_count))
+    needed = rows_for(request, lead * chunk_rows_wanted(request))
     return (
         f"have n = {needed} rows or more: at this budget k = {lead} votes are the least",
         *((FEWER_QUERIES,) if not request.counts_decisions else ()),
@@ -156,10 +163,12 @@ PLANNED_NOISY_VOTE_OF_CELLS: Final = replace(
     row=NOISY_VOTE_OF_CELLS,
     variants={NOISY_VOTE_OF_CELLS.shown: NOISY_VOTE_OF_CELLS.calibrate},
     quick=NOISY_VOTE_OF_CELLS.calibrate,
+    fewer_votes=FEWER_VOTES_OF_CELLS,
 )
 PLANNED_NOISY_BIT_OF_CELLS: Final = replace(
     PLANNED_NOISY_BIT,
     row=NOISY_BIT_OF_CELLS,
     variants={NOISY_BIT_OF_CELLS.shown: quick_bit_of_cells},
     quick=quick_bit_of_cells,
+    fewer_votes=FEWER_VOTES_OF_CELLS,
 )

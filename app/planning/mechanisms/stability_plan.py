@@ -13,7 +13,13 @@ import msgspec
 from app.errors import invariant
 from app.planning.capacity import capacity_of_test
 from app.planning.mechanisms.planned_row import SHOWN_PROBABILITIES, Document, PlannedRow
-from app.planning.mechanisms.sizes import fed_size, resolve_ensemble_size, rows_for, starved_reasons
+from app.planning.mechanisms.sizes import (
+    chunk_rows_wanted,
+    fed_size,
+    resolve_ensemble_size,
+    rows_for,
+    starved_reasons,
+)
 from app.planning.trial.forecast import (
     forecast_of_table,
     forecast_of_threshold,
@@ -24,7 +30,6 @@ from app.privacy.answering_rows import own
 from app.privacy.budget.ensemble_size import (
     approximate_decisions,
     approximate_profile,
-    chunk_row_min,
     distance_at_unanimity,
     largest_hit_probability,
     size_at_unanimity,
@@ -127,7 +132,7 @@ def _rows_needed(request: PlanRequest, stability: Stability) -> int:
     if request.ensemble_size is not None:
         return rows_for(request, request.ensemble_size)
     size = _size_needed(request, stability.calibration)
-    return rows_for(request, size * chunk_row_min(request.hypothesis_count))
+    return rows_for(request, size * chunk_rows_wanted(request))
 
 
 def _advice(request: PlanRequest, stability: Stability, budget: PipelineBudget) -> tuple[str, ...]:
@@ -137,7 +142,7 @@ def _advice(request: PlanRequest, stability: Stability, budget: PipelineBudget) 
         return (f"set answers.ensemble to {size} or more, or leave it to auto",)
     if fed >= size:
         return (f"set answers.ensemble to {size} up to {fed}, or leave it to auto",)
-    needed = rows_for(request, size * chunk_row_min(request.hypothesis_count))
+    needed = rows_for(request, size * chunk_rows_wanted(request))
     cutoff_advice = "or lower answers.cutoff, with which the votes needed fall"
     return (
         f"have n = {needed} rows or more: at this budget k = {size} votes are the least",
@@ -186,7 +191,7 @@ def _notes(request: PlanRequest, stability: Stability, size: int) -> tuple[str, 
     sampled = request.sampled_row_count
     if sampled is None:
         notes.append(f"n is not known; it takes {_rows_needed(request, stability)} rows or more")
-    elif not request.by_cell and sampled // size < chunk_row_min(request.hypothesis_count):
+    elif sampled // size < chunk_rows_wanted(request):
         notes.append(
             f"chunks of {sampled // size} rows are small for"
             f" {request.hypothesis_count} hypotheses: learners will often disagree"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from app.planning.capacity import USUAL_AGREEMENT
+from app.planning.capacity import ANSWERS_MAX, USUAL_AGREEMENT
 from app.planning.levers import Lever
 from app.planning.telling.counts import count
 from app.planning.telling.prediction_words import prediction_words
@@ -18,6 +18,7 @@ SEQUELS: Final = {
     "student": "a student of the answers takes over, without limit and free of charge",
     "halt": "the release halts and repeats recorded answers only",
 }
+OFTEN: Final = 0.1
 LEVER_WORDS: Final = {
     Lever.EPSILON: "epsilon {value:g}",
     Lever.CUTOFF: "a cutoff of {value:,.0f}",
@@ -90,10 +91,17 @@ def _of_cells(usual: Capacity, widest: Capacity) -> str:
             seldom = f"where {agreeing} it is that of the most votes in ninety-nine of a hundred"
         return f"Every cell gets a label, whatever is asked: {seldom}."
     return (
-        "Every cell is decided once, and any number of them may be unstable: of those on which"
-        f" nine learners in ten agree {usual.unstable_probability:.2g} are, and of those on which"
-        f" all do {widest.unstable_probability:.2g}."
+        "Every cell is decided once, and any number of them may be unstable: where nine learners"
+        f" in ten agree, {_chance(usual)} is, and where all do, {_chance(widest)}."
     )
+
+
+def _chance(capacity: Capacity) -> str:
+    """Write the chance of an unstable answer as people say it."""
+    probability = capacity.unstable_probability or 0.0
+    if probability >= OFTEN:
+        return f"{probability:.0%}"
+    return f"one in {count(round(1 / max(probability, 1 / ANSWERS_MAX)))}"
 
 
 def _served(capacity: Capacity, limit: int) -> str:

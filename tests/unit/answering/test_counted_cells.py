@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.answering.queries import Fresh
-from app.errors import BudgetExhaustedError, InvariantError, LedgerCorruptError
+from app.errors import BudgetExhaustedError, ConfigurationError, InvariantError, LedgerCorruptError
 from app.estimator.memory_release import MemoryRelease
 from app.ledger.entries.fold import CELL, REPLAYED_BY
 from app.ledger.ledger import RecordedAnswer
@@ -21,6 +21,7 @@ from app.privacy.stability.decision_table import DECISIONS_MOVED, DecisionTable
 from app.privacy.voting.universal import Phase
 from app.release.terms.answer_terms import check_pieces, read_calibration
 from app.release.views.budget import budget_view
+from app.release.views.parameters_in_words import explained
 from tests.builders.ledger.old_ledgers import HISTORIES
 from tests.builders.ledger.releases import tamper
 from tests.builders.release.opened_release import pieces
@@ -158,6 +159,28 @@ def test_a_table_that_is_not_what_was_written_stops_a_start(
         release.open()
     with pytest.raises(LedgerCorruptError, match=problem):
         check_pieces(release.settings(), release.ledger())
+
+
+def test_an_opening_without_a_cutoff_may_be_hopeless(release: SmallRelease) -> None:
+    """Where more than half of all answers would be unstable even if all agree, it is refused."""
+    poor = replace(
+        release, changes={**release.changes, "privacy__epsilon": "0.5"}, even_if_hopeless=False
+    )
+    with pytest.raises(ConfigurationError) as refused:
+        poor.open()
+    assert "an answer is unstable with probability" in str(refused.value)
+    assert "T =" not in str(refused.value)
+    assert poor.ledger().read_state().release is None
+    rich = replace(poor, changes={**poor.changes, "privacy__epsilon": "200"})
+    assert rich.open().mechanism.cutoff is None
+
+
+def test_its_parameters_are_told_in_words(release: SmallRelease) -> None:
+    """There are unstable answers and two decisions, and there is no cutoff."""
+    told = {each.name: each for each in explained(release.open())}
+    assert told["decisions that a record moves"].value == "2 decisions"
+    assert "unstable answers" in told
+    assert "cutoff (T)" not in told
 
 
 def test_a_release_in_memory_has_no_cutoff_either(release: SmallRelease) -> None:
