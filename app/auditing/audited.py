@@ -15,6 +15,7 @@ import numpy as np
 from app.errors import invariant
 from app.noise.source import NoiseSource
 from app.privacy.answering_rows import State
+from app.privacy.stability.decision_table import DECISIONS_MOVED
 from app.privacy.voting import universal
 from app.privacy.voting import votes as subsample_aggregate
 from app.privacy.voting.universal import Outcome, Parameters, Phase
@@ -49,6 +50,7 @@ class Audited:
         delta: of the claim.
         ensemble_size: k, an even number; every query has so many votes.
         votes_moved: votes that one record moves, one where it lies in one chunk.
+        decisions_moved: decisions that it moves, where each public cell is decided once.
         start: opens a run.
         step: answers a query.
         phase: says whether another query may be answered.
@@ -62,6 +64,7 @@ class Audited:
     delta: Fraction
     ensemble_size: int
     votes_moved: int = 1
+    decisions_moved: int = DECISIONS_MOVED
     start: Start = universal.initial_state
     step: Step = universal.step
     phase: Callable[[Parameters, State], Phase] = universal.phase

@@ -7,17 +7,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from app.auditing.bounds.bit_bound import adaptive_bit_bound, bit_bound
+from app.auditing.bounds.decision_bound import decision_bound
 from app.auditing.bounds.profile_bound import adaptive_bound_beyond, repeated_bound
 from app.auditing.bounds.threshold_bound import threshold_bound
 from app.auditing.bounds.vote_bound import vote_bound
 from app.auditing.laws.conditions import (
     of_bits,
     of_certified_words,
+    of_decisions,
     of_threshold,
     of_votes,
     of_words,
 )
-from app.auditing.sampling import ask_bits, ask_threshold, ask_votes, ask_words
+from app.auditing.sampling import ask_bits, ask_decisions, ask_threshold, ask_votes, ask_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,6 +83,25 @@ PROFILE: Final = AuditedRow(
     adversaries=ask_words,
     lead_needed=lambda table: len(table.thresholds),
 )
+BITS: Final = AuditedRow(
+    called=lambda _: "noisy vote of two labels",
+    bound=bit_bound,
+    slow_bound=adaptive_bit_bound,
+    conditions=of_bits,
+    adversaries=ask_bits,
+    lead_needed=lambda table: len(table.even),
+    votes_near=lambda table: 2 * max(1, table.lead_at(TAIL) // 2),
+    votes_answered=lambda served: served.lead_at(FAILURE),
+)
+VOTES: Final = AuditedRow(
+    called=lambda _: "noisy vote",
+    bound=vote_bound,
+    conditions=of_votes,
+    adversaries=ask_votes,
+    lead_needed=lambda served: math.ceil(NOISE_DEVIATIONS * math.sqrt(served.variance)),
+    votes_near=lambda served: 2 * max(1, round(DEVIATIONS_OF_A_TAIL * math.sqrt(served.variance))),
+    votes_answered=lambda served: served.lead_at(FAILURE),
+)
 AUDITED: dict[str, AuditedRow] = {
     "profile": PROFILE,
     "certified": replace(
@@ -90,26 +111,19 @@ AUDITED: dict[str, AuditedRow] = {
     ),
     "svt": THRESHOLD,
     "paper": THRESHOLD,
-    "noisy-vote": AuditedRow(
-        called=lambda _: "noisy vote",
-        bound=vote_bound,
-        conditions=of_votes,
-        adversaries=ask_votes,
-        lead_needed=lambda served: math.ceil(NOISE_DEVIATIONS * math.sqrt(served.variance)),
-        votes_near=lambda served: (
-            2 * max(1, round(DEVIATIONS_OF_A_TAIL * math.sqrt(served.variance)))
-        ),
-        votes_answered=lambda served: served.lead_at(FAILURE),
+    "noisy-vote": VOTES,
+    "noisy-bit": BITS,
+    "profile-of-cells": replace(
+        PROFILE,
+        called=lambda _: "stability test of calibration profile, each cell decided once",
+        bound=decision_bound,
+        slow_bound=None,
+        conditions=of_decisions,
+        adversaries=ask_decisions,
     ),
-    "noisy-bit": AuditedRow(
-        called=lambda _: "noisy vote of two labels",
-        bound=bit_bound,
-        slow_bound=adaptive_bit_bound,
-        conditions=of_bits,
-        adversaries=ask_bits,
-        lead_needed=lambda table: len(table.even),
-        votes_near=lambda table: 2 * max(1, table.lead_at(TAIL) // 2),
-        votes_answered=lambda served: served.lead_at(FAILURE),
+    "noisy-vote-of-cells": replace(VOTES, called=lambda _: "noisy vote, each cell decided once"),
+    "noisy-bit-of-cells": replace(
+        BITS, called=lambda _: "noisy vote of two labels, each cell decided once"
     ),
 }
 

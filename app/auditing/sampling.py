@@ -49,6 +49,7 @@ HIT_SHARES: Final = (0.9, 0.5, 0.2)
 HITS_BEYOND: Final = 5
 """Hits more than the cutoff that are expected: a run then seldom lasts, which shows most."""
 STEPS_MAX: Final = 64
+FLIPS: Final = 4
 LABEL_SHARES: Final = (0.5, 0.16, 0.02)
 """Chances of the label behind at which one query is asked again and again."""
 RELEASES: Final = (1, 4, 16)
@@ -83,7 +84,27 @@ class Adversary:
 
 def flip(audited: Audited) -> Adversary:
     """Ask queries whose plurality differs between the neighbours."""
-    return Adversary("one vote decides", (_moved(audited, -1, 4),))
+    return Adversary("one vote decides", (_moved(audited, -1, _at_most(audited, FLIPS)),))
+
+
+def _at_most(audited: Audited, count: int) -> int:
+    """Return so many queries, or as many as one record moves where decisions are counted."""
+    return min(count, audited.decisions_moved) if audited.row.counts_decisions else count
+
+
+def ask_decisions(audited: Audited) -> list[Adversary]:
+    """Ask as many decisions as one record moves, some with a restart in between."""
+    answering = own(audited.answering, stability.HitProfile)
+    leads = [_lead_of(audited, answering, share) for share in HIT_SHARES]
+    asked = [(_moved(audited, lead, audited.decisions_moved),) for lead in leads]
+    return [
+        flip(audited),
+        *(
+            Adversary(f"a hit in {1 / share:.3g} decisions", stretches)
+            for share, stretches in zip(HIT_SHARES, asked, strict=True)
+        ),
+        Adversary("restarts between decisions", asked[1], restarting=True),
+    ]
 
 
 def ask_words(audited: Audited) -> list[Adversary]:
@@ -123,7 +144,7 @@ def ask_threshold(audited: Audited) -> list[Adversary]:
 def ask_votes(audited: Audited) -> list[Adversary]:
     """Ask the same query as often as it is answered."""
     answering = own(audited.answering, noisy_vote.Parameters)
-    count = min(STEPS_MAX, answering.answer_limit)
+    count = min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit))
     deviation = math.sqrt(answering.vote_noise.variance)
     leads = [min(audited.lead_max, round(part * deviation)) for part in (0.0, 1.0, 2.0)]
     return [flip(audited)] + [
@@ -134,7 +155,10 @@ def ask_votes(audited: Audited) -> list[Adversary]:
 def ask_bits(audited: Audited) -> list[Adversary]:
     """Ask the same query as often as it is answered, at leads of which labels come more or less."""
     answering = own(audited.answering, bit_vote.Parameters)
-    count, found = min(STEPS_MAX, answering.answer_limit), [flip(audited)]
+    count, found = (
+        min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit)),
+        [flip(audited)],
+    )
     for share in LABEL_SHARES:
         lead = _lead_behind(audited, answering, share)
         found.append(Adversary(f"leads of {2 * lead} votes", (_moved(audited, lead, count),)))
@@ -167,7 +191,7 @@ def _moved(audited: Audited, lead: int, count: int) -> Stretch:
     return Stretch(lead, lead + audited.votes_moved, count)
 
 
-def _lead_of(audited: Audited, answering: stability.Parameters, share: float) -> int:
+def _lead_of(audited: Audited, answering: stability.HitProfile, share: float) -> int:
     """Return the smallest lead at which the table makes at most this share of words hits."""
     wanted = int(share * WORD_BOUND)
     return _lead_at(
@@ -176,7 +200,7 @@ def _lead_of(audited: Audited, answering: stability.Parameters, share: float) ->
     )
 
 
-def _last(answering: stability.Parameters) -> int:
+def _last(answering: stability.HitProfile) -> int:
     return len(answering.thresholds) - 1
 
 

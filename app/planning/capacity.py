@@ -10,6 +10,7 @@ follows from the calibration that serves:
   answer number T/p on average.  In calibration ``profile`` the coins are independent and
   this is the mean itself.  In ``svt`` the queries of an epoch share the threshold's noise,
   and the mean over that noise is T/p or more, since 1/p is convex in p.
+* Where each public cell is decided once, no number of unstable answers ends the ensemble.
 * A noisy vote answers m queries whatever the votes.  What is counted is the largest m
   whose noise lets such a label lose to another at most once in a hundred.
 """
@@ -79,8 +80,10 @@ def capacity_of_test(test: HitTest, agreement: Fraction, lead: int) -> Capacity:
     """Return what queries of one lead come to where their stability is tested."""
     distance = max(0, (lead + 1) // 2 - 1)
     probability = test.hit_probability(distance)
-    answers = ANSWERS_MAX
-    if test.cutoff < probability * ANSWERS_MAX:
+    answers, unstable = ANSWERS_MAX, test.cutoff or 0
+    if test.cutoff is None:
+        unstable = math.ceil(probability * ANSWERS_MAX)
+    elif test.cutoff < probability * ANSWERS_MAX:
         answers = math.floor(test.cutoff / probability)
     return Capacity(
         agreement=agreement,
@@ -88,5 +91,5 @@ def capacity_of_test(test: HitTest, agreement: Fraction, lead: int) -> Capacity:
         distance=distance,
         unstable_probability=probability,
         answers=answers,
-        labels=max(0, answers - test.cutoff),
+        labels=max(0, answers - unstable),
     )

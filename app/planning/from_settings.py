@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from app.errors import ConfigurationError
-from app.learning.ensemble import votes_by_cell
+from app.learning.ensemble import cells_of, votes_by_cell
 from app.planning.plan import Plan, plan_answers, plan_release
 from app.planning.request import PlanRequest
 from app.privacy.budget.composition import Charge, Mechanism
@@ -21,7 +21,7 @@ from app.release.classifier.learner_table import (
     smallest_share,
 )
 from app.release.statistics.statistics_table import check_statistics_draw, statistics_forecasts
-from app.release.terms.answer_terms import answers_asked, release_budget
+from app.release.terms.answer_terms import answers_asked, counts_decisions, release_budget
 from app.release.terms.configuration import (
     charges_by_mechanism,
     no_points,
@@ -89,8 +89,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
     refuse_unknown(settings)
     answers, privacy = settings.answers, settings.privacy
     row_count, budget = settings.data.rows if rows is None else rows, release_budget(settings)
-    charged, targets = charges_by_mechanism(settings), answers_asked(settings).targets
-    searched = public_class(settings)
+    charged, searched = charges_by_mechanism(settings), public_class(settings)
     if budget is not None and budget.relabel_epsilon and not budget.relabel_is_private:
         sampled = None if row_count is None else budget.sampled_row_count(row_count)
         refuse_long_draw(SEARCHED, searched, row_count=sampled)
@@ -105,7 +104,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         delta=Fraction(privacy.delta),
         charges=tuple(charged.values()),
         budget=budget,
-        targets=targets,
+        targets=answers_asked(settings).targets,
         cutoff=answers.cutoff,
         ensemble_size=answers.ensemble if isinstance(answers.ensemble, int) else None,
         class_count=len(settings.data.classes),
@@ -124,8 +123,15 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         learner=learner,
         learner_at_once=_at_once(settings, row_count=row_count),
         classifier_words=_classifier_words(settings, charged, chosen, row_count=row_count),
-        by_cell=votes_by_cell(searched, settings.learner.estimator),
+        cell_count=_cell_count(settings, searched),
+        counts_decisions=counts_decisions(settings),
     )
+
+
+def _cell_count(settings: Settings, searched: HypothesisClass) -> int | None:
+    """Return how many public cells learners vote by; None where they do not."""
+    by_cell = votes_by_cell(searched, settings.learner.estimator)
+    return cells_of(searched).cell_count if by_cell else None
 
 
 def _at_once(settings: Settings, *, row_count: int | None) -> str:

@@ -132,6 +132,7 @@ def plan_release(request: PlanRequest) -> Plan:
         advice=answers.advice + listing_advice,
         notes=answers.notes
         + _score_notes(request, answers)
+        + _cell_notes(request)
         + _student_notes(request)
         + _excess_notes(request, excess_errors)
         + _public_query_notes(request, public_queries)
@@ -222,6 +223,8 @@ def _others(answers: Verdict, found: Mapping[str, Weighed]) -> dict[str, int]:
 def _changes(request: PlanRequest) -> tuple[Change, ...]:
     """Turn each lever to twice its value, and T to half of it as well."""
     turned = []
+    if request.row.counts_decisions:
+        return ()  # labels have no end to compare
     for lever in levers(request):
         planned = value_of(request, lever)
         if planned is None:
@@ -265,6 +268,19 @@ def _score_notes(request: PlanRequest, answers: Verdict) -> tuple[str, ...]:
     return (note,)
 
 
+def _cell_notes(request: PlanRequest) -> tuple[str, ...]:
+    """Say that more answers are planned than there are cells, each of which is decided once."""
+    if not request.never_ends:
+        return ()
+    follows = "" if request.after == "halt" else f" and the {request.after} never follows"
+    note = (
+        f"answers.queries = {request.query_count} is more than the {request.cell_count} cells"
+        f" there are, each decided once: the ensemble answers for ever{follows};"
+        f" set it to {request.cell_count} or less for an end"
+    )
+    return (note,)
+
+
 def _student_notes(request: PlanRequest) -> tuple[str, ...]:
     if not request.with_student:
         return ()
@@ -282,7 +298,9 @@ def _excess_notes(request: PlanRequest, excess_errors: dict[Mechanism, float]) -
 
 def _public_query_notes(request: PlanRequest, public_queries: int) -> tuple[str, ...]:
     from_class = request.classifier_hypothesis_count is not None
-    if not request.universal or not from_class or request.query_count >= public_queries:
+    if request.never_ends or not request.universal or not from_class:
+        return ()
+    if request.query_count >= public_queries:
         return ()
     note = (
         f"the published classifier's guarantee asks for m_o = {public_queries} queries"
@@ -298,7 +316,9 @@ def _comparison_notes(request: PlanRequest, needed: dict[str, int]) -> tuple[str
     if best is None or best == serving:
         return ()
     size = min(needed.values())
-    if PLANNED[best].fewer_votes:
-        return (PLANNED[best].fewer_votes.format(size=size),)
+    compared = (each for each in PLANNED.values() if request.may_serve(each.row))
+    words = next((each.fewer_votes for each in compared if each.row.shown == best), "")
+    if words:
+        return (words.format(size=size),)
     setting = "calibration" if request.mechanism == STABILITY else "the stability test of"
     return (f"{setting} {best} would need fewer votes at this budget: k = {size}",)

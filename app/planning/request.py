@@ -56,7 +56,8 @@ class PlanRequest:
         learner: name of what learns the classifier; None where that has no share.
         learner_at_once: name of what ``auto`` would take with all of epsilon.
         classifier_words: why ``auto`` takes that learner, and which labels it may not see.
-        by_cell: whether learners vote by public cells, for which a row each is enough.
+        cell_count: public cells that learners vote by; None where they do not.
+        counts_decisions: whether each of them is decided once, and two decisions are paid for.
         statistics: tables on few public points and on many; none without a share, or n.
 
     """
@@ -86,7 +87,8 @@ class PlanRequest:
     learner: str | None = None
     learner_at_once: str | None = None
     classifier_words: tuple[str, ...] = ()
-    by_cell: bool = False
+    cell_count: int | None = None
+    counts_decisions: bool = False
     statistics: tuple[StatisticsForecast, ...] = ()
 
     def __post_init__(self) -> None:
@@ -106,7 +108,32 @@ class PlanRequest:
     @property
     def row(self) -> AnsweringRow:
         """The row of the mechanism that answers."""
-        return serving_row(self.mechanism, self.calibration, class_count=self.class_count)
+        return self._row_named(self.mechanism, self.calibration)
+
+    def may_serve(self, row: AnsweringRow) -> bool:
+        """Return whether it is the row that would serve, were its mechanism configured."""
+        return self._row_named(row.mechanism, row.calibration or self.calibration) is row
+
+    def _row_named(self, mechanism: str, calibration: str) -> AnsweringRow:
+        return serving_row(
+            mechanism,
+            calibration,
+            class_count=self.class_count,
+            counts_decisions=self.counts_decisions,
+        )
+
+    @property
+    def by_cell(self) -> bool:
+        """Whether learners vote by public cells, for which a row each is enough."""
+        return self.cell_count is not None
+
+    @property
+    def never_ends(self) -> bool:
+        """Whether fewer cells than answers are there, and nothing else ends the ensemble."""
+        cells = self.cell_count
+        return (
+            self.counts_decisions and self.row.counts_decisions and self.query_count > (cells or 0)
+        )
 
     @property
     def asked(self) -> AnswersAsked:

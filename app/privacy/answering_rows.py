@@ -203,6 +203,8 @@ class AnsweringRow:
         is_printed: whether sample, T and k are those that a paper prints.
         decides_cells: whether a public cell may be decided once and its answer given to
             every vector in it, where learners vote by such cells.
+        counts_decisions: whether it serves releases that do so, and pays for the decisions that
+            one record moves in place of hits, or answers.
         own_size: that k; None for the public rule.
         refuse_size: refuses a sample that does not feed k chunks, by k, n and n'.
 
@@ -236,6 +238,7 @@ class AnsweringRow:
     is_refreshed: Callable[..., bool] = lambda _: False
     is_printed: bool = False
     decides_cells: bool = False
+    counts_decisions: bool = False
     own_size: Callable[[AnswersAsked], int] | None = None
     refuse_size: Callable[[AnswersAsked, tuple[int, int, int]], None] = lambda *_: None
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.errors import InvariantError
-from app.privacy.noisy_vote.answering_row import NOISY_BIT, NOISY_VOTE
+from app.privacy.noisy_vote.answering_row import (
+    NOISY_BIT,
+    NOISY_BIT_OF_CELLS,
+    NOISY_VOTE,
+    NOISY_VOTE_OF_CELLS,
+)
 from app.privacy.paper.answering_row import PAPER
 from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
-from app.privacy.stability.answering_row import PROFILE
+from app.privacy.stability.answering_row import PROFILE, PROFILE_OF_CELLS
 from app.privacy.stability.certified.certified_row import CERTIFIED
 
 if TYPE_CHECKING:
@@ -18,20 +23,36 @@ STABILITY = "stability"
 """The mechanism whose rows go by the name of their calibration."""
 
 MECHANISMS: dict[str, AnsweringRow] = {
-    row.name: row for row in (PROFILE, SPARSE_VECTOR, PAPER, CERTIFIED, NOISY_VOTE, NOISY_BIT)
+    row.name: row
+    for row in (
+        PROFILE,
+        SPARSE_VECTOR,
+        PAPER,
+        CERTIFIED,
+        NOISY_VOTE,
+        NOISY_BIT,
+        PROFILE_OF_CELLS,
+        NOISY_VOTE_OF_CELLS,
+        NOISY_BIT_OF_CELLS,
+    )
 }
 
 
-def serving_row(mechanism: str, calibration: str, *, class_count: int) -> AnsweringRow:
+def serving_row(
+    mechanism: str, calibration: str, *, class_count: int, counts_decisions: bool = False
+) -> AnsweringRow:
     """Return the row that serves a new release.
 
     Args:
         mechanism: as ``answers.mechanism`` names it.
         calibration: as ``privacy.calibration`` names it.
         class_count: the number L of labels.
+        counts_decisions: whether one record moves decisions that are counted, where the
+            mechanism has a row for that.
 
     """
-    return next(row for row in _named(mechanism, calibration) if row.takes(class_count))
+    rows = [row for row in _named(mechanism, calibration) if row.takes(class_count)]
+    return max(rows, key=lambda row: row.counts_decisions == counts_decisions)
 
 
 def opened_row(mechanism: str, calibration: str, *, rule: str | None) -> AnsweringRow:

@@ -250,6 +250,7 @@ def _release(
 ) -> Release:
     _check_cutoff(parts.mechanism.cutoff, ledger)
     state = ledger.read_state()
+    _check_rule(configuration, state.release)
     published = state.classifier
     return Release(
         configuration=configuration,
@@ -299,6 +300,7 @@ def _begin(
         parameters={**configuration.bound, **further},
         fingerprint=fingerprint(rows, ledger.digests.fingerprint_key(release_number)),
     )
+    _check_rule(configuration, opened)
     with ledger.transaction() as transaction:
         if transaction.state.release is not None:
             return  # another process was first; what it opened is compared next
@@ -362,6 +364,12 @@ def _check_same(configuration: Configuration, *, ledger: Ledger, rows: PrivateRo
         raise UnknownRowsError(SOURCE, f"{UNKNOWN_ROWS}: {DRAWS_NOTHING}; {RESTORE}")
     problem = "holds other rows than those that the ledger's release was opened on"
     raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")
+
+
+def _check_rule(configuration: Configuration, opened: ReleaseOpened | None) -> None:
+    """Assert, before an entry is written and after it is read, that its rule may answer."""
+    if configuration.has(Mechanism.ANSWERS):
+        answering_row(configuration.settings, opened)
 
 
 def _check_cutoff(cutoff: int | None, ledger: Ledger) -> None:

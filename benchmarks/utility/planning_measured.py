@@ -171,7 +171,7 @@ def measure(calibration: Stable, distances: NDArray[np.int64], *, seed: int) -> 
             stable = sparse_pass(calibration, distances[order], generator)
         else:
             drawn = generator.random(len(order)) < hits[order]
-            stable = stable_answers(drawn, calibration.cutoff)
+            stable = stable_answers(drawn, calibration.cutoff or 0)
         labels.append(len(stable))
     share = max(float(hits.mean()), 1e-18)
-    return {"labels": float(np.mean(labels)), "E": calibration.cutoff * (1 - share) / share}
+    return {"labels": float(np.mean(labels)), "E": (calibration.cutoff or 0) * (1 - share) / share}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.auditing.laws.step_law import answers_allowed, label_words
+from app.auditing.laws.step_law import answers_moved, label_words
 from app.auditing.outcome_events import Bound, counting_bounds, epsilon_between, strongest
 from app.noise.source import WORD_BOUND
 
@@ -41,7 +41,7 @@ def label_table(audited: Audited) -> Floats:
 def bit_bound(audited: Audited) -> Bound:
     """Return the most that asking one query m times shows."""
     table, moved = label_table(audited), audited.votes_moved
-    answers, delta = answers_allowed(audited), float(audited.delta)
+    answers, delta = answers_moved(audited), float(audited.delta)
     one, other = table[:-moved, 0], table[moved:, 0]
     shown = counting_bounds(one, other, trials=answers, delta=delta)
     lead = int(np.argmax(shown))
@@ -51,7 +51,7 @@ def bit_bound(audited: Audited) -> Bound:
 
 def adaptive_bit_bound(audited: Audited, constant: Bound) -> Bound:
     """Return the most that an adaptive adversary was found to show beyond a constant one."""
-    answers = answers_allowed(audited)
+    answers = answers_moved(audited)
     if not 0 < answers <= ANSWERS_MAX:
         return strongest([])
     epsilon = max(constant.epsilon, 1e-3) * BEYOND

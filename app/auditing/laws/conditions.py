@@ -17,6 +17,7 @@ from app.auditing.laws.proof_inequalities import (
     answers_are_paid,
     bits_are_paid,
     certified_words_are_paid,
+    decisions_are_paid,
     threshold_is_paid,
     words_are_paid,
 )
@@ -74,16 +75,24 @@ LAST_ANSWER: Final = "a run ends at the last answer that is paid for"
 ONE_VOTE: Final = "one record moves one vote"
 LARGEST_WINS: Final = "the label of the largest noisy count is answered"
 ANSWERS_PAID: Final = "the noise pays for every answer"
+DECISIONS_PAID: Final = "the table pays for every decision that one record moves"
 
 
 def _of_hits(audited: Audited, *, hits: bool, labels: bool) -> Checks:
     """Ask what a test for stability needs, whatever its noise, with what that pays for."""
     return {
         LAST_HIT: hits_allowed(audited) == hits_paid(audited),
+        HITS_PAID: hits,
+        **_of_test(audited, labels=labels),
+    }
+
+
+def _of_test(audited: Audited, *, labels: bool) -> Checks:
+    """Ask what is so of every test for stability, whether hits or decisions are paid for."""
+    return {
         BY_ONE: _moves_by_one(audited),
         AT_A_FLIP: _is_zero_at_a_flip(audited),
         SAME_LABEL: _labels_agree(audited),
-        HITS_PAID: hits,
         LABELS_PAID: labels,
     }
 
@@ -98,12 +107,21 @@ def of_certified_words(audited: Audited) -> Checks:
     return _of_paid_words(audited, certified_words_are_paid(audited))
 
 
+def of_decisions(audited: Audited) -> Checks:
+    """Ask what the words of counted decisions decide; none of them ends the run."""
+    paid, labels = decisions_are_paid(audited)
+    return _of_test(audited, labels=labels) | _of_fresh_words(audited) | {DECISIONS_PAID: paid}
+
+
 def _of_paid_words(audited: Audited, paid: tuple[bool, bool]) -> Checks:
-    answering = own(audited.answering, stability.Parameters)
     hits, labels = paid
-    return _of_hits(audited, hits=hits, labels=labels) | {
+    return _of_hits(audited, hits=hits, labels=labels) | _of_fresh_words(audited)
+
+
+def _of_fresh_words(audited: Audited) -> Checks:
+    return {
         FRESH: _draws_afresh(audited) and _each_decides_alone(audited),
-        EVERY_BIT: _words_decide(audited, answering),
+        EVERY_BIT: _words_decide(audited, own(audited.answering, stability.HitProfile)),
     }
 
 
@@ -201,7 +219,7 @@ def _labels_agree(audited: Audited) -> bool:
     )
 
 
-def _words_decide(audited: Audited, answering: stability.Parameters) -> bool:
+def _words_decide(audited: Audited, answering: stability.HitProfile) -> bool:
     """Ask whether exactly the words below a distance's threshold are hits."""
     thresholds = answering.thresholds
     return all(

@@ -22,13 +22,20 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, log_ndtr, ndtr
 
 from app.auditing.bounds.threshold_bound import hit_law
-from app.auditing.laws.step_law import answers_allowed, hit_words, hits_allowed, label_words
+from app.auditing.laws.step_law import (
+    answers_moved,
+    answers_paid,
+    hit_words,
+    hits_allowed,
+    label_words,
+)
 from app.noise.source import WORD_BOUND
 from app.privacy.answering_rows import own
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.noisy_vote import vote_table
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability.certified import certified_table
+from app.privacy.stability.decision_table import DECISION_RELEASE_PART, DECISION_SLOPE
 from app.privacy.stability.profile_parameters import choose_alpha
 
 if TYPE_CHECKING:
@@ -60,6 +67,25 @@ def words_are_paid(audited: Audited) -> tuple[bool, bool]:
     kept = (1 - audited.delta * LABELS_PART) * WORD_BOUND**hits
     labels = all(hit_words(audited, lead) ** hits >= kept for lead in _flips(audited))
     return _words_are_near(audited), labels
+
+
+def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
+    """Tell whether the table of decisions pays for those that one record moves, and for labels."""
+    labels_delta, count = audited.delta * DECISION_RELEASE_PART, audited.decisions_moved
+    kept = (1 - labels_delta) * WORD_BOUND**count
+    labels = all(hit_words(audited, lead) ** count >= kept for lead in _flips(audited))
+    delta = audited.delta - labels_delta
+    alpha = choose_alpha(audited.epsilon, delta, slope=DECISION_SLOPE)
+    words = {lead: hit_words(audited, lead) for pair in pairs(audited) for lead in pair}
+    with localcontext(Context(prec=DIGITS)):
+        order = _order(alpha, audited.epsilon, delta, hits=count)
+        exchanged = {(words[one], words[other]) for one, other in pairs(audited)}
+        possible = all(0 < word < WORD_BOUND for word in words.values())
+        near = possible and all(
+            max(_both_labels(order, one, other), _both_labels(order, other, one)) <= 1 - MARGIN
+            for one, other in exchanged
+        )
+    return near, labels
 
 
 def certified_words_are_paid(audited: Audited) -> tuple[bool, bool]:
@@ -101,7 +127,7 @@ def answers_are_paid(audited: Audited) -> bool:
     is_binary = audited.parameters.class_count == BINARY
     noisy = slice(1, 2) if is_binary else slice(None)
     squared = int(((one - other)[:, noisy] ** 2).sum(axis=1).max())
-    shift = answers_allowed(audited) * squared
+    shift = answers_moved(audited) * squared
     variance = float(answering.vote_noise.variance)
     spent = _log_delta(shift / (2 * variance), float(audited.epsilon))
     if spent <= math.log(audited.delta) + SLACK:
@@ -116,10 +142,10 @@ def bits_are_paid(audited: Audited) -> bool:
     The order is the one that serves at this budget; the price of an answer is what as many
     answers as a run gives leave to each of them.
     """
-    limit = audited.parameters.answer_limit
+    limit = answers_paid(audited)
     made = vote_table.calibrate(epsilon=audited.epsilon, delta=audited.delta, answer_limit=limit)
     with localcontext(Context(prec=DIGITS)):
-        price = _order(made.alpha, audited.epsilon, audited.delta, hits=answers_allowed(audited))
+        price = _order(made.alpha, audited.epsilon, audited.delta, hits=answers_moved(audited))
         reach = range(-audited.lead_max - audited.votes_moved, audited.lead_max + 1)
         words = [label_words(audited, lead) for lead in reach]
         exchanged = {*zip(words, words[audited.votes_moved :], strict=False)}

@@ -28,6 +28,7 @@ from app.privacy.noisy_vote import bit_vote
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability import mechanism as stability
+from app.privacy.stability.decision_table import DECISIONS_MOVED
 from app.privacy.voting.universal import State
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def hit_words(audited: Audited, lead: int) -> int:
 
 def _expected_words(answering: Answering | None, value: Tally) -> int:
     """Return where the table says that a query turns; it is only where to look first."""
-    thresholds = own(answering, stability.Parameters).thresholds
+    thresholds = own(answering, stability.HitProfile).thresholds
     return thresholds[min(value.distance, len(thresholds) - 1)]
 
 
@@ -264,6 +265,17 @@ def answers_allowed(audited: Audited) -> int:
     paid = audited.parameters.answer_limit
     state = audited.restart(replace(_opened_plainly(audited), answered_count=paid - 1))
     return _count_allowed(audited, state, paid, lambda state: _vote(audited, state))
+
+
+def answers_moved(audited: Audited) -> int:
+    """Return how many answers of the noisy vote one record may move: all, or counted decisions."""
+    return audited.decisions_moved if audited.row.counts_decisions else answers_allowed(audited)
+
+
+def answers_paid(audited: Audited) -> int:
+    """Return how many answers the noisy vote is calibrated for."""
+    limit = audited.parameters.answer_limit
+    return DECISIONS_MOVED if audited.row.counts_decisions else limit
 
 
 def hits_allowed(audited: Audited) -> int:

@@ -119,7 +119,9 @@ def audit_releases(
     if not pairs:
         return None
     answers, claim = settings.answers, audited_claim(settings)
-    cutoff = answers.cutoff if answering_row(settings).test is not None else None
+    row = answering_row(settings)
+    is_cut_off = row.test is not None and not row.counts_decisions
+    cutoff = answers.cutoff if is_cut_off else None
     promised = Promised(claim, cutoff, abstains=answers.unstable == "abstain")
     plan = plan_runs(claim, runs=runs, pair_count=len(pairs))
     told: dict[str, Bound] = {}

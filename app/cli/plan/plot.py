@@ -43,6 +43,7 @@ NOTE: Final = (
     " Dashed: m as configured. Dotted: the release as planned; all else as it is."
 )
 COUNTED: Final = "mean number of labels before unstable answer T"
+COUNTED_CELLS: Final = "mean number of labels of any number of cells"
 COUNTED_NOISY: Final = "labels that lose to the noise at most once in a hundred"
 
 
@@ -88,8 +89,9 @@ def figure(name: str, plan: Plan, panels: Sequence[Panel]) -> Figure:
     handles, labels = all_axes[0].get_legend_handles_labels()
     drawn.legend(handles, labels, loc="outside right upper", title="learners agree")
     drawn.suptitle(f"{name}: {_settings(plan)}", fontsize=11)
-    noisy = plan.answers.cutoff is None
-    note = NOTE.format(counted=COUNTED_NOISY if noisy else COUNTED)
+    counted = COUNTED if plan.answers.cutoff is not None else COUNTED_CELLS
+    counted = counted if plan.answers.noisy_lead is None else COUNTED_NOISY
+    note = NOTE.format(counted=counted)
     drawn.supxlabel(note, fontsize=7.5, color="#555555")
     return drawn
 

@@ -201,7 +201,11 @@ def _agreements(console: Console, document: Mapping[str, object]) -> Table:
     stable = document["noisy_vote"] is None
     cutoff = f"labels before unstable answer {document['T']}"
     heading = cutoff if stable else "labels, of which 1 in 100 may be wrong"
-    shares = ["learners that agree", *(["unstable"] if stable else []), heading]
+    # Where decisions are counted there is no end to labels, or no label that is safe.
+    headings = [*(["unstable"] if stable else []), heading]
+    if stable and "decisions_moved" in document:
+        headings = ["unstable"]
+    shares = ["learners that agree", *headings]
     table = _table(console, "how many queries are answered", *shares, numbers=(1, 2))
     limit = cast("int", document["m"])
     for each in _records(document["answers_by_agreement"]):
@@ -210,7 +214,8 @@ def _agreements(console: Console, document: Mapping[str, object]) -> Table:
         once = [] if probability is None else [_chance(probability)]
         style = "green" if answers >= limit else "yellow" if labels >= limit / 10 else "red"
         share = cast("float", each["agreement"])
-        table.add_row(f"{share:.0%}", *once, f"[{style}]{count(labels)}[/]")
+        row = [f"{share:.0%}", *once, f"[{style}]{count(labels)}[/]"]
+        table.add_row(*row[: len(shares)])
     return table
 
 

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from app.planning.capacity import capacity_of_votes
 from app.planning.mechanisms.planned_row import SHOWN_PROBABILITIES, Document, PlannedRow
-from app.planning.mechanisms.sizes import fed_size, resolve_ensemble_size, rows_for, starved_reasons
+from app.planning.mechanisms.sizes import (
+    chunk_rows_wanted,
+    fed_size,
+    resolve_ensemble_size,
+    rows_for,
+    starved_reasons,
+)
 from app.planning.trial.forecast import forecast_of_votes, labels_beside_leaves
 from app.planning.verdict import NoisyLead, Verdict
 from app.privacy.answering_rows import own
-from app.privacy.budget.ensemble_size import AGREEMENT_FACTOR, HIT_PROBABILITY_MAX, chunk_row_min
-from app.privacy.noisy_vote.answering_row import NOISY_BIT, NOISY_VOTE, quick_bit
+from app.privacy.budget.ensemble_size import AGREEMENT_FACTOR, HIT_PROBABILITY_MAX
+from app.privacy.noisy_vote.answering_row import (
+    NOISY_BIT,
+    NOISY_BIT_OF_CELLS,
+    NOISY_VOTE,
+    NOISY_VOTE_OF_CELLS,
+    quick_bit,
+    quick_bit_of_cells,
+)
 from app.privacy.noisy_vote.calibration import NoisyVoteCalibration, voted
 from app.privacy.noisy_vote.vote_table import VoteTable
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
     from app.privacy.budget.pipeline import PipelineBudget
+
+FEWER_QUERIES: Final = "or lower answers.queries, with whose square root the noise grows"
+FEWER_VOTES_OF_CELLS: Final = "a noisy vote of the cells would need fewer votes: k = {size}"
+FEWER_VOTES: Final = "with so few queries a noisy vote would need fewer votes: k = {size}"
 
 
 def plan_noisy_vote(request: PlanRequest, budget: PipelineBudget) -> Verdict:
@@ -37,7 +55,7 @@ def plan_noisy_vote(request: PlanRequest, budget: PipelineBudget) -> Verdict:
     lead = voted(calibration).lead_at(HIT_PROBABILITY_MAX)
     reasons = starved_reasons(request, size) + _drowned_reasons(lead, size)
     sampled = request.sampled_row_count
-    needed = request.ensemble_size or lead * chunk_row_min(request.hypothesis_count)
+    needed = request.ensemble_size or lead * chunk_rows_wanted(request)
     return Verdict(
         calibration=calibration,
         reasons=reasons,
@@ -71,10 +89,10 @@ def _advice(request: PlanRequest, lead: int) -> tuple[str, ...]:
         return (f"set answers.ensemble to {lead} or more, or leave it to auto",)
     if fed >= lead:
         return (f"set answers.ensemble to {lead} up to {fed}, or leave it to auto",)
-    needed = rows_for(request, lead * chunk_row_min(request.hypothesis_count))
+    needed = rows_for(request, lead * chunk_rows_wanted(request))
     return (
         f"have n = {needed} rows or more: at this budget k = {lead} votes are the least",
-        "or lower answers.queries, with whose square root the noise grows",
+        *((FEWER_QUERIES,) if not request.counts_decisions else ()),
     )
 
 
@@ -125,7 +143,7 @@ PLANNED_NOISY_VOTE: Final = PlannedRow(
     variants={NOISY_VOTE.shown: NOISY_VOTE.calibrate},
     quick=NOISY_VOTE.calibrate,
     takes_cutoff=False,
-    fewer_votes="with so few queries a noisy vote would need fewer votes: k = {size}",
+    fewer_votes=FEWER_VOTES,
 )
 PLANNED_NOISY_BIT: Final = PlannedRow(
     row=NOISY_BIT,
@@ -138,5 +156,19 @@ PLANNED_NOISY_BIT: Final = PlannedRow(
     variants={NOISY_BIT.shown: quick_bit},
     quick=quick_bit,
     takes_cutoff=False,
-    fewer_votes="with so few queries a noisy vote would need fewer votes: k = {size}",
+    fewer_votes=FEWER_VOTES,
+)
+PLANNED_NOISY_VOTE_OF_CELLS: Final = replace(
+    PLANNED_NOISY_VOTE,
+    row=NOISY_VOTE_OF_CELLS,
+    variants={NOISY_VOTE_OF_CELLS.shown: NOISY_VOTE_OF_CELLS.calibrate},
+    quick=NOISY_VOTE_OF_CELLS.calibrate,
+    fewer_votes=FEWER_VOTES_OF_CELLS,
+)
+PLANNED_NOISY_BIT_OF_CELLS: Final = replace(
+    PLANNED_NOISY_BIT,
+    row=NOISY_BIT_OF_CELLS,
+    variants={NOISY_BIT_OF_CELLS.shown: quick_bit_of_cells},
+    quick=quick_bit_of_cells,
+    fewer_votes=FEWER_VOTES_OF_CELLS,
 )

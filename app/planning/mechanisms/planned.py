@@ -10,11 +10,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from app.errors import ConfigurationError
-from app.planning.mechanisms.noisy_vote_plan import PLANNED_NOISY_BIT, PLANNED_NOISY_VOTE
+from app.planning.mechanisms.noisy_vote_plan import (
+    PLANNED_NOISY_BIT,
+    PLANNED_NOISY_BIT_OF_CELLS,
+    PLANNED_NOISY_VOTE,
+    PLANNED_NOISY_VOTE_OF_CELLS,
+)
 from app.planning.mechanisms.paper_plan import PLANNED_PAPER
 from app.planning.mechanisms.stability_plan import (
     PLANNED_CERTIFIED,
     PLANNED_PROFILE,
+    PLANNED_PROFILE_OF_CELLS,
     PLANNED_SVT,
 )
 from app.privacy.mechanisms import row_of, size_wanted
@@ -40,6 +46,9 @@ PLANNED: dict[str, PlannedRow] = {
         PLANNED_CERTIFIED,
         PLANNED_NOISY_VOTE,
         PLANNED_NOISY_BIT,
+        PLANNED_PROFILE_OF_CELLS,
+        PLANNED_NOISY_VOTE_OF_CELLS,
+        PLANNED_NOISY_BIT_OF_CELLS,
     )
 }
 

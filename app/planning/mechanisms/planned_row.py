@@ -58,6 +58,6 @@ class PlannedRow:
 
     def is_compared_by(self, request: PlanRequest) -> bool:
         """Whether a plan looks at its calibrations: they are some, and are always, or served."""
-        if not self.variants or not self.row.takes(request.class_count):
+        if not self.variants or not request.may_serve(self.row):
             return False
         return self.is_always_compared or request.row is self.row

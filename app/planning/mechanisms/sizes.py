@@ -32,9 +32,14 @@ def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
 def fed_size(request: PlanRequest) -> int | None:
     """Return the most chunks with enough rows for their class; None where n is unknown."""
     sampled = request.sampled_row_count
-    if sampled is None or request.by_cell:
-        return sampled
-    return sampled // chunk_row_min(request.hypothesis_count)
+    if sampled is None:
+        return None
+    return sampled // chunk_rows_wanted(request)
+
+
+def chunk_rows_wanted(request: PlanRequest) -> int:
+    """Return the rows that a chunk should keep at least: one where learners vote by cells."""
+    return 1 if request.by_cell else chunk_row_min(request.hypothesis_count)
 
 
 def rows_for(request: PlanRequest, sampled_row_count: int) -> int:

@@ -13,13 +13,23 @@ import msgspec
 from app.errors import invariant
 from app.planning.capacity import capacity_of_test
 from app.planning.mechanisms.planned_row import SHOWN_PROBABILITIES, Document, PlannedRow
-from app.planning.mechanisms.sizes import fed_size, resolve_ensemble_size, rows_for, starved_reasons
-from app.planning.trial.forecast import forecast_of_table, forecast_of_threshold
+from app.planning.mechanisms.sizes import (
+    chunk_rows_wanted,
+    fed_size,
+    resolve_ensemble_size,
+    rows_for,
+    starved_reasons,
+)
+from app.planning.trial.forecast import (
+    forecast_of_table,
+    forecast_of_threshold,
+    tested_beside_leaves,
+)
 from app.planning.verdict import Stability, Verdict
 from app.privacy.answering_rows import own
 from app.privacy.budget.ensemble_size import (
+    approximate_decisions,
     approximate_profile,
-    chunk_row_min,
     distance_at_unanimity,
     largest_hit_probability,
     size_at_unanimity,
@@ -29,9 +39,10 @@ from app.privacy.budget.ensemble_size import (
 from app.privacy.mechanisms import size_wanted
 from app.privacy.sparse_vector import calibration as svt
 from app.privacy.sparse_vector.answering_row import SPARSE_VECTOR
-from app.privacy.stability.answering_row import PROFILE
+from app.privacy.stability.answering_row import PROFILE, PROFILE_OF_CELLS
 from app.privacy.stability.certified import certified_table
 from app.privacy.stability.certified.certified_row import CERTIFIED
+from app.privacy.stability.decision_table import DecisionTable
 from app.privacy.stability.hit_table import ProfileTable
 from app.privacy.stability.inequality import WORD_BITS
 from app.privacy.stability.profile_parameters import EPSILON_MAX
@@ -41,7 +52,6 @@ if TYPE_CHECKING:
     from app.privacy.answering_rows import AnswersAsked, Calibration
     from app.privacy.budget.ensemble_size import ApproximateProfile, HitTest
     from app.privacy.budget.pipeline import PipelineBudget
-    from app.privacy.stability.decision_table import DecisionTable
 
 EPSILON_ADVISED_MAX: Final = 20
 # Beyond this a table of Theorem A takes longer than a comparison is worth.
@@ -70,7 +80,7 @@ def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
         reasons=reasons,
         advice=_advice(request, stability, budget) if reasons else (),
         notes=_notes(request, stability, size),
-        cutoff=request.cutoff,
+        cutoff=calibration.cutoff,
         ensemble_size=size,
         chunk_row_count=None if sampled is None else sampled // size,
         rows_needed=_rows_needed(request, stability),
@@ -81,8 +91,8 @@ def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
 def weigh(request: PlanRequest, calibration: Calibration, size: int) -> Stability:
     """Return what a test means for k votes on the m queries of a request."""
     test = tested(calibration)
-    limits = {"query_count": request.query_count, "cutoff": test.cutoff}
-    wanted_probability = wanted_hit_probability(**limits)
+    limits = request.query_count, test.cutoff
+    wanted_probability = wanted_hit_probability(*limits)
     wanted_distance = test.distance_at(wanted_probability)
     unanimous_distance = distance_at_unanimity(size)
     return Stability(
@@ -90,7 +100,7 @@ def weigh(request: PlanRequest, calibration: Calibration, size: int) -> Stabilit
         wanted_probability=wanted_probability,
         wanted_distance=wanted_distance,
         wanted_agreement=(size + size_at_unanimity(wanted_distance)) / (2 * size),
-        largest_probability=largest_hit_probability(**limits),
+        largest_probability=largest_hit_probability(*limits),
         unanimous_distance=unanimous_distance,
         unanimous_probability=test.hit_probability(unanimous_distance),
     )
@@ -103,15 +113,17 @@ def unstable_reasons(request: PlanRequest, stability: Stability, size: int) -> t
     reason = (
         f"even if all k = {size} votes agree, a query is unstable with probability"
         f" {stability.unanimous_probability:.3g}; at most"
-        f" {stability.largest_probability:.3g} lets m = {request.query_count} queries"
-        f" through a cutoff of T = {stability.calibration.cutoff}"
+        f" {stability.largest_probability:.3g} "
     )
-    return (reason,)
+    cutoff = stability.calibration.cutoff
+    if cutoff is None:
+        return (f"{reason}is worth asking",)
+    return (f"{reason}lets m = {request.query_count} queries through a cutoff of T = {cutoff}",)
 
 
 def _size_needed(request: PlanRequest, calibration: HitTest) -> int:
     """Smallest k whose unanimous votes get through."""
-    largest = largest_hit_probability(query_count=request.query_count, cutoff=request.cutoff)
+    largest = largest_hit_probability(request.query_count, calibration.cutoff)
     return size_at_unanimity(calibration.distance_at(largest))
 
 
@@ -120,7 +132,7 @@ def _rows_needed(request: PlanRequest, stability: Stability) -> int:
     if request.ensemble_size is not None:
         return rows_for(request, request.ensemble_size)
     size = _size_needed(request, stability.calibration)
-    return rows_for(request, size * chunk_row_min(request.hypothesis_count))
+    return rows_for(request, size * chunk_rows_wanted(request))
 
 
 def _advice(request: PlanRequest, stability: Stability, budget: PipelineBudget) -> tuple[str, ...]:
@@ -130,11 +142,12 @@ def _advice(request: PlanRequest, stability: Stability, budget: PipelineBudget) 
         return (f"set answers.ensemble to {size} or more, or leave it to auto",)
     if fed >= size:
         return (f"set answers.ensemble to {size} up to {fed}, or leave it to auto",)
-    needed = rows_for(request, size * chunk_row_min(request.hypothesis_count))
+    needed = rows_for(request, size * chunk_rows_wanted(request))
+    cutoff_advice = "or lower answers.cutoff, with which the votes needed fall"
     return (
         f"have n = {needed} rows or more: at this budget k = {size} votes are the least",
         *_epsilon_advice(request, stability, budget, fed=fed),
-        "or lower answers.cutoff, with which the votes needed fall",
+        *((cutoff_advice,) if stability.calibration.cutoff is not None else ()),
     )
 
 
@@ -178,7 +191,7 @@ def _notes(request: PlanRequest, stability: Stability, size: int) -> tuple[str, 
     sampled = request.sampled_row_count
     if sampled is None:
         notes.append(f"n is not known; it takes {_rows_needed(request, stability)} rows or more")
-    elif not request.by_cell and sampled // size < chunk_row_min(request.hypothesis_count):
+    elif sampled // size < chunk_rows_wanted(request):
         notes.append(
             f"chunks of {sampled // size} rows are small for"
             f" {request.hypothesis_count} hypotheses: learners will often disagree"
@@ -238,6 +251,12 @@ def table_document(verdict: Verdict) -> Document:
     return {**profile_document(table), "distance_at": _distances(table)}
 
 
+def decisions_document(verdict: Verdict) -> Document:
+    """Describe the table of counted decisions that serves."""
+    table = own(verdict.calibration, DecisionTable)
+    return {**profile_document(table), "distance_at": _distances(table)}
+
+
 def certified_document(verdict: Verdict) -> Document:
     """Describe the table of Theorem C that serves."""
     table = own(verdict.calibration, certified_table.CertifiedTable)
@@ -283,6 +302,16 @@ PLANNED_PROFILE: Final = PlannedRow(
     variants={PROFILE.name: PROFILE.calibrate},
     quick=_approximate,
     cutoff_compared_max=TABLE_CUTOFF_MAX,
+)
+PLANNED_PROFILE_OF_CELLS: Final = replace(
+    PLANNED_PROFILE,
+    row=PROFILE_OF_CELLS,
+    document=decisions_document,
+    beside_leaves=tested_beside_leaves,
+    variants={PROFILE_OF_CELLS.shown: PROFILE_OF_CELLS.calibrate},
+    quick=lambda _, *, epsilon, delta: approximate_decisions(epsilon=epsilon, delta=delta),
+    takes_cutoff=False,
+    cutoff_compared_max=None,
 )
 PLANNED_CERTIFIED: Final = replace(
     PLANNED_PROFILE,

@@ -8,6 +8,7 @@ from app.planning.mechanisms.planned import calibration_documents
 from app.planning.telling.prediction_document import prediction_document
 from app.planning.telling.words import summary
 from app.privacy.mechanisms import MECHANISMS
+from app.privacy.stability.decision_table import DECISIONS_MOVED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from app.planning.curves import Panel
     from app.planning.mechanisms.planned_row import Document
     from app.planning.plan import Plan
+    from app.planning.request import PlanRequest
     from app.planning.verdict import Stability, Verdict
     from app.privacy.paper.paper import PaperParameters
     from app.privacy.paper.row_theorems import Theorem
@@ -186,6 +188,7 @@ def _sizes_document(plan: Plan) -> Document:
         "m_o": request.query_count if request.universal else None,
         "m_o_wanted": plan.public_query_count,
         "T": answers.cutoff,
+        **_cells_document(request),
         "k": answers.ensemble_size,
         "chunk_rows": answers.chunk_row_count,
         "classes": request.class_count,
@@ -194,6 +197,13 @@ def _sizes_document(plan: Plan) -> Document:
         "hypotheses": str(request.hypothesis_count),
         "excess_error": {name.value: bound for name, bound in plan.excess_errors.items()},
     }
+
+
+def _cells_document(request: PlanRequest) -> Document:
+    """Describe the cells that are decided once; nothing of another release."""
+    if not request.row.counts_decisions:
+        return {}
+    return {"cells": request.cell_count, "decisions_moved": DECISIONS_MOVED}
 
 
 def _test_document(answers: Verdict) -> Document:

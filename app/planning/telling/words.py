@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from app.planning.capacity import USUAL_AGREEMENT
+from app.planning.capacity import ANSWERS_MAX, USUAL_AGREEMENT
 from app.planning.levers import Lever
 from app.planning.telling.counts import count
 from app.planning.telling.prediction_words import prediction_words
@@ -18,6 +18,7 @@ SEQUELS: Final = {
     "student": "a student of the answers takes over, without limit and free of charge",
     "halt": "the release halts and repeats recorded answers only",
 }
+OFTEN: Final = 0.1
 LEVER_WORDS: Final = {
     Lever.EPSILON: "epsilon {value:g}",
     Lever.CUTOFF: "a cutoff of {value:,.0f}",
@@ -59,6 +60,8 @@ def _answers(plan: Plan) -> str:
     usual = next(each for each in plan.capacities if each.agreement == USUAL_AGREEMENT)
     widest = plan.capacities[0]
     limit = plan.request.query_count
+    if plan.request.row.counts_decisions:
+        return _of_cells(usual, widest)
     if usual.unstable_probability is None:
         return (
             f"All m = {limit:,} queries get a label. It is that of the most votes, in ninety-nine"
@@ -78,6 +81,29 @@ def _answers(plan: Plan) -> str:
     )
 
 
+def _of_cells(usual: Capacity, widest: Capacity) -> str:
+    """Say what a cell gets that is decided once, whatever number of queries is asked."""
+    if usual.unstable_probability is None:
+        enough = next((each for each in (usual, widest) if each.answers), None)
+        agreeing = "nine learners in ten agree" if enough is usual else "all learners agree"
+        seldom = "more than one in a hundred is another, whatever the votes"
+        if enough is not None:
+            seldom = f"where {agreeing} it is that of the most votes in ninety-nine of a hundred"
+        return f"Every cell gets a label, whatever is asked: {seldom}."
+    return (
+        "Every cell is decided once, and any number of them may be unstable: where nine learners"
+        f" in ten agree, {_chance(usual)} is, and where all do, {_chance(widest)}."
+    )
+
+
+def _chance(capacity: Capacity) -> str:
+    """Write the chance of an unstable answer as people say it."""
+    probability = capacity.unstable_probability or 0.0
+    if probability >= OFTEN:
+        return f"{probability:.0%}"
+    return f"one in {count(round(1 / max(probability, 1 / ANSWERS_MAX)))}"
+
+
 def _served(capacity: Capacity, limit: int) -> str:
     if capacity.answers >= limit:
         return f"all m = {limit:,} are answered"
@@ -86,6 +112,8 @@ def _served(capacity: Capacity, limit: int) -> str:
 
 def _sequel(plan: Plan) -> str:
     request = plan.request
+    if request.never_ends:
+        return "Nothing ends it: there are fewer cells than answers."
     if plan.answers.cutoff is None or request.after == request.on_cutoff:
         return f"Then {SEQUELS[request.after]}."
     return (

@@ -101,7 +101,7 @@ class Forecast:
         labels: expected labels among m answers, shape ``(H,)``; of a noisy vote, the most
             answers of which it loses one in a hundred.
         unlimited: labels before unstable answer T if m did not end them, shape ``(H,)``;
-            None for a noisy vote, which m alone ends.
+            None where m alone ends them.
 
     """
 
@@ -165,8 +165,21 @@ def forecast_of_table(
     rates = unstable_rates(
         lambda distances: table[distances.astype(np.int64)], agreement, ensemble_size
     )
+    if test.cutoff is None:
+        return Forecast(limit * (1 - rates), None)
     labels = expected_answers(rates, cutoff=test.cutoff, limit=limit) * (1 - rates)
     return Forecast(labels, test.cutoff * (1 - rates) / rates)
+
+
+def tested_beside_leaves(
+    test: HitTest, leads: Numbers, shares: Numbers, ensemble_size: int, limit: int
+) -> Numbers:
+    """Return the labels without a cutoff where a leaf of each lead has its share of queries."""
+    distances = np.clip(np.ceil(ensemble_size * leads / 2 - 1e-6) - 1, 0, None)
+    hits = [test.hit_probability(int(distance)) for distance in distances]
+    alone = limit * (1 - np.array(hits))
+    both: Numbers = np.append(shares * alone[:-1] + (1 - shares) * alone[-1], alone[-1:])
+    return both
 
 
 def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:

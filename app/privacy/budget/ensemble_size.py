@@ -4,8 +4,8 @@ The rule reads n, the table and the configuration only, so that k tells nothing
 about the rows:
 
 1. A query worth answering should be a hit with probability at most
-   ``min(1/100, T/(10 m))``: then such queries use up a tenth of the cutoff.  Let d be
-   the distance at which the table gives that.
+   ``min(1/100, T/(10 m))``: then such queries use up a tenth of the cutoff.  Without a T it
+   is 1/100.  Let d be the distance at which the table gives that.
 2. Where two thirds of the votes agree, ``k = 3 (2 d + 1)`` votes reach d.
 3. Each chunk keeps at least ``max(20, ln |H|)`` rows, |H| being the number of
    hypotheses; with fewer, learners on different chunks no longer agree, and more of
@@ -31,11 +31,18 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from app.errors import ConfigurationError, InvariantError, invariant
 from app.privacy.stability.curve import HELD_BELOW
+from app.privacy.stability.decision_table import (
+    DECISION_RELEASE_PART,
+    DECISION_SLOPE,
+    DECISIONS_MOVED,
+)
 from app.privacy.stability.hit_table import real_valued_hit_probability
 from app.privacy.stability.profile_parameters import EPSILON_KEY, refuse_out_of_range
 
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    from app.privacy.stability.curve import CurvePoint
 
 ENTRY_COUNT_MAX: Final = 12_000
 """Distances after which a table is given up: about a second of work."""
@@ -46,12 +53,12 @@ class ApproximateProfile:
     """A table in doubles.
 
     Attributes:
-        cutoff: unstable answers T until the halt.
+        cutoff: unstable answers T until the halt; None for counted decisions.
         hits: probability of a hit at each distance; beyond the end the last holds.
 
     """
 
-    cutoff: int
+    cutoff: int | None
     hits: tuple[float, ...]
 
     def hit_probability(self, distance: int) -> float:
@@ -62,6 +69,27 @@ class ApproximateProfile:
         """Return the smallest distance whose hits are at most this probable, or the last."""
         found = bisect_left(self.hits, -probability, key=lambda hit: -hit)
         return min(found, len(self.hits) - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApproximateDecisions(ApproximateProfile):
+    """The table of counted decisions in doubles."""
+
+
+@lru_cache(maxsize=64)
+def approximate_decisions(*, epsilon: Fraction, delta: Fraction) -> ApproximateDecisions:
+    """Return the table of counted decisions, in doubles; as :func:`approximate_profile`."""
+    refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=DECISIONS_MOVED)
+    points = real_valued_hit_probability(
+        epsilon=float(epsilon),
+        delta=float(delta),
+        cutoff=DECISIONS_MOVED,
+        count_max=ENTRY_COUNT_MAX,
+        slope=float(DECISION_SLOPE),
+        release_part=float(DECISION_RELEASE_PART),
+        is_answer_priced=True,
+    )
+    return ApproximateDecisions(cutoff=None, hits=_ending(points))
 
 
 @lru_cache(maxsize=64)
@@ -82,10 +110,15 @@ def approximate_profile(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> A
     points = real_valued_hit_probability(
         epsilon=float(epsilon), delta=float(delta), cutoff=cutoff, count_max=ENTRY_COUNT_MAX
     )
+    return ApproximateProfile(cutoff=cutoff, hits=_ending(points))
+
+
+def _ending(points: tuple[CurvePoint, ...]) -> tuple[float, ...]:
+    """Return the hits of a table that comes to its end."""
     if points[-1].hit >= HELD_BELOW:
         problem = f"needs a table of more than {ENTRY_COUNT_MAX} entries at this cutoff"
         raise ConfigurationError(EPSILON_KEY, problem)
-    return ApproximateProfile(cutoff=cutoff, hits=tuple(point.hit for point in points))
+    return tuple(point.hit for point in points)
 
 
 HIT_PROBABILITY_MAX: Final = 0.01
@@ -95,13 +128,17 @@ AGREEMENT_FACTOR: Final = 3
 CHUNK_ROW_MIN: Final = 20
 
 
-def wanted_hit_probability(*, query_count: int, cutoff: int) -> float:
+def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
     """Return the hit probability at which m queries use up a tenth of the cutoff."""
+    if cutoff is None:
+        return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / (CUTOFF_PART * query_count))
 
 
-def largest_hit_probability(*, query_count: int, cutoff: int) -> float:
+def largest_hit_probability(query_count: int, cutoff: int | None) -> float:
     """Return the hit probability at which m queries just reach the cutoff."""
+    if cutoff is None:
+        return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / query_count)
 
 
@@ -125,8 +162,8 @@ class HitTest(Protocol):
     """A calibration whose queries are hits by their distance."""
 
     @property
-    def cutoff(self) -> int:
-        """Unstable answers T until the halt."""
+    def cutoff(self) -> int | None:
+        """Unstable answers T until the halt; None where they end nothing."""
         ...
 
     def hit_probability(self, distance: int, /) -> float:
@@ -152,7 +189,7 @@ def tested(calibration: object) -> HitTest:
 
 def size_of_test(test: HitTest, query_count: int) -> int:
     """Return the k that keeps queries on which two thirds agree by a stability test."""
-    probability = wanted_hit_probability(query_count=query_count, cutoff=test.cutoff)
+    probability = wanted_hit_probability(query_count, test.cutoff)
     return AGREEMENT_FACTOR * size_at_unanimity(test.distance_at(probability))
 
 

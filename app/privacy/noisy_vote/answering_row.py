@@ -1,16 +1,27 @@
-"""The rows of mechanism ``noisy-vote``: of two labels by a table, of more by noise on counts."""
+"""The rows of mechanism ``noisy-vote``: of two labels by a table, of more by noise on counts.
+
+Either has a row more, for releases that decide each public cell once.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from app.noise.discrete_gaussian import DiscreteGaussian
 from app.privacy.answering_rows import AnsweringRow, Explained, State, in_short
 from app.privacy.budget.ensemble_size import AGREEMENT_FACTOR, HIT_PROBABILITY_MAX
-from app.privacy.noisy_vote import bit_vote, vote_table
+from app.privacy.noisy_vote import bit_vote, decision_votes, vote_table
 from app.privacy.noisy_vote import calibration as accounting
 from app.privacy.noisy_vote import mechanism as noisy_vote
 from app.privacy.noisy_vote.calibration import BINARY, NoisyVoteCalibration
+from app.privacy.noisy_vote.decision_votes import (
+    DecisionBits,
+    DecisionCounts,
+    DecisionNoise,
+    DecisionVotes,
+    QuickDecisionVotes,
+)
 from app.privacy.noisy_vote.vote_table import QuickVoteTable, VoteTable
 
 if TYPE_CHECKING:
@@ -140,6 +151,60 @@ NOISY_BIT: Final = AnsweringRow(
     decides_cells=True,
     fits=lambda served, limits: (BINARY, served.answer_limit) == limits,
 )
+
+
+NOISY_VOTE_OF_CELLS: Final = replace(
+    NOISY_VOTE,
+    entry="noisy-vote-of-cells",
+    rule="decisions",
+    theorem="discrete Gaussian noise on the votes, accounted over the two decisions that a record "
+    "moves, each public cell being decided once",
+    parameters=DecisionCounts,
+    calibrations=(DecisionNoise,),
+    piece="noisy-vote-decisions",
+    calibrate=lambda asked, *, epsilon, delta: decision_votes.calibrate_noise(
+        epsilon=epsilon, delta=delta, class_count=asked.class_count
+    ),
+    check=decision_votes.check_noise,
+    read=DecisionNoise.from_plain,
+    is_of=lambda noise, asked: noise.class_count == asked.class_count,
+    serve=lambda noise, ensemble_size: DecisionCounts(
+        vote_noise=DiscreteGaussian(noise.variance),
+        class_count=noise.class_count,
+        ensemble_size=ensemble_size,
+        answer_limit=None,
+    ),
+    fits=lambda served, limits: served.class_count == limits[0],
+    counts_decisions=True,
+)
+NOISY_BIT_OF_CELLS: Final = replace(
+    NOISY_BIT,
+    entry="noisy-bit-of-cells",
+    rule="table of decisions",
+    theorem="a table of one bit over the votes, by Renyi divergence over the two decisions that a "
+    "record moves, each public cell being decided once",
+    parameters=DecisionBits,
+    calibrations=(DecisionVotes, QuickDecisionVotes),
+    piece="noisy-vote-decision-table",
+    calibrate=lambda _, *, epsilon, delta: decision_votes.calibrate_table(
+        epsilon=epsilon, delta=delta
+    ),
+    check=decision_votes.check_table,
+    read=DecisionVotes.from_plain,
+    is_of=lambda _, asked: asked.class_count == BINARY,
+    serve=lambda table, ensemble_size: DecisionBits(
+        half=table.half(ensemble_size), ensemble_size=ensemble_size, answer_limit=None
+    ),
+    fits=lambda _, limits: limits[0] == BINARY,
+    counts_decisions=True,
+)
+
+
+def quick_bit_of_cells(
+    _: AnswersAsked, *, epsilon: Fraction, delta: Fraction
+) -> QuickDecisionVotes:
+    """Return the table of two labels for decisions that are counted, in doubles."""
+    return decision_votes.quick_table(epsilon=epsilon, delta=delta)
 
 
 def quick_bit(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> QuickVoteTable:

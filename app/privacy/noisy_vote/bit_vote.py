@@ -47,13 +47,13 @@ class Parameters:
     Attributes:
         half: the half table of this k, from the middle outwards.
         ensemble_size: the number k of votes.
-        answer_limit: m, the answers until the halt.
+        answer_limit: m, the answers until the halt; None where decisions are counted.
 
     """
 
     half: tuple[int, ...]
     ensemble_size: int
-    answer_limit: int
+    answer_limit: int | None
 
     def __post_init__(self) -> None:
         """Refuse what cannot run."""
@@ -62,7 +62,7 @@ class Parameters:
         falls = all(b <= a for a, b in zip(self.half, self.half[1:], strict=False))
         invariant(falls and 2 * self.half[0] <= WORD_RANGE, "words fall from the half outwards")
         invariant(self.ensemble_size >= 1, "there is a vote")
-        invariant(self.answer_limit >= 1, "there is an answer")
+        invariant(self.answer_limit is None or self.answer_limit >= 1, "there is an answer")
 
     @property
     def cutoff(self) -> None:
@@ -91,7 +91,8 @@ def step(
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
     """Answer one query whose votes are ``private_vote_count``."""
-    if state.answered_count >= parameters.answer_limit:
+    limit = parameters.answer_limit
+    if limit is not None and state.answered_count >= limit:
         message = "no step after the last answer"
         raise InvariantError(message)
     invariant(len(private_vote_count) == BINARY, "there is a count for each class")

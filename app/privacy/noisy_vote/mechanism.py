@@ -51,20 +51,20 @@ class Parameters:
         vote_noise: the law of one count's noise, of variance s^2.
         class_count: the number L of labels.
         ensemble_size: the number k of votes.
-        answer_limit: m, the answers until the halt.
+        answer_limit: m, the answers until the halt; None where decisions are counted.
 
     """
 
     vote_noise: DiscreteGaussian
     class_count: int
     ensemble_size: int
-    answer_limit: int
+    answer_limit: int | None
 
     def __post_init__(self) -> None:
         """Refuse what cannot run."""
         invariant(self.class_count >= BINARY, "there are two or more classes")
         invariant(self.ensemble_size >= 1, "there is a vote")
-        invariant(self.answer_limit >= 1, "there is an answer")
+        invariant(self.answer_limit is None or self.answer_limit >= 1, "there is an answer")
 
     @property
     def cutoff(self) -> None:
@@ -99,7 +99,8 @@ def step(
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
     """Answer one query whose votes are ``private_vote_count``; ties go to the first class."""
-    if state.answered_count >= parameters.answer_limit:
+    limit = parameters.answer_limit
+    if limit is not None and state.answered_count >= limit:
         message = "no step after the last answer"
         raise InvariantError(message)
     invariant(len(private_vote_count) == parameters.class_count, "there is a count for each class")

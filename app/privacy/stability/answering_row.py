@@ -1,13 +1,19 @@
-"""The row of calibration ``profile``: Theorem A's table."""
+"""The rows of calibration ``profile``: Theorem A's table, and the one of counted decisions."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from app.privacy.answering_rows import AnsweringRow, Explained, HitState, State
-from app.privacy.budget.ensemble_size import ApproximateProfile, hits_alike, size_of_test
-from app.privacy.stability import hit_table
+from app.privacy.budget.ensemble_size import (
+    ApproximateDecisions,
+    ApproximateProfile,
+    hits_alike,
+    size_of_test,
+)
+from app.privacy.stability import decision_table, hit_table
 from app.privacy.stability import mechanism as stability
 
 if TYPE_CHECKING:
@@ -33,7 +39,7 @@ def _calibrate(
 
 
 def _step(
-    parameters: stability.Parameters, state: State, private_value: Tally, noise: NoiseSource
+    parameters: stability.HitProfile, state: State, private_value: Tally, noise: NoiseSource
 ) -> tuple[State, int | None]:
     """Do what ``step_of(_test)`` does, in a third of its time: every answer takes a step."""
     after, hit = stability.step(
@@ -44,14 +50,14 @@ def _step(
 
 
 def _test(
-    parameters: stability.Parameters, state: HitState, distance: int, noise: NoiseSource
+    parameters: stability.HitProfile, state: HitState, distance: int, noise: NoiseSource
 ) -> tuple[HitState, bool]:
     after, hit = stability.step(parameters, _hits(state.hit_count), distance, noise)
     return _hit_state(after.hit_count), hit
 
 
 def _tests(
-    parameters: stability.Parameters,
+    parameters: stability.HitProfile,
     state: HitState,
     distances: NDArray[np.int64],
     noise: NoiseSource,
@@ -60,7 +66,7 @@ def _tests(
     return _hit_state(after.hit_count), hits
 
 
-def _explain(test: stability.Parameters) -> Explained:
+def _explain(test: stability.HitProfile) -> Explained:
     needed = next(
         (d for d, threshold in enumerate(test.thresholds) if threshold < HIT_SELDOM * WORD), None
     )
@@ -95,4 +101,22 @@ PROFILE: Final = AnsweringRow(
     test=_test,
     tests=_tests,
     decides_cells=True,
+)
+
+
+PROFILE_OF_CELLS: Final = replace(
+    PROFILE,
+    entry="profile-of-cells",
+    rule="decisions",
+    theorem="a table of hits over the distance for the two decisions that a record moves, each "
+    "public cell being decided once, by Renyi divergence of one order (Counted decisions)",
+    parameters=stability.HitProfile,
+    calibrations=(decision_table.DecisionTable, ApproximateDecisions),
+    piece="decision-table",
+    calibrate=lambda _, *, epsilon, delta: decision_table.calibrate(epsilon=epsilon, delta=delta),
+    check=decision_table.check,
+    read=decision_table.DecisionTable.from_plain,
+    is_of=lambda table, _: table.decisions == decision_table.DECISIONS_MOVED,
+    serve=lambda table, _: stability.HitProfile(table.thresholds),
+    counts_decisions=True,
 )

@@ -92,7 +92,12 @@ class CurveInequality:
 
 
 def curve_points(
-    *, alpha: float, ln_ratio: float, first_logit: float, count_max: int
+    *,
+    alpha: float,
+    ln_ratio: float,
+    first_logit: float,
+    count_max: int,
+    ln_answer_ratio: float = 0.0,
 ) -> tuple[float, ...]:
     """Return the logits of the real table down to the first below :data:`HELD_BELOW`.
 
@@ -101,9 +106,10 @@ def curve_points(
         ln_ratio: ``ln R``, above 0.
         first_logit: logit of ``p_0``.
         count_max: entries after which the table is given up.
+        ln_answer_ratio: ``ln R`` of a stable answer.
 
     """
-    inequality = CurveInequality(alpha, ln_ratio)
+    inequality = CurveInequality(alpha, ln_ratio, ln_answer_ratio)
     logits = [first_logit]
     step = 1.0
     while point(logits[-1]).hit >= HELD_BELOW and len(logits) < count_max:

@@ -7,8 +7,8 @@ with the plurality label, is then (epsilon, delta_svt + delta_release)-different
 private, without a cutoff.  Proof: ``app/privacy/stability/proof.md``, *Counted decisions*.
 
 It is sound for decisions that are counted, and for nothing else: asked twice, a cell is two
-of them.  A release serves Theorem A's table as yet; ``conclave plan --profile --decisions``
-prints this one.
+of them.  It serves releases that decide each public cell once (``answers.replayed_by``), whose
+first entry says so (``answers.rule``).
 """
 
 from __future__ import annotations
@@ -18,13 +18,21 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError, invariant
-from app.privacy.stability.hit_table import check_pairs, find_thresholds
+from app.privacy.arithmetic import reading
+from app.privacy.stability.hit_table import (
+    ENTRY_COUNT_MAX,
+    TABLES_KEPT,
+    check_pairs,
+    find_thresholds,
+)
 from app.privacy.stability.inequality import ALPHA_MAX, WORD_RANGE, Inequality
 from app.privacy.stability.profile_parameters import (
     EPSILON_KEY,
+    RELEASE_DELTA_PER_HIT_MIN,
     choose_alpha,
     choose_ln_ratio,
     first_threshold,
@@ -32,6 +40,9 @@ from app.privacy.stability.profile_parameters import (
     refuse_out_of_range,
     release_holds,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DECISIONS_MOVED: Final = 2
 """Decisions that a replaced record moves where each public cell is decided once: of the cell
@@ -67,6 +78,11 @@ class DecisionTable:
     delta_svt: Fraction
     thresholds: tuple[int, ...]
 
+    @property
+    def cutoff(self) -> None:
+        """T, which counted decisions do not have: there may be any number of hits."""
+        return
+
     def hit_probability(self, distance: int) -> float:
         """Return the probability of a hit at this distance, for people."""
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
@@ -76,6 +92,39 @@ class DecisionTable:
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
+
+    def to_plain(self) -> dict[str, str | list[str]]:
+        """Write the table in strings and lists of strings only, without loss."""
+        return {
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "decisions": str(self.decisions),
+            "alpha": str(self.alpha),
+            "ln_ratio": str(self.ln_ratio),
+            "delta_release": str(self.delta_release),
+            "delta_svt": str(self.delta_svt),
+            "thresholds": [str(threshold) for threshold in self.thresholds],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, str | list[str]]) -> DecisionTable:
+        """Read what :meth:`to_plain` wrote; :func:`check` says whether it holds.
+
+        Raises:
+            InvariantError: where a key is absent or a value is not a number.
+
+        """
+        with reading("table of decisions"):
+            return cls(
+                epsilon=Fraction(str(plain["epsilon"])),
+                delta=Fraction(str(plain["delta"])),
+                decisions=int(str(plain["decisions"])),
+                alpha=Fraction(str(plain["alpha"])),
+                ln_ratio=Fraction(str(plain["ln_ratio"])),
+                delta_release=Fraction(str(plain["delta_release"])),
+                delta_svt=Fraction(str(plain["delta_svt"])),
+                thresholds=tuple(int(threshold) for threshold in plain["thresholds"]),
+            )
 
 
 def calibrate(
@@ -95,6 +144,12 @@ def calibrate(
         ConfigurationError: where the budget is out of range or its table too long.
 
     """
+    return _calibrated(epsilon, delta, decisions)
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _calibrated(epsilon: Fraction, delta: Fraction, decisions: int) -> DecisionTable:
+    """Build a table once a process: planning and opening ask for the same one."""
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=decisions)
     delta_release = delta * DECISION_RELEASE_PART
     delta_svt = delta - delta_release
@@ -126,12 +181,23 @@ def check(table: DecisionTable) -> None:
         InvariantError: at the first thing that does not hold.
 
     """
+    _check(table)
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _check(table: DecisionTable) -> None:
+    """Decide about every value of a table, once a process for each that holds."""
     invariant(table.decisions >= 1, "at least one decision may differ")
     invariant(table.epsilon > 0, "epsilon is above zero")
     invariant(table.delta_release > 0 < table.delta_svt, "both parts of delta are above zero")
     within = table.delta_release + table.delta_svt <= table.delta < 1
     invariant(within, "both parts stay within delta")
-    invariant(len(table.thresholds) > 0, "the table has an entry")
+    each = table.delta_release / table.decisions
+    invariant(each >= RELEASE_DELTA_PER_HIT_MIN, "delta_release is 2^-60 a decision at least")
+    within = 0 < len(table.thresholds) <= 2 * ENTRY_COUNT_MAX
+    invariant(within, "the table has entries, and not too many")
+    inside = all(0 < threshold < WORD_RANGE for threshold in table.thresholds)
+    invariant(inside, "thresholds lie strictly inside a word")
     first = table.thresholds[0]
     holds = release_holds(first, table.delta_release, table.decisions)
     invariant(holds, "p_0 keeps differing labels in")

@@ -301,7 +301,14 @@ def _check(table: ProfileTable) -> None:
 
 
 def real_valued_hit_probability(
-    *, epsilon: float, delta: float, cutoff: int, count_max: int = ENTRY_COUNT_MAX
+    *,
+    epsilon: float,
+    delta: float,
+    cutoff: int,
+    count_max: int = ENTRY_COUNT_MAX,
+    slope: float = float(ALPHA_SLOPE),
+    release_part: float = float(RELEASE_PART),
+    is_answer_priced: bool = False,
 ) -> tuple[CurvePoint, ...]:
     """Return Theorem A's table over the reals, in doubles, for comparison only.
 
@@ -310,18 +317,23 @@ def real_valued_hit_probability(
         delta: share of delta for the answers, in (0, 1).
         cutoff: T, at least 1.
         count_max: entries after which the table is given up.
+        slope: of alpha's excess over 1.
+        release_part: part of delta for differing labels.
+        is_answer_priced: whether a stable answer has the price of a hit.
 
     """
-    delta_svt = delta * float(1 - RELEASE_PART)
-    excess = float(ALPHA_SLOPE) * -math.log(delta_svt) / epsilon
+    delta_svt = delta * (1 - release_part)
+    excess = slope * -math.log(delta_svt) / epsilon
     alpha = 1.0 + excess
     budget = excess * epsilon + math.log(delta_svt) + excess * math.log1p(1 / excess)
-    complement = -math.expm1(math.log1p(-delta * float(RELEASE_PART)) / cutoff)
+    complement = -math.expm1(math.log1p(-delta * release_part) / cutoff)
+    ln_ratio = (budget + math.log(alpha)) / cutoff
     logits = curve_points(
         alpha=alpha,
-        ln_ratio=(budget + math.log(alpha)) / cutoff,
+        ln_ratio=ln_ratio,
         first_logit=-logit_of(complement),
         count_max=count_max,
+        ln_answer_ratio=ln_ratio if is_answer_priced else 0.0,
     )
     return tuple(point(logit) for logit in logits)
 

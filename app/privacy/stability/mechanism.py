@@ -3,14 +3,16 @@
 **Algorithm.** The corrected A_stab with a hit profile in place of threshold
 noise (Theorem A of the privacy design; Bassily, Thakkar, Thakurta 2018,
 Algorithm 2, is the ancestor).  A query at distance d from instability is a hit
-with probability p_d, decided by a fresh coin; the run halts at the T-th hit.
+with probability p_d, decided by a fresh coin; the run halts at the T-th hit, or at
+none where decisions are counted.
 
 **Claim.** With a table that passes ``app.privacy.stability.hit_table.check``, any
 number of adaptive queries is (epsilon, delta)-differentially private under
 replace-one, provided that the distance moves by at most 1 between neighbours
-and is 0 on both sides wherever the answer differs.
+and is 0 on both sides wherever the answer differs.  Without a T the table is one that passes
+``app.privacy.stability.decision_table.check``, and the queries that differ are counted.
 
-**Proof.** Renyi induction over queries and hits left:
+**Proof.** Renyi induction over queries and hits left, or over decisions left:
 ``app/privacy/stability/proof.md``.
 
 **Inputs and outputs.** ``distance``: non-negative integer, secret.  Outcome:
@@ -45,15 +47,18 @@ WORD_BITS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
-    """Public parameters: the integer hit profile and the cutoff T."""
+class HitProfile:
+    """Public parameters without a cutoff: the integer hit profile."""
 
     thresholds: tuple[int, ...]
-    cutoff: int
+
+    @property
+    def cutoff(self) -> int | None:
+        """T; None where decisions are counted, and no hit ends the run."""
+        return None
 
     def __post_init__(self) -> None:
-        """Refuse what no table of Theorem A looks like."""
-        invariant(self.cutoff >= 1, "the cutoff is at least 1")
+        """Refuse what no table looks like."""
         invariant(len(self.thresholds) > 0, "the hit profile has an entry")
         invariant(
             all(0 < threshold < 1 << WORD_BITS for threshold in self.thresholds),
@@ -66,20 +71,32 @@ class Parameters:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameters(HitProfile):
+    """Public parameters: the integer hit profile and the cutoff T."""
+
+    cutoff: int
+
+    def __post_init__(self) -> None:
+        """Refuse what no table of Theorem A looks like."""
+        invariant(self.cutoff >= 1, "the cutoff is at least 1")
+        HitProfile.__post_init__(self)
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """How many hits there were."""
 
     hit_count: int = 0
 
 
-def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
+def initial_state(parameters: HitProfile, noise: NoiseSource) -> State:
     """Return the state before the first query; draws nothing."""
     del parameters, noise
     return State()
 
 
 def step(
-    parameters: Parameters, state: State, distance: int, noise: NoiseSource
+    parameters: HitProfile, state: State, distance: int, noise: NoiseSource
 ) -> tuple[State, bool]:
     """Decide one query at ``distance``; return the next state and whether it is a hit."""
     _check(parameters, state, least_distance=distance)
@@ -90,7 +107,7 @@ def step(
 
 
 def steps(
-    parameters: Parameters, state: State, distances: NDArray[np.int64], noise: NoiseSource
+    parameters: HitProfile, state: State, distances: NDArray[np.int64], noise: NoiseSource
 ) -> tuple[State, NDArray[np.bool_]]:
     """Decide queries in order, up to the T-th hit: what as many steps on the same words do.
 
@@ -111,14 +128,14 @@ def steps(
     thresholds = np.array(parameters.thresholds, dtype=np.uint64)
     words = np.array(noise.words(len(distances)), dtype=np.uint64)
     hits = words < thresholds[np.minimum(distances, len(thresholds) - 1)]
-    left = parameters.cutoff - state.hit_count
+    left = None if parameters.cutoff is None else parameters.cutoff - state.hit_count
     places = np.flatnonzero(hits)[:left]
-    decided = hits if len(places) < left else hits[: places[-1] + 1]
+    decided = hits if left is None or len(places) < left else hits[: places[-1] + 1]
     return State(state.hit_count + len(places)), decided
 
 
-def _check(parameters: Parameters, state: State, *, least_distance: int) -> None:
-    if state.hit_count >= parameters.cutoff:
+def _check(parameters: HitProfile, state: State, *, least_distance: int) -> None:
+    if parameters.cutoff is not None and state.hit_count >= parameters.cutoff:
         message = "no step after the cutoff"
         raise InvariantError(message)
     if least_distance < 0:  # as an index it would count from the table's end

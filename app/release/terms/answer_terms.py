@@ -13,6 +13,7 @@ import msgspec
 from app.data.vectors import encode_keys
 from app.errors import VerificationError, invariant
 from app.learning.ensemble import cells_of, votes_by_cell
+from app.learning.registry import class_row
 from app.ledger.entries.digests import cell_key
 from app.ledger.entries.fold import CELL, REPLAYED_BY
 from app.privacy.answering_rows import RULE_KEY, AnswersAsked
@@ -40,13 +41,32 @@ def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> An
         opened: the release's first entry, whose rule stays; None for a new release.
 
     Raises:
-        InvariantError: the release answers by a rule that a later version made.
+        InvariantError: the release answers by a rule that a later version made, or counts
+            decisions and does not decide cells.
 
     """
     named = settings.answers.mechanism, settings.privacy.calibration
     if opened is None:
-        return serving_row(*named, class_count=len(settings.data.classes))
-    return opened_row(*named, rule=opened.parameters.get(RULE_KEY))
+        return serving_row(
+            *named,
+            class_count=len(settings.data.classes),
+            counts_decisions=counts_decisions(settings),
+        )
+    row = opened_row(*named, rule=opened.parameters.get(RULE_KEY))
+    by_cell = opened.parameters.get(REPLAYED_BY) == CELL
+    invariant(by_cell or not row.counts_decisions, "decisions are counted where cells are decided")
+    return row
+
+
+def counts_decisions(settings: Settings) -> bool:
+    """Return whether one record of a new release moves two decisions, whatever is asked.
+
+    Where learners vote by public cells and each is answered one label, once.  With scores a
+    decision is two tests, and a sample is of rows that are drawn: there each hit is paid for.
+    """
+    by_cell = class_row(settings.hypotheses.kind).splits is not None
+    is_whole = settings.answers.output == "label" and settings.privacy.sampling == 1
+    return by_cell and settings.learner.estimator is None and is_whole
 
 
 def _row_of(settings: Settings, calibration: Calibration) -> AnsweringRow:

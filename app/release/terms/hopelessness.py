@@ -11,6 +11,9 @@ T, so ``T (1 - u) / u`` stable answers come before the T-th unstable one on aver
 a query at unanimity uses ``u (1 + u)`` units on average and is stable with probability
 ``(1 - u) (1 + u)``, which comes to the same figure.
 
+Where no number of unstable answers ends the ensemble, as each public cell is decided once, an
+opening is hopeless where more than half of such answers would be unstable.
+
 A noisy vote has no unstable answers: only chunks without rows make it hopeless.
 """
 
@@ -50,6 +53,11 @@ STABLE_ANSWERS_MIN: Final = 50
 """Stable answers at unanimity that an opening needs to be worth its charge."""
 
 
+UNSTABLE_MAX: Final = 0.5
+"""Chance of an unstable answer at unanimity, where there is no T, up to which an opening is
+worth its charge."""
+
+
 def stable_answers(*, cutoff: int, unstable_probability: float) -> float:
     """Return how many stable answers come before the T-th unstable one, on average."""
     if unstable_probability <= 0:
@@ -72,12 +80,16 @@ def hopeless_reasons(
         learners = f"{ensemble_size} learners need at least as many rows"
         return (f"{learners}; there are {sampled_row_count}",)
     probability = row_of(calibration).unstable_alike(calibration, ensemble_size)
-    expected = stable_answers(cutoff=calibration.cutoff or 0, unstable_probability=probability)
+    alike = (
+        f"even if all k = {ensemble_size} learners agree, an answer is unstable with probability"
+    )
+    if calibration.cutoff is None:
+        return (f"{alike} {probability:.3g}",) if probability > UNSTABLE_MAX else ()
+    expected = stable_answers(cutoff=calibration.cutoff, unstable_probability=probability)
     if expected >= STABLE_ANSWERS_MIN:
         return ()
     reason = (
-        f"even if all k = {ensemble_size} learners agree, an answer is unstable with probability"
-        f" {probability:.3g}, and T = {calibration.cutoff} unstable ones come after"
+        f"{alike} {probability:.3g}, and T = {calibration.cutoff} unstable ones come after"
         f" {expected:.3g} stable ones on average, fewer than {STABLE_ANSWERS_MIN}"
     )
     return (reason,)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from app.learning.registry import class_row
 from app.privacy.answering_rows import Explained, in_short
 from app.privacy.budget.composition import Mechanism
+from app.privacy.stability.decision_table import DECISIONS_MOVED
 from app.release.classifier.learner_table import chosen_learner
 from app.release.opening import ROW_COUNT
 from app.release.terms.answer_terms import answering_row
@@ -123,7 +124,7 @@ def _ensemble(release: Release) -> Iterator[Explained]:
     if answering is not None and row is not None:
         yield row.explain(answering)
     coin = release.mechanism.unstable_gets_coin
-    if release.mechanism.cutoff is not None:
+    if row is not None and row.test is not None:
         yield Explained(
             "unstable answers",
             "a random label" if coin else "no label",
@@ -156,6 +157,15 @@ def _ending(release: Release) -> Iterator[Explained]:
             )
             + f"When these are used up, {ENDS[mechanism.on_cutoff.value]}.",
             "unstable <= T; epsilon of the answers is spent on telling when T is reached",
+        )
+    if mechanism.row is not None and mechanism.row.counts_decisions:
+        yield Explained(
+            "decisions that a record moves",
+            f"{DECISIONS_MOVED} decisions",
+            "Each public cell is decided once, and its answer is given to every query in it. One "
+            "record can change the cell that it leaves and the cell that it comes to, so that any "
+            "number of cells may be decided, and none of them ends the ensemble.",
+            "epsilon of the answers is spent on two decisions, whatever is asked",
         )
     yield Explained(
         "neighbours",

@@ -144,7 +144,7 @@ def with_half_gap(audited: Audited) -> Audited:
 def _one_more(parameters: Parameters) -> Parameters:
     answering = parameters.answering
     if isinstance(answering, noisy_vote.Parameters):
-        limit = answering.answer_limit + 1
+        limit = parameters.answer_limit + 1
         more = replace(answering, answer_limit=limit)
         return replace(parameters, answering=more, answer_limit=limit)
     assert isinstance(answering, stability.Parameters | sparse_vector.Parameters)

@@ -192,6 +192,7 @@ def test_a_ledger_of_before_keeps_the_vector(
     """A release whose first entry says nothing of cells goes on by the vector."""
     with monkeypatch.context() as patch:
         patch.setattr("app.release.opening.replay_parameter", lambda _: {})
+        patch.setattr("app.release.terms.answer_terms.counts_decisions", lambda _: False)
         release.open().ledger.close()
     answerer = release.answerer([STABLE, STABLE])
     assert numbers(answerer.answer_batch([ask(10), ask(20)])) == [(1, False), (2, False)]

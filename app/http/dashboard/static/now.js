@@ -80,7 +80,7 @@ function showUnstable(budget, forecast, outlook, worry) {
   const isOver = worry === "done";
   setText("unstable-title", `${units.title} ${isOver ? "used" : "left"}`);
   setText("unstable-left", cutoff === null ? "no cutoff" : count(isOver ? used : left));
-  setText("unstable-words", cutoff === null ? "Every answer has a label in this release." : `of ${count(cutoff)}${isOver ? " at most" : `; ${count(used)} used`}`);
+  setText("unstable-words", cutoff === null ? (used ? `${count(used)} so far; no number of them ends the ensemble.` : "Every answer has a label in this release.") : `of ${count(cutoff)}${isOver ? " at most" : `; ${count(used)} used`}`);
   meter("unstable-meter", used, cutoff);
   setText("unstable-forecast", forecast === null || cutoff === null ? "" : cutoffAhead(forecast, outlook.time));
 }

@@ -37,13 +37,13 @@ def test_two_thirds_of_the_votes_reach_the_distance(table: ProfileTable) -> None
 @pytest.mark.parametrize(("query_count", "expected"), [(1, 0.01), (20, 0.01), (1000, 2e-4)])
 def test_wanted_hits_use_a_tenth_of_the_cutoff(query_count: int, expected: float) -> None:
     """It is a hundredth, or what spreads a tenth of the cutoff over the queries."""
-    assert wanted_hit_probability(query_count=query_count, cutoff=2) == pytest.approx(expected)
+    assert wanted_hit_probability(query_count, 2) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("query_count", "expected"), [(1, 0.01), (200, 0.01), (1000, 2e-3)])
 def test_largest_hits_use_the_whole_cutoff(query_count: int, expected: float) -> None:
     """It is a hundredth, or what spreads the whole cutoff over the queries."""
-    assert largest_hit_probability(query_count=query_count, cutoff=2) == pytest.approx(expected)
+    assert largest_hit_probability(query_count, 2) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("distance", [0, 1, 2, 17, 400])

@@ -92,8 +92,9 @@ def test_a_table_of_one_order_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
     left_sides = Inequality._left_sides
     with monkeypatch.context() as patch:
         patch.setattr(Inequality, "_left_sides", forward)
-        faulty = calibrate(epsilon=EPSILON, delta=DELTA)
-        check(faulty)
+        # Undecorated: what is made here is nobody else's.
+        faulty = decision_table._calibrated.__wrapped__(EPSILON, DELTA, 2)
+        decision_table._check.__wrapped__(faulty)
     with pytest.raises(InvariantError, match="stay within R"):
         check(faulty)
     assert worst_delta(faulty, 2) > float(DELTA)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import FrozenInstanceError
 
+import numpy as np
 import pytest
 
 from app.errors import InvariantError
@@ -83,6 +84,18 @@ def test_a_profile_that_no_table_has_is_refused(
     """Parameters out of range never come into being."""
     with pytest.raises(InvariantError, match=claim):
         Parameters(thresholds, cutoff)
+
+
+def test_no_hit_ends_a_run_without_a_cutoff() -> None:
+    """One by one and many at once, hits are counted and go on."""
+    profile = stability.HitProfile(THRESHOLDS)
+    assert profile.cutoff is None
+    state, hits = stability.steps(
+        profile, State(), np.zeros(50, dtype=np.int64), ScriptedNoise([0] * 50)
+    )
+    assert (state.hit_count, len(hits), bool(hits.all())) == (50, 50, True)
+    state, hit = stability.step(profile, state, 0, ScriptedNoise([0]))
+    assert (state.hit_count, hit) == (51, True)
 
 
 def test_parameters_and_states_are_frozen() -> None:

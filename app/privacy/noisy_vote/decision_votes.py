@@ -1,0 +1,132 @@
+"""The noisy vote where each public cell is decided once: for two decisions, however many come.
+
+Claim: of any number of adaptive answers, let at most ``DECISIONS_MOVED`` have other votes on
+neighbouring data sets.  A table, or noise, that passes the check of its module for so many
+answers keeps all of them (epsilon, delta)-differentially private.  Proof:
+``app/privacy/noisy_vote/bit_vote_proof.md`` and ``proof.md``, *Counted decisions*.
+
+It is sound for decisions that are counted, and for nothing else: asked twice, a cell is two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, TypeVar
+
+from app.errors import invariant
+from app.privacy.noisy_vote import bit_vote, vote_table
+from app.privacy.noisy_vote import calibration as accounting
+from app.privacy.noisy_vote import mechanism as noisy_vote
+from app.privacy.noisy_vote.calibration import ANSWERS_MAX, WANTED_LOSS, NoisyVoteCalibration
+from app.privacy.noisy_vote.vote_table import QuickVoteTable, VoteTable
+from app.privacy.stability.decision_table import DECISIONS_MOVED
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from app.privacy.noisy_vote.vote_curve import Floats
+
+KindT = TypeVar("KindT", bound=QuickVoteTable | NoisyVoteCalibration)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuickDecisionVotes(QuickVoteTable):
+    """The table of two labels in doubles; ``answer_limit`` is the decisions that may differ."""
+
+    def lost(self, leads: Floats, /, *, answers: int) -> Floats:
+        """Return how often pluralities lose, however many answers there are."""
+        del answers
+        return self.curve.lost(leads)
+
+    def answers_within(self, lead: int, /) -> int:
+        """Return the most answers of which this lead loses one in a hundred: any, or none."""
+        return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionVotes(VoteTable):
+    """The table of two labels that serves; ``answer_limit`` is the decisions that may differ."""
+
+    def lost(self, leads: Floats, /, *, answers: int) -> Floats:
+        """Return how often pluralities lose, however many answers there are."""
+        del answers
+        return self.curve.lost(leads)
+
+    def answers_within(self, lead: int, /) -> int:
+        """Return the most answers of which this lead loses one in a hundred: any, or none."""
+        return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionNoise(NoisyVoteCalibration):
+    """The noise of more labels; ``answer_limit`` is the decisions that may differ."""
+
+    def lost(self, leads: Floats, /, *, answers: int) -> Floats:
+        """Return how often pluralities lose, however many answers there are."""
+        del answers
+        return NoisyVoteCalibration.lost(self, leads, answers=self.answer_limit)
+
+    def answers_within(self, lead: int, /) -> int:
+        """Return the most answers of which this lead loses one in a hundred: any, or none."""
+        return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionBits(bit_vote.Parameters):
+    """Public parameters of the vote of two labels, each of a cell of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionCounts(noisy_vote.Parameters):
+    """Public parameters of the vote of more labels, each of a cell of its own."""
+
+
+def quick_table(*, epsilon: Fraction, delta: Fraction) -> QuickDecisionVotes:
+    """Return the table of two labels in doubles; refusals as :func:`calibrate_table`."""
+    found = vote_table.quick(epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED)
+    return _as(QuickDecisionVotes, found)
+
+
+def calibrate_table(*, epsilon: Fraction, delta: Fraction) -> DecisionVotes:
+    """Build the table of two labels.
+
+    Args:
+        epsilon: share of epsilon for the answers, from 1e-6 to 1000.
+        delta: share of delta for the answers, from 1e-200 to 0.5.
+
+    Raises:
+        ConfigurationError: where the budget is out of range or its table too long.
+
+    """
+    found = vote_table.calibrate(epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED)
+    return _as(DecisionVotes, found)
+
+
+def calibrate_noise(*, epsilon: Fraction, delta: Fraction, class_count: int) -> DecisionNoise:
+    """Find the noise of more labels; arguments and refusals as :func:`calibrate_table`."""
+    found = accounting.calibrate(
+        epsilon=epsilon, delta=delta, answer_limit=DECISIONS_MOVED, class_count=class_count
+    )
+    return _as(DecisionNoise, found)
+
+
+def check_table(table: DecisionVotes) -> None:
+    """Assert everything that the claim needs of a table, before it serves.
+
+    Raises:
+        InvariantError: at the first thing that does not hold.
+
+    """
+    invariant(table.answer_limit == DECISIONS_MOVED, "the table is for the decisions that differ")
+    vote_table.check(table)
+
+
+def check_noise(noise: DecisionNoise) -> None:
+    """Assert everything that the claim needs of the noise; as :func:`check_table`."""
+    invariant(noise.answer_limit == DECISIONS_MOVED, "the noise is for the decisions that differ")
+    accounting.check(noise)
+
+
+def _as(kind: type[KindT], found: QuickVoteTable | NoisyVoteCalibration) -> KindT:
+    """Return a calibration for so many answers as one for so many decisions."""
+    return kind(**{each.name: getattr(found, each.name) for each in fields(found)})
