@@ -28,7 +28,7 @@ help:
 ##  make lint                  ruff, strict types, import rules
 ##  make format                let ruff format the sources
 ##  make coverage              branches of the pure packages that no test takes; fails on one
-##  make proofs                check Theorem A and its tables by machine (coq, mathcomp)
+##  make proofs                check theorems and tables by machine (coq, mathcomp, zarith)
 ##  make docs                  print docs/settings.md anew from the settings
 ##  make bench [ARGS=...]      the benchmarks, or those named, and one table of ratios
 ##  make bench-utility [ARGS=...]  accuracy and answers beside other methods, docs/utility.md

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
+
+from proofs.terms import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,18 +28,7 @@ From mathcomp Require Import all_ssreflect all_algebra.
 From Conclave Require Import votes game words release checker checker_sound.
 Import ListNotations.
 
-Definition served : table := {{|
-  epsilon := {epsilon};
-  delta := {delta};
-  cutoff := {cutoff}%num;
-  order := {order}%num;
-  ratio := {ratio};
-  growth := {growth};
-  growth_terms := {growth_terms}%num;
-  hits_share := {hits_share};
-  release_share := {release_share};
-  words := [{words}]%num
-|}}.
+Definition served : table := {served}.
 
 Lemma served_accepted : is_true (check_table served).
 Proof. by vm_cast_no_check (erefl true). Qed.
@@ -61,28 +53,49 @@ def write_certificate(table: Mapping[str, str | list[str]], *, title: str) -> st
         ValueError: where the order is not an integer, which the theorem needs.
 
     """
+    return TEMPLATE.format(title=title, served=record(table_numbers(table, title=title)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableNumbers:
+    """The fields of ``table`` in ``checker.v``, in their order."""
+
+    epsilon: Fraction
+    delta: Fraction
+    cutoff: int
+    order: int
+    ratio: Fraction
+    growth: Fraction
+    growth_terms: int
+    hits_share: Fraction
+    release_share: Fraction
+    words: list[int]
+
+
+def table_numbers(table: Mapping[str, str | list[str]], *, title: str) -> TableNumbers:
+    """Return what the checker decides about.
+
+    Raises:
+        ValueError: where the order is not an integer.
+
+    """
     number = {key: Fraction(value) for key, value in table.items() if isinstance(value, str)}
     if number["alpha"].denominator != 1:
         message = f"{title}: the order is not an integer"
         raise ValueError(message)
-    growth, terms = _exponential_below(number["epsilon"])
-    return TEMPLATE.format(
-        title=title,
-        epsilon=_pair(number["epsilon"]),
-        delta=_pair(number["delta"]),
-        cutoff=number["cutoff"],
-        order=number["alpha"],
-        ratio=_pair(_ratio(number["ln_ratio"])),
-        growth=_pair(growth),
+    growth, terms = exponential_below(number["epsilon"])
+    return TableNumbers(
+        epsilon=number["epsilon"],
+        delta=number["delta"],
+        cutoff=int(number["cutoff"]),
+        order=int(number["alpha"]),
+        ratio=_ratio(number["ln_ratio"]),
+        growth=growth,
         growth_terms=terms,
-        hits_share=_pair(number["delta_svt"]),
-        release_share=_pair(number["delta_release"]),
-        words=";\n    ".join(table["thresholds"]),
+        hits_share=number["delta_svt"],
+        release_share=number["delta_release"],
+        words=[int(word) for word in table["thresholds"]],
     )
-
-
-def _pair(value: Fraction) -> str:
-    return f"({value.numerator}, {value.denominator})%num"
 
 
 def _round_down(value: Fraction) -> Fraction:
@@ -96,7 +109,7 @@ def _ratio(ln_ratio: Fraction) -> Fraction:
         return _round_down(Fraction(logarithm.exp()))
 
 
-def _exponential_below(epsilon: Fraction) -> tuple[Fraction, int]:
+def exponential_below(epsilon: Fraction) -> tuple[Fraction, int]:
     """Return a rational below the exponential's series, and the series' last index."""
     term, total, index = Fraction(1), Fraction(1), 0
     while term > SERIES_REST_MAX:
