@@ -154,7 +154,8 @@ class Release:
     def must_open_statistics(self) -> bool:
         """Whether the statistics table is to be drawn now, on the queries answered."""
         may_draw = self._awaits_statistics and not self._is_ended(self.state)
-        return may_draw and self.state.answered > 0 and self.state.has_last_answer
+        may_open = self.state.has_last_answer and self.state.may_open_statistics
+        return may_draw and self.state.answered > 0 and may_open
 
     @property
     def _awaits_statistics(self) -> bool:

@@ -63,7 +63,10 @@ def _explain(parameters: noisy_vote.Parameters) -> Explained:
 
 def _calibrate_bit(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> VoteTable:
     return vote_table.calibrate(
-        epsilon=epsilon, delta=delta, answer_limit=asked.targets.query_count
+        epsilon=epsilon,
+        delta=delta,
+        answer_limit=asked.targets.query_count,
+        draws=asked.draws_at(epsilon),
     )
 
 
@@ -130,7 +133,8 @@ NOISY_BIT: Final = AnsweringRow(
     check=vote_table.check,
     read=VoteTable.from_plain,
     is_of=lambda table, asked: (
-        (table.answer_limit, BINARY) == (asked.targets.query_count, asked.class_count)
+        (table.answer_limit, BINARY, table.draws)
+        == (asked.targets.query_count, asked.class_count, asked.draws_at(table.epsilon))
     ),
     serve=_serve_bit,
     size_wanted=lambda served, _: AGREEMENT_FACTOR * served.lead_at(HIT_PROBABILITY_MAX),
@@ -138,10 +142,16 @@ NOISY_BIT: Final = AnsweringRow(
     explain=_explain_bit,
     step=_step_bit,
     decides_cells=True,
+    may_share_account=True,
     fits=lambda served, limits: (BINARY, served.answer_limit) == limits,
 )
 
 
 def quick_bit(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> QuickVoteTable:
     """Return the table of two labels in doubles, for planning."""
-    return vote_table.quick(epsilon=epsilon, delta=delta, answer_limit=asked.targets.query_count)
+    return vote_table.quick(
+        epsilon=epsilon,
+        delta=delta,
+        answer_limit=asked.targets.query_count,
+        draws=asked.draws_at(epsilon),
+    )

@@ -29,7 +29,9 @@ _hit_state = lru_cache(maxsize=256)(HitState)
 def _calibrate(
     asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
 ) -> hit_table.ProfileTable:
-    return hit_table.calibrate(epsilon=epsilon, delta=delta, cutoff=asked.cutoff)
+    return hit_table.calibrate(
+        epsilon=epsilon, delta=delta, cutoff=asked.cutoff, draws=asked.draws_at(epsilon)
+    )
 
 
 def _step(
@@ -87,6 +89,9 @@ PROFILE: Final = AnsweringRow(
     calibrate=_calibrate,
     check=hit_table.check,
     read=hit_table.ProfileTable.from_plain,
+    is_of=lambda table, asked: (
+        (table.cutoff, table.draws) == (asked.cutoff, asked.draws_at(table.epsilon))
+    ),
     serve=lambda table, _: stability.Parameters(table.thresholds, table.cutoff),
     size_wanted=size_of_test,
     unstable_alike=hits_alike,
@@ -95,4 +100,5 @@ PROFILE: Final = AnsweringRow(
     test=_test,
     tests=_tests,
     decides_cells=True,
+    may_share_account=True,
 )
