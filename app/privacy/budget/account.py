@@ -1,15 +1,28 @@
 """One account of Renyi divergence: the answers, and the draws before, between and after them.
 
-Claim: let the transcript of the answers have a moment of order ``alpha`` of at most
-``e^((alpha-1) tau)`` against the run in between (Theorem A), or a divergence of order
-``alpha`` of at most ``tau`` (the noisy vote), at every history.  Together with draws of
-divergence ``rho_1, rho_2, ...``, wherever they come, it has ``tau + rho_1 + rho_2 + ...``.
-Proof: ``app/privacy/budget/account_proof.md``.
+**Algorithm.** Composition at one order (Mironov 2017), with the exponential mechanism charged by
+its range (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021).
 
-A draw that is ``epsilon``-private has divergence ``epsilon`` at most.  One that has bounded
-range ``epsilon``, as the exponential mechanism has, also ``alpha epsilon^2 / 8``; any other
-that is ``epsilon``-private has range ``2 epsilon``, so that the same is
-``alpha epsilon^2 / 2``.  Everything here is an exact rational.
+**Claim.** Answers by a table of order ``alpha`` that leaves room for the draws' divergences are
+with those draws (epsilon, delta)-differentially private under replacement of one record, epsilon
+being the account's, wherever the draws come and whatever is asked.
+
+**Proof.** One moment of all that comes, in the induction of Theorem A:
+``app/privacy/budget/account_proof.md``.
+
+**Inputs and outputs.** Shares of epsilon and an order, exact rationals, all of it public.  Out:
+the log moment that the draws take, exact.
+
+**Utility.** At the order of the answers' own share a draw is charged its share at most, so that
+an account is never worse than shares that add up.
+
+**Deviations.** A draw that is ``epsilon``-private has divergence ``epsilon`` at most.  One that
+has bounded range ``epsilon``, as the exponential mechanism has, also ``alpha epsilon^2 / 8``; any
+other that is ``epsilon``-private has range ``2 epsilon``, so that the same is
+``alpha epsilon^2 / 2``.
+
+**Raises.** ``InvariantError``: a draw without a share, answers without one, or a learner whose
+draw needs delta.
 """
 
 from __future__ import annotations

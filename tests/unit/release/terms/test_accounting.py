@@ -277,6 +277,7 @@ def test_after_a_halt_the_classifier_comes_first(tmp_path: Path) -> None:
     release = SmallRelease(tmp_path, STATISTICS)
     opened = answered(release, HIT, HIT)
     assert not opened.must_open_statistics
+    assert opened.private_rows is not None
     with pytest.raises(VerificationError, match="draw the classifier"):
         opened_at_once(release, NO_POINTS)
     learned(release)
