@@ -116,7 +116,8 @@ class PrivacySettings(Section):
         Literal["joint", "sum"] | None,
         Field(
             description="Relabelling, answers and classifier as one account, which takes fewer "
-            "votes, or each within its share; unset, as the ledger was opened."
+            "votes, or each within its share; unset, as the ledger was opened, and in a new "
+            "release as one account where that may be and statistics have no share."
         ),
     ] = None
     shares: SharesSettings = SharesSettings()

@@ -183,8 +183,17 @@ class Settings(Section):
 
     @property
     def accounting(self) -> Literal["joint", "sum"]:
-        """Return how shares are accounted: as configured, or added up."""
-        return self.privacy.accounting or "sum"
+        """Return how shares are accounted: as configured, or as a new release's would be.
+
+        A statistics table, which is outside one account, would have to wait for a classifier
+        that a halted release may never draw: beside its share the others add up.
+        """
+        if self.privacy.accounting is not None:
+            return self.privacy.accounting
+        shares = self.privacy.shares
+        has_draw = shares.relabel > 0 or shares.classifier > 0
+        is_joint = has_draw and shares.statistics == 0 and not self.why_sum
+        return "joint" if is_joint else "sum"
 
     @property
     def why_sum(self) -> str:

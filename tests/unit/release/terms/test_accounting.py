@@ -143,6 +143,27 @@ def test_where_shares_only_add_up_one_account_is_refused(
     assert SmallRelease(tmp_path, changes).settings().accounting == "sum"
 
 
+NO_DRAW = {"privacy__shares__relabel": "0", "privacy__shares__classifier": "0"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "joint"),
+        ({"answers__mechanism": "noisy-vote"}, "joint"),
+        ({"classifier__learner": "grid"}, "joint"),
+        (NO_DRAW | {"answers__after": "halt"}, "sum"),
+        (dict(STATISTICS, privacy__accounting="null"), "sum"),
+    ],
+)
+def test_a_new_release_is_one_account_where_it_may_be(
+    tmp_path: Path, changes: dict[str, str], expected: str
+) -> None:
+    """Not where it draws nothing else, nor where a statistics table would wait for a classifier."""
+    given = {name: value for name, value in changes.items() if value != "null"}
+    assert SmallRelease(tmp_path, given).settings().accounting == expected
+
+
 def test_every_draw_is_one_of_the_account(tmp_path: Path) -> None:
     """Answers are calibrated for the whole with both draws, which pay for its epsilon."""
     configuration = SmallRelease(tmp_path, JOINT).configuration()
