@@ -169,4 +169,5 @@ def audited_answers(settings: Settings) -> Audited:
         epsilon=budget.answers_epsilon,
         delta=budget.answers_delta,
         ensemble_size=votes,
+        draws=() if budget.account is None else budget.account.draws,
     )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from app.privacy.answering_rows import Answering, AnsweringRow
+    from app.privacy.budget.account import Draw
     from app.privacy.voting.votes import Tally
 
 Start: TypeAlias = Callable[[Parameters, NoiseSource], State]
@@ -49,6 +50,7 @@ class Audited:
         epsilon: of the claim.
         delta: of the claim.
         ensemble_size: k, an even number; every query has so many votes.
+        draws: those that the claim is for as well; none where shares add up.
         votes_moved: votes that one record moves, one where it lies in one chunk.
         decisions_moved: decisions that it moves, where each public cell is decided once.
         start: opens a run.
@@ -63,6 +65,7 @@ class Audited:
     epsilon: Fraction
     delta: Fraction
     ensemble_size: int
+    draws: tuple[Draw, ...] = ()
     votes_moved: int = 1
     decisions_moved: int = DECISIONS_MOVED
     start: Start = universal.initial_state

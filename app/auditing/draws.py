@@ -218,6 +218,7 @@ def audit_draws(settings: Settings) -> tuple[DrawReport, ...]:
             delta_truncation=delta,
             row_count=rows_wanted(float(epsilon)),
             hypotheses=public_class(settings),
+            account_epsilon=None if budget.account is None else budget.account.epsilon,
         )
         bound = draw_bound(parameters, _point(settings))
         reports.append(DrawReport("relabelling", float(epsilon), float(delta), bound))

@@ -39,11 +39,15 @@ def verify(
 ) -> None:
     """Replay the ledger from entry one: chain, sequence, counters, budget, every table.
 
+    Where answers and draws are one account, that account too, from its persisted table.
+
     Exit code 0, or 1 with a plain account of the first thing wrong.
     """
     from app.ledger import verification as ledger_verify
     from app.ledger.ledger import open_ledger
-    from app.release.terms.answer_terms import check_cells
+    from app.release.opening import found_state
+    from app.release.terms.accounting import as_opened
+    from app.release.terms.answer_terms import check_cells, check_pieces
     from app.release.terms.configuration import configure
     from app.settings.settings import load_settings
 
@@ -51,8 +55,13 @@ def verify(
     ledger = open_ledger(settings.ledger_url, create=False, name=settings.release.name)
     try:
         report = ledger_verify.verify(ledger, expect_head)
-        if ledger.read_state().decides_cells:
+        state = ledger.read_state()
+        if state.decides_cells:
             check_cells(configure(settings), ledger)
+        if state.is_joint:
+            configuration = as_opened(configure(settings), state.release)
+            found_state(configuration, ledger)
+            check_pieces(configuration.settings, ledger)
         _compare_with_head_file(settings, ledger)
     finally:
         ledger.close()

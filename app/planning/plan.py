@@ -22,6 +22,7 @@ from app.planning.mechanisms.planned import (
     votes_needed,
 )
 from app.planning.verdict import Verdict
+from app.privacy.budget.account import ACCOUNT_PROOF, ONE_ACCOUNT
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential.amplification import relabel_parameter
 from app.privacy.exponential.mechanism import excess_error
@@ -131,6 +132,7 @@ def plan_release(request: PlanRequest) -> Plan:
         reasons=answers.reasons + listing_reasons,
         advice=answers.advice + listing_advice,
         notes=answers.notes
+        + _account_notes(request)
         + _score_notes(request, answers)
         + _cell_notes(request)
         + _student_notes(request)
@@ -279,6 +281,13 @@ def _cell_notes(request: PlanRequest) -> tuple[str, ...]:
         f" set it to {request.cell_count} or less for an end"
     )
     return (note,)
+
+
+def _account_notes(request: PlanRequest) -> tuple[str, ...]:
+    """Say that relabelling, answers and classifier are one account, where they are."""
+    if request.budget is None or request.budget.account is None:
+        return ()
+    return (f"{ONE_ACCOUNT}: {ACCOUNT_PROOF}",)
 
 
 def _student_notes(request: PlanRequest) -> tuple[str, ...]:

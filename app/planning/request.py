@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 from app.errors import invariant
 from app.privacy.answering_rows import AnswersAsked
+from app.privacy.budget.account import account_of
 from app.privacy.budget.composition import Mechanism
 from app.privacy.mechanisms import serving_row
 
 if TYPE_CHECKING:
     from app.privacy.answering_rows import AnsweringRow
+    from app.privacy.budget.account import Account
     from app.privacy.budget.composition import Charge
     from app.privacy.budget.pipeline import PipelineBudget
     from app.privacy.paper.paper_pipeline import PaperTargets
@@ -146,7 +148,13 @@ class PlanRequest:
             private_grid=self.budget is not None and self.budget.relabel_is_private,
             class_count=self.class_count,
             cutoff=self.cutoff,
+            account=None if self.budget is None or self.budget.account is None else self.account,
         )
+
+    @property
+    def account(self) -> Account:
+        """What answers and draws share where they are one account."""
+        return account_of(self.charges, learner=self.learner)
 
     @property
     def query_count(self) -> int:

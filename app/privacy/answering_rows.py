@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from app.errors import ConfigurationError, InvariantError
-from app.privacy.budget.pipeline import PipelineBudget, pipeline_budget
+from app.privacy.budget.account import left_for_answers
+from app.privacy.budget.pipeline import PipelineBudget, joint_budget, pipeline_budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.noise.source import NoiseSource
+    from app.privacy.budget.account import Account, Draw
     from app.privacy.budget.composition import Charge
     from app.privacy.paper.paper_pipeline import PaperTargets
     from app.privacy.voting.votes import Tally
@@ -84,6 +86,7 @@ class AnswersAsked:
         private_grid: whether labels come from the dichotomies of the rows themselves.
         class_count: the number L of labels.
         cutoff: T, unstable answers until the ensemble ends.
+        account: what the answers share with draws; None where shares add up.
 
     """
 
@@ -94,6 +97,16 @@ class AnswersAsked:
     private_grid: bool
     class_count: int
     cutoff: int
+    account: Account | None = None
+
+    def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
+        """Return the draws that share an account of an epsilon; none where shares add up."""
+        return () if self.account is None else self.account.draws_at(epsilon)
+
+    def epsilon_of(self, row: AnsweringRow, epsilon: Fraction) -> Fraction:
+        """Return what of an account's epsilon a row has: its share, where it cannot be in it."""
+        draws = () if row.may_share_account else self.draws_at(epsilon)
+        return left_for_answers(epsilon, draws)
 
     @property
     def answers_charge(self) -> Charge:
@@ -159,6 +172,8 @@ def shared_budget(asked: AnswersAsked) -> PipelineBudget | None:
         ConfigurationError: Lemma L's least cost exceeds what relabelling may cost.
 
     """
+    if asked.account is not None:
+        return joint_budget(relabel=asked.relabel, answers=asked.answers, account=asked.account)
     return pipeline_budget(
         relabel=asked.relabel,
         answers=asked.answers,
@@ -205,6 +220,8 @@ class AnsweringRow:
             every vector in it, where learners vote by such cells.
         counts_decisions: whether it serves releases that do so, and pays for the decisions that
             one record moves in place of hits, or answers.
+        may_share_account: whether its answers are accounted at an order of Renyi divergence,
+            at which draws before and after them may be accounted with them.
         own_size: that k; None for the public rule.
         refuse_size: refuses a sample that does not feed k chunks, by k, n and n'.
 
@@ -239,6 +256,7 @@ class AnsweringRow:
     is_printed: bool = False
     decides_cells: bool = False
     counts_decisions: bool = False
+    may_share_account: bool = False
     own_size: Callable[[AnswersAsked], int] | None = None
     refuse_size: Callable[[AnswersAsked, tuple[int, int, int]], None] = lambda *_: None
 

@@ -24,6 +24,7 @@ class PublishedLearner:
     Attributes:
         name: in ``classifier.learner``.
         uses_delta: whether its noise needs a share of delta.
+        has_bounded_range: whether it is one draw of the exponential mechanism.
         has_scores: whether what is published sums up scores of labels, which rank queries.
         meaning: how it learns, in plain words.
         formula: the law behind; ``{drawn}`` stands for a hypothesis of the published class.
@@ -34,6 +35,7 @@ class PublishedLearner:
 
     name: str
     uses_delta: bool
+    has_bounded_range: bool = False
     has_scores: bool
     meaning: str
     formula: str
@@ -44,6 +46,7 @@ class PublishedLearner:
 EXPONENTIAL: Final = PublishedLearner(
     name="exponential",
     uses_delta=False,
+    has_bounded_range=True,
     has_scores=False,
     meaning="Pays for the published classifier, drawn once.",
     formula="{drawn} is drawn with weight exp(-epsilon_share * errors / 2)",

@@ -27,7 +27,7 @@ from app.ledger.entries.entry_kinds import (
     ShareCharged,
     ShareReserved,
 )
-from app.ledger.entries.fold import REPLAYED_BY
+from app.ledger.entries.fold import ACCOUNTING, REPLAYED_BY
 from app.ledger.ledger import RELEASE_SECRET
 from app.privacy.answering_rows import RULE_KEY
 from app.privacy.budget.composition import Mechanism
@@ -45,6 +45,7 @@ from app.release.private_state import put_pieces, read_piece
 from app.release.publication import Publication, share_event
 from app.release.release import DRAWS_NOTHING, SOURCE, UNKNOWN_ROWS, Release, refuse_closed
 from app.release.statistics.statistics_table import check_statistics_draw
+from app.release.terms.accounting import accounting_parameter, as_opened, check_accounting
 from app.release.terms.answer_terms import answering_row, replay_parameter, rule_parameter
 from app.release.terms.answer_time import measure_answer_time
 from app.release.terms.bound_settings import RESTORE, check_bound
@@ -74,7 +75,9 @@ log = structlog.get_logger("conclave.service")
 ROW_COUNT: Final = "data.rows"
 READING: Final = "data.reading"
 ROW_BY_ROW: Final = "row by row"
-FURTHER: Final = frozenset({ROW_COUNT, READING, HOPELESS_KEY, REPLAYED_BY, AUTO_RULE_KEY, RULE_KEY})
+FURTHER: Final = frozenset(
+    {ROW_COUNT, READING, HOPELESS_KEY, REPLAYED_BY, AUTO_RULE_KEY, RULE_KEY, ACCOUNTING}
+)
 """Parameters of the first entry that are no bound setting."""
 OVERTAKEN: Final = "another release was opened in the ledger meanwhile; start again"
 
@@ -104,6 +107,7 @@ def open_release(
         LedgerUnavailableError: the ledger took no commit; start again.
 
     """
+    configuration = as_opened(configuration, ledger.read_state().release)
     try:
         parameters = begin_release(
             configuration,
@@ -175,6 +179,7 @@ def begin_release(
 
     """
     found = ledger.read_state()
+    configuration = as_opened(configuration, found.release)
     if found.release is None:
         Beside(ledger.openings, ledger.digests, rows, ledger.is_backup()).check(configuration)
     parameters = None
@@ -203,6 +208,7 @@ def begin_release(
         }
         if configuration.has(Mechanism.ANSWERS):
             further |= rule_parameter(answering_row(configuration.settings))
+            further |= accounting_parameter(configuration.settings)
         _begin(configuration, further, cutoff=cutoff, ledger=ledger, rows=rows, noise=noise)
         if answer_time is not None:
             tell(str(answer_time))
@@ -343,6 +349,7 @@ def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> 
     """
     bound = {key: text for key, text in opened.parameters.items() if key not in FURTHER}
     check_bound(bound, configuration.bound)
+    check_accounting(configuration.settings, opened)
     auto_rule(opened)
 
 

@@ -154,7 +154,8 @@ class Release:
     def must_open_statistics(self) -> bool:
         """Whether the statistics table is to be drawn now, on the queries answered."""
         may_draw = self._awaits_statistics and not self._is_ended(self.state)
-        return may_draw and self.state.answered > 0 and self.state.has_last_answer
+        may_open = self.state.has_last_answer and self.state.may_open_statistics
+        return may_draw and self.state.answered > 0 and may_open
 
     @property
     def _awaits_statistics(self) -> bool:
@@ -241,8 +242,10 @@ class Release:
         if self.phase is not Phase.ENSEMBLE:
             self.private_ensemble = None
             self.private_threshold_noise = None
+        # A classifier that an operator draws may end the account, and the table is due then.
+        is_to_come = self.state.is_joint and self.state.is_inside_account
         may_count = self._awaits_statistics and (
-            self.phase is Phase.ENSEMBLE or self.must_open_statistics
+            self.phase is Phase.ENSEMBLE or self.must_open_statistics or is_to_come
         )
         if self.statistics is not None:
             self.private_statistics = None

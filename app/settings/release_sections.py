@@ -112,6 +112,14 @@ class PrivacySettings(Section):
             description="Sample that the ensemble is made of; smaller ones may spend more on it.",
         ),
     ] = Decimal(1)
+    accounting: Annotated[
+        Literal["joint", "sum"] | None,
+        Field(
+            description="Relabelling, answers and classifier as one account, which takes fewer "
+            "votes, or each within its share; unset, as the ledger was opened, and in a new "
+            "release as one account where that may be and statistics have no share."
+        ),
+    ] = None
     shares: SharesSettings = SharesSettings()
     delta_shares: DeltaSharesSettings = DeltaSharesSettings()
     composed: ComposedSettings = ComposedSettings()

@@ -26,7 +26,14 @@ from app.errors import ConfigurationError
 from app.learning.cells.class_row import CELLS
 from app.learning.registry import CLASSES, class_row
 from app.privacy.mechanisms import MECHANISMS, serving_row
-from app.privacy.published_learners import AUTO, EXPONENTIAL, LEARNERS, RANKING, may_rank
+from app.privacy.published_learners import (
+    AUTO,
+    EXPONENTIAL,
+    LEARNERS,
+    RANKING,
+    may_rank,
+    uses_delta,
+)
 from app.settings.data_section import (
     CategoricalFeatureSettings,
     DataSettings,
@@ -136,6 +143,51 @@ def check_wanted(classifier: ClassifierSettings) -> None:
         scored = " or ".join(f'"{name}"' for name in (*LEARNERS, AUTO) if may_rank(name))
         problem = f'"{RANKING}" takes a learner with scores: classifier.learner = {scored}'
         raise ConfigurationError("classifier.wanted", problem)
+
+
+def why_sum(
+    privacy: PrivacySettings,
+    answers: AnswersSettings,
+    classifier: ClassifierSettings,
+    *,
+    class_count: int,
+    has_public_grid: bool,
+    votes_by_cell: bool,
+) -> str:
+    """Say why shares can only be added up; nothing where one account may hold them.
+
+    Args:
+        privacy: shares and calibration.
+        answers: what answers.
+        classifier: what publishes.
+        class_count: the number L of labels.
+        has_public_grid: whether labels come from a class that is fixed by public choices.
+        votes_by_cell: whether learners vote by public cells.
+
+    """
+    shares = privacy.shares
+    if shares.answers == 0:
+        return "answers, and privacy.shares.answers is 0"
+    row = serving_row(answers.mechanism, privacy.calibration, class_count=class_count)
+    pure = " or ".join(f'"{each.name}"' for each in LEARNERS.values() if not each.uses_delta)
+    needed = {
+        'calibration = "profile", or a noisy vote of two labels': row.may_share_account,
+        "all rows: privacy.sampling = 1": privacy.sampling == 1,
+        'hypotheses.grid = "public"': has_public_grid,
+        "another class than one whose cells are each decided once": (
+            not votes_by_cell or answers.output != "label"
+        ),
+        f"classifier.learner = {pure}": (
+            shares.classifier == 0 or not uses_delta(classifier.learner)
+        ),
+    }
+    return next((what for what, is_met in needed.items() if not is_met), "")
+
+
+def check_joint(needed: str) -> None:
+    """Refuse one account where shares can only be added up, for which ``needed`` is missing."""
+    if needed:
+        raise ConfigurationError("privacy.accounting", f'"joint" takes {needed}')
 
 
 def check_privacy(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Final, Self, get_args
+from typing import Final, Literal, Self, get_args
 
 from pydantic import SecretStr, ValidationError, model_validator
 
@@ -25,6 +25,7 @@ from app.data.embedded_demo import (
     DEMO_ROW_COUNT,
     DEMO_SOURCE,
 )
+from app.learning.registry import class_row
 from app.privacy.published_learners import uses_delta
 from app.settings import reading, rules
 from app.settings.data_section import DataSettings
@@ -140,6 +141,8 @@ class Settings(Section):
         rules.check_predictors("classifier", self.published, self.classifier.predictors)
         check_cells("hypotheses", self.hypotheses, self.hypotheses.cells, self.data)
         check_cells("classifier", self.published, self.classifier.cells, self.data)
+        if self.privacy.accounting == "joint":
+            rules.check_joint(self.why_sum)
         rules.check_size(self.answers, self.data)
         rules.check_ledger(self.ledger)
         return self
@@ -177,6 +180,33 @@ class Settings(Section):
         """Return the fraction of delta of a mechanism: as given, or its default."""
         uses = self.classifier_uses_delta
         return self.privacy.delta_share(mechanism, classifier_uses_delta=uses)
+
+    @property
+    def accounting(self) -> Literal["joint", "sum"]:
+        """Return how shares are accounted: as configured, or as a new release's would be.
+
+        A statistics table, which is outside one account, would have to wait for a classifier
+        that a halted release may never draw: beside its share the others add up.
+        """
+        if self.privacy.accounting is not None:
+            return self.privacy.accounting
+        shares = self.privacy.shares
+        has_draw = shares.relabel > 0 or shares.classifier > 0
+        is_joint = has_draw and shares.statistics == 0 and not self.why_sum
+        return "joint" if is_joint else "sum"
+
+    @property
+    def why_sum(self) -> str:
+        """Say why shares can only be added up; nothing where one account may hold them."""
+        return rules.why_sum(
+            self.privacy,
+            self.answers,
+            self.classifier,
+            class_count=len(self.data.classes),
+            has_public_grid=self.hypotheses.grid == "public",
+            votes_by_cell=self.learner.estimator is None
+            and class_row(self.hypotheses.kind).splits is not None,
+        )
 
     @property
     def taught(self) -> LearnerSettings:

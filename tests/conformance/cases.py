@@ -400,8 +400,8 @@ BAD_DRAW_PARAMETERS: list[Callable[[], object]] = [
     lambda: draw_parameters(row_count=0),
 ]
 
-DETERMINISTIC = {"knowledge_transfer", "votes"}
-"""Functions without a draw: of the votes, or of what was released already."""
+DETERMINISTIC = {"account", "knowledge_transfer", "votes"}
+"""Functions without a draw: of shares, of the votes, or of what was released already."""
 
 TABLES = {"query_release"}
 """One draw from counts, with a battery of its own: ``test_tables``."""

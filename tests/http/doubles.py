@@ -177,6 +177,7 @@ class MemoryService:
                 "follows": {"limit": "halt", "cutoff": "halt"},
                 "unstable": {"count": 0, "cutoff": 5, "left": 5},
                 "ensemble": {"size": 100},
+                "accounting": "sum",
                 "hopeless": False,
                 "ledger": {"sequence": answered, "head": HEAD},
             },

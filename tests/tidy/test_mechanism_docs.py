@@ -23,6 +23,7 @@ HEADINGS = (
 )
 # Beside every `mechanism.py`: modules that are mechanisms of their own in another's folder.
 OTHERS = (
+    "budget/account.py",
     "exponential/relabel.py",
     "exponential/semi_private.py",
     "noisy_vote/bit_vote.py",

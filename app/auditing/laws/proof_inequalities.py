@@ -36,6 +36,7 @@ from app.privacy.noisy_vote import vote_table
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.stability.certified import certified_table
 from app.privacy.stability.decision_table import DECISION_RELEASE_PART, DECISION_SLOPE
+from app.privacy.stability.hit_table import order_of
 from app.privacy.stability.profile_parameters import choose_alpha
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def decisions_are_paid(audited: Audited) -> tuple[bool, bool]:
     alpha = choose_alpha(audited.epsilon, delta, slope=DECISION_SLOPE)
     words = {lead: hit_words(audited, lead) for pair in pairs(audited) for lead in pair}
     with localcontext(Context(prec=DIGITS)):
-        order = _order(alpha, audited.epsilon, delta, hits=count)
+        order = _order(audited, alpha, delta, hits=count)
         exchanged = {(words[one], words[other]) for one, other in pairs(audited)}
         possible = all(0 < word < WORD_BOUND for word in words.values())
         near = possible and all(
@@ -143,9 +144,11 @@ def bits_are_paid(audited: Audited) -> bool:
     answers as a run gives leave to each of them.
     """
     limit = answers_paid(audited)
-    made = vote_table.calibrate(epsilon=audited.epsilon, delta=audited.delta, answer_limit=limit)
+    made = vote_table.calibrate(
+        epsilon=audited.epsilon, delta=audited.delta, answer_limit=limit, draws=audited.draws
+    )
     with localcontext(Context(prec=DIGITS)):
-        price = _order(made.alpha, audited.epsilon, audited.delta, hits=answers_moved(audited))
+        price = _order(audited, made.alpha, audited.delta, hits=answers_moved(audited))
         reach = range(-audited.lead_max - audited.votes_moved, audited.lead_max + 1)
         words = [label_words(audited, lead) for lead in reach]
         exchanged = {*zip(words, words[audited.votes_moved :], strict=False)}
@@ -184,9 +187,14 @@ class _Order:
 def _words_are_near(audited: Audited) -> bool:
     """Decide (*) of Theorem A for every two leads that one record may exchange."""
     delta = audited.delta * (1 - LABELS_PART)
-    alpha = choose_alpha(audited.epsilon, delta)
+    alpha = order_of(
+        epsilon=audited.epsilon,
+        delta_svt=delta,
+        cutoff=audited.parameters.cutoff or 1,
+        draws=audited.draws,
+    )
     with localcontext(Context(prec=DIGITS)):
-        order = _order(alpha, audited.epsilon, delta, hits=hits_allowed(audited))
+        order = _order(audited, alpha, delta, hits=hits_allowed(audited))
         words = {lead: hit_words(audited, lead) for pair in pairs(audited) for lead in pair}
         exchanged = {(words[one], words[other]) for one, other in pairs(audited)}
         possible = all(0 < word < WORD_BOUND for word in words.values())
@@ -196,11 +204,18 @@ def _words_are_near(audited: Audited) -> bool:
         )
 
 
-def _order(alpha: Fraction, epsilon: Fraction, delta: Fraction, *, hits: int) -> _Order:
-    """Return ``ln R``, where T hits cost all of this delta: Theorem A solved for it."""
+def _order(audited: Audited, alpha: Fraction, delta: Fraction, *, hits: int) -> _Order:
+    """Return ``ln R``, where T hits cost all of this delta: Theorem A solved for it.
+
+    What draws of the same account cost at the order comes off first.
+    """
     order, excess = _decimal(alpha), _decimal(alpha - 1)
-    whole = excess * _decimal(epsilon) + _decimal(delta).ln()
+    whole = excess * _decimal(audited.epsilon) + _decimal(delta).ln()
     whole += order.ln() - excess * (excess / order).ln()
+    for draw in audited.draws:
+        share = _decimal(draw.epsilon)
+        squared = order * share * share / (8 if draw.has_bounded_range else 2)
+        whole -= excess * min(share, squared)
     return _Order(order, whole / hits)
 
 

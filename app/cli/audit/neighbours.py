@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from app.auditing.mechanisms import AUDITED
 from app.auditing.transcripts.served import Claim
 from app.errors import invariant
+from app.ledger.entries.fold import JOINT
 from app.privacy.budget.composition import Mechanism
 from app.release.terms.answer_terms import answering_row, calibrate_answers, release_budget
 from app.release.terms.configuration import charges_by_mechanism
@@ -76,7 +77,8 @@ def audited_claim(settings: Settings) -> Claim:
     """Return what is charged for everything that the audited releases may draw."""
     charges = charges_by_mechanism(_release_settings(settings, votes=VOTES_OF_A_FLIP))
     draws = {Mechanism.RELABEL, Mechanism.ANSWERS}
-    if "classifier" in settings.answers.sequels.values():
+    # What is one account promises its whole, whatever of it is drawn.
+    if settings.accounting == JOINT or "classifier" in settings.answers.sequels.values():
         draws.add(Mechanism.CLASSIFIER)
     kept = [charge for mechanism, charge in charges.items() if mechanism in draws]
     return Claim(
@@ -145,7 +147,9 @@ def _release_settings(settings: Settings, *, votes: int, folder: Path = NOWHERE)
                 "dead_features": "allow",  # the worst rows may well be all alike
             },
             "hypotheses": {"class": "stumps", "grid": settings.hypotheses.grid},
-            "privacy": _without_statistics(settings.privacy),
+            "privacy": _without_statistics(settings.privacy).model_copy(
+                update={"accounting": settings.accounting}
+            ),
             "answers": settings.answers.model_copy(update=answers),
             "ledger": {"url": sqlite_address(folder / LEDGER_FILE)},
             "server": {

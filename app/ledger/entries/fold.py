@@ -117,8 +117,24 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_open_statistics(self) -> bool:
-        """Whether a table may open here: before the first answer, or after the last."""
-        return self.statistics is None and not self.is_between_answers
+        """Whether a table may open here: before the first answer, or after the last.
+
+        In one account, before the first answer and the classifier, or after both.
+        """
+        is_between = self.is_inside_account if self.is_joint else self.is_between_answers
+        return self.statistics is None and not is_between
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether answers, relabelling and classifier are one account."""
+        return self.release is not None and self.release.parameters.get(ACCOUNTING) == JOINT
+
+    @property
+    def is_inside_account(self) -> bool:
+        """Whether an answer or the classifier of one account came, and another may follow."""
+        draws = self.charge_of(CLASSIFIER) or self.reserve_of(CLASSIFIER)
+        is_over = self.has_last_answer and (draws is None or self.classifier is not None)
+        return (self.answered > 0 or self.charge_of(CLASSIFIER) is not None) and not is_over
 
     @property
     def classifier_waits(self) -> bool:
@@ -144,6 +160,11 @@ REPLAYED_BY: Final = "answers.replayed_by"
 CELL: Final = '"cell"'
 """Its text where that is a public cell; absent where it is the vector as posted."""
 
+ACCOUNTING: Final = "privacy.accounting"
+"""The parameter of ``ReleaseOpened`` that says how shares are accounted; absent, they add up."""
+JOINT: Final = "joint"
+"""Its text where relabelling, answers and classifier are one account."""
+
 STATISTICS: Final = "statistics"
 CLASSIFIER: Final = "classifier"
 LEARNER: Final = "classifier.learner"
@@ -156,6 +177,7 @@ RETIRED: Final = "retired"
 NEWEST: Final = "newest"
 MOVED: Final = "moved"
 BETWEEN_ANSWERS: Final = "after the ensemble's first answer and before its last"
+INSIDE_ACCOUNT: Final = "inside the account of answers and classifier"
 
 
 def fold(state: LedgerState, entry: Entry) -> LedgerState:
@@ -293,7 +315,7 @@ def _charge(state: LedgerState, release: ReleaseOpened, event: ShareCharged) -> 
     )
     allow(
         event.mechanism != STATISTICS or state.may_open_statistics,
-        f"charges {STATISTICS} {BETWEEN_ANSWERS}",
+        f"charges {STATISTICS} {INSIDE_ACCOUNT if state.is_joint else BETWEEN_ANSWERS}",
     )
     allow(
         event.mechanism != CLASSIFIER or not state.classifier_waits,
@@ -430,7 +452,8 @@ def _publish_student(
 def _release_statistics(state: LedgerState, event: StatisticsReleased) -> LedgerState:
     allow(state.statistics is None, f"releases {STATISTICS} a second time")
     allow(state.charge_of(STATISTICS) is not None, f"comes before the charge of {STATISTICS}")
-    allow(state.may_open_statistics, f"releases {STATISTICS} {BETWEEN_ANSWERS}")
+    between = INSIDE_ACCOUNT if state.is_joint else BETWEEN_ANSWERS
+    allow(state.may_open_statistics, f"releases {STATISTICS} {between}")
     return _bind(replace(state, statistics=event), event.private_digests)
 
 

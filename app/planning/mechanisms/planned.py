@@ -102,7 +102,7 @@ def calibrations(
 
     Args:
         request: gives m, T and the number of labels.
-        epsilon: what the answers may cost.
+        epsilon: what the answers may cost, with draws that share their account.
         delta: their delta.
         known: a calibration for this budget that is made already, or None.
 
@@ -125,8 +125,9 @@ def calibrations(
             ):
                 found[name] = known
                 continue
+            own = asked.epsilon_of(planned.row, epsilon)
             with suppress(ConfigurationError):
-                found[name] = calibrate(asked, epsilon=epsilon, delta=delta)
+                found[name] = calibrate(asked, epsilon=own, delta=delta)
     return found
 
 

@@ -158,9 +158,9 @@ def _epsilon_advice(
     if budget.sampling_rate < 1:
         return ("or raise privacy.sampling, which gives the ensemble more rows and less to spend",)
     epsilon = _epsilon_needed(request, stability.calibration, budget, fed=fed)
+    whose = "the answers'" if budget.account is None else "the account's"
     raised = (
-        f"or raise the answers' epsilon from {float(budget.answers_epsilon):g} to"
-        f" {float(epsilon):g}"
+        f"or raise {whose} epsilon from {float(budget.answers_epsilon):g} to {float(epsilon):g}"
     )
     return (raised,) if epsilon <= EPSILON_ADVISED_MAX else ()
 
@@ -206,7 +206,8 @@ def _notes(request: PlanRequest, stability: Stability, size: int) -> tuple[str, 
 
 
 def _approximate(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> ApproximateProfile:
-    return approximate_profile(epsilon=epsilon, delta=delta, cutoff=asked.cutoff)
+    draws = asked.draws_at(epsilon)
+    return approximate_profile(epsilon=epsilon, delta=delta, cutoff=asked.cutoff, draws=draws)
 
 
 def _approximate_certified(

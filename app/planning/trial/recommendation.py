@@ -12,13 +12,13 @@ from app.planning.mechanisms.planned import PLANNED, forecast_answers
 from app.planning.trial.agreement import try_out, votes_by_cell
 from app.planning.trial.cliff import labels_at_worst
 from app.planning.trial.effort import SECONDS_COMPARED, extent_of
+from app.privacy.answering_rows import shared_budget
 from app.privacy.budget.composition import Mechanism
 from app.privacy.budget.ensemble_size import (
     HIT_PROBABILITY_MAX,
     approximate_profile,
     size_at_unanimity,
 )
-from app.privacy.budget.pipeline import pipeline_budget
 from app.privacy.exponential.mechanism import excess_error
 from app.privacy.mechanisms import row_of
 
@@ -125,14 +125,8 @@ def with_shares(request: PlanRequest) -> PlanRequest:
         Mechanism.ANSWERS: replace(answers, epsilon=both - epsilon),
     }
     charges = tuple(parts.get(charge.mechanism, charge) for charge in request.charges)
-    changed = pipeline_budget(
-        relabel=parts[Mechanism.RELABEL],
-        answers=parts[Mechanism.ANSWERS],
-        sampling_rate=Fraction(1),
-        private_grid=False,
-        class_count=request.class_count,
-    )
-    return replace(request, charges=charges, budget=changed)
+    changed = replace(request, charges=charges)
+    return replace(changed, budget=shared_budget(changed.asked))
 
 
 def _is_enough(request: PlanRequest, share: Fraction) -> bool:
@@ -155,7 +149,10 @@ def _sizes(request: PlanRequest, budget: PipelineBudget) -> tuple[int, ...]:
     """Return values of k worth a trial, rising, that leave a chunk rows enough."""
     try:
         table = approximate_profile(
-            epsilon=budget.answers_epsilon, delta=budget.answers_delta, cutoff=max(CUTOFFS[:3])
+            epsilon=budget.answers_epsilon,
+            delta=budget.answers_delta,
+            cutoff=max(CUTOFFS[:3]),
+            draws=request.asked.draws_at(budget.answers_epsilon),
         )
     except ConfigurationError:
         return ()
@@ -220,15 +217,17 @@ def _share(request: PlanRequest, mechanism: Mechanism) -> Fraction:
 
 def _calibrations(request: PlanRequest, budget: PipelineBudget) -> Iterator[Weighed]:
     """Return what may serve at a request's budget; what has no parameters is left out."""
-    share = {"epsilon": budget.answers_epsilon, "delta": budget.answers_delta}
+    epsilon, delta = budget.answers_epsilon, budget.answers_delta
     compared = [planned for planned in PLANNED.values() if planned.is_compared_by(request)]
     for cutoff in sorted({*CUTOFFS, request.cutoff}):
         asked = replace(request.asked, cutoff=cutoff)
         for planned in compared:
             if planned.takes_cutoff:
+                own = asked.epsilon_of(planned.row, epsilon)
                 with suppress(ConfigurationError):
-                    yield planned.quick(asked, **share)
+                    yield planned.quick(asked, epsilon=own, delta=delta)
     for planned in compared:
         if not planned.takes_cutoff:
+            own = request.asked.epsilon_of(planned.row, epsilon)
             with suppress(ConfigurationError):
-                yield planned.quick(request.asked, **share)
+                yield planned.quick(request.asked, epsilon=own, delta=delta)

@@ -1,6 +1,7 @@
 """The division of epsilon and delta among mechanisms, and the public rules that follow from it.
 
 * ``composition.py`` divides a budget by shares, and adds charges up.
+* ``account.py`` accounts answers and draws as one, where they are not added up.
 * ``pipeline.py`` says what relabelling and answers may cost on the sample that they run on.
 * ``ensemble_size.py`` chooses k where the configuration says ``auto``.
 """

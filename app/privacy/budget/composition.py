@@ -2,8 +2,9 @@
 
 Claim: mechanisms run on the same rows at ``(epsilon_i, delta_i)`` are together
 ``(sum epsilon_i, sum delta_i)``-private, in any adaptive order, where the pure ones
-among them may be taken as the adversary's coins.  Every number is a rational, so
-that the sum is the budget and not a rounding of it.
+among them may be taken as the adversary's coins.  Those that share one account
+(``account.py``) are charged the same shares, and are one mechanism of their sum.  Every
+number is a rational, so that the sum is the budget and not a rounding of it.
 
 Exponential mechanisms are drawn by integers, at a cost in delta that is far below
 ``2**-20`` of the release's; that part is withheld from the answers and split evenly
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 WITHHELD_PART: Final = Fraction(1, 1 << 20)
 NUMERICAL_FACTOR: Final = 4
+RANGE_FACTOR: Final = 8
 
 
 class Mechanism(StrEnum):
@@ -119,19 +121,24 @@ def total(charged: Iterable[Charge]) -> tuple[Fraction, Fraction]:
     )
 
 
-def mechanism_epsilon(*, share: Fraction, log_weight_error: Fraction) -> Fraction:
+def mechanism_epsilon(
+    *, share: Fraction, log_weight_error: Fraction, is_range: bool = False
+) -> Fraction:
     """Return the epsilon at which an exponential mechanism runs within its share.
 
     Weights that are right within a factor ``e^(+-eta)`` cost ``4 eta``: twice for
-    the drawn weight and twice for the normaliser, at both neighbours.
+    the drawn weight and twice for the normaliser, at both neighbours.  The range of
+    its ratios, from the least to the largest, costs that at either end: ``8 eta``.
 
     Args:
         share: epsilon that the ledger charges.
         log_weight_error: ``eta``, an upper bound.
+        is_range: whether the share bounds the range, and not only the ratio.
 
     """
     invariant(log_weight_error >= 0, "an error bound is not negative")
-    epsilon = share - NUMERICAL_FACTOR * log_weight_error
+    factor = RANGE_FACTOR if is_range else NUMERICAL_FACTOR
+    epsilon = share - factor * log_weight_error
     invariant(epsilon > 0, "the share exceeds its numerical error")
     return epsilon
 

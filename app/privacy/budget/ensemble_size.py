@@ -30,6 +30,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from app.errors import ConfigurationError, InvariantError, invariant
+from app.privacy.budget.account import left_for_answers
 from app.privacy.stability.curve import HELD_BELOW
 from app.privacy.stability.decision_table import (
     DECISION_RELEASE_PART,
@@ -42,6 +43,7 @@ from app.privacy.stability.profile_parameters import EPSILON_KEY, refuse_out_of_
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from app.privacy.budget.account import Draw
     from app.privacy.stability.curve import CurvePoint
 
 ENTRY_COUNT_MAX: Final = 12_000
@@ -93,22 +95,30 @@ def approximate_decisions(*, epsilon: Fraction, delta: Fraction) -> ApproximateD
 
 
 @lru_cache(maxsize=64)
-def approximate_profile(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> ApproximateProfile:
+def approximate_profile(
+    *, epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...] = ()
+) -> ApproximateProfile:
     """Return the table of a budget, in doubles.
 
     Args:
-        epsilon: share of epsilon for the answers, above 0.
+        epsilon: share of epsilon for the answers, above 0; with draws, of all together.
         delta: share of delta for the answers, in (0, 1).
         cutoff: T, at least 1.
+        draws: those that share one account with the answers.
 
     Raises:
         ConfigurationError: where a table that serves would be refused, or is too long
             for a quick look.
 
     """
+    refuse_out_of_range(epsilon=left_for_answers(epsilon, draws), delta=delta, cutoff=cutoff)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=cutoff)
     points = real_valued_hit_probability(
-        epsilon=float(epsilon), delta=float(delta), cutoff=cutoff, count_max=ENTRY_COUNT_MAX
+        epsilon=float(epsilon),
+        delta=float(delta),
+        cutoff=cutoff,
+        draws=draws,
+        count_max=ENTRY_COUNT_MAX,
     )
     return ApproximateProfile(cutoff=cutoff, hits=_ending(points))
 

@@ -7,7 +7,8 @@ adaptive client included, is one algorithm on that sample.
 Claim: if the labelling draw costs :attr:`PipelineBudget.relabel_epsilon` on the sample
 and the answers are ``(answers_epsilon, answers_delta)``-private in the relabelled rows,
 the two together are ``(epsilon_r + epsilon_a, delta_r + delta_a)``-private in all the
-rows, these being what is charged for them.  Proof: sampling, composition and Lemma L,
+rows, these being what is charged for them; where they share one account, the account is
+``app.privacy.budget.account``'s.  Proof: sampling, composition and Lemma L,
 ``app/privacy/exponential/relabel_proof.md``; :func:`check` decides it anew with every rounding
 going against us.
 """
@@ -30,6 +31,7 @@ from app.privacy.exponential.amplification import (
 )
 
 if TYPE_CHECKING:
+    from app.privacy.budget.account import Account
     from app.privacy.budget.composition import Charge
 
 EVERY_ROW: Final = Fraction(1)
@@ -51,6 +53,8 @@ class PipelineBudget:
         copies: how many rows of the answers one record may fill; above 1 only where
             they are drawn with replacement.
         copies_delta: probability that a record fills more.
+        account: what the answers share with draws, the one that relabels among them; None
+            where shares add up.
 
     """
 
@@ -62,6 +66,7 @@ class PipelineBudget:
     answers_delta: Fraction
     copies: int = 1
     copies_delta: Fraction = Fraction(0)
+    account: Account | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is no budget."""
@@ -73,7 +78,9 @@ class PipelineBudget:
 
     @property
     def inner_epsilon(self) -> Fraction:
-        """What both parts cost together on the sample."""
+        """What both parts cost together on the sample, with all that shares their account."""
+        if self.account is not None:
+            return self.account.epsilon
         return (self.relabel_epsilon or 0) + self.copies * self.answers_epsilon
 
     @property
@@ -128,6 +135,32 @@ def pipeline_budget(
     )
     check(budget, relabel=relabel, answers=answers)
     return budget
+
+
+def joint_budget(
+    *, relabel: Charge | None, answers: Charge | None, account: Account
+) -> PipelineBudget | None:
+    """Return the budget of parts that share one account; None where answers have no share.
+
+    The answers are calibrated for all of it, and leave in it what its draws cost.
+
+    Args:
+        relabel: what relabelling is charged; None where rows keep their labels.
+        answers: what the answers are charged.
+        account: what they share, with the classifier where that has a share.
+
+    """
+    if answers is None:
+        return None
+    return PipelineBudget(
+        sampling_rate=EVERY_ROW,
+        relabel_epsilon=None if relabel is None else relabel.epsilon,
+        relabel_delta=Fraction(0) if relabel is None else relabel.delta,
+        relabel_is_private=False,
+        answers_epsilon=account.epsilon,
+        answers_delta=answers.delta,
+        account=account,
+    )
 
 
 def check(budget: PipelineBudget, *, relabel: Charge | None, answers: Charge) -> None:

@@ -7,7 +7,8 @@ Algorithm 2, step 4, and Algorithm 7, step 6).
 **Claim.** (epsilon, delta_truncation)-differentially private under
 replace-one, epsilon being the whole share, numerical error included: the
 mechanism runs at epsilon - 4 eta, where every weight is right within a factor
-e^(+-eta).
+e^(+-eta).  In an account its ratios have range epsilon, at epsilon - 8 eta, and
+truncation costs the account no more than delta_truncation.
 
 **Proof.** The score has sensitivity 1 and weights are exp(-epsilon errors/2):
 ``app/privacy/exponential/proof.md``.
@@ -59,6 +60,7 @@ class Parameters:
         delta_truncation: delta withheld for the integer weights.
         row_count: the public n.
         hypotheses: the class, fixed by public choices.
+        account_epsilon: of the account that the draw is in; None where shares add up.
 
     """
 
@@ -66,11 +68,13 @@ class Parameters:
     delta_truncation: Fraction
     row_count: int
     hypotheses: HypothesisClass
+    account_epsilon: Fraction | None = None
 
     def __post_init__(self) -> None:
         """Check that numerical error and truncation fit what is set aside for them."""
         invariant(self.epsilon > 0, "a share that is drawn on is positive")
-        invariant(self.epsilon <= EPSILON_MAX, "its weights stay within the range of doubles")
+        invariant(self.epsilon <= self._whole, "a draw is a part of its account")
+        invariant(self._whole <= EPSILON_MAX, "its weights stay within the range of doubles")
         invariant(self.row_count >= 1, "there is at least one row")
         invariant(self.mechanism_epsilon > 0.0, "the share exceeds its numerical error")
         invariant(
@@ -80,14 +84,24 @@ class Parameters:
 
     @property
     def mechanism_epsilon(self) -> float:
-        """The share less 4 eta, rounded down to a double."""
+        """The share less 4 eta, in an account 8 eta, rounded down to a double."""
         eta = self.hypotheses.log_weight_error(self.row_count, float(self.epsilon))
-        return float_below(mechanism_epsilon(share=self.epsilon, log_weight_error=Fraction(eta)))
+        epsilon = mechanism_epsilon(
+            share=self.epsilon,
+            log_weight_error=Fraction(eta),
+            is_range=self.account_epsilon is not None,
+        )
+        return float_below(epsilon)
+
+    @property
+    def _whole(self) -> Fraction:
+        """The epsilon at which truncation is paid for."""
+        return self.epsilon if self.account_epsilon is None else self.account_epsilon
 
     def _truncation_cost(self) -> Fraction:
         """Return (1 + e^epsilon) v, rounded up; v is the draw's total variation."""
         # Rounding epsilon up to an integer dwarfs the last digit of exp.
-        odds = Fraction(Decimal(math.floor(self.epsilon) + 1).exp())
+        odds = Fraction(Decimal(math.floor(self._whole) + 1).exp())
         return (1 + odds) * self.hypotheses.truncation_variation
 
 

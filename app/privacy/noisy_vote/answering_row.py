@@ -74,7 +74,10 @@ def _explain(parameters: noisy_vote.Parameters) -> Explained:
 
 def _calibrate_bit(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> VoteTable:
     return vote_table.calibrate(
-        epsilon=epsilon, delta=delta, answer_limit=asked.targets.query_count
+        epsilon=epsilon,
+        delta=delta,
+        answer_limit=asked.targets.query_count,
+        draws=asked.draws_at(epsilon),
     )
 
 
@@ -141,7 +144,8 @@ NOISY_BIT: Final = AnsweringRow(
     check=vote_table.check,
     read=VoteTable.from_plain,
     is_of=lambda table, asked: (
-        (table.answer_limit, BINARY) == (asked.targets.query_count, asked.class_count)
+        (table.answer_limit, BINARY, table.draws)
+        == (asked.targets.query_count, asked.class_count, asked.draws_at(table.epsilon))
     ),
     serve=_serve_bit,
     size_wanted=lambda served, _: AGREEMENT_FACTOR * served.lead_at(HIT_PROBABILITY_MAX),
@@ -149,6 +153,7 @@ NOISY_BIT: Final = AnsweringRow(
     explain=_explain_bit,
     step=_step_bit,
     decides_cells=True,
+    may_share_account=True,
     fits=lambda served, limits: (BINARY, served.answer_limit) == limits,
 )
 
@@ -176,6 +181,7 @@ NOISY_VOTE_OF_CELLS: Final = replace(
     ),
     fits=lambda served, limits: served.class_count == limits[0],
     counts_decisions=True,
+    may_share_account=False,
 )
 NOISY_BIT_OF_CELLS: Final = replace(
     NOISY_BIT,
@@ -197,6 +203,7 @@ NOISY_BIT_OF_CELLS: Final = replace(
     ),
     fits=lambda _, limits: limits[0] == BINARY,
     counts_decisions=True,
+    may_share_account=False,
 )
 
 
@@ -209,4 +216,9 @@ def quick_bit_of_cells(
 
 def quick_bit(asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction) -> QuickVoteTable:
     """Return the table of two labels in doubles, for planning."""
-    return vote_table.quick(epsilon=epsilon, delta=delta, answer_limit=asked.targets.query_count)
+    return vote_table.quick(
+        epsilon=epsilon,
+        delta=delta,
+        answer_limit=asked.targets.query_count,
+        draws=asked.draws_at(epsilon),
+    )

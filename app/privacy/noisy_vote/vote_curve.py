@@ -14,15 +14,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.privacy.budget.account import log_moment
 from app.privacy.stability.curve import HELD_BELOW
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from app.privacy.budget.account import Draw
 
     Floats = NDArray[np.float64]
 
@@ -73,7 +77,14 @@ def ln_price(excess: Floats | float, *, epsilon: float, delta: float) -> Floats:
 
 
 @lru_cache(maxsize=CURVES_KEPT)
-def vote_curve(*, epsilon: float, delta: float, answers: float, gaussian_order: float) -> VoteCurve:
+def vote_curve(
+    *,
+    epsilon: float,
+    delta: float,
+    answers: float,
+    gaussian_order: float,
+    draws: tuple[Draw, ...] = (),
+) -> VoteCurve:
     """Return the curve of a budget at the order that makes the wanted lead least.
 
     Args:
@@ -81,10 +92,14 @@ def vote_curve(*, epsilon: float, delta: float, answers: float, gaussian_order: 
         delta: of all answers.
         answers: m.
         gaussian_order: that of the Gaussian vote at this budget, near which the best one is.
+        draws: those that share one account with the answers.
 
     """
     excess = (gaussian_order - 1) * ORDERS
-    price = ln_price(excess, epsilon=epsilon, delta=delta) / answers
+    price = ln_price(excess, epsilon=epsilon, delta=delta)
+    if draws:
+        price = price - [float(log_moment(draws, 1 + Fraction(each))) for each in excess]
+    price = price / answers
     excess, price = excess[price > 0], price[price > 0]
     wanted = math.log(WANTED_LOSS) - math.log1p(-WANTED_LOSS)
     ends = votes_at(excess, price, np.linspace(0.0, wanted, COARSE_POINTS))[:, -1]
@@ -140,7 +155,13 @@ def _ln(logit: Floats) -> Floats:
 
 
 def answers_within(
-    lead: float, *, epsilon: float, delta: float, gaussian_order: float, start: float
+    lead: float,
+    *,
+    epsilon: float,
+    delta: float,
+    gaussian_order: float,
+    start: float,
+    draws: tuple[Draw, ...] = (),
 ) -> float:
     """Return the most answers at which a lead loses no more often than is wanted.
 
@@ -152,6 +173,7 @@ def answers_within(
         delta: of all answers.
         gaussian_order: as in :func:`vote_curve`.
         start: a number of answers to begin with.
+        draws: as in :func:`vote_curve`.
 
     """
     if lead <= 0:
@@ -159,7 +181,11 @@ def answers_within(
     answers = start
     for _ in range(NEWTON_STEPS):
         curve = vote_curve(
-            epsilon=epsilon, delta=delta, answers=answers, gaussian_order=gaussian_order
+            epsilon=epsilon,
+            delta=delta,
+            answers=answers,
+            gaussian_order=gaussian_order,
+            draws=draws,
         )
         answers = max(1e-3, answers * (lead / curve.lead(WANTED_LOSS)) ** 2)
     return answers

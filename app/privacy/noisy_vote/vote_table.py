@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError, invariant
 from app.privacy.arithmetic import reading
+from app.privacy.budget.account import Draw, left_for_answers, log_moment
 from app.privacy.noisy_vote.calibration import (
     ANSWERS_KEY,
     gaussian_order,
@@ -52,15 +53,17 @@ class QuickVoteTable:
     """A table in doubles, for planning; it serves nobody.
 
     Attributes:
-        epsilon: share of epsilon that the answers may use.
+        epsilon: share of epsilon that the answers may use; with draws, of all together.
         delta: share of delta that the answers may use.
         answer_limit: answers m until the halt.
+        draws: those that share one account with the answers; none where shares add up.
 
     """
 
     epsilon: Fraction
     delta: Fraction
     answer_limit: int
+    draws: tuple[Draw, ...] = ()
 
     @property
     def cutoff(self) -> None:
@@ -97,8 +100,9 @@ class QuickVoteTable:
             lead,
             epsilon=float(self.epsilon),
             delta=float(self.delta),
-            gaussian_order=float(gaussian_order(self.epsilon, self.delta)),
+            gaussian_order=self._gaussian_order,
             start=float(self.answer_limit),
+            draws=self.draws,
         )
         return math.floor(found)
 
@@ -107,8 +111,14 @@ class QuickVoteTable:
             epsilon=float(self.epsilon),
             delta=float(self.delta),
             answers=float(answers),
-            gaussian_order=float(gaussian_order(self.epsilon, self.delta)),
+            gaussian_order=self._gaussian_order,
+            draws=self.draws,
         )
+
+    @property
+    def _gaussian_order(self) -> float:
+        """The order of the Gaussian vote at what the answers have for themselves."""
+        return float(gaussian_order(left_for_answers(self.epsilon, self.draws), self.delta))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +161,11 @@ class VoteTable(QuickVoteTable):
 
     def to_plain(self) -> dict[str, str | list[str]]:
         """Write the table in strings and lists of strings only, without loss."""
+        draws = {"draws": [draw.to_plain() for draw in self.draws]} if self.draws else {}
         return {
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
+            **draws,
             "answer_limit": str(self.answer_limit),
             "alpha": str(self.alpha),
             "ln_ratio": str(self.ln_ratio),
@@ -178,16 +190,20 @@ class VoteTable(QuickVoteTable):
                 ln_ratio=Fraction(str(plain["ln_ratio"])),
                 even=tuple(int(word) for word in plain["even"]),
                 odd=tuple(int(word) for word in plain["odd"]),
+                draws=tuple(Draw.from_plain(draw) for draw in plain.get("draws", ())),
             )
 
 
-def calibrate(*, epsilon: Fraction, delta: Fraction, answer_limit: int) -> VoteTable:
+def calibrate(
+    *, epsilon: Fraction, delta: Fraction, answer_limit: int, draws: tuple[Draw, ...] = ()
+) -> VoteTable:
     """Build the table of a budget.
 
     Args:
-        epsilon: share of epsilon for the answers, from 1e-6 to 1000.
+        epsilon: share of epsilon for the answers, from 1e-6 to 1000; with draws, of all together.
         delta: share of delta for the answers, from 1e-200 to 0.5.
         answer_limit: answers m until the halt, at least 1.
+        draws: those that share one account with the answers.
 
     Returns:
         A table that :func:`check` accepts.
@@ -196,19 +212,28 @@ def calibrate(*, epsilon: Fraction, delta: Fraction, answer_limit: int) -> VoteT
         ConfigurationError: where the budget is out of range or its table too long.
 
     """
-    return _calibrated(epsilon, delta, answer_limit)
+    return _calibrated(epsilon, delta, answer_limit, draws)
 
 
 @lru_cache(maxsize=TABLES_KEPT)
-def _calibrated(epsilon: Fraction, delta: Fraction, answer_limit: int) -> VoteTable:
+def _calibrated(
+    epsilon: Fraction, delta: Fraction, answer_limit: int, draws: tuple[Draw, ...]
+) -> VoteTable:
     """Build a table once a process: planning and opening ask for the same one."""
-    curve = quick(epsilon=epsilon, delta=delta, answer_limit=answer_limit).curve
+    curve = quick(epsilon=epsilon, delta=delta, answer_limit=answer_limit, draws=draws).curve
     alpha = 1 + Fraction(max(1, round((curve.alpha - 1) * ALPHA_GRID)), ALPHA_GRID)
-    ln_ratio = choose_ln_ratio(alpha, epsilon=epsilon, delta_svt=delta, cutoff=answer_limit)
+    ln_ratio = choose_ln_ratio(
+        alpha,
+        epsilon=epsilon,
+        delta_svt=delta,
+        cutoff=answer_limit,
+        taken=log_moment(draws, alpha),
+    )
     return VoteTable(
         epsilon=epsilon,
         delta=delta,
         answer_limit=answer_limit,
+        draws=draws,
         alpha=alpha,
         ln_ratio=ln_ratio,
         even=half_table(alpha=alpha, ln_ratio=ln_ratio, is_odd=False),
@@ -216,10 +241,14 @@ def _calibrated(epsilon: Fraction, delta: Fraction, answer_limit: int) -> VoteTa
     )
 
 
-def quick(*, epsilon: Fraction, delta: Fraction, answer_limit: int) -> QuickVoteTable:
+def quick(
+    *, epsilon: Fraction, delta: Fraction, answer_limit: int, draws: tuple[Draw, ...] = ()
+) -> QuickVoteTable:
     """Return the table of a budget in doubles; arguments and refusals as :func:`calibrate`."""
+    own = left_for_answers(epsilon, draws)
+    refuse_out_of_range(epsilon=own, delta=delta, answer_limit=answer_limit)
     refuse_out_of_range(epsilon=epsilon, delta=delta, answer_limit=answer_limit)
-    found = QuickVoteTable(epsilon=epsilon, delta=delta, answer_limit=answer_limit)
+    found = QuickVoteTable(epsilon=epsilon, delta=delta, answer_limit=answer_limit, draws=draws)
     length = found.curve.votes[-1]
     if length > ENTRY_COUNT_MAX:
         problem = (
@@ -301,8 +330,9 @@ def _check(table: VoteTable) -> None:
         alpha=table.alpha,
         ln_ratio=table.ln_ratio,
         cutoff=table.answer_limit,
+        taken=log_moment(table.draws, table.alpha),
     )
-    invariant(covered, "delta covers every answer")
+    invariant(covered, "delta covers every answer, and the draws of their account")
     for half in (table.even, table.odd):
         _check_half(inequality, half)
     invariant(table.even[0] == HALF, "a tie of an even k is a fair coin")

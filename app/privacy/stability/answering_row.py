@@ -35,7 +35,9 @@ _hit_state = lru_cache(maxsize=256)(HitState)
 def _calibrate(
     asked: AnswersAsked, *, epsilon: Fraction, delta: Fraction
 ) -> hit_table.ProfileTable:
-    return hit_table.calibrate(epsilon=epsilon, delta=delta, cutoff=asked.cutoff)
+    return hit_table.calibrate(
+        epsilon=epsilon, delta=delta, cutoff=asked.cutoff, draws=asked.draws_at(epsilon)
+    )
 
 
 def _step(
@@ -93,6 +95,9 @@ PROFILE: Final = AnsweringRow(
     calibrate=_calibrate,
     check=hit_table.check,
     read=hit_table.ProfileTable.from_plain,
+    is_of=lambda table, asked: (
+        (table.cutoff, table.draws) == (asked.cutoff, asked.draws_at(table.epsilon))
+    ),
     serve=lambda table, _: stability.Parameters(table.thresholds, table.cutoff),
     size_wanted=size_of_test,
     unstable_alike=hits_alike,
@@ -101,6 +106,7 @@ PROFILE: Final = AnsweringRow(
     test=_test,
     tests=_tests,
     decides_cells=True,
+    may_share_account=True,
 )
 
 
@@ -119,4 +125,5 @@ PROFILE_OF_CELLS: Final = replace(
     is_of=lambda table, _: table.decisions == decision_table.DECISIONS_MOVED,
     serve=lambda table, _: stability.HitProfile(table.thresholds),
     counts_decisions=True,
+    may_share_account=False,
 )

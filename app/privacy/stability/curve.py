@@ -151,9 +151,11 @@ def _between(low: float, low_value: float, high: float, high_value: float) -> fl
     return high - high_value * (high - low) / (high_value - low_value)
 
 
-def estimated_count(inequality: CurveInequality, *, first_logit: float) -> float:
-    """Estimate the length of a table from its step at evenly spaced logits."""
-    last_logit = math.log(HELD_BELOW)
+def estimated_count(
+    inequality: CurveInequality, *, first_logit: float, down_to: float = HELD_BELOW
+) -> float:
+    """Estimate the length of a table down to a probability, by its step at evenly spaced logits."""
+    last_logit = math.log(down_to)
     width = (first_logit - last_logit) / ESTIMATE_POINTS
     middles = (first_logit - (index + 0.5) * width for index in range(ESTIMATE_POINTS))
     steps = (

@@ -24,6 +24,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError, InvariantError, invariant
+from app.privacy.budget.account import Draw, left_for_answers, log_moment
 from app.privacy.stability.curve import (
     CurveInequality,
     CurvePoint,
@@ -32,8 +33,9 @@ from app.privacy.stability.curve import (
     logit_of,
     point,
 )
-from app.privacy.stability.inequality import WORD_RANGE, Entry, Inequality
+from app.privacy.stability.inequality import ALPHA_MAX, WORD_RANGE, Entry, Inequality
 from app.privacy.stability.profile_parameters import (
+    ALPHA_GRID,
     ALPHA_SLOPE,
     EPSILON_KEY,
     RELEASE_DELTA_PER_HIT_MIN,
@@ -53,6 +55,12 @@ if TYPE_CHECKING:
 HELD_BELOW_THRESHOLD: Final = math.ceil(Fraction(WORD_RANGE, 10**12))
 ENTRY_COUNT_MAX: Final = 1 << 16
 NEWTON_STEPS_MAX: Final = 32
+# With draws: orders looked at, from the least of these slopes at the whole epsilon to more than
+# the order that would serve at the answers' own.
+ORDERS_TRIED: Final = 24
+LEAST_SLOPE: Final = 0.9
+HIGHEST_SLOPE: Final = 1.1
+WANTED_HIT: Final = 0.01
 
 
 def _refuse_long_table(curve: CurveInequality, first: Entry) -> None:
@@ -157,9 +165,10 @@ class ProfileTable:
     """The table that serves, with the budget it was made for.
 
     Attributes:
-        epsilon: share of epsilon that the answers may use.
+        epsilon: share of epsilon that the answers may use; with draws, of all together.
         delta: share of delta that the answers may use.
         cutoff: unstable answers T until the halt.
+        draws: those that share one account with the answers; none where shares add up.
         alpha: the Renyi order at which the run is accounted.
         ln_ratio: ``ln R``, the price of one unstable answer.
         delta_release: part of delta for a differing query's label getting out.
@@ -177,6 +186,7 @@ class ProfileTable:
     delta_release: Fraction
     delta_svt: Fraction
     thresholds: tuple[int, ...]
+    draws: tuple[Draw, ...] = ()
 
     def threshold(self, distance: int) -> int:
         """Return the word below which a query at this distance is a hit."""
@@ -197,9 +207,11 @@ class ProfileTable:
 
     def to_plain(self) -> dict[str, str | list[str]]:
         """Write the table in strings and lists of strings only, without loss."""
+        draws = {"draws": [draw.to_plain() for draw in self.draws]} if self.draws else {}
         return {
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
+            **draws,
             "cutoff": str(self.cutoff),
             "alpha": str(self.alpha),
             "ln_ratio": str(self.ln_ratio),
@@ -226,19 +238,23 @@ class ProfileTable:
                 delta_release=Fraction(str(plain["delta_release"])),
                 delta_svt=Fraction(str(plain["delta_svt"])),
                 thresholds=tuple(int(threshold) for threshold in plain["thresholds"]),
+                draws=tuple(Draw.from_plain(draw) for draw in plain.get("draws", ())),
             )
         except (KeyError, ValueError, ZeroDivisionError) as error:
             msg = "the persisted table of thresholds is not one"
             raise InvariantError(msg) from error
 
 
-def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> ProfileTable:
+def calibrate(
+    *, epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...] = ()
+) -> ProfileTable:
     """Build the table of Theorem A for a budget.
 
     Args:
-        epsilon: share of epsilon for the answers, above 0.
+        epsilon: share of epsilon for the answers, above 0; with draws, of all together.
         delta: share of delta for the answers, in (0, 1).
         cutoff: unstable answers T until the halt, at least 1.
+        draws: those that share one account with the answers.
 
     Returns:
         A table that :func:`check` accepts.
@@ -247,16 +263,25 @@ def calibrate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> ProfileTabl
         ConfigurationError: where the budget is out of range or its table too long.
 
     """
-    return _calibrated(epsilon, delta, cutoff)
+    return _calibrated(epsilon, delta, cutoff, draws)
 
 
 @lru_cache(maxsize=TABLES_KEPT)
-def _calibrated(epsilon: Fraction, delta: Fraction, cutoff: int) -> ProfileTable:
+def _calibrated(
+    epsilon: Fraction, delta: Fraction, cutoff: int, draws: tuple[Draw, ...]
+) -> ProfileTable:
     """Build a table once a process: planning and opening ask for the same one."""
+    refuse_out_of_range(epsilon=left_for_answers(epsilon, draws), delta=delta, cutoff=cutoff)
     refuse_out_of_range(epsilon=epsilon, delta=delta, cutoff=cutoff)
     delta_release, delta_svt = split_delta(delta)
-    alpha = choose_alpha(epsilon, delta_svt)
-    ln_ratio = choose_ln_ratio(alpha, epsilon=epsilon, delta_svt=delta_svt, cutoff=cutoff)
+    alpha = order_of(epsilon=epsilon, delta_svt=delta_svt, cutoff=cutoff, draws=draws)
+    ln_ratio = choose_ln_ratio(
+        alpha,
+        epsilon=epsilon,
+        delta_svt=delta_svt,
+        cutoff=cutoff,
+        taken=log_moment(draws, alpha),
+    )
     first = first_threshold(delta_release, cutoff)
     return ProfileTable(
         epsilon=epsilon,
@@ -267,7 +292,46 @@ def _calibrated(epsilon: Fraction, delta: Fraction, cutoff: int) -> ProfileTable
         delta_release=delta_release,
         delta_svt=delta_svt,
         thresholds=find_thresholds(alpha=alpha, ln_ratio=ln_ratio, first=first),
+        draws=draws,
     )
+
+
+def order_of(
+    *, epsilon: Fraction, delta_svt: Fraction, cutoff: int, draws: tuple[Draw, ...]
+) -> Fraction:
+    """Return the order of a table, on its grid; any above 1 is valid.
+
+    With draws it is the one of :data:`ORDERS_TRIED` whose table is the shortest down to one
+    hit in a hundred, by an estimate in doubles: they cost the more, the higher the order.
+    """
+    if not draws:
+        return choose_alpha(epsilon, delta_svt)
+    order, shortest = choose_alpha(left_for_answers(epsilon, draws), delta_svt), math.inf
+    highest, first_logit = order - 1, -logit_of(float(delta_svt * RELEASE_PART) / cutoff)
+    lowest = LEAST_SLOPE * -math.log(delta_svt) / float(epsilon)
+    ratio = HIGHEST_SLOPE * float(highest) / lowest
+    for step in range(ORDERS_TRIED):
+        excess = lowest * ratio ** (step / (ORDERS_TRIED - 1))
+        tried = min(1 + Fraction(max(1, round(excess * ALPHA_GRID)), ALPHA_GRID), ALPHA_MAX)
+        ln_ratio = _ln_ratio(
+            tried, epsilon=float(epsilon), delta_svt=float(delta_svt), cutoff=cutoff, draws=draws
+        )
+        if ln_ratio <= 0:
+            continue
+        curve = CurveInequality(float(tried), ln_ratio)
+        length = estimated_count(curve, first_logit=first_logit, down_to=WANTED_HIT)
+        if length < shortest:
+            order, shortest = tried, length
+    return order
+
+
+def _ln_ratio(
+    alpha: Fraction, *, epsilon: float, delta_svt: float, cutoff: int, draws: tuple[Draw, ...]
+) -> float:
+    """Return ``ln R`` in doubles."""
+    excess = float(alpha - 1)
+    budget = excess * epsilon + math.log(delta_svt) + excess * math.log1p(1 / excess)
+    return (budget + math.log1p(excess) - float(log_moment(draws, alpha))) / cutoff
 
 
 def check(table: ProfileTable) -> None:
@@ -295,8 +359,9 @@ def _check(table: ProfileTable) -> None:
         alpha=table.alpha,
         ln_ratio=table.ln_ratio,
         cutoff=table.cutoff,
+        taken=log_moment(table.draws, table.alpha),
     )
-    invariant(covered, "delta_svt covers the cutoff's hits")
+    invariant(covered, "delta_svt covers the cutoff's hits, and the draws of their account")
     check_pairs(inequality, table.thresholds)
 
 
@@ -305,6 +370,7 @@ def real_valued_hit_probability(
     epsilon: float,
     delta: float,
     cutoff: int,
+    draws: tuple[Draw, ...] = (),
     count_max: int = ENTRY_COUNT_MAX,
     slope: float = float(ALPHA_SLOPE),
     release_part: float = float(RELEASE_PART),
@@ -313,9 +379,10 @@ def real_valued_hit_probability(
     """Return Theorem A's table over the reals, in doubles, for comparison only.
 
     Args:
-        epsilon: share of epsilon for the answers, above 0.
+        epsilon: share of epsilon for the answers, above 0; with draws, of all together.
         delta: share of delta for the answers, in (0, 1).
         cutoff: T, at least 1.
+        draws: those that share one account with the answers.
         count_max: entries after which the table is given up.
         slope: of alpha's excess over 1.
         release_part: part of delta for differing labels.
@@ -328,6 +395,13 @@ def real_valued_hit_probability(
     budget = excess * epsilon + math.log(delta_svt) + excess * math.log1p(1 / excess)
     complement = -math.expm1(math.log1p(-delta * release_part) / cutoff)
     ln_ratio = (budget + math.log(alpha)) / cutoff
+    if draws:
+        whole, rest = Fraction(epsilon), Fraction(delta_svt)
+        order = order_of(epsilon=whole, delta_svt=rest, cutoff=cutoff, draws=draws)
+        alpha = float(order)
+        ln_ratio = _ln_ratio(
+            order, epsilon=epsilon, delta_svt=delta_svt, cutoff=cutoff, draws=draws
+        )
     logits = curve_points(
         alpha=alpha,
         ln_ratio=ln_ratio,

@@ -79,12 +79,20 @@ def choose_alpha(
 
 
 def choose_ln_ratio(
-    alpha: Fraction, *, epsilon: Fraction, delta_svt: Fraction, cutoff: int
+    alpha: Fraction,
+    *,
+    epsilon: Fraction,
+    delta_svt: Fraction,
+    cutoff: int,
+    taken: Fraction = Fraction(0),
 ) -> Fraction:
-    """Return the largest ``ln R`` on its grid at which the hits cost delta_svt."""
+    """Return the largest ``ln R`` on its grid at which the hits cost delta_svt.
+
+    ``taken`` is the log moment of what shares an account with them.
+    """
     with localcontext(precise_context()):
         budget = to_decimal(delta_svt).ln() - _ln_delta_at(alpha, epsilon=epsilon, renyi=Decimal(0))
-        steps = math.floor(Fraction(budget) / cutoff * LN_RATIO_GRID)
+        steps = math.floor((Fraction(budget) - taken) / cutoff * LN_RATIO_GRID)
     if steps < 1:
         raise ConfigurationError(CUTOFF_KEY, "is too large for this epsilon and delta")
     return Fraction(steps, LN_RATIO_GRID)
@@ -103,11 +111,20 @@ def _ln_delta_at(alpha: Fraction, *, epsilon: Fraction, renyi: Decimal) -> Decim
 
 
 def hits_hold(
-    *, epsilon: Fraction, delta_svt: Fraction, alpha: Fraction, ln_ratio: Fraction, cutoff: int
+    *,
+    epsilon: Fraction,
+    delta_svt: Fraction,
+    alpha: Fraction,
+    ln_ratio: Fraction,
+    cutoff: int,
+    taken: Fraction = Fraction(0),
 ) -> bool:
-    """Whether delta_svt covers the run's hits, every rounding going against us."""
+    """Whether delta_svt covers the run's hits, every rounding going against us.
+
+    ``taken`` as :func:`choose_ln_ratio` has it.
+    """
     with localcontext(precise_context()):
-        renyi = to_decimal(ln_ratio * cutoff)
+        renyi = to_decimal(ln_ratio * cutoff + taken)
         ln_delta = _ln_delta_at(alpha, epsilon=epsilon, renyi=renyi)
         limit = to_decimal(delta_svt).ln()
         magnitude = renyi + to_decimal(alpha * (epsilon + alpha)) - limit

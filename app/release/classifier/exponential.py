@@ -12,6 +12,7 @@ from app.privacy.exponential.mechanism import excess_error, rows_for_excess_erro
 from app.privacy.published_learners import EXPONENTIAL
 from app.release.classifier.learner_row import ClassifierAsked, LearnerRow
 from app.release.classifier.written_hypotheses import Written, written
+from app.release.terms.accounting import account
 from app.release.terms.configuration import published_class
 from app.release.terms.draw_parameters import naming_share
 from app.release.terms.work_limits import PUBLISHED, refuse_long_draw
@@ -75,12 +76,14 @@ def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
     hypotheses = published_class(settings, asked.public_values)
     if asked.is_first:
         refuse_long_draw(PUBLISHED, hypotheses, row_count=asked.row_count)
+    joint = account(settings)
     with naming_share(asked.charge.mechanism):
         parameters = semi_private.Parameters(
             epsilon=asked.charge.epsilon,
             delta_truncation=asked.charge.delta,
             row_count=asked.row_count,
             hypotheses=hypotheses,
+            account_epsilon=None if joint is None else joint.epsilon,
         )
     return ExponentialDraw(parameters, settings.answers.alpha, settings.answers.beta)
 

@@ -18,6 +18,7 @@ from app.release.classifier.learner_table import chosen_learner, classifier_draw
 from app.release.classifier.published import draw_published
 from app.release.classifier.switch import classifier_of
 from app.release.opening import begin_release, found_state
+from app.release.terms.accounting import as_opened
 from app.release.terms.answer_terms import check_pieces
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def learn(
 
     """
     opened = ledger.read_state().release
+    configuration = as_opened(configuration, opened)
     prepared = classifier_draw(configuration, public_values, row_count=rows.count, opened=opened)
     reason = chosen_learner(configuration.settings, row_count=rows.count, opened=opened).reason
     begin_release(

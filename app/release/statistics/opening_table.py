@@ -2,7 +2,8 @@
 
 It opens before the first answer, on public points that the operator gives, or after
 the ensemble's last one, on the queries answered; in between it is refused, since the
-two deltas would not add.  After a crash the next try draws again under the same charge,
+two deltas would not add.  Where the classifier is in one account with the answers, the same
+holds of it.  After a crash the next try draws again under the same charge,
 where the table may then open (:mod:`app.release.publication`).
 """
 
@@ -21,6 +22,7 @@ from app.release.publication import Publication
 from app.release.release import ending_where_closed
 from app.release.statistics.released import POINTS_PIECE, drawn_statistics
 from app.release.statistics.statistics_table import ALPHA_MAX, statistics_draw
+from app.release.terms.accounting import as_opened
 from app.release.terms.answer_terms import check_pieces
 
 if TYPE_CHECKING:
@@ -55,6 +57,10 @@ OPEN_ALREADY: Final = "the statistics table is open already; the public points a
 BETWEEN: Final = (
     "the statistics table opens before the ensemble's first answer or after its last, and "
     "{answered} answers are given: wait for the last one"
+)
+BETWEEN_DRAWS: Final = (
+    "by one account the statistics table opens before the first answer and the classifier, or "
+    "after the last answer and the classifier: wait for the last answer, and draw the classifier"
 )
 
 
@@ -129,6 +135,7 @@ def open_at_once(
     if len(public_values) > POINTS_MAX:
         raise ConfigurationError(OPTION, TOO_MANY_POINTS)
     points = public_values if len(public_values) else _queries(ledger, configuration.schema)
+    configuration = as_opened(configuration, ledger.read_state().release)
     draw = statistics_draw(configuration, points, row_count=rows.count)
     begin_release(configuration, ledger=ledger, rows=rows, noise=noise, progress=progress)
     check_pieces(configuration.settings, ledger)
@@ -187,4 +194,5 @@ def _worth(draw: StatisticsDraw, *, point_count: int) -> str:
 def _refuse_between(state: LedgerState) -> None:
     """Refuse a table between the first answer and the last, where its delta would cost more."""
     if not state.may_open_statistics:
-        raise VerificationError(BETWEEN.format(answered=state.answered))
+        problem = BETWEEN_DRAWS if state.is_joint else BETWEEN
+        raise VerificationError(problem.format(answered=state.answered))

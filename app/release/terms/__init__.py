@@ -4,6 +4,7 @@ Below this folder nothing sees a setting.  Refusals here come before any charge.
 
 * ``configuration.py`` is the whole: charges, hypothesis classes, tests, learner.
 * ``answer_terms.py`` makes the answers' part: budget, calibration and mechanism.
+* ``accounting.py`` says whether shares add up, or answers and draws are one account.
 * ``draw_parameters.py`` makes the ensemble's part: k and relabelling.
 * ``bound_settings.py`` lists the settings that a release is bound to, and compares them at a start.
 * ``hopelessness.py`` refuses a release that could give next to no answers, unless the operator

@@ -22,6 +22,7 @@ from app.privacy.mechanisms import calibrated_row, opened_row, row_of, serving_r
 from app.privacy.paper.paper_pipeline import PaperTargets
 from app.privacy.voting.universal import Parameters, Sequel
 from app.release.private_state import read_piece
+from app.release.terms.accounting import account
 from app.release.terms.configuration import charges_by_mechanism
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ def answers_asked(settings: Settings) -> AnswersAsked:
         private_grid=settings.hypotheses.grid == "private",
         class_count=len(settings.data.classes),
         cutoff=answers.cutoff,
+        account=account(settings),
     )
 
 

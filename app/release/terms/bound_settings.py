@@ -26,7 +26,7 @@ from app.data.schema import NumericFeature
 from app.errors import ConfigurationError, ReleaseMismatchError
 from app.learning.predictors.own_predictors import PublicFeature
 from app.learning.predictors.predictor_classes import PredictorSource, is_predictor_kind
-from app.ledger.entries.fold import LEARNER
+from app.ledger.entries.fold import ACCOUNTING, LEARNER
 from app.ledger.releases import DELTA_KEY, EPSILON_KEY
 from app.privacy.mechanisms import MECHANISMS
 
@@ -105,6 +105,8 @@ UNBOUND: Final = frozenset(
         "data.query",
         "data.rows",  # bound as what the source holds, not as what is expected of it
         "data.dead_features",
+        # The first entry says what is in force, which follows it where the setting is absent.
+        ACCOUNTING,
         # How long a reply takes.
         "answers.reply_padding_milliseconds",
         "answers.query_seconds_max",

@@ -224,6 +224,7 @@ def relabel_draw(
             delta_truncation=budget.relabel_delta,
             row_count=sampled_row_count,
             hypotheses=configuration.hypotheses,
+            account_epsilon=None if budget.account is None else budget.account.epsilon,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, Field
 
@@ -120,6 +120,7 @@ class Budget(
                 ],
                 "reserved": [{"mechanism": "classifier", "epsilon": 0.3, "delta": 0.0}],
                 "left": {"epsilon": 0.0, "delta": 0.0},
+                "accounting": "sum",
                 "queries": {"answered": 17, "limit": 1000, "left": 983},
                 "with_scores": False,
                 "follows": {"limit": "classifier", "cutoff": "halt"},
@@ -145,6 +146,10 @@ class Budget(
     charged: Annotated[list[Share], Field(description="committed, by mechanism")]
     reserved: Annotated[list[Share], Field(description="set aside for what is not drawn yet")]
     left: Annotated[Cost, Field(description="neither charged nor set aside")]
+    accounting: Annotated[
+        Literal["joint", "sum"],
+        Field(description="relabelling, answers and classifier as one account, or added up"),
+    ]
     queries: Queries
     with_scores: Annotated[
         bool, Field(description="answers have scores, and the cutoff counts units")
@@ -180,6 +185,7 @@ def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
         charged=_shares(state.charged),
         reserved=_shares(state.reserved),
         left=_left(release, state),
+        accounting=release.configuration.settings.accounting,
         queries=Queries.of(state.answered, mechanism.answer_limit),
         with_scores=mechanism.with_scores,
         follows=Follows(limit=mechanism.after, cutoff=mechanism.on_cutoff),

@@ -10,7 +10,9 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from app.learning.registry import class_row
+from app.ledger.entries.fold import JOINT
 from app.privacy.answering_rows import Explained, in_short
+from app.privacy.budget.account import ONE_ACCOUNT
 from app.privacy.budget.composition import Mechanism
 from app.privacy.stability.decision_table import DECISIONS_MOVED
 from app.release.classifier.learner_table import chosen_learner
@@ -45,6 +47,10 @@ SHARES: Final = {
     ),
 }
 AUTO_FORMULA: Final = "a public function of n, epsilon and the kinds of features"
+ACCOUNT_FORMULA: Final = (
+    "T ln R + (alpha - 1) * the sum of min(epsilon_share, alpha epsilon_share^2 / 8) <= what "
+    "epsilon and delta allow at order alpha"
+)
 CUT: Final = (
     (
         "The records are cut into this many groups by lot, and one learner is trained on each. A "
@@ -91,6 +97,10 @@ def _promise(release: Release) -> Iterator[Explained]:
         meaning, formula = shares[mechanism]
         value = f"epsilon {in_short(float(share.epsilon))}, delta {in_short(float(share.delta))}"
         yield Explained(f"share of {mechanism.value}", value, meaning, formula)
+    if configuration.settings.accounting == JOINT:
+        yield Explained(
+            "accounting", "one account", f"{ONE_ACCOUNT.capitalize()}.", ACCOUNT_FORMULA
+        )
     chosen = chosen_learner(configuration.settings, row_count=row_count, opened=opened)
     if chosen.reason and configuration.has(Mechanism.CLASSIFIER):
         name = chosen.row.learner.name

@@ -10,6 +10,7 @@ import msgspec
 from app.errors import ConfigurationError
 from app.ledger.entries.fold import EMPTY
 from app.release.opening import ROW_COUNT, found_state
+from app.release.terms.accounting import as_opened
 from app.release.terms.answer_terms import (
     calibrate_answers,
     check_calibration,
@@ -107,6 +108,8 @@ def read_stated(
     settings, state = configuration.settings, EMPTY
     if ledger is not None:
         state = found_state(configuration, ledger)
+        configuration = as_opened(configuration, state.release)
+        settings = configuration.settings
     budget = release_budget(settings)
     if ledger is not None and state.ensemble is not None:
         calibration: Calibration | None = read_calibration(settings, ledger)

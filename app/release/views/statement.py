@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import msgspec
 
+from app.ledger.entries.fold import JOINT
 from app.ledger.releases import total
 from app.privacy.answering_rows import in_short
+from app.privacy.budget.account import ACCOUNT_PROOF, ONE_ACCOUNT
 from app.privacy.budget.composition import Mechanism
 from app.release.classifier.learner_table import chosen_learner, rare_in_words, smallest_share
 from app.release.composed_budget import composed_view
@@ -290,7 +292,8 @@ def _cost(charge: Charge) -> str:
 
 def _composition(stated: Stated) -> Iterator[Line]:
     accounting = "deployment.accounting"
-    yield Line("accounting", "Accounting", "sum", "")
+    kind = stated.settings.accounting
+    yield Line("accounting", "Accounting", kind, "")
     yield _sentence(
         f"{accounting}.composition",
         "Accounting",
@@ -298,6 +301,8 @@ def _composition(stated: Stated) -> Iterator[Line]:
         "once, whole and on record before a record is read for it, in whatever order, "
         f"and however clients ask: {COMPOSITION_PROOF}.",
     )
+    if kind == JOINT:
+        yield _sentence("account", "Accounting", f"{ONE_ACCOUNT.capitalize()}: {ACCOUNT_PROOF}.")
     if stated.settings.privacy.sampling < 1:
         yield _sentence(
             "sampling",

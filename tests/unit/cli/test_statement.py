@@ -56,7 +56,7 @@ def test_a_release_that_is_not_open_is_stated_by_its_configuration(
         ("classifier", 6.0, "configured"),
     ]
     assert sum(each["delta"] for each in mechanisms) == pytest.approx(0.01)
-    assert document["accounting"] == "sum"
+    assert document["accounting"] == "joint"
     assert document["release"] == {"is_open": False}
     assert document["ledger"] is document["audit"] is document["composed"] is None
     assert [path.name for path in small_release.folder.iterdir()] == ["conclave.toml"]
@@ -172,8 +172,8 @@ REPORT = {
     "holds": True,
     "broken_conditions": [],
     "mechanism": "profile",
-    "claim": {"epsilon": 12.0, "delta": None},
-    "exact": {"epsilon": 9.0, "share_of_claim": 0.75, "adversary": "one"},
+    "claim": {"epsilon": 20.0, "delta": None},
+    "exact": {"epsilon": 15.0, "share_of_claim": 0.75, "adversary": "one"},
     "sampled": {"epsilon": None, "share_of_claim": None, "runs": 7},
 }
 
@@ -182,7 +182,7 @@ def report(
     path: Path, document: dict[str, Any], *, delta: float, **changes: object
 ) -> tuple[str, str]:
     """Write a report for these answers, and return the option that gives it."""
-    claim = {"claim": {"epsilon": 12.0, "delta": delta}}
+    claim = {"claim": {"epsilon": 20.0, "delta": delta}}
     path.write_text(json.dumps(document | claim | changes), encoding="utf-8")
     return "--audit", str(path)
 
@@ -197,7 +197,7 @@ def test_an_audit_is_stated_and_one_that_refutes_exits_with_one(
     mechanisms = stated(config, capsys)["deployment"]["implementation"]["mechanisms"]
     delta = mechanisms[1]["delta"]
     found = stated(config, capsys, *report(path, REPORT, delta=delta))["audit"]
-    assert found["exact"] == {"epsilon": 9.0, "share_of_claim": 0.75}
+    assert found["exact"] == {"epsilon": 15.0, "share_of_claim": 0.75}
     refuted = report(path, REPORT, delta=delta, holds=False)
     assert run(["statement", "--config", config, *refuted]) == 1
     said = " ".join(capsys.readouterr().out.split())

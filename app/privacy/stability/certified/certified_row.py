@@ -37,5 +37,7 @@ CERTIFIED: Final = replace(
     calibrate=_calibrate,
     check=certified_table.check,
     read=certified_table.CertifiedTable.from_plain,
+    is_of=lambda table, asked: table.cutoff == asked.cutoff,
+    may_share_account=False,
     serve=lambda table, _: CertifiedParameters(table.thresholds, table.cutoff),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from app.privacy.sparse_vector import calibration as svt
 from app.privacy.stability import hit_table as profile
 from app.release.terms.hopelessness import STABLE_ANSWERS_MIN, hopeless_reasons, stable_answers
 
-BUDGET = {"epsilon": Fraction(3, 5), "delta": Fraction(1, 10**6)}
+BUDGET: dict[str, Any] = {"epsilon": Fraction(3, 5), "delta": Fraction(1, 10**6)}
 CUTOFF = 5
 SIZES = range(1, 900)
 

@@ -43,6 +43,7 @@ def test_it_shows_what_is_charged_reserved_and_left(small_release: SmallRelease)
         ],
         "reserved": [{"mechanism": "classifier", "epsilon": 6.0, "delta": withheld / 2}],
         "left": {"epsilon": 0.0, "delta": 0.0},
+        "accounting": "joint",
         "with_scores": False,
         "follows": {"limit": "classifier", "cutoff": "halt"},
         "queries": {"answered": 3, "limit": 4, "left": 1},

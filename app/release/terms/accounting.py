@@ -1,0 +1,79 @@
+"""How the shares of a release are accounted: added up, or answers and draws as one account.
+
+Unset, ``privacy.accounting`` is for a new release what its settings come to, and for one that
+is open what its first entry says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from app.errors import ReleaseMismatchError
+from app.ledger.entries.fold import ACCOUNTING, JOINT
+from app.privacy.budget.account import Account, account_of
+from app.release.terms.bound_settings import RESTORE
+from app.release.terms.configuration import charges_by_mechanism
+
+if TYPE_CHECKING:
+    from app.ledger.entries.entry_kinds import ReleaseOpened
+    from app.release.terms.configuration import Configuration
+    from app.settings.settings import Settings
+
+SUM: Final = "sum"
+KNOWN: Final[dict[str, Literal["joint", "sum"]]] = {"joint": "joint", "sum": "sum"}
+
+
+def account(settings: Settings) -> Account | None:
+    """Return the account that answers and draws share; None where shares add up."""
+    if settings.accounting != JOINT:
+        return None
+    charges, learner = charges_by_mechanism(settings), settings.classifier.learner
+    has_draw = settings.privacy.shares.classifier > 0
+    return account_of(charges.values(), learner=learner if has_draw else None)
+
+
+def accounting_parameter(settings: Settings) -> dict[str, str]:
+    """Return what a first entry says of the accounting; nothing where shares add up."""
+    return {ACCOUNTING: JOINT} if settings.accounting == JOINT else {}
+
+
+def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
+    """Return how a release is accounted, by its first entry.
+
+    Raises:
+        ReleaseMismatchError: in a way that this version does not know.
+
+    """
+    found = opened.parameters.get(ACCOUNTING, SUM)
+    if found not in KNOWN:
+        problem = f"the ledger's release has {found}, which this version does not know"
+        raise ReleaseMismatchError(ACCOUNTING, problem)
+    return KNOWN[found]
+
+
+def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Configuration:
+    """Return a configuration whose unset accounting is that of its release, where one is open.
+
+    Raises:
+        ReleaseMismatchError: as :func:`opened_accounting`.
+
+    """
+    settings = configuration.settings
+    if opened is None or settings.privacy.accounting is not None:
+        return configuration
+    privacy = settings.privacy.model_copy(update={"accounting": opened_accounting(opened)})
+    return replace(configuration, settings=settings.model_copy(update={"privacy": privacy}))
+
+
+def check_accounting(settings: Settings, opened: ReleaseOpened) -> None:
+    """Compare a configured accounting with that of the release that is open.
+
+    Raises:
+        ReleaseMismatchError: it is another, or one that this version does not know.
+
+    """
+    was, given = opened_accounting(opened), settings.privacy.accounting
+    if given not in (None, was):
+        problem = f"the ledger's release was opened with {was}, the configuration says {given}"
+        raise ReleaseMismatchError(ACCOUNTING, f"{problem}; {RESTORE}")
