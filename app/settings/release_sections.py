@@ -100,7 +100,11 @@ class PrivacySettings(Section):
     ] = Decimal("1e-6")
     calibration: Annotated[
         str,
-        OneOf(lambda: [row.calibration for row in MECHANISMS.values() if row.calibration]),
+        OneOf(
+            lambda: list(
+                dict.fromkeys(row.calibration for row in MECHANISMS.values() if row.calibration)
+            )
+        ),
         Field(description="Theorem A, sparse vector, the constants as printed, or Theorem C."),
     ] = "profile"
     sampling: Annotated[
