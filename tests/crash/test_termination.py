@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import signal
 import threading
 import time
@@ -36,6 +37,7 @@ pytestmark = pytest.mark.crash
 END_SECONDS_MAX = 10.0
 # Enough lines that the server is still answering when it is asked to end.
 STREAM_LINES = 20_000
+ATTEMPTS_MAX = 5
 BETWEEN_WISHES_SECONDS = 0.03
 DRAINING = (HTTPStatus.SERVICE_UNAVAILABLE,)
 
@@ -131,19 +133,20 @@ def _end_under_load(
 @pytest.mark.parametrize("ended", ["asked to end", "killed"])
 def test_a_stream_goes_on_after_a_restart(opened: OpenedRelease, ended: str) -> None:
     """Ended in the middle of a stream, the server repeats what it answered and goes on."""
-    release = opened(answers={"queries": str(STREAM_LINES - 10), "after": '"halt"'})
     body = "".join(
         json.dumps({"features": [70 + number / STREAM_LINES, "common"]}) + "\n"
         for number in range(STREAM_LINES)
     )
-    process = started(release.config).wait_until_ready()
-    with ThreadPoolExecutor(1) as pool:
-        streaming = pool.submit(_stream, process.address, body)
-        _wait_for_answers(process.address)
-        end(process) if ended == "asked to end" else process.kill()
-        first = streaming.result(timeout=60)
-    answered = [reply for reply in first if "query_id" in reply]
-    assert 0 < len(answered) < STREAM_LINES
+    limit = STREAM_LINES - 10
+    # A busy machine may look away until all is answered: that stream was not interrupted.
+    for _ in range(ATTEMPTS_MAX):
+        release = opened(answers={"queries": str(limit), "after": '"halt"'})
+        first = _interrupted(release, body, ended)
+        answered = [reply for reply in first if "query_id" in reply]
+        if len(answered) < limit:
+            break
+        shutil.rmtree(release.folder)
+    assert 0 < len(answered) < limit
     assert first[: len(answered)] == answered
     refused = {reply["status"] for reply in first[len(answered) :]}
     assert refused <= {HTTPStatus.SERVICE_UNAVAILABLE}
@@ -184,6 +187,16 @@ def test_a_switch_under_way_does_not_keep_the_process(opened: OpenedRelease) -> 
         assert answer["phase"] == "classifier"
     charged = check_ledger(release, clients).charged
     assert [share.mechanism for share in charged] == ["relabel", "answers", "classifier"]
+
+
+def _interrupted(release: SmallRelease, body: str, ended: str) -> list[dict[str, object]]:
+    """Post a stream, end its server while it answers, and return the replies that came."""
+    process = started(release.config).wait_until_ready()
+    with ThreadPoolExecutor(1) as pool:
+        streaming = pool.submit(_stream, process.address, body)
+        _wait_for_answers(process.address)
+        end(process) if ended == "asked to end" else process.kill()
+        return streaming.result(timeout=60)
 
 
 def _stream(address: str, body: str) -> list[dict[str, object]]:

@@ -264,6 +264,7 @@ def test_several_releases_move_together(places: Places) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_a_large_ledger_moves_in_bounded_memory(places: Places) -> None:
     """100,000 answers need less than 100 MB more, there and back."""
     # The check of each vector's first answer keeps a dictionary of them, about 20 MB.
