@@ -88,7 +88,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
     """
     refuse_unknown(settings)
     answers, privacy = settings.answers, settings.privacy
-    row_count, budget = settings.data.rows if rows is None else rows, release_budget(settings)
+    row_count, budget = settings.data.unit_count if rows is None else rows, release_budget(settings)
     charged, targets = charges_by_mechanism(settings), answers_asked(settings).targets
     searched = public_class(settings)
     if budget is not None and budget.relabel_epsilon and not budget.relabel_is_private:

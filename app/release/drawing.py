@@ -16,7 +16,7 @@ The private rows of a configuration, read and validated once, at start-up, or on
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -256,11 +256,20 @@ def _parts(
 
 
 READING = "reading rows"
+UNKEPT: Final = b""
+"""Key of persons of whom nothing is kept once the process ends."""
 DEAD_FEATURES = "data.dead_features"
 
 
-def read_private_rows(settings: Settings, progress: Progress) -> PrivateRows:
+def read_private_rows(
+    settings: Settings, progress: Progress, *, person_key: bytes = UNKEPT
+) -> PrivateRows:
     """Read every private row; a cell that does not fit the schema ends the opening.
+
+    Args:
+        settings: the whole configuration.
+        progress: shows how far it has come.
+        person_key: of the digests by which the ledger's database knows persons.
 
     Raises:
         DataError: names the column and the row number, never the value.
@@ -273,6 +282,7 @@ def read_private_rows(settings: Settings, progress: Progress) -> PrivateRows:
         settings.data.public_schema(),
         query=settings.data.query,
         rows_expected=settings.data.rows,
+        person=settings.data.person_column(person_key),
         progress=lambda count: progress(READING, count, settings.data.rows),
     )
 
@@ -296,6 +306,8 @@ def read_rows_beside(
     settings: Settings,
     progress: Progress,
     warn: Callable[[str], None],
+    *,
+    person_key: bytes,
 ) -> PrivateRows:
     """Read every private row, and refuse public points that are these rows.
 
@@ -304,12 +316,13 @@ def read_rows_beside(
         settings: the whole configuration.
         progress: shows how far it has come.
         warn: told how many of the points equal a row, on the operator's terminal alone.
+        person_key: of the digests by which the ledger's database knows persons.
 
     Raises:
         ConfigurationError: points are rows, by their order; or a cell does not fit.
 
     """
-    rows = read_private_rows(settings, progress)
+    rows = read_private_rows(settings, progress, person_key=person_key)
     refuse_source_rows(points, rows.values, warn)
     return rows
 
@@ -353,6 +366,7 @@ def check_private_rows(
         settings.data.public_schema(),
         query=settings.data.query,
         rows_expected=settings.data.rows,
+        person=settings.data.person_column(UNKEPT),
         points=points,
         progress=lambda count: progress(READING, count, settings.data.rows),
     )

@@ -13,8 +13,8 @@ from app.learning.registry import class_row
 from app.privacy.answering_rows import Explained, in_short
 from app.privacy.budget.composition import Mechanism
 from app.release.classifier.learner_table import chosen_learner
-from app.release.opening import ROW_COUNT
 from app.release.terms.answer_terms import answering_row
+from app.release.terms.unit import opened_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,7 @@ def _promise(release: Release) -> Iterator[Explained]:
         PERSON,
     )
     opened = release.state.release
-    row_count = None if opened is None else int(opened.parameters[ROW_COUNT])
+    row_count = None if opened is None else opened_count(opened)
     shares = shares_in_words(configuration.settings, row_count, opened)
     for mechanism, share in configuration.charges.items():
         meaning, formula = shares[mechanism]
