@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from app.privacy.budget.pipeline import PipelineBudget
     from app.privacy.paper.paper_pipeline import PaperTargets
     from app.release.statistics.statistics_table import StatisticsForecast
+    from app.release.terms.unit import Unit
 
 Sequel = Literal["classifier", "halt", "student"]
 
@@ -29,6 +30,7 @@ class PlanRequest:
         calibration: which constants the answers use.
         mechanism: what answers.
         row_count: n, which is public; None where it is not known yet.
+        unit: what n counts, rows or persons.
         epsilon: of the whole release, above 0.
         delta: of the whole release, in (0, 1).
         charges: what each mechanism with a share is charged.
@@ -87,6 +89,7 @@ class PlanRequest:
     learner_at_once: str | None = None
     classifier_words: tuple[str, ...] = ()
     by_cell: bool = False
+    unit: Unit = "row"
     statistics: tuple[StatisticsForecast, ...] = ()
 
     def __post_init__(self) -> None:

@@ -176,6 +176,8 @@ def begin_release(
         VerificationError: the ledger was closed before it could answer.
 
     """
+    is_named = configuration.settings.data.unit == "person"
+    invariant(is_named == (rows.persons is not None), "rows are of the configured unit")
     found = ledger.read_state()
     if found.release is None:
         Beside(ledger.openings, ledger.digests, rows, ledger.is_backup()).check(configuration)

@@ -73,7 +73,7 @@ def _advice(request: PlanRequest, lead: int) -> tuple[str, ...]:
         return (f"set answers.ensemble to {lead} up to {fed}, or leave it to auto",)
     needed = rows_for(request, lead * chunk_row_min(request.hypothesis_count))
     return (
-        f"have n = {needed} rows or more: at this budget k = {lead} votes are the least",
+        f"have n = {needed} {request.unit}s or more: at this budget k = {lead} votes are the least",
         "or lower answers.queries, with whose square root the noise grows",
     )
 

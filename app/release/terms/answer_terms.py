@@ -63,10 +63,12 @@ def decides_cells(configuration: Configuration) -> bool:
     """Return whether a new release decides each public cell once, for every vector in it.
 
     Where its learners vote by public cells, by a mechanism that may.  ``svt`` and ``paper``
-    answer each vector by itself, and so does a release with scores, whose answer is two tests.
+    answer each vector by itself, and so does a release with scores, whose answer is two tests,
+    and one of persons, whose rows may lie in many cells.
     """
     settings = configuration.settings
     by_cell = votes_by_cell(configuration.hypotheses, settings.learner.estimator)
+    by_cell = by_cell and settings.data.unit == "row"
     return by_cell and answering_row(settings).decides_cells and settings.answers.output == "label"
 
 

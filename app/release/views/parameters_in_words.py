@@ -14,13 +14,14 @@ from app.privacy.answering_rows import Explained, in_short
 from app.privacy.budget.composition import Mechanism
 from app.release.classifier.learner_table import chosen_learner
 from app.release.terms.answer_terms import answering_row
-from app.release.terms.unit import opened_count
+from app.release.terms.unit import IN_WORDS, opened_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.release.release import Release
+    from app.release.terms.unit import Unit
     from app.settings.settings import Settings
 
 PERSON: Final = "P[seen | with this record] <= e^epsilon * P[seen | with another] + delta"
@@ -44,13 +45,6 @@ SHARES: Final = {
     ),
 }
 AUTO_FORMULA: Final = "a public function of n, epsilon and the kinds of features"
-CUT: Final = (
-    (
-        "The records are cut into this many groups by lot, and one learner is trained on each. A "
-        "record is in one group only, so it can change one vote and no more."
-    ),
-    "one record, one learner, one vote of k",
-)
 REDRAWN: Final = (
     (
         "This many groups are drawn from the records by lot, with replacement, and one learner is "
@@ -117,7 +111,8 @@ def _ensemble(release: Release) -> Iterator[Explained]:
     size = release.ensemble_size
     if size:
         is_redrawn = answering_row(release.configuration.settings).is_printed
-        meaning, formula = REDRAWN if is_redrawn else CUT
+        unit = release.configuration.settings.data.unit
+        meaning, formula = REDRAWN if is_redrawn else IN_WORDS[unit].cut
         yield Explained("ensemble (k)", f"{size:,} learners", meaning, formula)
     answering, row = release.mechanism.answering, release.mechanism.row
     if answering is not None and row is not None:
@@ -157,13 +152,20 @@ def _ending(release: Release) -> Iterator[Explained]:
             + f"When these are used up, {ENDS[mechanism.on_cutoff.value]}.",
             "unstable <= T; epsilon of the answers is spent on telling when T is reached",
         )
-    yield Explained(
-        "neighbours",
-        "one record replaced",
-        "What is protected is one row of the source. A person with several rows is protected row "
-        "by row: bring the source down to one row a person.",
-        "S and S' have n rows and differ in one",
-    )
+    yield from _neighbours(release.configuration.settings.data.unit)
+
+
+def _neighbours(unit: Unit) -> Iterator[Explained]:
+    words = IN_WORDS[unit]
+    if unit == "row":
+        value = "one record replaced"
+        meaning = (
+            "What is protected is one row of the source. A person with several rows is protected "
+            "row by row: bring the source down to one row a person."
+        )
+    else:
+        value, meaning = "all records of one person replaced", words.protected
+    yield Explained("neighbours", value, meaning, words.difference)
 
 
 def _figures(release: Release) -> Iterator[Explained]:

@@ -14,7 +14,7 @@ from app.data.persons import WEIGHT_UNITS, PersonColumn, PersonReader, Persons
 from app.data.rows import PrivateRows, fingerprint
 from app.data.sources.sources import read_rows
 from app.data.spelling import CellError
-from app.errors import DataError
+from app.errors import DataError, InvariantError
 from tests.builders.schema.schemas import PEOPLE
 from tests.builders.schema.tables import FORMATS, write_table
 
@@ -174,3 +174,29 @@ def test_the_fingerprint_has_persons() -> None:
     assert of([1, 0, 1, 2], [0, 1, 2, 3]) != same
     assert of([0, 1, 1, 2], [0, 1, 2, 3]) != same
     assert fingerprint(PrivateRows(values, labels), KEY) != same
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_every_row_has_its_own_person_over_many_blocks(tmp_path: Path, format_name: str) -> None:
+    """The person is read with its row, in whichever block the row lies."""
+    generator = np.random.default_rng(4)
+    hours = generator.integers(0, 100, 20_000).tolist()
+    table = {name: [values[0]] * len(hours) for name, values in TABLE.items()}
+    table |= {"hours": hours, "who": [f"person {hour // 7}" for hour in hours]}
+    source, query = write_table(tmp_path, table, format_name)
+    rows = read_rows(source, PEOPLE, query=query, person=WHO)
+    assert rows.persons is not None
+    read, numbers = rows.values[:, 1].astype(np.int64) // 7, rows.persons.numbers
+    pairs = set(zip(read.tolist(), numbers.tolist(), strict=True))
+    assert len(pairs) == rows.count == 15
+
+
+def test_persons_read_after_a_filter_are_caught() -> None:
+    """The planted fault: persons of the rows that are left are not those of all rows."""
+    numbered = persons([0, 1, 1, 2, 0])
+    values, labels = np.zeros((5, 1)), np.array([1, 1, 0, 1, 1])
+    filtered = Persons(numbered.numbers[labels == 1], numbered.identities)
+    with pytest.raises(InvariantError, match="every row has one person"):
+        PrivateRows(values=values, labels=labels, persons=filtered)
+    with pytest.raises(InvariantError, match="every person has a row"):
+        Persons(numbered.numbers[:3], numbered.identities)

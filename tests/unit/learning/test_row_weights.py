@@ -105,11 +105,8 @@ def test_a_row_that_counts_for_one_is_caught(name: str) -> None:
 
 
 def test_weights_to_the_nearest_are_caught() -> None:
-    """The planted fault: rounded up, the rows of a person may move more than the claim.
-
-    With M units, of which 2 M / 3 rows would each be given 2 in place of 1.
-    """
-    row_count = 2 * WEIGHT_UNITS // 3
+    """The planted fault: rounded up, the rows of a person may move more than the claim."""
+    row_count = 2 * WEIGHT_UNITS // 3  # each would be given 2 units in place of 1
     rounded = np.floor(WEIGHT_UNITS / row_count + 0.5) / WEIGHT_UNITS
     assert row_count * rounded > 1.3
     assert row_count * weights_of([row_count])[0] <= 1
@@ -127,7 +124,7 @@ def _moved(searched: Any, others: Rows, count: int, other_count: int, weigh: Any
         errors = float(weighed[given != 0].sum())
         log_sum = searched.log_normaliser(encoded, given, EPSILON, weighed)
         log_shares.append(-EPSILON / 2 * errors - log_sum)
-    return abs(log_shares[0] - log_shares[1])
+    return float(abs(log_shares[0] - log_shares[1]))
 
 
 def test_rows_of_one_weight_are_counted_together() -> None:
