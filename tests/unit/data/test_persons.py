@@ -180,7 +180,7 @@ def test_the_fingerprint_has_persons() -> None:
 def test_every_row_has_its_own_person_over_many_blocks(tmp_path: Path, format_name: str) -> None:
     """The person is read with its row, in whichever block the row lies."""
     generator = np.random.default_rng(4)
-    hours = generator.integers(0, 100, 20_000).tolist()
+    hours = generator.integers(0, 100, 9_000).tolist()
     table = {name: [values[0]] * len(hours) for name, values in TABLE.items()}
     table |= {"hours": hours, "who": [f"person {hour // 7}" for hour in hours]}
     source, query = write_table(tmp_path, table, format_name)
