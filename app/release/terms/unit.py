@@ -105,7 +105,6 @@ def refuse_unserved_persons(settings: Settings) -> None:
     for key, is_asked, instead in (
         ("privacy.calibration", MECHANISMS[settings.privacy.calibration].is_printed, '"profile"'),
         ("hypotheses.grid", settings.hypotheses.grid == "private", '"public"'),
-        ("answers.output", settings.answers.output == "score", '"label"'),
         (
             "classifier.learner",
             shares.classifier > 0 and learner != EXPONENTIAL.name,

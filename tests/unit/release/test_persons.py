@@ -157,21 +157,27 @@ def test_one_row_a_person_is_a_release_of_rows(tmp_path: Path, relabel: str) -> 
     assert found[0] == found[1]
 
 
-def test_a_person_moves_one_vote(tmp_path: Path) -> None:
-    """With 50 rows in the place of one, at most one learner says something else."""
+@pytest.mark.parametrize("output", ["label", "score"])
+def test_a_person_moves_one_vote(tmp_path: Path, output: str) -> None:
+    """With 50 rows in the place of one, at most one learner says or scores something else."""
     queries = np.array([[margin, group] for margin in np.arange(-50.0, 51) for group in range(4)])
-    votes = []
+    votes, scores = [], []
     for folder, count in (("one", 1), ("fifty", 50)):
         (tmp_path / folder).mkdir()
-        release = of_persons(tmp_path / folder, privacy__shares__relabel="0")
+        changes = {"privacy__shares__relabel": "0", "answers__output": output}
+        release = of_persons(tmp_path / folder, **changes)
         counts = [*MANY[:20], count, *MANY[21:]]
         rows = rows_of(counts)
         assert rows.persons is not None
         labels = rows.labels.copy()
-        labels[rows.persons.numbers == 20] = count == 1
+        labels[rows.persons.numbers == 20] = count > 1  # against the rule that all others follow
         given = PrivateRows(values=rows.values, labels=labels, persons=rows.persons)
-        votes.append(release.open(rows=given).ensemble.vote_counts(queries))
+        ensemble = release.open(rows=given).ensemble
+        votes.append(ensemble.vote_counts(queries))
+        scores.append(ensemble.scores(queries) if output == "score" else votes[-1][:, :1])
     assert np.abs(votes[0] - votes[1]).max() <= 1
+    assert ((scores[0] != scores[1]).sum(axis=1) <= 1).all()
+    assert (scores[0] != scores[1]).any()
 
 
 def test_the_learner_of_a_person_votes_by_its_own_rows(tmp_path: Path) -> None:

@@ -23,14 +23,13 @@ if TYPE_CHECKING:
         ({"classifier__learner": "grid"}, 'classifier.learner: must be "exponential"'),
         ({"classifier__learner": "auto"}, 'classifier.learner: must be "exponential"'),
         ({"hypotheses__grid": "private"}, 'hypotheses.grid: must be "public"'),
-        ({"answers__output": "score"}, 'answers.output: must be "label"'),
         ({"privacy__calibration": "paper"}, 'privacy.calibration: must be "profile"'),
         (
             {"privacy__shares__statistics": "0.1", "privacy__shares__classifier": "0.2"},
             "privacy.shares.statistics: must be 0",
         ),
     ],
-    ids=["linear", "kernel", "grid", "auto", "private grid", "scores", "paper", "statistics"],
+    ids=["linear", "kernel", "grid", "auto", "private grid", "paper", "statistics"],
 )
 def test_what_is_not_served_by_person_is_refused(
     tmp_path: Path, changes: dict[str, str], line: str
