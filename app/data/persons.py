@@ -29,6 +29,8 @@ from app.data.spelling import ERRORS, CellError
 from app.errors import invariant
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 WEIGHT_UNITS: Final = 1 << 20
@@ -125,16 +127,27 @@ class PersonColumn:
     count: int | None = None
 
 
+class _Numbers(dict[str, int]):
+    """Numbers of identifiers by first appearance; a new one gets the next."""
+
+    def __missing__(self, identifier: str) -> int:
+        number = self[identifier] = len(self)
+        return number
+
+
 class PersonReader:
-    """Cells of a column that names persons: each is read as a number of first appearance."""
+    """Cells of a column that names persons: each is read as a number of first appearance.
+
+    Identifiers themselves are held only while rows are read, as the rows are.
+    """
 
     def __init__(self, column: PersonColumn) -> None:
         """Start with nobody."""
         self._column = column
-        self._found: dict[bytes, int] = {}
+        self._found = _Numbers()
 
     def read(self, value: object) -> float:
-        """Return the number of a person, by the keyed digest of the identifier.
+        """Return the number of a person.
 
         Raises:
             CellError: there is no identifier, or none that can be told from others.
@@ -143,9 +156,22 @@ class PersonReader:
         identifier = _identifier(value)
         if identifier is None or identifier in self._column.missing:
             raise CellError(NO_PERSON)
-        body = identifier.encode(errors=ERRORS)
-        digest = hmac.digest(self._column.key, body, "sha256")[:IDENTITY_BYTES]
-        return self._found.setdefault(digest, len(self._found))
+        return self._found[identifier]
+
+    def read_all(self, values: Sequence[object]) -> NDArray[np.float64]:
+        """Return what :meth:`read` returns of many values.
+
+        Raises:
+            CellError: some value names nobody; which one is for the caller.
+
+        """
+        kinds = set(map(type, values))
+        if kinds in ({str}, {int}):
+            texts = list(map(str, values))
+            if not self._column.missing.isdisjoint(texts):
+                raise CellError(NO_PERSON)
+            return np.fromiter(map(self._found.__getitem__, texts), np.float64, count=len(texts))
+        return np.fromiter(map(self.read, values), dtype=np.float64, count=len(values))
 
     @property
     def count(self) -> int:
@@ -158,17 +184,22 @@ class PersonReader:
         return self._column.count
 
     def persons(self, first_numbers: NDArray[np.int64]) -> Persons:
-        """Return the persons of rows that were read, numbered anew by their digests.
+        """Return the persons of rows that were read, by their keyed digests and in their order.
 
         Args:
             first_numbers: what :meth:`read` returned of each row, shape ``(n,)``.
 
         """
-        digests = sorted(self._found)
+        digests = [self._digest(identifier) for identifier in self._found]
+        order = sorted(range(len(digests)), key=digests.__getitem__)
         ranks = np.empty(len(digests), dtype=np.int64)
-        ranks[[self._found[digest] for digest in digests]] = np.arange(len(digests))
-        identities = np.frombuffer(bytearray(b"".join(digests)), dtype=np.uint8)
+        ranks[order] = np.arange(len(digests))
+        identities = np.frombuffer(bytearray(b"".join(sorted(digests))), dtype=np.uint8)
         return Persons(ranks[first_numbers], identities.reshape(-1, IDENTITY_BYTES))
+
+    def _digest(self, identifier: str) -> bytes:
+        body = identifier.encode(errors=ERRORS)
+        return hmac.digest(self._column.key, body, "sha256")[:IDENTITY_BYTES]
 
 
 def _identifier(value: object) -> str | None:

@@ -17,9 +17,8 @@ import numpy as np
 
 from app.data.checks.dead_features import summary_of
 from app.data.checks.public_overlap import EqualPoints
-from app.data.persons import PersonReader
 from app.data.schema import CategoricalFeature
-from app.data.sources.cells import NEAR_IN, NearNames, SourceColumn, Values, source_columns
+from app.data.sources.cells import NEAR_IN, NearNames, SourcePersons, Values, source_columns
 from app.data.sources.row_blocks import ColumnsMissingError
 from app.data.sources.sources import open_source
 from app.data.spelling import CellError
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.data.persons import PersonColumn
+    from app.data.persons import PersonColumn, PersonReader
     from app.data.schema import Feature, Schema
-    from app.data.sources.cells import Cells
+    from app.data.sources.cells import Cells, SourceColumn
     from app.data.sources.row_blocks import Blocks
 
 
@@ -208,9 +207,10 @@ class _Source:
                 source_columns(schema), (*schema.features, None), strict=True
             )
         ]
-        self._persons = None if person is None else PersonReader(person)
-        if person is not None and self._persons is not None:
-            self._columns.append(_Column(SourceColumn(person.name, self._persons), None, ()))
+        named = None if person is None else SourcePersons(person)
+        self._persons = None if named is None else named.persons
+        if named is not None:
+            self._columns.append(_Column(named, None, ()))
         self._bad_rows: dict[str, _Rows] = {}
         self._row_count = 0
 

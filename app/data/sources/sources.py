@@ -10,10 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.data.persons import PersonReader
 from app.data.rows import PrivateRows
 from app.data.sources import csv_source
-from app.data.sources.cells import SourceColumn, source_columns
+from app.data.sources.cells import SourcePersons, source_columns
 from app.data.sources.parquet_parts import is_parquet
 from app.data.sources.row_blocks import ROWS_PER_BLOCK, SOURCE, Blocks, collect, refuse_row
 from app.errors import DataError
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from app.data.persons import PersonColumn
     from app.data.schema import Schema
+    from app.data.sources.cells import SourceColumn
     from app.data.sources.row_blocks import RefuseRow
 
 NPZ_SUFFIX = ".npz"
@@ -59,12 +59,13 @@ def read_rows(
 
     """
     columns = source_columns(schema)
-    reader = None if person is None else PersonReader(person)
-    if person is not None and reader is not None:
-        columns.append(SourceColumn(person.name, reader))
+    named = None if person is None else SourcePersons(person)
+    person_reader = None if named is None else named.persons
+    if named is not None:
+        columns.append(named)
     try:
         with open_source(str(source), query, columns) as blocks:
-            rows = collect(blocks, columns, progress or _ignore, reader)
+            rows = collect(blocks, columns, progress or _ignore, person_reader)
     except MemoryError:
         raise DataError(SOURCE, "does not fit into memory") from None
     unit, expected = ("rows", rows_expected) if person is None else ("persons", person.count)
