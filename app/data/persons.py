@@ -6,7 +6,7 @@ kept as a keyed digest only, and no feature, reply or log has it.
 
 * A row is read alone: its person follows from its own identifier and the key.
 * Persons are numbered in the order of their digests, which no claim rests on: a release puts
-  them in slots by a uniform permutation of its own (Lemma 5, ``docs/guarantee.md``).
+  them in slots by a uniform permutation of its own (``app/privacy/voting/votes_proof.md``).
 * A mechanism that adds over rows gives each the weight ``floor(M / r) / M``, r being the
   person's rows and M ``2**20``.  The weights of a person add up to 1 at most, exactly; a
   person of more than M rows has none.  To the nearest instead, 682 rows of M = 1024 would

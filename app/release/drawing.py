@@ -9,8 +9,8 @@ Which rows the ensemble is made of, and in which order.
 The sample is the first entries of the uniform permutation of all positions, in that
 order: a uniformly random subset in uniformly random order, which is what sampling's
 amplification is proved for.  Where persons are named, they are what is permuted, sampled
-and cut into chunks, each with all rows (Lemma 5, ``docs/guarantee.md``): replacing a person
-changes one slot, and so one chunk, whatever the listing that the persons are numbered by.
+and cut into chunks, each with all rows: replacing a person changes one slot, and so one
+chunk, whatever the persons are numbered by (``app/privacy/voting/votes_proof.md``).
 
 The private rows of a configuration, read and validated once, at start-up, or only checked.
 """

@@ -99,7 +99,7 @@ def replaced(rows: PrivateRows, other: PrivateRows, assign: Callable[[PrivateRow
 
 
 def test_replacing_a_person_changes_one_chunk() -> None:
-    """Under the coupling of Lemma 5: those in common keep their slots."""
+    """Under the coupling of the proof: those in common keep their slots."""
     first = list(range(PERSON_COUNT))
     names = [*first[:10], *first[11:], 1000]  # person 10 gives way to another, who sorts last
     counts = [*MANY[:10], *MANY[11:], 12]
