@@ -232,7 +232,7 @@ def open_from_settings(
     configuration = configure(settings, even_if_hopeless=even_if_hopeless)
     with _opened_ledger(settings, noise, warn, expect_head) as ledger:
         opened = found_state(configuration, ledger).release
-        rows = read_private_rows(settings, progress)
+        rows = read_private_rows(settings, progress, person_key=ledger.digests.person_key())
         release = open_release(
             configuration, ledger=ledger, rows=rows, noise=noise, progress=progress
         )
@@ -280,7 +280,9 @@ def learn_from_settings(
         published = learn(
             configuration,
             ledger=ledger,
-            rows=read_rows_beside(public_values, settings, progress, tell),
+            rows=read_rows_beside(
+                public_values, settings, progress, tell, person_key=ledger.digests.person_key()
+            ),
             public_values=public_values,
             noise=noise,
             progress=progress,
@@ -330,7 +332,9 @@ def statistics_from_settings(
             state = open_at_once(
                 configuration,
                 ledger=ledger,
-                rows=read_rows_beside(public_values, settings, progress, tell),
+                rows=read_rows_beside(
+                    public_values, settings, progress, tell, person_key=ledger.digests.person_key()
+                ),
                 public_values=public_values,
                 noise=noise,
                 progress=progress,

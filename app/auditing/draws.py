@@ -224,7 +224,9 @@ def audit_draws(settings: Settings) -> tuple[DrawReport, ...]:
         reports.append(DrawReport("relabelling", float(epsilon), float(delta), bound))
     charge = charges.get(Mechanism.CLASSIFIER)
     if charge is not None:
-        name = chosen_learner(settings, row_count=settings.data.rows, opened=None).row.learner.name
+        name = chosen_learner(
+            settings, row_count=settings.data.unit_count, opened=None
+        ).row.learner.name
         bound = AUDITED_LEARNERS[name](settings, charge)
         claimed = (float(charge.epsilon), float(charge.delta))
         reports.append(DrawReport("published classifier", *claimed, bound))
@@ -240,13 +242,13 @@ def _of_class(settings: Settings, charge: Charge) -> Bound:
 
 def _of_descent(settings: Settings, charge: Charge) -> Bound:
     """Bound what all steps of a descent show."""
-    asked = ClassifierAsked(settings, charge, no_points(settings), settings.data.rows or 1)
+    asked = ClassifierAsked(settings, charge, no_points(settings), settings.data.unit_count or 1)
     return gradient_bound(linear_draw(asked).parameters, delta=float(charge.delta))
 
 
 def _of_waves(settings: Settings, charge: Charge) -> Bound:
     """Bound what all steps of a descent over waves show, for coins that are as good as any."""
-    asked = ClassifierAsked(settings, charge, no_points(settings), settings.data.rows or 1)
+    asked = ClassifierAsked(settings, charge, no_points(settings), settings.data.unit_count or 1)
     draw = kernel_draw(asked)
     parameters = draw.parameters(draw.inputs(ScriptedNoise(seeded_words(COINS))))
     return gradient_bound(parameters, delta=float(charge.delta))
@@ -254,7 +256,7 @@ def _of_waves(settings: Settings, charge: Charge) -> Bound:
 
 def _of_grid(settings: Settings, charge: Charge) -> Bound:
     """Bound what all levels of a grid show."""
-    asked = ClassifierAsked(settings, charge, no_points(settings), settings.data.rows or 1)
+    asked = ClassifierAsked(settings, charge, no_points(settings), settings.data.unit_count or 1)
     return grid_bound(grid_draw(asked).parameters)
 
 

@@ -74,6 +74,7 @@ def _document(report: SourceReport) -> dict[str, object]:
         "fits": not report.findings,
         "findings": [asdict(finding) for finding in report.findings],
         "public_points_equal_share": report.equal_share,
+        **({} if report.person_count is None else {"persons": report.person_count}),
     }
 
 
@@ -83,7 +84,8 @@ def _lines(report: SourceReport) -> list[str]:
         lines.append(f"public points: {report.equal_share:.1%} of them equal a record")
     if report.findings:
         return lines
-    return [*lines, f"all columns of {report.row_count} rows fit the schema"]
+    persons = "" if report.person_count is None else f" about {report.person_count} persons"
+    return [*lines, f"all columns of {report.row_count} rows{persons} fit the schema"]
 
 
 def _line(finding: Finding) -> str:

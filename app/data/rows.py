@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.data.persons import IDENTITY_BYTES
 from app.errors import invariant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from app.data.persons import Persons
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,32 +26,57 @@ class PrivateRows:
         values: float64 (n, d); a number clipped to its bounds, NaN where it
             is missing; the code of a category.
         labels: int64 (n,); the index of the label among the classes.
+        persons: whom the rows are about; None where each row is a unit of its own.
         fingerprints: those computed so far, by their keys; the arrays are frozen.
 
     """
 
     values: NDArray[np.float64] = field(repr=False)
     labels: NDArray[np.int64] = field(repr=False)
+    persons: Persons | None = field(repr=False, default=None)
     fingerprints: dict[bytes, str] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Freeze both arrays."""
         invariant(self.values.shape[:1] == self.labels.shape, "every row has one label")
+        same = self.persons is None or self.persons.numbers.shape == self.labels.shape
+        invariant(same, "every row has one person")
         self.values.flags.writeable = False
         self.labels.flags.writeable = False
 
     @property
     def count(self) -> int:
-        """Return n, which is public."""
-        return len(self.labels)
+        """Return n, which is public: the number of rows, or of persons where they are named."""
+        return len(self.labels) if self.persons is None else self.persons.count
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """Return what each row counts for in a sum over rows, shape ``(n,)``; None for 1 each."""
+        return None if self.persons is None else self.persons.weights
+
+    def positions(self, units: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the rows of some units are, and where each unit's begin among those.
+
+        Args:
+            units: positions of rows, or numbers of persons where they are named, shape ``(m,)``.
+
+        Returns:
+            Positions of rows, unit by unit, and offsets of shape ``(m + 1,)``.
+
+        """
+        if self.persons is None:
+            return units, np.arange(len(units) + 1, dtype=np.int64)
+        return self.persons.positions(units)
 
 
 DOMAIN = b"conclave rows v1"
+PERSONS_DOMAIN = b"conclave rows of persons v1"
 LENGTH_BYTES = 8
+NUMBER_BYTES = 8
 
 
 def fingerprint(rows: PrivateRows, key: bytes) -> str:
-    """Return HMAC-SHA-256 over the encoded rows in sorted order.
+    """Return HMAC-SHA-256 over the encoded rows in sorted order, each with its person.
 
     Sorting makes it a function of the multiset; the key, a secret of the
     database, keeps it from saying anything: a bare hash of private rows would
@@ -69,10 +97,14 @@ def fingerprint(rows: PrivateRows, key: bytes) -> str:
 
 
 def _digest(rows: PrivateRows, key: bytes) -> str:
-    table = np.empty((rows.count, rows.values.shape[1] + 1), dtype="<f8")
-    table[:, :-1] = rows.values
-    table[:, -1] = rows.labels
-    digest = hmac.new(key, DOMAIN, hashlib.sha256)
+    persons, width = rows.persons, rows.values.shape[1]
+    words = 0 if persons is None else IDENTITY_BYTES // NUMBER_BYTES
+    table = np.empty((len(rows.labels), width + 1 + words), dtype="<f8")
+    table[:, :width] = rows.values
+    table[:, width] = rows.labels
+    if persons is not None:
+        table.view(np.uint64)[:, width + 1 :] = persons.identities.view(np.uint64)[persons.numbers]
+    digest = hmac.new(key, DOMAIN if persons is None else PERSONS_DOMAIN, hashlib.sha256)
     for length in table.shape:
         digest.update(length.to_bytes(LENGTH_BYTES, "big"))
     row_bytes = table.view(f"V{table.shape[1] * table.itemsize}")

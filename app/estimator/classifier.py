@@ -3,8 +3,8 @@
 :class:`PrivateQueryClassifier` opens a release when it is fitted and answers queries when
 it predicts, by the mechanisms that serve (:mod:`app.estimator.memory_release`): everything
 that one fitted object ever gives out is (epsilon, delta)-differentially private with
-respect to replacing one row.  ``docs/estimator.md`` says how to use it, and what of
-scikit-learn's conventions gives way to that promise.
+respect to replacing one row, or one person with all rows.  ``docs/estimator.md`` says how to
+use it, and what of scikit-learn's conventions gives way to that promise.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from app.data.persons import PersonColumn, PersonReader, Persons
 from app.data.rows import PrivateRows
 from app.data.spelling import CellError
 from app.data.vectors import encode
@@ -32,6 +33,7 @@ from app.estimator.frame_columns import (
     public_labels,
 )
 from app.estimator.memory_release import COPIED, MemoryRelease
+from app.ledger.entries.digests import SECRET_BYTES
 from app.noise.system import SystemNoise
 from app.planning.from_settings import advising
 from app.release.terms.configuration import configure
@@ -73,6 +75,7 @@ PARAMETER_OF_KEY: Final = {
     "privacy.delta": "delta",
     "privacy.epsilon": "epsilon",
 }
+GROUPS: Final = "groups"
 SEQUELS: Final = ("classifier", "halt")
 RULES: Final = ("canonical", "halving")
 OPENED: Final = (
@@ -202,19 +205,21 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.unstable_label = unstable_label
         self.even_if_hopeless = even_if_hopeless
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 -- scikit-learn's name
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:  # noqa: N803 -- scikit-learn's name
         """Open the release: charge its shares, then relabel, cut and fit the ensemble.
 
         Args:
             X: private rows, shape (n, d).
             y: their labels, shape (n,).
+            groups: the person of each row, shape (n,), who is then the unit of privacy with all
+                rows; None where each row is.
 
         Raises:
             ValueError: rows or parameters that cannot be used; nothing is charged.
             RuntimeError: this object has opened its release already.
 
         """
-        self._open(X, y)
+        self._open(X, y, groups)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.generic]:  # noqa: N803 -- scikit-learn's name
@@ -248,7 +253,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             raise AttributeError(message)
         return self._release.budget()
 
-    def _open(self, rows: ArrayLike, labels: ArrayLike) -> None:
+    def _open(self, rows: ArrayLike, labels: ArrayLike, groups: ArrayLike | None) -> None:
         is_open = hasattr(self, "_release")
         checks = self._input_checks()
         values, given = validate_data(self, self._given(rows), labels, reset=not is_open, **checks)
@@ -258,13 +263,12 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         columns = public_columns(values, bounds=self.bounds, categories=self.categories)
         self.classes_ = self._public_classes(given)
         indices = _indices(self.classes_, labels)
+        persons = None if groups is None else _persons(groups, row_count=len(indices))
         try:
-            configuration = configure(
-                Settings.read(self._tables(columns)), even_if_hopeless=self.even_if_hopeless
-            )
-            private_rows = PrivateRows(
-                values=encode(configuration.schema, columns.vectors(values)), labels=indices
-            )
+            tables = self._tables(columns, person=None if persons is None else GROUPS)
+            configuration = configure(Settings.read(tables), even_if_hopeless=self.even_if_hopeless)
+            encoded = encode(configuration.schema, columns.vectors(values))
+            private_rows = PrivateRows(values=encoded, labels=indices, persons=persons)
             with advising(configuration.settings):
                 self._release = MemoryRelease(configuration, rows=private_rows, noise=SystemNoise())
         except ConfigurationError as refused:
@@ -307,7 +311,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             raise ValueError(message)
         return classes
 
-    def _tables(self, columns: Columns) -> dict[str, object]:
+    def _tables(self, columns: Columns, *, person: str | None = None) -> dict[str, object]:
         """Return the configuration that these parameters come to.
 
         Raises:
@@ -335,6 +339,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 "label": LABEL,
                 "classes": [str(index) for index in range(len(self.classes_))],
                 "features": columns.tables(),
+                **({} if person is None else {"person": person}),
             },
             "hypotheses": {"class": self.hypotheses, "depth": self.depth, "bins": self.bins},
             "learner": {**learner, "params": dict(self.learner_params or {})},
@@ -383,9 +388,28 @@ def _indices(classes: NDArray[np.generic], labels: ArrayLike) -> NDArray[np.int6
         raise ValueError(message) from None
 
 
+def _persons(groups: ArrayLike, *, row_count: int) -> Persons:
+    """Return the persons of rows, each identifier read alone and kept as a keyed digest only."""
+    secret = SystemNoise().secret(SECRET_BYTES)
+    reader = PersonReader(PersonColumn(name=GROUPS, key=secret, missing=frozenset({""})))
+    identifiers = np.asarray(groups, dtype=object).ravel().tolist()
+    if len(identifiers) != row_count:
+        message = f"groups: {len(identifiers)} identifiers for {row_count} rows"
+        raise ValueError(message)
+    numbers = np.empty(row_count, dtype=np.int64)
+    for row, identifier in enumerate(identifiers):
+        try:
+            numbers[row] = reader.read(identifier)
+        except CellError as refused:
+            message = f"groups: row {row + 1} {refused}"
+            raise ValueError(message) from None
+    return reader.persons(numbers)
+
+
 def _parameter_line(refused: ConfigurationError) -> str:
     """Name the parameter where the configuration names a key."""
     key = refused.key
     if key.startswith("privacy.shares"):
         key = "shares"
-    return f"{PARAMETER_OF_KEY.get(key, key)}: {refused.problem}"
+    problem = refused.problem.replace("data.person names", f"{GROUPS} name")
+    return f"{PARAMETER_OF_KEY.get(key, key)}: {problem}"

@@ -159,6 +159,7 @@ class MemoryRelease:
         state, mechanism = self._state, self._mechanism
         charges = self._configuration.charges.values()
         return {
+            "unit": self._configuration.settings.data.unit,
             "phase": self.phase.value,
             "epsilon": float(self._configuration.epsilon),
             "delta": float(self._configuration.delta),

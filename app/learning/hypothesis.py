@@ -45,7 +45,8 @@ class HypothesisClass(Protocol):
     """A finite class fixed by public choices, with exact exponential weights.
 
     The weight of a hypothesis is ``exp(-epsilon * errors / 2)``; the number of
-    errors has sensitivity 1 when one record is replaced.
+    errors has sensitivity 1 when one record is replaced, or one person whose rows
+    count for 1 together.
     """
 
     @property
@@ -94,7 +95,11 @@ class HypothesisClass(Protocol):
         ...
 
     def log_normaliser(
-        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+        self,
+        encoded: EncodedRows,
+        labels: NDArray[np.int64],
+        epsilon: float,
+        row_weights: NDArray[np.float64] | None = None,
     ) -> float:
         """Return the log of the sum of all weights.  Secret: it comes from rows."""
         ...
@@ -105,6 +110,7 @@ class HypothesisClass(Protocol):
         labels: NDArray[np.int64],
         epsilon: float,
         noise: NoiseSource,
+        row_weights: NDArray[np.float64] | None = None,
     ) -> Hypothesis:
         """Draw one hypothesis with probability proportional to its weight.
 
@@ -114,6 +120,8 @@ class HypothesisClass(Protocol):
             epsilon: the parameter of the weights, already reduced by the
                 caller for :meth:`log_weight_error`.
             noise: where the draws come from.
+            row_weights: what each row counts for among errors, on a grid of ``2**-20``, shape
+                ``(n,)``; those of a unit add up to 1 at most.  None for 1 each.
 
         """
         ...

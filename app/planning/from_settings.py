@@ -54,7 +54,7 @@ def plan_settings(settings: Settings, rows: int | None) -> Plan:
 
     Args:
         settings: the whole configuration.
-        rows: n in place of ``data.rows``; None to take that.
+        rows: n in place of ``data.rows`` or ``data.persons``; None to take that.
 
     Raises:
         ConfigurationError: as :func:`plan_request`, or learners that would take hours.
@@ -79,7 +79,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
 
     Args:
         settings: the whole configuration.
-        rows: n in place of ``data.rows``; None to take that.
+        rows: n in place of ``data.rows`` or ``data.persons``; None to take that.
 
     Raises:
         ConfigurationError: names a setting that this version does not know to plan,
@@ -88,11 +88,9 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
     """
     refuse_unknown(settings)
     answers, privacy = settings.answers, settings.privacy
-    row_count, budget = settings.data.rows if rows is None else rows, release_budget(settings)
+    row_count, budget = settings.data.unit_count if rows is None else rows, release_budget(settings)
     charged, searched = charges_by_mechanism(settings), public_class(settings)
-    if budget is not None and budget.relabel_epsilon and not budget.relabel_is_private:
-        sampled = None if row_count is None else budget.sampled_row_count(row_count)
-        refuse_long_draw(SEARCHED, searched, row_count=sampled)
+    _refuse_long_relabelling(searched, budget, row_count)
     chosen = chosen_learner(settings, row_count=row_count, opened=None)
     learner, published = _classifier(settings, charged, chosen.row, row_count=row_count)
     check_statistics_draw(settings, row_count=row_count)
@@ -100,6 +98,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         calibration=privacy.calibration,
         mechanism=answers.mechanism,
         row_count=row_count,
+        unit=settings.data.unit,
         epsilon=Fraction(privacy.epsilon),
         delta=Fraction(privacy.delta),
         charges=tuple(charged.values()),
@@ -134,6 +133,15 @@ def _cell_count(settings: Settings, searched: HypothesisClass) -> int | None:
     return cells_of(searched).cell_count if by_cell else None
 
 
+def _refuse_long_relabelling(
+    searched: HypothesisClass, budget: PipelineBudget | None, row_count: int | None
+) -> None:
+    """Refuse a draw from a public class that would take hours."""
+    if budget is not None and budget.relabel_epsilon and not budget.relabel_is_private:
+        sampled = None if row_count is None else budget.sampled_row_count(row_count)
+        refuse_long_draw(SEARCHED, searched, row_count=sampled)
+
+
 def _at_once(settings: Settings, *, row_count: int | None) -> str:
     """Name what ``auto`` would take for a classifier with all of epsilon."""
     epsilon = Fraction(settings.privacy.epsilon)
@@ -155,7 +163,7 @@ def _classifier_words(
     if row_count is None:
         return reason
     share = smallest_share(settings, chosen.row, charge, row_count)
-    return (*reason, rare_in_words(share, row_count=row_count))
+    return (*reason, rare_in_words(share, count=row_count, unit=settings.data.unit))
 
 
 def _classifier(

@@ -16,10 +16,12 @@ from app.errors import ConfigurationError
 from app.planning.mechanisms.planned import PLANNED, capacity
 from app.planning.mechanisms.sizes import resolve_ensemble_size
 from app.privacy.budget.composition import Mechanism
+from app.release.terms.unit import COUNTS
 
 if TYPE_CHECKING:
     from app.planning.request import PlanRequest
     from app.planning.trial.forecast import Weighed
+    from app.release.terms.unit import Unit
 
 Told: TypeAlias = Callable[[int, int], None]
 
@@ -30,6 +32,11 @@ class Lever(StrEnum):
     EPSILON = "privacy.epsilon"
     CUTOFF = "answers.cutoff"
     ROWS = "data.rows"
+
+
+def setting_of(lever: Lever, unit: Unit) -> str:
+    """Return the key of the configuration by which a lever is turned."""
+    return COUNTS[unit] if lever is Lever.ROWS else lever.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

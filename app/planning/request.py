@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from app.privacy.budget.pipeline import PipelineBudget
     from app.privacy.paper.paper_pipeline import PaperTargets
     from app.release.statistics.statistics_table import StatisticsForecast
+    from app.release.terms.unit import Unit
 
 Sequel = Literal["classifier", "halt", "student"]
 
@@ -31,6 +32,7 @@ class PlanRequest:
         calibration: which constants the answers use.
         mechanism: what answers.
         row_count: n, which is public; None where it is not known yet.
+        unit: what n counts, rows or persons.
         epsilon: of the whole release, above 0.
         delta: of the whole release, in (0, 1).
         charges: what each mechanism with a share is charged.
@@ -91,6 +93,7 @@ class PlanRequest:
     classifier_words: tuple[str, ...] = ()
     cell_count: int | None = None
     counts_decisions: bool = False
+    unit: Unit = "row"
     statistics: tuple[StatisticsForecast, ...] = ()
 
     def __post_init__(self) -> None:

@@ -8,7 +8,9 @@ Which rows the ensemble is made of, and in which order.
 
 The sample is the first entries of the uniform permutation of all positions, in that
 order: a uniformly random subset in uniformly random order, which is what sampling's
-amplification is proved for.
+amplification is proved for.  Where persons are named, they are what is permuted, sampled
+and cut into chunks, each with all rows: replacing a person changes one slot, and so one
+chunk, whatever the persons are numbered by (``app/privacy/voting/votes_proof.md``).
 
 The private rows of a configuration, read and validated once, at start-up, or only checked.
 """
@@ -16,7 +18,7 @@ The private rows of a configuration, read and validated once, at start-up, or on
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -77,45 +79,70 @@ class SampledRows:
 
     Attributes:
         rows: all private rows.
-        positions: where the sample's are, in its order, shape ``(n',)``.
+        units: the sampled rows, or persons where they are named, in their order, shape ``(n',)``.
+        positions: where the sample's rows are, unit by unit, shape ``(m,)``.
 
     """
 
     rows: PrivateRows = field(repr=False)
-    positions: NDArray[np.int64] = field(repr=False)
+    units: NDArray[np.int64] = field(repr=False)
+    positions: NDArray[np.int64] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Find the rows of the units."""
+        object.__setattr__(self, "positions", self.rows.positions(self.units)[0])
 
     @property
     def count(self) -> int:
         """Return n', which is public."""
-        return len(self.positions)
+        return len(self.units)
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Return a copy of the sample's values, shape ``(n', d)``."""
+        """Return a copy of the sample's values, shape ``(m, d)``."""
         return self.rows.values[self.positions]
 
     @property
     def labels(self) -> NDArray[np.int64]:
-        """Return a copy of the sample's labels, shape ``(n',)``."""
+        """Return a copy of the sample's labels, shape ``(m,)``."""
         return self.rows.labels[self.positions]
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """Return what each row of the sample counts for, shape ``(m,)``; None for 1 each."""
+        weights = self.rows.weights
+        return None if weights is None else weights[self.positions]
+
+    def cut(
+        self, places: NDArray[np.int64], *, size: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows of each chunk: their positions, and where each chunk begins in those.
+
+        Args:
+            places: of units of the sample, cut into chunks in that order.
+            size: the number of chunks, k.
+
+        """
+        positions, starts = self.rows.positions(self.units[places])
+        return positions, starts[chunk_offsets(len(places), size)]
 
     def encoded_by(self, encode: Callable[[NDArray[np.float64]], Encoded]) -> RowsByPart:
         """Return the sample as a class encodes it, part by part."""
         return RowsByPart(encode, self.rows.values, self.positions)
 
     def in_order_of_rows(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Put labels of the sample where their rows are; other rows get class 0, shape ``(n,)``."""
-        placed = np.zeros(self.rows.count, dtype=np.int64)
+        """Put labels of the sample where their rows are; all other rows get class 0."""
+        placed = np.zeros(len(self.rows.labels), dtype=np.int64)
         placed[self.positions] = labels
         return placed
 
 
 def sampled_rows(rows: PrivateRows, permutation: NDArray[np.int64], *, count: int) -> SampledRows:
-    """Return the first ``count`` rows of the permutation, in its order.
+    """Return the first ``count`` rows of the permutation, or persons, in its order.
 
     Args:
         rows: the private rows.
-        permutation: uniform, of all their positions; secret.
+        permutation: uniform, of all their positions, or of all persons; secret.
         count: n', a public number up to n.
 
     """
@@ -177,12 +204,13 @@ def draw_ensemble(
         configuration.settings, parameters, sample=sample, noise=noise, progress=progress
     )
     places = chunk_places(sample.count, with_replacement=parameters.with_replacement, noise=noise)
+    positions, offsets = sample.cut(places, size=parameters.size)
     private_ensemble = fit_ensemble(
         configuration.learner,
         rows.values,
         sample.in_order_of_rows(private_labels),
-        permutation=sample.positions[places],
-        offsets=chunk_offsets(sample.count, parameters.size),
+        permutation=positions,
+        offsets=offsets,
         secret=secret,
         progress=lambda done, total: progress(FITTING, done, total),
     )
@@ -234,13 +262,14 @@ def _relabel(
     progress(RELABELLING, 0, 1)
     if isinstance(parameters.relabel, relabel.DichotomyParameters):
         private_class = private_dichotomies(settings, sample.values)
-        private_value = (private_class.encode(sample.values), sample.labels)
+        private_points = (private_class.encode(sample.values), sample.labels)
         relabelled = relabel.draw_from_dichotomies(
-            parameters.relabel, private_class, private_value, noise
+            parameters.relabel, private_class, private_points, noise
         )
     else:
         private_encoded = sample.encoded_by(parameters.relabel.hypotheses.encode)
-        relabelled = relabel.draw(parameters.relabel, (private_encoded, sample.labels), noise)
+        private_value = (private_encoded, sample.labels)
+        relabelled = relabel.draw(parameters.relabel, private_value, noise, sample.weights)
     progress(RELABELLING, 1, 1)
     return relabelled.private_hypothesis.to_dict(), relabelled.private_labels
 
@@ -256,11 +285,20 @@ def _parts(
 
 
 READING = "reading rows"
+UNKEPT: Final = b""
+"""Key of persons of whom nothing is kept once the process ends."""
 DEAD_FEATURES = "data.dead_features"
 
 
-def read_private_rows(settings: Settings, progress: Progress) -> PrivateRows:
+def read_private_rows(
+    settings: Settings, progress: Progress, *, person_key: bytes = UNKEPT
+) -> PrivateRows:
     """Read every private row; a cell that does not fit the schema ends the opening.
+
+    Args:
+        settings: the whole configuration.
+        progress: shows how far it has come.
+        person_key: of the digests by which the ledger's database knows persons.
 
     Raises:
         DataError: names the column and the row number, never the value.
@@ -273,6 +311,7 @@ def read_private_rows(settings: Settings, progress: Progress) -> PrivateRows:
         settings.data.public_schema(),
         query=settings.data.query,
         rows_expected=settings.data.rows,
+        person=settings.data.person_column(person_key),
         progress=lambda count: progress(READING, count, settings.data.rows),
     )
 
@@ -296,6 +335,8 @@ def read_rows_beside(
     settings: Settings,
     progress: Progress,
     warn: Callable[[str], None],
+    *,
+    person_key: bytes,
 ) -> PrivateRows:
     """Read every private row, and refuse public points that are these rows.
 
@@ -304,12 +345,13 @@ def read_rows_beside(
         settings: the whole configuration.
         progress: shows how far it has come.
         warn: told how many of the points equal a row, on the operator's terminal alone.
+        person_key: of the digests by which the ledger's database knows persons.
 
     Raises:
         ConfigurationError: points are rows, by their order; or a cell does not fit.
 
     """
-    rows = read_private_rows(settings, progress)
+    rows = read_private_rows(settings, progress, person_key=person_key)
     refuse_source_rows(points, rows.values, warn)
     return rows
 
@@ -353,6 +395,7 @@ def check_private_rows(
         settings.data.public_schema(),
         query=settings.data.query,
         rows_expected=settings.data.rows,
+        person=settings.data.person_column(UNKEPT),
         points=points,
         progress=lambda count: progress(READING, count, settings.data.rows),
     )

@@ -51,6 +51,7 @@ from app.release.terms.answer_time import measure_answer_time
 from app.release.terms.bound_settings import RESTORE, check_bound
 from app.release.terms.draw_parameters import ensemble_parameters
 from app.release.terms.hopelessness import HOPELESS_KEY, hopeless_parameter, refuse_hopeless
+from app.release.terms.unit import COUNTS, count_parameter, opened_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -72,11 +73,18 @@ CHARGED_AT_OPENING: Final = (Mechanism.RELABEL, Mechanism.ANSWERS)
 SECRET_BYTES: Final = 32
 RELEASE_ID_BYTES: Final = 16
 log = structlog.get_logger("conclave.service")
-ROW_COUNT: Final = "data.rows"
 READING: Final = "data.reading"
 ROW_BY_ROW: Final = "row by row"
 FURTHER: Final = frozenset(
-    {ROW_COUNT, READING, HOPELESS_KEY, REPLAYED_BY, AUTO_RULE_KEY, RULE_KEY, ACCOUNTING}
+    {
+        *COUNTS.values(),
+        READING,
+        HOPELESS_KEY,
+        REPLAYED_BY,
+        AUTO_RULE_KEY,
+        RULE_KEY,
+        ACCOUNTING,
+    }
 )
 """Parameters of the first entry that are no bound setting."""
 OVERTAKEN: Final = "another release was opened in the ledger meanwhile; start again"
@@ -178,6 +186,8 @@ def begin_release(
         VerificationError: the ledger was closed before it could answer.
 
     """
+    is_named = configuration.settings.data.unit == "person"
+    invariant(is_named == (rows.persons is not None), "rows are of the configured unit")
     found = ledger.read_state()
     configuration = as_opened(configuration, found.release)
     if found.release is None:
@@ -200,7 +210,7 @@ def begin_release(
         cutoff = None if parameters is None else parameters.calibration.cutoff
         answer_time = _answer_time(configuration, parameters)
         further = {
-            ROW_COUNT: str(rows.count),
+            **count_parameter(configuration.settings, rows.count),
             READING: ROW_BY_ROW,
             **auto_rule_parameter(configuration),
             **hopeless_parameter(is_hopeless=hopeless),
@@ -360,9 +370,9 @@ def _check_same(configuration: Configuration, *, ledger: Ledger, rows: PrivateRo
     if opened is None:
         return
     check_configuration(configuration, opened)
-    row_count = opened.parameters.get(ROW_COUNT)
-    if row_count != str(rows.count):
-        problem = f"has {rows.count} rows, and the ledger's release was opened on {row_count}"
+    count, unit = opened_count(opened), configuration.settings.data.unit
+    if count != rows.count:
+        problem = f"has {rows.count} {unit}s, and the ledger's release was opened on {count}"
         raise ReleaseMismatchError(SOURCE, f"{problem}; {RESTORE}")
     key = ledger.digests.fingerprint_key(ledger.release_number)
     if fingerprint(rows, key) == opened.fingerprint:

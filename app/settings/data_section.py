@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from app.data.persons import PersonColumn
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.settings.fields import Address, Bounds, Name, Number, Section, Text, Unit, Whole
 
@@ -92,7 +93,24 @@ class DataSettings(Section):
     rows: Annotated[
         Whole | None,
         Unit("rows"),
-        Field(ge=1, description="n, which is public; opening checks it."),
+        Field(
+            ge=1,
+            description="n, which is public; opening checks it. Refused with `person`, where the "
+            "number of rows is private.",
+        ),
+    ] = None
+    person: Annotated[
+        Name | None,
+        Field(
+            description="Private column that names the person of each row, who is then the unit "
+            "of privacy. Never a feature, never sent out. See "
+            "[sources.md](sources.md#several-rows-a-person)."
+        ),
+    ] = None
+    persons: Annotated[
+        Whole | None,
+        Unit("persons"),
+        Field(ge=1, description="With `person`, their public number; opening checks it."),
     ] = None
     label: Annotated[Name, Field(description="Column of the label.")]
     classes: Annotated[
@@ -114,6 +132,28 @@ class DataSettings(Section):
         tuple[FeatureSettings, ...],
         Field(min_length=1, description="The public schema, in the order of a posted list."),
     ]
+
+    @property
+    def unit(self) -> Literal["row", "person"]:
+        """Return what one neighbour replaces: the unit of privacy."""
+        return "row" if self.person is None else "person"
+
+    @property
+    def unit_count(self) -> int | None:
+        """Return the public number of rows, or of persons where they are named; if known."""
+        return self.rows if self.person is None else self.persons
+
+    def person_column(self, key: bytes) -> PersonColumn | None:
+        """Return the column that names persons; None where a row is the unit.
+
+        Args:
+            key: of the digests by which persons are known.
+
+        """
+        if self.person is None:
+            return None
+        missing = frozenset((*self.missing, ""))
+        return PersonColumn(name=self.person, key=key, missing=missing, count=self.persons)
 
     def grids(self) -> dict[str, tuple[float, ...]]:
         """Return the public grid of each numeric feature that has one, by its name."""

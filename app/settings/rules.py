@@ -134,7 +134,22 @@ def check_data(data: DataSettings) -> None:
             _check_numeric(key, feature)
         else:
             _check_categorical(key, feature, data.missing)
+    _check_person(data)
     _check_source(data)
+
+
+def _check_person(data: DataSettings) -> None:
+    """A column that names persons is no other column, and it is they that are counted."""
+    if data.person is None:
+        if data.persons is not None:
+            raise ConfigurationError("data.persons", "is for rows whose data.person names a column")
+        return
+    if data.rows is not None:
+        problem = "is private where data.person names persons: give data.persons, their number"
+        raise ConfigurationError("data.rows", problem)
+    if data.person in (data.label, *(feature.name for feature in data.features)):
+        problem = "is the label or a feature too, and whom a row is about must reach no learner"
+        raise ConfigurationError("data.person", problem)
 
 
 def check_wanted(classifier: ClassifierSettings) -> None:
@@ -430,9 +445,11 @@ def check_predictors(
 
 
 def check_size(answers: AnswersSettings, data: DataSettings) -> None:
-    """Every learner of the ensemble needs a row."""
-    if answers.ensemble != "auto" and data.rows is not None and answers.ensemble > data.rows:
-        raise ConfigurationError("answers.ensemble", "is above data.rows: a learner needs a row")
+    """Every learner of the ensemble needs a row, or a person."""
+    count, unit = data.unit_count, data.unit
+    if answers.ensemble != "auto" and count is not None and answers.ensemble > count:
+        problem = f"is above data.{unit}s: a learner needs a {unit}"
+        raise ConfigurationError("answers.ensemble", problem)
 
 
 def check_ledger(ledger: LedgerSettings) -> None:

@@ -204,7 +204,8 @@ class Settings(Section):
             self.classifier,
             class_count=len(self.data.classes),
             has_public_grid=self.hypotheses.grid == "public",
-            votes_by_cell=self.learner.estimator is None
+            votes_by_cell=self.data.unit == "row"
+            and self.learner.estimator is None
             and class_row(self.hypotheses.kind).splits is not None,
         )
 

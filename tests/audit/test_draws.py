@@ -64,10 +64,14 @@ class Sharper:
         return getattr(self.inner, name)
 
     def log_normaliser(
-        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+        self,
+        encoded: EncodedRows,
+        labels: NDArray[np.int64],
+        epsilon: float,
+        row_weights: NDArray[np.float64] | None = None,
     ) -> float:
         """Sum the weights ``exp(-epsilon errors)``."""
-        total: float = self.inner.log_normaliser(encoded, labels, 2 * epsilon)
+        total: float = self.inner.log_normaliser(encoded, labels, 2 * epsilon, row_weights)
         return total
 
 

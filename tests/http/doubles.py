@@ -163,6 +163,7 @@ class MemoryService:
         return Budget.model_validate(
             {
                 "release": {"name": self.release_name},
+                "unit": "row",
                 "phase": "ensemble",
                 "student": False,
                 "switching": False,

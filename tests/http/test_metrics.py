@@ -49,7 +49,7 @@ def samples(text: str) -> dict[str, dict[tuple[str, ...], float]]:
 
 
 # What follows from the rest, or is fixed when the release opens, has no metric.
-NO_METRIC = ("left", "accounting", "with_scores", "follows", "hopeless")
+NO_METRIC = ("unit", "left", "accounting", "with_scores", "follows", "hopeless")
 
 
 def shown_budget(http: Http) -> dict[str, Any]:

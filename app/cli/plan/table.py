@@ -36,6 +36,7 @@ MEANINGS: Final = {
     "relabel_parameter": "of the draw's weights, before its numerical error",
     "answers_epsilon": "what the answers may cost on those rows",
     "answers_delta": "what the answers may cost on those rows",
+    "unit": "what neighbours replace, and n counts",
     "n": "private rows",
     "n_prime": "rows that reach the ensemble",
     "rows_needed": "smallest n for a release like this",
@@ -153,6 +154,7 @@ SETTINGS: Final = {
     "privacy.epsilon": "epsilon {:g}",
     "answers.cutoff": "cutoff {:,.0f}",
     "data.rows": "{:,.0f} rows",
+    "data.persons": "{:,.0f} persons",
 }
 
 
@@ -251,6 +253,8 @@ def _parameters(console: Console, document: Mapping[str, object]) -> Table:
     table = _table(console, "conclave plan", *shown, wrapping=(2,))
     for name, value in _flat(document):
         meaning = MEANINGS.get(name) or MEANINGS.get(name.split(".")[-1], "")
+        if document.get("unit") == "person":
+            meaning = meaning.replace("rows", "persons")
         table.add_row(*[name, _text(value), meaning][: len(shown)])
     return table
 

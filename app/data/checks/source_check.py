@@ -18,7 +18,7 @@ import numpy as np
 from app.data.checks.dead_features import summary_of
 from app.data.checks.public_overlap import EqualPoints
 from app.data.schema import CategoricalFeature
-from app.data.sources.cells import NEAR_IN, NearNames, Values, source_columns
+from app.data.sources.cells import NEAR_IN, NearNames, SourcePersons, Values, source_columns
 from app.data.sources.row_blocks import ColumnsMissingError
 from app.data.sources.sources import open_source
 from app.data.spelling import CellError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from app.data.persons import PersonColumn, PersonReader
     from app.data.schema import Feature, Schema
     from app.data.sources.cells import Cells, SourceColumn
     from app.data.sources.row_blocks import Blocks
@@ -45,6 +46,7 @@ class Misfit(StrEnum):
     BAD_ROW = "bad-row"
     BROKEN = "broken"
     ROW_COUNT = "row-count"
+    PERSON_COUNT = "person-count"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +80,14 @@ class SourceReport:
         findings: none where all fits.
         equal_share: share of the public points that equal a record; None where there are
             no points, or a column of theirs is missing.
+        person_count: whom the rows are about; None where no column names persons.
 
     """
 
     row_count: int
     findings: tuple[Finding, ...]
     equal_share: float | None
+    person_count: int | None = None
 
 
 @dataclass(slots=True)
@@ -116,11 +120,12 @@ class _Rows:
 class _Column:
     """What was found in one column."""
 
-    def __init__(self, source: SourceColumn, feature: Feature | None, schema: Schema) -> None:
-        """Start with nothing found; the label is no feature."""
+    def __init__(
+        self, source: SourceColumn, feature: Feature | None, names: tuple[str, ...]
+    ) -> None:
+        """Start with nothing found; the label is no feature, and nor are persons."""
         self.source = source
         self._summary = None if feature is None else summary_of(feature)
-        names = schema.classes if feature is None else tuple(schema.missing_tokens)
         self._other_code = None
         if isinstance(feature, CategoricalFeature):
             names = (*feature.categories, *names)
@@ -189,17 +194,23 @@ class _Column:
 class _Source:
     """What was found in a whole source."""
 
-    def __init__(self, schema: Schema, points: NDArray[np.float64] | None) -> None:
-        """Start with nothing found in any column of the schema."""
+    def __init__(
+        self, schema: Schema, points: NDArray[np.float64] | None, person: PersonColumn | None
+    ) -> None:
+        """Start with nothing found in any column of the schema, or in the persons'."""
         self._schema = schema
         self._equal = None if points is None else EqualPoints(points)
         self._findings: list[Finding] = []
         self._columns = [
-            _Column(column, feature, schema)
+            _Column(column, feature, tuple(schema.missing_tokens) if feature else schema.classes)
             for column, feature in zip(
                 source_columns(schema), (*schema.features, None), strict=True
             )
         ]
+        named = None if person is None else SourcePersons(person)
+        self._persons = None if named is None else named.persons
+        if named is not None:
+            self._columns.append(_Column(named, None, ()))
         self._bad_rows: dict[str, _Rows] = {}
         self._row_count = 0
 
@@ -239,9 +250,16 @@ class _Source:
             column.add(each, self._row_count)
             for column, each in zip(self._columns, cells, strict=True)
         ]
-        if self._equal is not None and len(read) == len(self._schema.features) + 1:
+        if self._equal is not None and self._has_schema:
+            width = len(self._schema.features)
             fits = np.logical_and.reduce([column_fits for _, column_fits in read])
-            self._equal.add(np.stack([encoded for encoded, _ in read[:-1]], axis=1)[fits])
+            self._equal.add(np.stack([encoded for encoded, _ in read[:width]], axis=1)[fits])
+
+    @property
+    def _has_schema(self) -> bool:
+        """Whether no column of the schema is missing; the persons' comes after them."""
+        there = {column.source.name for column in self._columns}
+        return there >= {*self._schema.feature_names, self._schema.label}
 
     def _note_row(self, row_number: int, problem: str) -> None:
         self._bad_rows.setdefault(problem, _Rows()).note(row_number)
@@ -252,10 +270,11 @@ class _Source:
         whole = [rows.finding(Misfit.BAD_ROW, text) for text, rows in self._bad_rows.items()]
         if self._columns and not any(each.kind is Misfit.BROKEN for each in self._findings):
             whole += _row_count_findings(count, rows_expected)
+            whole += _person_count_findings(self._persons)
         found = chain(self._findings, whole, *[column.findings(count) for column in self._columns])
-        is_compared = len(self._columns) == len(self._schema.features) + 1
-        share = self._equal.share if self._equal is not None and is_compared else None
-        return SourceReport(count, tuple(found), share)
+        share = self._equal.share if self._equal is not None and self._has_schema else None
+        person_count = None if self._persons is None else self._persons.count
+        return SourceReport(count, tuple(found), share, person_count)
 
 
 def _row_count_findings(count: int, expected: int | None) -> list[Finding]:
@@ -269,12 +288,21 @@ def _row_count_findings(count: int, expected: int | None) -> list[Finding]:
     return [Finding(kind=Misfit.ROW_COUNT, problem=problem)]
 
 
+def _person_count_findings(persons: PersonReader | None) -> list[Finding]:
+    """Say where the rows are about another number of persons than expected."""
+    if persons is None or persons.expected in (None, persons.count):
+        return []
+    problem = f"has {persons.count} persons, and data.persons says {persons.expected}"
+    return [Finding(kind=Misfit.PERSON_COUNT, problem=problem)]
+
+
 def check_source(
     source: str,
     schema: Schema,
     *,
     query: str | None = None,
     rows_expected: int | None = None,
+    person: PersonColumn | None = None,
     points: NDArray[np.float64] | None = None,
     progress: Callable[[int], None],
 ) -> SourceReport:
@@ -285,6 +313,7 @@ def check_source(
         schema: the public schema.
         query: the row-wise ``SELECT`` of a database.
         rows_expected: n as the configuration gives it.
+        person: the private column that names persons; None where a row is the unit.
         points: encoded public points, shape (m, d), to be compared with the rows.
         progress: called with the number of rows read so far.
 
@@ -293,6 +322,6 @@ def check_source(
         ConfigurationError: the query is not row-wise.
 
     """
-    found = _Source(schema, points)
+    found = _Source(schema, points, person)
     found.read(source, query, progress)
     return found.report(rows_expected)

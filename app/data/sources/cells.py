@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
 
+from app.data.persons import PersonReader
 from app.data.schema import CategoricalFeature, NumericFeature
 from app.data.spelling import (
     DECIMAL_NUMBER,
@@ -35,12 +36,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from app.data.persons import PersonColumn
     from app.data.schema import Feature, Schema
 
     Cells: TypeAlias = "Sequence[str] | NDArray[np.float64] | Values"
     """Texts as in a CSV; numbers of a numeric feature, NaN where one is missing; or values."""
 
-__all__ = ["DECIMAL_NUMBER", "SourceColumn", "Values", "source_columns"]
+__all__ = ["DECIMAL_NUMBER", "SourceColumn", "SourcePersons", "Values", "source_columns"]
 
 REMEMBERED_CELLS_MAX = 65_536
 # Every character of a decimal number and of the blanks about it, and what joins cells:
@@ -184,6 +186,32 @@ class SourceColumn(dict[str, float]):
         """Return the reader of a numeric feature."""
         invariant(isinstance(self.reader, NumericColumn), "numbers belong to a numeric feature")
         return self.reader  # type: ignore[return-value]  # checked above
+
+
+class SourcePersons(SourceColumn):
+    """The column of the source that names persons, whose cells are read as their numbers.
+
+    Attributes:
+        persons: reads them.
+
+    """
+
+    def __init__(self, column: PersonColumn) -> None:
+        """Start with nobody."""
+        self.persons = PersonReader(column)
+        super().__init__(column.name, self.persons)
+
+    def encode(self, cells: Cells) -> NDArray[np.float64]:
+        """Return the number of each cell's person, float64 of shape (len(cells),).
+
+        Raises:
+            CellError: some cell names nobody; which one is for the caller.
+
+        """
+        if not isinstance(cells, Values):
+            return self.persons.read_all(list(cells))
+        numbers = self.persons.read_all(cells.distinct)
+        return numbers if cells.places is None else numbers[cells.places]
 
 
 class NumericColumn:

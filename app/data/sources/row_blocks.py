@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from app.data.persons import PersonReader
     from app.data.sources.cells import Cells, SourceColumn
 
     RefuseRow: TypeAlias = Callable[[int, str], None]
@@ -53,8 +54,7 @@ class Block:
     """Some rows, one after the other.
 
     Attributes:
-        columns: the cells of each column of the schema, the label's last;
-            secret.
+        columns: the cells of each column that is read, in their order; secret.
         part: name of the part of the source that the rows are in; empty where
             there is but one.
         rows_refused: rows between the block before and this one that are no rows of columns,
@@ -138,17 +138,28 @@ def column_indices(
 
 
 def collect(
-    blocks: Blocks, columns: Sequence[SourceColumn], progress: Callable[[int], None]
+    blocks: Blocks,
+    columns: Sequence[SourceColumn],
+    progress: Callable[[int], None],
+    person: PersonReader | None = None,
 ) -> PrivateRows:
     """Encode every block into arrays that grow, or are as large as they will be.
+
+    Args:
+        blocks: of an open source.
+        columns: those of the schema, and the one that names persons last, where there is one.
+        progress: called with the number of rows read so far.
+        person: reads the last column; None where each row is a unit of its own.
 
     Raises:
         DataError: the first cell that does not fit, or no row at all.
 
     """
     capacity = blocks.row_count or ROWS_PER_BLOCK
-    values = np.empty((capacity, len(columns) - 1), dtype=np.float64)
+    width = len(columns) - (1 if person is None else 2)
+    values = np.empty((capacity, width), dtype=np.float64)
     labels = np.empty(capacity, dtype=np.int64)
+    numbers = np.empty(0 if person is None else capacity, dtype=np.int64)
     count = 0
     part, rows_before_part = "", 0
     for block in blocks.stream:
@@ -160,16 +171,20 @@ def collect(
             capacity = max(end, len(labels) * 3 // 2)
             values.resize((capacity, values.shape[1]), refcheck=False)
             labels.resize(capacity, refcheck=False)
-        for index, column in enumerate(encoded[:-1]):
+            numbers.resize(0 if person is None else capacity, refcheck=False)
+        for index, column in enumerate(encoded[:width]):
             values[count:end, index] = column
-        labels[count:end] = encoded[-1]
+        labels[count:end] = encoded[width]
+        if person is not None:
+            numbers[count:end] = encoded[-1]
         count = end
         progress(count)
     if not count:
         raise DataError(SOURCE, "has no row of data")
     values.resize((count, values.shape[1]), refcheck=False)
     labels.resize(count, refcheck=False)
-    return PrivateRows(values=values, labels=labels)
+    persons = None if person is None else person.persons(numbers[:count])
+    return PrivateRows(values=values, labels=labels, persons=persons)
 
 
 def _column_problem(header: Sequence[str], name: str, *, place: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from app.data.rows import PrivateRows
 from app.data.sources import csv_source
-from app.data.sources.cells import source_columns
+from app.data.sources.cells import SourcePersons, source_columns
 from app.data.sources.parquet_parts import is_parquet
 from app.data.sources.row_blocks import ROWS_PER_BLOCK, SOURCE, Blocks, collect, refuse_row
 from app.errors import DataError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
+    from app.data.persons import PersonColumn
     from app.data.schema import Schema
     from app.data.sources.cells import SourceColumn
     from app.data.sources.row_blocks import RefuseRow
@@ -36,11 +37,12 @@ def read_rows(
     *,
     query: str | None = None,
     rows_expected: int | None = None,
+    person: PersonColumn | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> PrivateRows:
     """Read every row of a source, and encode it by public rules.
 
-    Columns may come in any order; others than the schema's are ignored.
+    Columns may come in any order; others than the schema's and the persons' are ignored.
 
     Args:
         source: path of a ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz`` file
@@ -48,6 +50,7 @@ def read_rows(
         schema: the public schema.
         query: the row-wise ``SELECT`` of a database.
         rows_expected: n as the configuration gives it, which must agree.
+        person: the private column that names persons; None where a row is the unit.
         progress: called with the number of rows read so far.
 
     Raises:
@@ -56,13 +59,19 @@ def read_rows(
 
     """
     columns = source_columns(schema)
+    named = None if person is None else SourcePersons(person)
+    person_reader = None if named is None else named.persons
+    if named is not None:
+        columns.append(named)
     try:
         with open_source(str(source), query, columns) as blocks:
-            rows = collect(blocks, columns, progress or _ignore)
+            rows = collect(blocks, columns, progress or _ignore, person_reader)
     except MemoryError:
         raise DataError(SOURCE, "does not fit into memory") from None
-    if rows_expected is not None and rows.count != rows_expected:
-        raise DataError("data.rows", f"says {rows_expected}, but the source has {rows.count} rows")
+    unit, expected = ("rows", rows_expected) if person is None else ("persons", person.count)
+    if expected is not None and rows.count != expected:
+        problem = f"says {expected}, but the source has {rows.count} {unit}"
+        raise DataError(f"data.{unit}", problem)
     return rows
 
 

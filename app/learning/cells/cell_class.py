@@ -162,10 +162,14 @@ class CellClass:
         return 2 * UNIT_ROUNDOFF * self.splits.cell_count * choice_roundoffs(0.0)
 
     def log_normaliser(
-        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+        self,
+        encoded: EncodedRows,
+        labels: NDArray[np.int64],
+        epsilon: float,
+        row_weights: NDArray[np.float64] | None = None,
     ) -> float:
         """Return the log of the sum of all weights.  Secret."""
-        errors = leaf_terms(self._counts(encoded, labels)).errors
+        errors = leaf_terms(self._counts(encoded, labels, row_weights)).errors
         return float(log_sum_exp(errors * (-epsilon / 2)).sum())
 
     def draw(
@@ -174,6 +178,7 @@ class CellClass:
         labels: NDArray[np.int64],
         epsilon: float,
         noise: NoiseSource,
+        row_weights: NDArray[np.float64] | None = None,
     ) -> CellLabels:
         """Draw a labelling with probability proportional to ``exp(-epsilon errors / 2)``.
 
@@ -182,12 +187,13 @@ class CellClass:
             labels: private class indices, shape ``(n,)``.
             epsilon: parameter of the weights.
             noise: where the draws come from.
+            row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
 
         Returns:
             The labelling, a private value until it is published.
 
         """
-        counts = self._counts(encoded, labels)
+        counts = self._counts(encoded, labels, row_weights)
         drawn = [
             draw_index(leaf_terms(counts[:, cell]).relative_logs(epsilon / 2), noise)
             for cell in range(self.splits.cell_count)
@@ -196,19 +202,25 @@ class CellClass:
 
     def best(self, encoded: EncodedRows, labels: NDArray[np.int64]) -> CellLabels:
         """Return each cell's commonest label, of those that tie the first."""
-        return CellLabels(tuple(self._counts(encoded, labels).argmax(axis=0).tolist()))
+        return CellLabels(tuple(self._counts(encoded, labels, None).argmax(axis=0).tolist()))
 
     def restricted_to(self, public_points: Encoded) -> CellClass:
         """Return the class itself: its cells are public whatever points there are."""
         del public_points
         return self
 
-    def _counts(self, encoded: EncodedRows, labels: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Count the rows of each label in each cell, shape ``(L, C)``, whole numbers."""
+    def _counts(
+        self,
+        encoded: EncodedRows,
+        labels: NDArray[np.int64],
+        row_weights: NDArray[np.float64] | None,
+    ) -> NDArray[np.float64]:
+        """Add what the rows of each label in each cell count for, shape ``(L, C)``, exactly."""
         shape = (self.class_count, self.splits.cell_count)
-        counts = np.zeros(shape[0] * shape[1], dtype=np.int64)
+        counts = np.zeros(shape[0] * shape[1])
         for rows in parts(len(encoded)):
             cells = encoded[rows][:, 0].astype(np.int64)
             flat = labels[rows] * shape[1] + cells
-            counts += np.bincount(flat, minlength=len(counts))
-        return counts.reshape(shape).astype(np.float64)
+            weights = None if row_weights is None else row_weights[rows]
+            counts += np.bincount(flat, weights=weights, minlength=len(counts))
+        return counts.reshape(shape)

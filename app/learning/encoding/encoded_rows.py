@@ -98,6 +98,28 @@ def parts(row_count: int) -> Iterator[slice]:
         yield slice(start, min(start + ROWS_PER_PART, row_count))
 
 
+def weighed_parts(
+    encoded: EncodedRows, labels: NDArray[np.int64], row_weights: NDArray[np.float64] | None
+) -> Iterator[tuple[float, Encoded, NDArray[np.int64]]]:
+    """Yield the rows part by part, those of one weight together, with what each counts for.
+
+    Args:
+        encoded: rows as a class encodes them, n of them.
+        labels: class indices, shape ``(n,)``.
+        row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
+
+    """
+    for rows in parts(len(labels)):
+        part, its_labels = encoded[rows], labels[rows]
+        if row_weights is None:
+            yield 1, part, its_labels
+            continue
+        its_weights = row_weights[rows]
+        for weight in np.unique(its_weights).tolist():
+            alike = its_weights == weight
+            yield weight, part[alike], its_labels[alike]
+
+
 def predicted(
     predict: Callable[[Encoded], NDArray[np.int64]], encoded: EncodedRows
 ) -> NDArray[np.int64]:

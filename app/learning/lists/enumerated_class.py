@@ -1,12 +1,13 @@
 """A class that is small enough to list: exact weights from every error count.
 
 The weight of a hypothesis is ``exp(-epsilon errors / 2)`` and errors are
-integers, so hypotheses with the same number of errors share one weight: a draw
-takes a number of errors by its weight times its hypotheses, then one of them.
+exact, whole or on the grid of the rows' weights, so hypotheses with the same number of errors
+share one weight: a draw takes a number of errors by its weight times its hypotheses, then one
+of them.
 
 Sums of weights ``exp(-decay errors)`` over astronomically many trees, in doubles.
 
-A sum is kept as a whole number of errors and a factor of about 1 or more,
+A sum is kept as an exact number of errors and a factor of about 1 or more,
 
     sum = factor * exp(-decay * errors),
 
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.errors import ConfigurationError, invariant
-from app.learning.encoding.encoded_rows import parts
+from app.learning.encoding.encoded_rows import weighed_parts
 from app.learning.lists.hypothesis_list import distinct_on
 from app.noise.choice import draw_repeated, truncation_variation
 
@@ -54,7 +55,7 @@ class ScaledSums:
     """An array of sums ``factors * exp(-decay * errors)``.
 
     Attributes:
-        errors: whole numbers, as doubles.
+        errors: exact numbers, whole or on the grid of the rows' weights.
         factors: about 1 or more, of the same shape.
 
     """
@@ -186,10 +187,15 @@ class EnumeratedClass:
         return log_weight_error(row_count, epsilon)
 
     def log_normaliser(
-        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+        self,
+        encoded: EncodedRows,
+        labels: NDArray[np.int64],
+        epsilon: float,
+        row_weights: NDArray[np.float64] | None = None,
     ) -> float:
         """Return the log of the sum of all weights.  Secret."""
-        errors, counts = np.unique(self._error_counts(encoded, labels), return_counts=True)
+        error_counts = self._error_counts(encoded, labels, row_weights)
+        errors, counts = np.unique(error_counts, return_counts=True)
         log_weights = _log_weights(errors, epsilon)
         total = float((counts * np.exp(log_weights - log_weights[0])).sum())
         return float(log_weights[0] + np.log(total))
@@ -200,6 +206,7 @@ class EnumeratedClass:
         labels: NDArray[np.int64],
         epsilon: float,
         noise: NoiseSource,
+        row_weights: NDArray[np.float64] | None = None,
     ) -> EnumeratedHypothesis:
         """Draw a hypothesis with probability proportional to ``exp(-epsilon errors / 2)``.
 
@@ -208,9 +215,10 @@ class EnumeratedClass:
             labels: private class indices, shape ``(n,)``.
             epsilon: parameter of the weights.
             noise: where the draw comes from.
+            row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
 
         """
-        error_counts = self._error_counts(encoded, labels)
+        error_counts = self._error_counts(encoded, labels, row_weights)
         errors, counts = np.unique(error_counts, return_counts=True)
         level, place = draw_repeated(_log_weights(errors, epsilon), counts.tolist(), noise)
         index = int(np.flatnonzero(error_counts == errors[level])[place])
@@ -223,11 +231,16 @@ class EnumeratedClass:
         kept = self.hypotheses.take(distinct_on(self.hypotheses, public_points))
         return EnumeratedClass(kept, min(self.dimension, len(kept).bit_length() - 1))
 
-    def _error_counts(self, encoded: EncodedRows, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Add the errors of every hypothesis over all parts of the rows."""
-        errors = np.zeros(len(self.hypotheses), dtype=np.int64)
-        for rows in parts(len(labels)):
-            errors += self.hypotheses.error_counts(encoded[rows], labels[rows])
+    def _error_counts(
+        self,
+        encoded: EncodedRows,
+        labels: NDArray[np.int64],
+        row_weights: NDArray[np.float64] | None,
+    ) -> NDArray[np.float64]:
+        """Add the errors of every hypothesis over all parts of the rows, exactly."""
+        errors = np.zeros(len(self.hypotheses))
+        for weight, rows, row_labels in weighed_parts(encoded, labels, row_weights):
+            errors += weight * self.hypotheses.error_counts(rows, row_labels)
         return errors
 
 
@@ -279,6 +292,6 @@ def refuse_labels(kind: str, class_count: int) -> None:
         raise ConfigurationError("hypotheses.class", problem)
 
 
-def _log_weights(errors: NDArray[np.int64], epsilon: float) -> NDArray[np.float64]:
+def _log_weights(errors: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
     """Return the log weights of ascending numbers of errors; the first is the largest."""
-    return np.multiply(errors.astype(np.float64), -0.5 * epsilon)
+    return np.multiply(errors, -0.5 * epsilon)

@@ -9,7 +9,7 @@ import numpy as np
 
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import distinct_cuts, evaluate
-from app.learning.encoding.encoded_rows import parts
+from app.learning.encoding.encoded_rows import weighed_parts
 from app.learning.lists.boxes import box_dimension
 from app.learning.lists.enumerated_class import FUNCTION_ROUNDOFFS, UNIT_ROUNDOFF, log_sum_exp
 from app.learning.trees.regions import Region
@@ -116,10 +116,14 @@ class ThresholdClass:
         return 2 * UNIT_ROUNDOFF * (2 * largest + FUNCTION_ROUNDOFFS)
 
     def log_normaliser(
-        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+        self,
+        encoded: EncodedRows,
+        labels: NDArray[np.int64],
+        epsilon: float,
+        row_weights: NDArray[np.float64] | None = None,
     ) -> float:
         """Return the log of the sum of all weights.  Secret."""
-        return float(log_sum_exp(self._log_weights(encoded, labels, epsilon)))
+        return float(log_sum_exp(self._log_weights(encoded, labels, epsilon, row_weights)))
 
     def draw(
         self,
@@ -127,6 +131,7 @@ class ThresholdClass:
         labels: NDArray[np.int64],
         epsilon: float,
         noise: NoiseSource,
+        row_weights: NDArray[np.float64] | None = None,
     ) -> Tree:
         """Draw a hypothesis with probability proportional to ``exp(-epsilon errors / 2)``.
 
@@ -135,9 +140,11 @@ class ThresholdClass:
             labels: private class indices 0 or 1, shape ``(n,)``.
             epsilon: parameter of the weights.
             noise: where the draw comes from.
+            row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
 
         """
-        return self.hypotheses[draw_index(self._log_weights(encoded, labels, epsilon), noise)]
+        log_weights = self._log_weights(encoded, labels, epsilon, row_weights)
+        return self.hypotheses[draw_index(log_weights, noise)]
 
     def restricted_to(self, public_points: Encoded) -> ThresholdClass:
         """Return one cut for every dichotomy of the public points that is no constant.
@@ -153,9 +160,13 @@ class ThresholdClass:
         return ThresholdClass(tests=tuple(self.tests[index] for index in parting))
 
     def _log_weights(
-        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+        self,
+        encoded: EncodedRows,
+        labels: NDArray[np.int64],
+        epsilon: float,
+        row_weights: NDArray[np.float64] | None,
     ) -> NDArray[np.float64]:
         errors = np.zeros(self.size)
-        for rows in parts(len(labels)):
-            errors += self.error_counts(encoded[rows], labels[rows])
+        for weight, rows, row_labels in weighed_parts(encoded, labels, row_weights):
+            errors += weight * self.error_counts(rows, row_labels)
         return np.multiply(errors, -0.5 * epsilon)

@@ -5,7 +5,8 @@ the rows of each label are kept as one long bit vector a test.  Regions are
 intersections and counts are numbers of set bits: no floating point, no merging,
 and a work that depends on n and t only.
 
-Counts of rows by label for every pair of tests, as exact whole numbers.
+Counts of rows by label for every pair of tests, as exact numbers: whole ones, or on the grid
+of the rows' weights.
 
 Rows of the same outcomes are merged into one that carries how many it stands
 for, by label.  A region is a list of tests that its rows satisfy; what is
@@ -87,7 +88,7 @@ class MergedRows:
 
     Attributes:
         packed: outcomes, eight a byte, shape ``(rows, ceil(t / 8))``.
-        multiplicities: rows of each label, shape ``(L, rows)``.
+        multiplicities: rows of each label, or what those count for, shape ``(L, rows)``.
         test_count: number of tests, t.
 
     """
@@ -97,15 +98,22 @@ class MergedRows:
     test_count: int
 
     @classmethod
-    def of(cls, bits: EncodedRows, labels: NDArray[np.int64], class_count: int) -> Self:
-        """Merge rows of ``bits`` (``(n, t)``) and ``labels`` (``(n,)``)."""
-        number = np.float32 if len(bits) < SINGLE_PRECISION_MAX else np.float64
+    def of(
+        cls,
+        bits: EncodedRows,
+        labels: NDArray[np.int64],
+        class_count: int,
+        row_weights: NDArray[np.float64] | None = None,
+    ) -> Self:
+        """Merge rows of ``bits`` (``(n, t)``) and ``labels`` (``(n,)``), each by its weight."""
+        is_whole = row_weights is None and len(bits) < SINGLE_PRECISION_MAX
+        number = np.float32 if is_whole else np.float64
         test_count = int(bits[:0].shape[1])
         packed, multiplicities = [], []
         for rows in parts(len(bits)):
-            merged = _merged(
-                _packed_statistics(bits[rows]), _ones(labels[rows], class_count, number)
-            )
+            ones = _ones(labels[rows], class_count, number)
+            counted = ones if row_weights is None else ones * row_weights[rows]
+            merged = _merged(_packed_statistics(bits[rows]), counted)
             packed.append(merged[0])
             multiplicities.append(merged[1])
         together = np.concatenate(packed), np.concatenate(multiplicities, axis=1)

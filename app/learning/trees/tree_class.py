@@ -113,10 +113,14 @@ class TreeClass:
         return draw_log_error(self._size)
 
     def log_normaliser(
-        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+        self,
+        encoded: EncodedRows,
+        labels: NDArray[np.int64],
+        epsilon: float,
+        row_weights: NDArray[np.float64] | None = None,
     ) -> float:
         """Return the log of the sum of the weights of all trees.  Secret."""
-        return self.weights(encoded, labels, epsilon).log_normaliser()
+        return self.weights(encoded, labels, epsilon, row_weights).log_normaliser()
 
     def draw(
         self,
@@ -124,6 +128,7 @@ class TreeClass:
         labels: NDArray[np.int64],
         epsilon: float,
         noise: NoiseSource,
+        row_weights: NDArray[np.float64] | None = None,
     ) -> Tree:
         """Draw a tree with probability proportional to ``exp(-epsilon errors / 2)``.
 
@@ -132,15 +137,20 @@ class TreeClass:
             labels: private class indices, shape ``(n,)``.
             epsilon: parameter of the weights.
             noise: where the draws come from.
+            row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
 
         Returns:
             The drawn tree, a private value until it is published.
 
         """
-        return self.weights(encoded, labels, epsilon).draw(noise)
+        return self.weights(encoded, labels, epsilon, row_weights).draw(noise)
 
     def weights(
-        self, encoded: EncodedRows, labels: NDArray[np.int64], epsilon: float
+        self,
+        encoded: EncodedRows,
+        labels: NDArray[np.int64],
+        epsilon: float,
+        row_weights: NDArray[np.float64] | None = None,
     ) -> TreeWeights:
         """Return the weights of all trees by region.  Secret."""
         return TreeWeights.of(
@@ -150,6 +160,7 @@ class TreeClass:
             class_count=self.class_count,
             epsilon=epsilon,
             excluded=excluded_literals(self.tests),
+            row_weights=row_weights,
         )
 
     def restricted_to(self, public_points: Encoded) -> TreeClass:

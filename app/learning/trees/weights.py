@@ -179,6 +179,7 @@ class TreeWeights:
         class_count: int,
         epsilon: float,
         excluded: NDArray[np.bool_] | None = None,
+        row_weights: NDArray[np.float64] | None = None,
     ) -> Self:
         """Weigh all trees.
 
@@ -191,10 +192,12 @@ class TreeWeights:
             excluded: literals that exclude each other, by what the tests ask:
                 :func:`app.learning.trees.region_tables.excluded_literals`; None
                 where nothing is known of the tests.
+            row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
 
         """
-        merged = MergedRows.of(bits, labels, class_count)
-        turned = (2 * merged.single_counts().sum(axis=0) > len(bits)).astype(np.uint8)
+        merged = MergedRows.of(bits, labels, class_count, row_weights)
+        total = merged.label_counts().sum()
+        turned = (2 * merged.single_counts().sum(axis=0) > total).astype(np.uint8)
         rows = merged.turned(turned)
         if depth <= PAIR_DEPTH:
             return cls(rows, turned, depth, epsilon / 2, ())

@@ -29,6 +29,7 @@ _IDEMPOTENCY: Final = b"conclave-idempotency-key-1\0"
 _KEPT_KEY: Final = b"conclave-kept-key-1\0"
 _KEY_COUNT: Final = b"conclave-key-count-1\0"
 _FINGERPRINT: Final = b"conclave-fingerprint-key-1\0"
+_PERSON: Final = b"conclave-person-key-1\0"
 _CHECKPOINT: Final = b"conclave-checkpoint-1\0"
 _PRIVATE_STATE: Final = b"conclave-private-state-1\0"
 _CODE: Final = "transfer-code"  # the name that its digest is of; no piece is stored
@@ -124,6 +125,10 @@ class Digests:
         """
         later = b"" if release_number == FIRST_RELEASE else release_number.to_bytes(2, "big")
         return hmac.digest(self._secret, _FINGERPRINT + later, "sha256")
+
+    def person_key(self) -> bytes:
+        """Return the key (32 bytes) of the digests by which persons are known, in every release."""
+        return hmac.digest(self._secret, _PERSON, "sha256")
 
     def of_checkpoint(self, body: str) -> str:
         """Return the mark (64 hexadecimal characters) of a checkpoint's text."""

@@ -91,7 +91,7 @@ def _advice(request: PlanRequest, lead: int) -> tuple[str, ...]:
         return (f"set answers.ensemble to {lead} up to {fed}, or leave it to auto",)
     needed = rows_for(request, lead * chunk_rows_wanted(request))
     return (
-        f"have n = {needed} rows or more: at this budget k = {lead} votes are the least",
+        f"have n = {needed} {request.unit}s or more: at this budget k = {lead} votes are the least",
         *((FEWER_QUERIES,) if not request.counts_decisions else ()),
     )
 

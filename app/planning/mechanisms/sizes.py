@@ -54,4 +54,4 @@ def starved_reasons(request: PlanRequest, size: int) -> tuple[str, ...]:
     if sampled is None or size <= sampled:
         return ()
     rows = f"n = {row_count}" if sampled == row_count else f"the sample of n' = {sampled}"
-    return (f"k = {size} chunks do not all get a row of {rows}",)
+    return (f"k = {size} chunks do not all get a {request.unit} of {rows}",)

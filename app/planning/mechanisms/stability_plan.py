@@ -145,7 +145,7 @@ def _advice(request: PlanRequest, stability: Stability, budget: PipelineBudget) 
     needed = rows_for(request, size * chunk_rows_wanted(request))
     cutoff_advice = "or lower answers.cutoff, with which the votes needed fall"
     return (
-        f"have n = {needed} rows or more: at this budget k = {size} votes are the least",
+        f"have n = {needed} {request.unit}s or more: at this budget k = {size} votes are the least",
         *_epsilon_advice(request, stability, budget, fed=fed),
         *((cutoff_advice,) if stability.calibration.cutoff is not None else ()),
     )
@@ -156,7 +156,8 @@ def _epsilon_advice(
 ) -> tuple[str, ...]:
     """Name an epsilon that would do, where every row is in the ensemble."""
     if budget.sampling_rate < 1:
-        return ("or raise privacy.sampling, which gives the ensemble more rows and less to spend",)
+        more = f"gives the ensemble more {request.unit}s and less to spend"
+        return (f"or raise privacy.sampling, which {more}",)
     epsilon = _epsilon_needed(request, stability.calibration, budget, fed=fed)
     whose = "the answers'" if budget.account is None else "the account's"
     raised = (
@@ -190,10 +191,11 @@ def _notes(request: PlanRequest, stability: Stability, size: int) -> tuple[str, 
     notes = []
     sampled = request.sampled_row_count
     if sampled is None:
-        notes.append(f"n is not known; it takes {_rows_needed(request, stability)} rows or more")
+        needed = _rows_needed(request, stability)
+        notes.append(f"n is not known; it takes {needed} {request.unit}s or more")
     elif sampled // size < chunk_rows_wanted(request):
         notes.append(
-            f"chunks of {sampled // size} rows are small for"
+            f"chunks of {sampled // size} {request.unit}s are small for"
             f" {request.hypothesis_count} hypotheses: learners will often disagree"
         )
     wanted = size_wanted(table=stability.calibration, query_count=request.query_count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.planning.levers import setting_of
 from app.planning.mechanisms.planned import calibration_documents
 from app.planning.telling.prediction_document import prediction_document
 from app.planning.telling.words import summary
@@ -95,7 +96,11 @@ def _capacity_document(plan: Plan) -> Document:
         ],
         "labels_by_mechanism": plan.others,
         "changes": [
-            {"setting": each.lever.value, "value": each.value, "labels": each.labels}
+            {
+                "setting": setting_of(each.lever, plan.request.unit),
+                "value": each.value,
+                "labels": each.labels,
+            }
             for each in plan.changes
         ],
     }
@@ -181,6 +186,7 @@ def _budget_document(plan: Plan) -> Document:
 def _sizes_document(plan: Plan) -> Document:
     request, answers = plan.request, plan.answers
     return {
+        **({} if request.unit == "row" else {"unit": request.unit}),
         "n": request.row_count,
         "n_prime": request.sampled_row_count,
         "rows_needed": answers.rows_needed,

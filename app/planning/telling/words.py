@@ -22,7 +22,7 @@ OFTEN: Final = 0.1
 LEVER_WORDS: Final = {
     Lever.EPSILON: "epsilon {value:g}",
     Lever.CUTOFF: "a cutoff of {value:,.0f}",
-    Lever.ROWS: "{value:,.0f} rows",
+    Lever.ROWS: "{value:,.0f} {unit}s",
 }
 ASSUMPTION: Final = (
     "How widely the learners agree on a query is a property of the records, which planning does"
@@ -41,18 +41,22 @@ def summary(plan: Plan) -> tuple[str, ...]:
 
 
 def _verdict(plan: Plan) -> str:
-    request, size = plan.request, plan.answers.ensemble_size
+    request, size, unit = plan.request, plan.answers.ensemble_size, plan.request.unit
     if size is None:
         return f"No ensemble answers: {SEQUELS[request.after]}, from the first query on."
     if request.row_count is None:
         needed = plan.answers.rows_needed
-        least = "" if needed is None else f"; it takes {needed:,} rows or more"
-        return f"The number of rows is not given (--rows): k = {size:,} learners would do{least}."
-    rows = f"{request.row_count:,} rows at epsilon {float(request.epsilon):g}"
+        least = "" if needed is None else f"; it takes {needed:,} {unit}s or more"
+        return (
+            f"The number of {unit}s is not given (--rows): k = {size:,} learners would do{least}."
+        )
+    rows = f"{request.row_count:,} {unit}s at epsilon {float(request.epsilon):g}"
     if not plan.feasible:
         return f"This release does not work on {rows} as configured."
     smallest = plan.answers.chunk_row_count
-    return f"This release works on {rows}: k = {size:,} learners, {smallest:,} rows or more each."
+    return (
+        f"This release works on {rows}: k = {size:,} learners, {smallest:,} {unit}s or more each."
+    )
 
 
 def _answers(plan: Plan) -> str:
@@ -150,8 +154,10 @@ def _more(plan: Plan) -> str:
         return ""
     better = [each for each in plan.changes if (each.labels or 0) > usual.labels]
     better.sort(key=lambda each: -(each.labels or 0))
+    unit = plan.request.unit
     gains = [
-        f"{count(each.labels or 0)} with {LEVER_WORDS[each.lever].format(value=each.value)}"
+        f"{count(each.labels or 0)} with "
+        f"{LEVER_WORDS[each.lever].format(value=each.value, unit=unit)}"
         for each in better
     ]
     if not gains:

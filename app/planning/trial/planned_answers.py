@@ -94,9 +94,9 @@ def _unpredictable(planned: Plan) -> str:
     if answers.calibration is None or request.budget is None:
         return "answers have no share"
     if request.row_count is None:
-        return "the number of rows is not given"
+        return f"the number of {request.unit}s is not given"
     if not answers.chunk_row_count:
-        return "there are more learners than rows"
+        return f"there are more learners than {request.unit}s"
     if request.charge(Mechanism.RELABEL) is None:
         return UNLABELLED
     if request.budget.relabel_is_private:

@@ -10,11 +10,15 @@ mechanism runs at epsilon - 4 eta, where every weight is right within a factor
 e^(+-eta).  In an account its ratios have range epsilon, at epsilon - 8 eta, and
 truncation costs the account no more than delta_truncation.
 
+Where rows are of persons, replace-one replaces all rows of a person, and n is of persons.
+
 **Proof.** The score has sensitivity 1 and weights are exp(-epsilon errors/2):
 ``app/privacy/exponential/proof.md``.
 
 **Inputs and outputs.** ``private_value``: rows as the class encodes them, whole
-or part by part, n along the first axis, and labels int64 (n,), secret.  Out: one hypothesis,
+or part by part, n along the first axis, and labels int64 (n,), secret.  ``private_weights``:
+what each row counts for among errors, where rows are of persons (``app/data/persons.py``);
+those of a person add up to 1 at most, exactly.  Out: one hypothesis,
 secret until a caller that charged for it publishes it.
 
 **Utility.** With probability 1 - beta its errors exceed the least by at most
@@ -58,7 +62,7 @@ class Parameters:
     Attributes:
         epsilon: the share, which is what the ledger charges.
         delta_truncation: delta withheld for the integer weights.
-        row_count: the public n.
+        row_count: the public n, of rows or of persons.
         hypotheses: the class, fixed by public choices.
         account_epsilon: of the account that the draw is in; None where shares add up.
 
@@ -109,11 +113,18 @@ def draw(
     parameters: Parameters,
     private_value: tuple[EncodedRows, NDArray[np.int64]],
     noise: NoiseSource,
+    private_weights: NDArray[np.float64] | None = None,
 ) -> Hypothesis:
     """Draw one hypothesis with probability proportional to exp(-epsilon errors / 2)."""
     encoded, labels = private_value
-    invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
-    return parameters.hypotheses.draw(encoded, labels, parameters.mechanism_epsilon, noise)
+    if private_weights is None:
+        invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
+    else:
+        invariant(len(labels) == len(private_weights), "every row has a weight")
+        within = float(private_weights.sum()) <= parameters.row_count
+        invariant(within, "the rows count for the public n persons at most")
+    epsilon = parameters.mechanism_epsilon
+    return parameters.hypotheses.draw(encoded, labels, epsilon, noise, private_weights)
 
 
 def excess_error(*, hypothesis_count: int, beta: float, row_count: int, epsilon: float) -> float:

@@ -19,7 +19,8 @@ common rows; both for the transcript with a fixed client:
 ``app/privacy/exponential/relabel_proof.md``.
 
 **Inputs and outputs.** ``private_value``: rows as the class encodes them, whole
-or part by part, n along the first axis, and labels int64 (n,), secret.  Out: ``Relabelled``,
+or part by part, n along the first axis, and labels int64 (n,), secret; with a public class,
+``private_weights`` as in ``app.privacy.exponential.mechanism``.  Out: ``Relabelled``,
 secret: the hypothesis and labels int64 (n,).
 
 **Utility.** The chunks become realisable by the class, so that learners on
@@ -132,9 +133,10 @@ def draw(
     parameters: Parameters,
     private_value: tuple[EncodedRows, NDArray[np.int64]],
     noise: NoiseSource,
+    private_weights: NDArray[np.float64] | None = None,
 ) -> Relabelled:
     """Draw the hypothesis from a public class and label the rows by it."""
-    hypothesis = exponential.draw(parameters, private_value, noise)
+    hypothesis = exponential.draw(parameters, private_value, noise, private_weights)
     encoded, _ = private_value
     return Relabelled(hypothesis, predicted(hypothesis.predict, encoded))
 

@@ -11,7 +11,8 @@ rows; the public points are not protected.
 
 **Inputs and outputs.** ``parameters.hypotheses``: a public class restricted
 to m public points by its ``restricted_to``.  ``private_value``: rows as that
-class encodes them (n along the first axis) and labels int64 (n,), secret.
+class encodes them (n along the first axis) and labels int64 (n,), secret;
+``private_weights`` as in ``app.privacy.exponential.mechanism``.
 Out: one hypothesis of it; whoever charged the share may publish it.
 
 **Utility.** Excess error at most 2 (ln |H~| + ln(1/beta)) / (n epsilon) over
@@ -46,6 +47,7 @@ def draw(
     parameters: Parameters,
     private_value: tuple[EncodedRows, NDArray[np.int64]],
     noise: NoiseSource,
+    private_weights: NDArray[np.float64] | None = None,
 ) -> Hypothesis:
     """Draw the classifier from the class that the public points fixed."""
-    return exponential.draw(parameters, private_value, noise)
+    return exponential.draw(parameters, private_value, noise, private_weights)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from app.data.rows import PrivateRows
     from app.data.schema import Schema
     from app.noise.source import NoiseSource
+    from app.release.terms.unit import Unit
 
 SIZES_SHOWN_WHOLE: Final = 1_000_000
 
@@ -33,12 +34,14 @@ class ExponentialDraw:
         parameters: of the mechanism.
         alpha: the accuracy that a release aims at.
         beta: the probability at which a bound may fail.
+        unit: what n counts.
 
     """
 
     parameters: semi_private.Parameters
     alpha: float
     beta: float
+    unit: Unit = "row"
 
     def worth(self, source: str) -> str:
         """Say how far from the best of its class the draw may be: n is public."""
@@ -52,15 +55,17 @@ class ExponentialDraw:
         )
         return (
             f"drawing from {_count(size)} hypotheses {source}, at epsilon {epsilon:g} on "
-            f"{parameters.row_count} rows: except with probability {self.beta:g} the error rate "
-            f"is within {bound:.3g} of their best; {self.alpha:g} would take {wanted} rows"
+            f"{parameters.row_count} {self.unit}s: except with probability {self.beta:g} the "
+            f"error rate is within {bound:.3g} of their best; {self.alpha:g} would take {wanted} "
+            f"{self.unit}s"
         )
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
         """Draw under a charge that is committed, and write the hypothesis."""
         hypotheses = self.parameters.hypotheses
         private_encoded = RowsByPart(hypotheses.encode, rows.values)
-        drawn = semi_private.draw(self.parameters, (private_encoded, rows.labels), noise)
+        private_value = (private_encoded, rows.labels)
+        drawn = semi_private.draw(self.parameters, private_value, noise, rows.weights)
         return written(schema, hypotheses, drawn)
 
 
@@ -85,7 +90,8 @@ def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
             hypotheses=hypotheses,
             account_epsilon=None if joint is None else joint.epsilon,
         )
-    return ExponentialDraw(parameters, settings.answers.alpha, settings.answers.beta)
+    alpha, beta = settings.answers.alpha, settings.answers.beta
+    return ExponentialDraw(parameters, alpha, beta, settings.data.unit)
 
 
 def exponential_share(asked: ClassifierAsked) -> float:

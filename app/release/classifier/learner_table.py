@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from app.privacy.budget.composition import Charge
     from app.release.classifier.learner_row import ClassifierDraw, LearnerRow
     from app.release.terms.configuration import Configuration
+    from app.release.terms.unit import Unit
     from app.settings.settings import Settings
 
 PUBLISHING: dict[str, LearnerRow] = {
@@ -66,20 +67,20 @@ class ChosenLearner:
 
 
 RARE: Final = (
-    "A label of fewer than about {rows} rows ({share:.2g} of all) may be given to nobody: the "
+    "A label of fewer than about {count} {unit}s ({share:.2g} of all) may be given to nobody: the "
     "noise of the published classifier hides it."
 )
 ALL_RARE: Final = (
-    "On so few rows the noise of the published classifier may hide any label: it may be given "
+    "On so few {unit}s the noise of the published classifier may hide any label: it may be given "
     "to nobody."
 )
 
 
-def rare_in_words(share: float, *, row_count: int) -> str:
+def rare_in_words(share: float, *, count: int, unit: Unit) -> str:
     """Say which labels a classifier may give to nobody, in public numbers."""
     if share >= 1:
-        return ALL_RARE
-    return RARE.format(rows=f"{math.ceil(share * row_count):,}", share=share)
+        return ALL_RARE.format(unit=unit)
+    return RARE.format(count=f"{math.ceil(share * count):,}", unit=unit, share=share)
 
 
 def smallest_share(settings: Settings, row: LearnerRow, charge: Charge, row_count: int) -> float:

@@ -63,9 +63,11 @@ def counts_decisions(settings: Settings) -> bool:
     """Return whether one record of a new release moves two decisions, whatever is asked.
 
     Where learners vote by public cells and each is answered one label, once.  With scores a
-    decision is two tests, and a sample is of rows that are drawn: there each hit is paid for.
+    decision is two tests, a sample is of rows that are drawn, and a person's rows may lie in
+    many cells: there each hit is paid for.
     """
     by_cell = class_row(settings.hypotheses.kind).splits is not None
+    by_cell = by_cell and settings.data.unit == "row"
     is_whole = settings.answers.output == "label" and settings.privacy.sampling == 1
     return by_cell and settings.learner.estimator is None and is_whole
 
@@ -84,10 +86,12 @@ def decides_cells(configuration: Configuration) -> bool:
     """Return whether a new release decides each public cell once, for every vector in it.
 
     Where its learners vote by public cells, by a mechanism that may.  ``svt`` and ``paper``
-    answer each vector by itself, and so does a release with scores, whose answer is two tests.
+    answer each vector by itself, and so does a release with scores, whose answer is two tests,
+    and one of persons, whose rows may lie in many cells.
     """
     settings = configuration.settings
     by_cell = votes_by_cell(configuration.hypotheses, settings.learner.estimator)
+    by_cell = by_cell and settings.data.unit == "row"
     return by_cell and answering_row(settings).decides_cells and settings.answers.output == "label"
 
 

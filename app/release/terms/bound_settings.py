@@ -103,7 +103,9 @@ UNBOUND: Final = frozenset(
         # Where rows, entries and clients are; the fingerprint binds the rows.
         "data.source",
         "data.query",
-        "data.rows",  # bound as what the source holds, not as what is expected of it
+        # Bound as what the source holds, not as what is expected of it.
+        "data.rows",
+        "data.persons",
         "data.dead_features",
         # The first entry says what is in force, which follows it where the setting is absent.
         ACCOUNTING,
@@ -120,6 +122,7 @@ WANTED: Final = "classifier.wanted"
 # Settings that ledgers opened by earlier versions do not know, with the value that is
 # what those versions did: at that value they are left out.
 LATER: Final[Mapping[str, str]] = {
+    "data.person": "null",
     "privacy.sampling": "1",
     "hypotheses.grid": '"public"',
     "hypotheses.predictors": "[]",

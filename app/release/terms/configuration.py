@@ -25,6 +25,7 @@ from app.learning.registry import CLASSES, class_row, hypothesis_class
 from app.learning.student import check_student
 from app.privacy.budget.composition import Charge, Mechanism, Shares, charges
 from app.release.terms.bound_settings import bound_parameters, predictor_source
+from app.release.terms.unit import refuse_unserved_persons
 from app.release.terms.work_limits import naming_section
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def refuse_unknown(settings: Settings) -> None:
         ConfigurationError: names the setting and what is known instead.
 
     """
+    refuse_unserved_persons(settings)
     for key, value, known in (
         ("hypotheses.class", settings.hypotheses.kind, CLASSES),
         ("classifier.class", settings.published.kind, CLASSES),

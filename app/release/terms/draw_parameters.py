@@ -182,7 +182,8 @@ def ensemble_size(
         row.refuse_size(asked, (size, row_count, sampled_row_count))
         return size
     if sampled_row_count < 1:
-        raise ConfigurationError("privacy.sampling", f"leaves no row of {row_count}")
+        problem = f"leaves no {settings.data.unit} of {row_count}"
+        raise ConfigurationError("privacy.sampling", problem)
     hypotheses, estimator = configuration.hypotheses, settings.learner.estimator
     if not isinstance(given, int) and votes_by_cell(hypotheses, estimator):
         return sampled_row_count

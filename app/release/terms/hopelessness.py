@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from app.privacy.answering_rows import Calibration
     from app.release.terms.configuration import Configuration
     from app.release.terms.draw_parameters import EnsembleParameters
+    from app.release.terms.unit import Unit
 
 HOPELESS_KEY: Final = "opening.even_if_hopeless"
 """Parameter of the first entry of a release that was opened though it was hopeless."""
@@ -66,18 +67,19 @@ def stable_answers(*, cutoff: int, unstable_probability: float) -> float:
 
 
 def hopeless_reasons(
-    calibration: Calibration, *, ensemble_size: int, sampled_row_count: int
+    calibration: Calibration, *, ensemble_size: int, sampled_row_count: int, unit: Unit = "row"
 ) -> tuple[str, ...]:
     """Say why an opening is hopeless; nothing where it is not.
 
     Args:
         calibration: of the answers' share, as it serves.
         ensemble_size: k.
-        sampled_row_count: n', the rows that are cut into chunks.
+        sampled_row_count: n', the rows, or persons, that are cut into chunks.
+        unit: which of the two.
 
     """
     if ensemble_size > sampled_row_count:
-        learners = f"{ensemble_size} learners need at least as many rows"
+        learners = f"{ensemble_size} learners need at least as many {unit}s"
         return (f"{learners}; there are {sampled_row_count}",)
     probability = row_of(calibration).unstable_alike(calibration, ensemble_size)
     alike = (
@@ -136,6 +138,7 @@ def refuse_hopeless(
         parameters.calibration,
         ensemble_size=parameters.size,
         sampled_row_count=parameters.sampled_row_count,
+        unit=configuration.settings.data.unit,
     )
     if reasons and not configuration.even_if_hopeless:
         raise HopelessError(reasons, row_count)

@@ -108,6 +108,7 @@ class Budget(
         "examples": [
             {
                 "release": {"name": "adult-income"},
+                "unit": "row",
                 "phase": "ensemble",
                 "student": False,
                 "switching": False,
@@ -135,6 +136,10 @@ class Budget(
     """What a release promises, what of it is charged, and what is left."""
 
     release: ReleaseName
+    unit: Annotated[
+        Literal["row", "person"],
+        Field(description="what neighbours replace: a row, or all rows of a person"),
+    ]
     phase: Phase
     student: Annotated[
         bool, Field(description="the classifier of this phase is a student of the answers")
@@ -176,6 +181,7 @@ def budget_view(release: Release, at: LedgerState | None = None) -> Budget:
     composed = composed_view(release.ledger.openings)
     return Budget(
         release=ReleaseName(name=release.name),
+        unit=release.configuration.settings.data.unit,
         phase=phase,
         student=_is_student(release, state),
         switching=phase is Phase.CLASSIFIER and state.classifier is None,

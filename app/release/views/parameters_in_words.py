@@ -16,14 +16,15 @@ from app.privacy.budget.account import ONE_ACCOUNT
 from app.privacy.budget.composition import Mechanism
 from app.privacy.stability.decision_table import DECISIONS_MOVED
 from app.release.classifier.learner_table import chosen_learner
-from app.release.opening import ROW_COUNT
 from app.release.terms.answer_terms import answering_row
+from app.release.terms.unit import IN_WORDS, opened_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.release.release import Release
+    from app.release.terms.unit import Unit
     from app.settings.settings import Settings
 
 PERSON: Final = "P[seen | with this record] <= e^epsilon * P[seen | with another] + delta"
@@ -50,13 +51,6 @@ AUTO_FORMULA: Final = "a public function of n, epsilon and the kinds of features
 ACCOUNT_FORMULA: Final = (
     "T ln R + (alpha - 1) * the sum of min(epsilon_share, alpha epsilon_share^2 / 8) <= what "
     "epsilon and delta allow at order alpha"
-)
-CUT: Final = (
-    (
-        "The records are cut into this many groups by lot, and one learner is trained on each. A "
-        "record is in one group only, so it can change one vote and no more."
-    ),
-    "one record, one learner, one vote of k",
 )
 REDRAWN: Final = (
     (
@@ -91,7 +85,7 @@ def _promise(release: Release) -> Iterator[Explained]:
         PERSON,
     )
     opened = release.state.release
-    row_count = None if opened is None else int(opened.parameters[ROW_COUNT])
+    row_count = None if opened is None else opened_count(opened)
     shares = shares_in_words(configuration.settings, row_count, opened)
     for mechanism, share in configuration.charges.items():
         meaning, formula = shares[mechanism]
@@ -128,7 +122,8 @@ def _ensemble(release: Release) -> Iterator[Explained]:
     size = release.ensemble_size
     if size:
         is_redrawn = answering_row(release.configuration.settings).is_printed
-        meaning, formula = REDRAWN if is_redrawn else CUT
+        unit = release.configuration.settings.data.unit
+        meaning, formula = REDRAWN if is_redrawn else IN_WORDS[unit].cut
         yield Explained("ensemble (k)", f"{size:,} learners", meaning, formula)
     answering, row = release.mechanism.answering, release.mechanism.row
     if answering is not None and row is not None:
@@ -177,13 +172,20 @@ def _ending(release: Release) -> Iterator[Explained]:
             "number of cells may be decided, and none of them ends the ensemble.",
             "epsilon of the answers is spent on two decisions, whatever is asked",
         )
-    yield Explained(
-        "neighbours",
-        "one record replaced",
-        "What is protected is one row of the source. A person with several rows is protected row "
-        "by row: bring the source down to one row a person.",
-        "S and S' have n rows and differ in one",
-    )
+    yield from _neighbours(release.configuration.settings.data.unit)
+
+
+def _neighbours(unit: Unit) -> Iterator[Explained]:
+    words = IN_WORDS[unit]
+    if unit == "row":
+        value = "one record replaced"
+        meaning = (
+            "What is protected is one row of the source. A person with several rows is protected "
+            "row by row: bring the source down to one row a person."
+        )
+    else:
+        value, meaning = "all records of one person replaced", words.protected
+    yield Explained("neighbours", value, meaning, words.difference)
 
 
 def _figures(release: Release) -> Iterator[Explained]:

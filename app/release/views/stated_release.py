@@ -9,7 +9,7 @@ import msgspec
 
 from app.errors import ConfigurationError
 from app.ledger.entries.fold import EMPTY
-from app.release.opening import ROW_COUNT, found_state
+from app.release.opening import found_state
 from app.release.terms.accounting import as_opened
 from app.release.terms.answer_terms import (
     calibrate_answers,
@@ -17,6 +17,7 @@ from app.release.terms.answer_terms import (
     read_calibration,
     release_budget,
 )
+from app.release.terms.unit import opened_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +85,7 @@ class Stated:
     def row_count(self) -> int | None:
         """The public n, where known."""
         opened = self.state.release
-        return self.settings.data.rows if opened is None else int(opened.parameters[ROW_COUNT])
+        return self.settings.data.unit_count if opened is None else opened_count(opened)
 
 
 def read_stated(

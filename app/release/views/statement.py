@@ -21,6 +21,7 @@ from app.privacy.budget.composition import Mechanism
 from app.release.classifier.learner_table import chosen_learner, rare_in_words, smallest_share
 from app.release.composed_budget import composed_view
 from app.release.terms.answer_terms import answering_row, calibration_piece
+from app.release.terms.unit import IN_WORDS
 from app.release.views.parameters_in_words import shares_in_words
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def statement(stated: Stated) -> list[Line]:
     """Return every line, in reading order."""
     return [
         *_release(stated),
-        *_protected(),
+        *_protected(stated),
         *_strength(stated),
         *_model(),
         *_mechanisms(stated),
@@ -116,7 +117,8 @@ def _sentence(place: str, heading: str, words: str) -> Line:
 
 def _release(stated: Stated) -> Iterator[Line]:
     name, data, count = stated.configuration.name, stated.settings.data, stated.row_count
-    rows = "private records" if count is None else f"{count:,} private records"
+    units = IN_WORDS[data.unit].learned_from
+    rows = units if count is None else f"{count:,} {units}"
     is_open = stated.state.release is not None
     yield Line("deployment.product.name", "Release", name, f'"{name}".')
     yield Line("deployment.product.data_product_type", "Release", "Machine learning model", "")
@@ -136,27 +138,15 @@ def _release(stated: Stated) -> Iterator[Line]:
     )
 
 
-def _protected() -> Iterator[Line]:
+def _protected(stated: Stated) -> Iterator[Line]:
+    unit = stated.settings.data.unit
+    words = IN_WORDS[unit]
     loss, flavor = "deployment.privacy_loss", "deployment.dp_flavor"
-    yield Line(f"{loss}.privacy_unit", "Unit", "row", "")
-    yield _sentence(
-        f"{loss}.privacy_unit_description",
-        "Unit",
-        "One record, which is one row of the source. A person with several rows is protected row "
-        "by row: g rows of one person come with g times epsilon.",
-    )
-    yield Line(
-        f"{flavor}.input_metric",
-        "Neighbours",
-        "replace one record",
-        "Two data sets of as many rows, of which one row is replaced by any other.",
-    )
+    yield Line(f"{loss}.privacy_unit", "Unit", unit, "")
+    yield _sentence(f"{loss}.privacy_unit_description", "Unit", words.protected)
+    yield Line(f"{flavor}.input_metric", "Neighbours", words.neighbours, words.data_sets)
     yield Line(f"{flavor}.bound_on_input_distance", "Neighbours", 1, "")
-    yield _sentence(
-        f"{flavor}.unprotected_quantities",
-        "Neighbours",
-        "The number of rows, the schema, the configuration and what clients ask are public.",
-    )
+    yield _sentence(f"{flavor}.unprotected_quantities", "Neighbours", words.public)
 
 
 def _strength(stated: Stated) -> Iterator[Line]:
@@ -238,7 +228,7 @@ def _classifier(stated: Stated) -> Iterator[Line]:
         yield Line("classifier.learner", "Limits", learner, f"{chosen.reason}.")
     if row_count is not None:
         share = smallest_share(stated.settings, chosen.row, charge, row_count)
-        words = rare_in_words(share, row_count=row_count)
+        words = rare_in_words(share, count=row_count, unit=stated.settings.data.unit)
         yield Line("classifier.smallest_share", "Limits", min(share, 1.0), words)
 
 
@@ -260,8 +250,7 @@ def _limits(stated: Stated) -> Iterator[Line]:
         "Limits",
         "A record may lie in several chunks of the rows, and the constants allow for it."
         if answering_row(stated.settings).is_printed
-        else f"A record lies in one chunk of the rows, and moves one vote of a question: "
-        f"{ONE_VOTE_PROOF}.",
+        else f"{IN_WORDS[stated.settings.data.unit].one_vote}: {ONE_VOTE_PROOF}.",
     )
 
 

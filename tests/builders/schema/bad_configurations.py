@@ -45,6 +45,18 @@ SPOILED = [
     ("rows = 32561", "rows = 0", "data.rows: must be at least 1"),
     ("rows = 32561", "rows = 3.0", "data.rows: must be a whole number"),
     ("rows = 32561", "rows = true", "data.rows: must be a whole number"),
+    ("rows = 32561", "persons = 9", "data.persons: is for rows whose data.person names a column"),
+    (
+        "rows = 32561",
+        'rows = 32561\nperson = "id"',
+        "data.rows: is private where data.person names persons: give data.persons, their number",
+    ),
+    ("rows = 32561", 'person = "id"\npersons = 0', "data.persons: must be at least 1"),
+    (
+        "rows = 32561",
+        'person = "age"',
+        "data.person: is the label or a feature too, and whom a row is about must reach no learner",
+    ),
     ('label = "income"', "", "data.label: is required"),
     ('label = "income"', 'label = "age"', "data.features[0].name: is the label too (data.label)"),
     ('["<=50K", ">50K"]', '["<=50K"]', "data.classes: must have at least 2 items"),

@@ -8,7 +8,7 @@ import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -50,6 +50,41 @@ SHARES = st.sampled_from(
         {"relabel": 0.25, "answers": 0.25, "classifier": 0.125},
     ]
 )
+
+
+def test_persons_are_the_unit_where_they_are_given() -> None:
+    """Learners are of persons, whose rows lie anywhere; the budget says the unit."""
+    values, labels = rows()
+    groups = [f"person {row % 200}" for row in range(len(labels))]
+    private = estimator(ensemble=150).fit(values, labels, groups=groups)
+    assert private.budget_["unit"] == "person"
+    with pytest.raises(ValueError, match="250 learners need at least as many persons; there are"):
+        estimator(ensemble=250, even_if_hopeless=False).fit(values, labels, groups)
+    assert fitted().budget_["unit"] == "row"
+
+
+@pytest.mark.parametrize(
+    ("groups", "line"),
+    [
+        (["a"] * 599, "groups: 599 identifiers for 600 rows"),
+        (["a"] * 599 + [None], "groups: row 600 names no person"),
+        ([0.5] * 600, "groups: row 1 is neither a text nor a whole number"),
+    ],
+    ids=["one too few", "nobody", "fractions"],
+)
+def test_groups_that_name_nobody_are_refused(groups: Any, line: str) -> None:
+    """Before anything is charged, by the number of the row and without its value."""
+    private = estimator()
+    with pytest.raises(ValueError, match=f"^{line}$"):
+        private.fit(*rows(), groups=groups)
+    assert not hasattr(private, "budget_")
+
+
+def test_a_learner_that_counts_rows_is_refused_with_groups() -> None:
+    """By the parameter's name."""
+    line = '^classifier_learner: must be "exponential" where groups name persons$'
+    with pytest.raises(ValueError, match=line):
+        estimator(classifier_learner="linear").fit(*rows(), groups=list(range(600)))
 
 
 @pytest.mark.parametrize("calibration", ["profile", "svt"])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NOTED_SECONDS_MAX = 60.0
 
 
-UNCOUNTED = {"left", "accounting", "with_scores", "follows", "hopeless"}
+UNCOUNTED = {"unit", "left", "accounting", "with_scores", "follows", "hopeless"}
 """Parts of the budget that are settled at the opening, or the difference of two counted."""
 
 

@@ -31,6 +31,7 @@ def test_it_shows_what_is_charged_reserved_and_left(small_release: SmallRelease)
     withheld = 0.01 * 2**-20
     assert budget_view(answerer.release).model_dump() == {
         "release": {"name": "small"},
+        "unit": "row",
         "phase": "ensemble",
         "student": False,
         "switching": False,

@@ -1,0 +1,229 @@
+"""The persons whom rows are about, where a private column names them: the unit of privacy.
+
+Neighbours then replace all rows of one person by all rows of another, any number of them.
+The number of persons is public, and the number of rows is not.  A person's identifier is
+kept as a keyed digest only, and no feature, reply or log has it.
+
+* A row is read alone: its person follows from its own identifier and the key.
+* Persons are numbered in the order of their digests, which no claim rests on: a release puts
+  them in slots by a uniform permutation of its own (``app/privacy/voting/votes_proof.md``).
+* A mechanism that adds over rows gives each the weight ``floor(M / r) / M``, r being the
+  person's rows and M ``2**20``.  The weights of a person add up to 1 at most, exactly; a
+  person of more than M rows has none.  To the nearest instead, 682 rows of M = 1024 would
+  add up to 1.33.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property, partial
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import numpy as np
+
+from app.data.spelling import ERRORS, CellError
+from app.errors import invariant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+WEIGHT_UNITS: Final = 1 << 20
+"""M, the parts of a person that weights are whole numbers of."""
+PERSON_COUNT_MAX: Final = 1 << 32
+"""Persons whose weights add up exactly in doubles, with a bit to spare."""
+IDENTITY_BYTES: Final = 16
+EXACT_FLOAT_MAX: Final = 1 << 53
+NO_PERSON: Final = "names no person"
+NO_IDENTIFIER: Final = "is neither a text nor a whole number"
+LOST_DIGITS: Final = "is a number whose last digits may be lost; store text or integers"
+
+
+@dataclass(frozen=True, eq=False)
+class Persons:
+    """Which rows are about whom; secret, and never shown by ``repr``.
+
+    Attributes:
+        numbers: int64 (n,); the number of each row's person, from 0.
+        identities: uint8 (n_p, 16); the keyed digest of each person's identifier, ascending.
+
+    """
+
+    numbers: NDArray[np.int64] = field(repr=False)
+    identities: NDArray[np.uint8] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Check that every person has a row, and freeze both arrays."""
+        invariant(self.count <= PERSON_COUNT_MAX, "the weights of all persons add up exactly")
+        invariant(bool(self._row_counts.min() > 0), "every person has a row")
+        invariant(len(self._row_counts) == self.count, "every row is about a person")
+        self.numbers.flags.writeable = False
+        self.identities.flags.writeable = False
+
+    @property
+    def count(self) -> int:
+        """Return n_p, which is public."""
+        return len(self.identities)
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """Return the weight of each row, exact in doubles, shape ``(n,)``."""
+        units = WEIGHT_UNITS // self._row_counts
+        weights: NDArray[np.float64] = units[self.numbers] / WEIGHT_UNITS
+        return weights
+
+    def positions(self, persons: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the rows of some persons are, and where each person's begin among those.
+
+        Args:
+            persons: numbers of persons in any order, shape ``(m,)``; one may occur again.
+
+        Returns:
+            Positions, person by person, each one's in the order of the source; and offsets of
+            shape ``(m + 1,)``, from 0 to the number of positions.
+
+        """
+        order, starts = self._by_person
+        lengths = self._row_counts[persons]
+        offsets = _offsets(lengths)
+        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        return order[np.repeat(starts[persons], lengths) + within], offsets
+
+    @cached_property
+    def _row_counts(self) -> NDArray[np.int64]:
+        return np.bincount(self.numbers, minlength=self.count).astype(np.int64)
+
+    @cached_property
+    def _by_person(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return positions of rows, those of a person together, and where each one's begin."""
+        return np.argsort(self.numbers, kind="stable"), _offsets(self._row_counts)
+
+
+def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each part begins, and the end of the last."""
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+
+
+@dataclass(frozen=True, slots=True)
+class PersonColumn:
+    """The private column that names the person of each row.
+
+    Attributes:
+        name: of the column.
+        key: of the digests; a secret of the database.
+        missing: texts that stand for a missing value.
+        count: the public number of persons, where it is known beforehand.
+
+    """
+
+    name: str
+    key: bytes = field(repr=False)
+    missing: frozenset[str]
+    count: int | None = None
+
+
+class _Numbers(dict[str, int]):
+    """Numbers of identifiers by first appearance; a new one gets the next."""
+
+    def __missing__(self, identifier: str) -> int:
+        number = self[identifier] = len(self)
+        return number
+
+
+class PersonReader:
+    """Cells of a column that names persons: each is read as a number of first appearance.
+
+    Identifiers themselves are held only while rows are read, as the rows are.
+    """
+
+    def __init__(self, column: PersonColumn) -> None:
+        """Start with nobody."""
+        self._column = column
+        self._found = _Numbers()
+
+    def read(self, value: object) -> float:
+        """Return the number of a person.
+
+        Raises:
+            CellError: there is no identifier, or none that can be told from others.
+
+        """
+        identifier = _identifier(value)
+        if identifier is None or identifier in self._column.missing:
+            raise CellError(NO_PERSON)
+        return self._found[identifier]
+
+    def read_all(self, values: Sequence[object]) -> NDArray[np.float64]:
+        """Return what :meth:`read` returns of many values.
+
+        Raises:
+            CellError: some value names nobody; which one is for the caller.
+
+        """
+        kinds = set(map(type, values))
+        if kinds in ({str}, {int}):
+            texts = list(map(str, values))
+            if not self._column.missing.isdisjoint(texts):
+                raise CellError(NO_PERSON)
+            return np.fromiter(map(self._found.__getitem__, texts), np.float64, count=len(texts))
+        return np.fromiter(map(self.read, values), dtype=np.float64, count=len(values))
+
+    @property
+    def count(self) -> int:
+        """Return how many persons were read."""
+        return len(self._found)
+
+    @property
+    def expected(self) -> int | None:
+        """Return the public number of persons, where it is known beforehand."""
+        return self._column.count
+
+    def persons(self, first_numbers: NDArray[np.int64]) -> Persons:
+        """Return the persons of rows that were read, by their keyed digests and in their order.
+
+        Args:
+            first_numbers: what :meth:`read` returned of each row, shape ``(n,)``.
+
+        """
+        keyed = partial(blake2b, key=self._column.key, digest_size=IDENTITY_BYTES)
+        digests = [keyed(identifier.encode(errors=ERRORS)).digest() for identifier in self._found]
+        halves = np.frombuffer(b"".join(digests), dtype=">u8").reshape(-1, 2)
+        order = np.lexsort((halves[:, 1], halves[:, 0]))
+        ranks = np.empty(len(order), dtype=np.int64)
+        ranks[order] = np.arange(len(order))
+        return Persons(ranks[first_numbers], np.ascontiguousarray(halves[order]).view(np.uint8))
+
+
+def _identifier(value: object) -> str | None:
+    """Return the text of an identifier, None where it is missing; 7, 7.0 and "7" are one."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes | memoryview):
+        return bytes(value).decode(errors=ERRORS)
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, bool | np.bool):
+        raise CellError(NO_IDENTIFIER)
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating):
+        return _whole(float(value))
+    if isinstance(value, Decimal):
+        return _whole(value)
+    raise CellError(NO_IDENTIFIER)
+
+
+def _whole(value: float | Decimal) -> str | None:
+    """Return the text of a number that is whole, None for NaN."""
+    if math.isnan(value):
+        return None
+    if math.isinf(value) or value != int(value):
+        raise CellError(NO_IDENTIFIER)
+    if isinstance(value, float) and abs(value) >= EXACT_FLOAT_MAX:
+        raise CellError(LOST_DIGITS)
+    return str(int(value))
