@@ -121,7 +121,8 @@ class PrivacySettings(Section):
         Field(
             description="Relabelling, answers and classifier as one account, which takes fewer "
             "votes, or each within its share; unset, as the ledger was opened, and in a new "
-            "release as one account where that may be and statistics have no share."
+            "release of epsilon 50 at most as one account where that may be and statistics have no "
+            "share."
         ),
     ] = None
     shares: SharesSettings = SharesSettings()

@@ -90,6 +90,9 @@ def demo_tables() -> dict[str, object]:
 ANY_CLASS: Final = HypothesesSettings.model_validate({"class": "trees"})
 DEFAULT_LEDGER_NAME = "conclave.db"
 DEMO_LEDGER_NAME = "conclave-demo.db"
+JOINT_EPSILON_MAX: Final = 50
+"""Up to which a new release is one account unless it says otherwise: draws, truncated to parts of
+``2**-192``, pay ``e**epsilon`` times that."""
 
 
 class Settings(Section):
@@ -186,13 +189,15 @@ class Settings(Section):
         """Return how shares are accounted: as configured, or as a new release's would be.
 
         A statistics table, which is outside one account, would have to wait for a classifier
-        that a halted release may never draw: beside its share the others add up.
+        that a halted release may never draw: beside its share the others add up.  So they do
+        at a large epsilon, at the whole of which the draws of an account pay for truncation.
         """
         if self.privacy.accounting is not None:
             return self.privacy.accounting
         shares = self.privacy.shares
         has_draw = shares.relabel > 0 or shares.classifier > 0
-        is_joint = has_draw and shares.statistics == 0 and not self.why_sum
+        fits = has_draw and shares.statistics == 0 and self.privacy.epsilon <= JOINT_EPSILON_MAX
+        is_joint = fits and not self.why_sum
         return "joint" if is_joint else "sum"
 
     @property

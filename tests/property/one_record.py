@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -333,13 +333,13 @@ def _hypothesis(case: Case) -> Hypothesis:
 def _patched_draw(searched: HypothesisClass, hypothesis: Hypothesis) -> Iterator[None]:
     """Let every relabelling take one hypothesis, also one among the rows' own dichotomies."""
 
-    def fixed(_parameters: object, *given: object) -> relabel.Relabelled:
-        (encoded, _), _noise = cast("tuple[tuple[EncodedRows, object], object]", given[-2:])
+    def fixed(_: object, value: tuple[EncodedRows, object], *_given: object) -> relabel.Relabelled:
+        encoded, _labels = value
         return relabel.Relabelled(hypothesis, predicted(hypothesis.predict, encoded))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(relabel, "draw", fixed)
-        patch.setattr(relabel, "draw_from_dichotomies", fixed)
+        patch.setattr(relabel, "draw_from_dichotomies", lambda _, *given: fixed(*given))
         patch.setattr(drawing, "private_dichotomies", lambda *_: searched)
         yield
 

@@ -75,7 +75,9 @@ def relabelling_without_noise(patch: pytest.MonkeyPatch) -> None:
     real = relabel.draw
 
     def draw(parameters: Any, *given: Any) -> object:
-        return real(replace(parameters, epsilon=1000 * parameters.epsilon), *given)
+        return real(
+            replace(parameters, epsilon=1000 * parameters.epsilon, account_epsilon=None), *given
+        )
 
     patch.setattr(relabel, "draw", draw)
 

@@ -123,7 +123,10 @@ def _odd_closer(table: VoteTable) -> VoteTable:
 def _of_half_the_answers(table: VoteTable) -> VoteTable:
     """Return the table of half of the answers, said to be of all."""
     halved = TRUE_TABLE(
-        epsilon=table.epsilon, delta=table.delta, answer_limit=max(1, table.answer_limit // 2)
+        epsilon=table.epsilon,
+        delta=table.delta,
+        answer_limit=max(1, table.answer_limit // 2),
+        draws=table.draws,
     )
     return replace(halved, answer_limit=table.answer_limit)
 

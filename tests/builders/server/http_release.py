@@ -8,7 +8,7 @@ nearly all of them agree.  The rule is in the hypothesis class, so this holds
 with relabelling and without.
 
 With 2,400 learners, 0.6 of epsilon for the answers, delta 1e-12 and T = 3, an agreed
-query is unstable and a split one answered with probability 1e-8 each.
+query is unstable with probability 1e-8, and a split one answered with 3e-8.
 ``chances`` works that out for every release that is written here, and refuses
 one on which its test would fail by chance.
 """

@@ -46,6 +46,7 @@ from tests.builders.release.small_release import (
     private_rows,
     seeded_noise,
 )
+from tests.builders.release.svt_release import changed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -335,3 +336,12 @@ def test_everybody_is_told_of_one_account(tmp_path: Path) -> None:
         ["one account"],
         ["joint"],
     )
+
+
+@pytest.mark.parametrize(("epsilon", "found"), [("50", "joint"), ("50.1", "sum"), ("1000", "sum")])
+def test_at_a_large_epsilon_shares_add_up(
+    small_release: SmallRelease, epsilon: str, found: str
+) -> None:
+    """Where the setting is absent, what could be drawn before there were accounts still can."""
+    settings = changed(small_release, {"privacy__epsilon": epsilon}).settings()
+    assert settings.accounting == found
