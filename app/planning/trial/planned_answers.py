@@ -135,8 +135,6 @@ def planned_answer_time(settings: Settings, planned: Plan) -> AnswerTime | None:
     size, row_count = planned.answers.ensemble_size, planned.request.sampled_row_count
     if size is None or row_count is None or not 1 <= size <= row_count:
         return None
-    if settings.privacy.shares.answers == 0:
-        return None
     learner = release_learner(settings, public_class(settings))
     check_learner(learner)
     return measure_answer_time(settings, learner, row_count=row_count, ensemble_size=size)
