@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -28,9 +29,6 @@ from app.errors import ConfigurationError, InvariantError
 from app.settings.reading import with_placeholders
 from app.settings.settings import Settings
 from tests.audit.planted.planted_servers import no_votes
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SHARES = {"relabel": Decimal("0.2"), "answers": Decimal("0.5"), "classifier": Decimal("0.2")}
 
@@ -120,6 +118,23 @@ def test_a_release_that_stops_breaks_its_promises(monkeypatch: pytest.MonkeyPatc
     assert report is not None
     assert report.broken[COUNTED] == 4
     assert not report.holds
+
+
+def test_a_head_that_is_noted_late_breaks_no_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is written into a release's folder while it is removed, the runs are kept."""
+    remove = os.rmdir
+
+    def write_first(path: str, *, dir_fd: int | None = None) -> None:
+        Path(path, ".late").touch()
+        monkeypatch.setattr(os, "rmdir", remove)
+        remove(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "rmdir", write_first)
+    given = settings()
+    report = audit_releases(given, runs=4, processes=1, pairs=neighbours(given)[:1])
+    assert report is not None
+    assert report.holds
+    assert os.rmdir is remove
 
 
 async def reply_of(sent: bytes) -> Reply:
