@@ -226,7 +226,7 @@ def refusal_body(error: Exception, path: str) -> tuple[bytes, str]:
     return problem_body(error), MEDIA_TYPE
 
 
-def problem_response(error: Exception, *, path: str = "") -> Response:
+def problem_response(error: Exception, path: str = "") -> Response:
     """Return the refusal as a whole reply, with the headers that its status asks for.
 
     Args:
