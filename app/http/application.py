@@ -71,7 +71,7 @@ def create_application(
     lifespan: Lifespan[FastAPI] | None = None,
     observe: Observer = observe_nothing,
     watching: Watching = UNWATCHED,
-) -> FastAPI:
+) -> ConclaveApplication:
     """Build the application around a slot that may still be empty.
 
     Args:
