@@ -110,11 +110,12 @@ def test_answers_that_take_too_long_are_refused(folder: Path) -> None:
     assert is_untouched(folder)
 
 
-def test_a_taken_port_is_refused(folder: Path, taken_port: int) -> None:
+@pytest.mark.parametrize("setting", ["port", "grpc_port"])
+def test_a_taken_port_is_refused(folder: Path, taken_port: int, setting: str) -> None:
     """A port that somebody else has is named, before anything is opened."""
-    run = serve(folder, {"CONCLAVE_SERVER__PORT": str(taken_port)})
+    run = serve(folder, {f"CONCLAVE_SERVER__{setting.upper()}": str(taken_port)})
     assert refusal(run) == (
-        f"conclave: server.port: cannot listen on 127.0.0.1:{taken_port}: "
+        f"conclave: server.{setting}: cannot listen on 127.0.0.1:{taken_port}: "
         "address already in use; choose another"
     )
     assert run.stderr.count("\n") == 1

@@ -14,12 +14,13 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import grpc
+import structlog
 from grpc import StatusCode
 from starlette.requests import ClientDisconnect
 
 from app.answering.types import Edge as Side
 from app.answering.types import Step
-from app.errors import IntegrityError, UnavailableError
+from app.errors import IntegrityError, MachineError, UnavailableError
 from app.http.access.door import asker_of
 from app.http.access.keys import Role
 from app.http.endpoint import Api, Edge
@@ -75,6 +76,7 @@ MESSAGE: Final = "conclave.message"
 
 ENDING: Final = "the server is shutting down; nothing was charged, send the call again in a moment"
 FULL: Final = "the server has as many requests under way as it takes; try again"
+log = structlog.get_logger("conclave.api")
 
 
 @dataclass(slots=True)
@@ -236,6 +238,8 @@ class Calls:
             if self.is_ending:
                 raise
             raise ClientDisconnect from None
+        except OSError:  # which the edge takes for a connection's
+            raise MachineError from None
 
     async def _call(self, edge: Edge[CallReply], message: bytes, context: Any) -> bytes:  # noqa: ANN401 -- as above
         """Return the message that a call is answered by, or end it with a code."""
@@ -264,7 +268,10 @@ class Calls:
             return await edge.reply(request)
         except ClientDisconnect:
             raise asyncio.CancelledError from None
-        except Exception as error:  # noqa: BLE001 -- the edge: an unknown error has fixed text
+        except Exception as error:  # noqa: BLE001 -- the edge; its text may be private
+            log.error(  # noqa: TRY400 -- a traceback may be private too
+                "reply_aborted", path=edge.path, error=type(error).__name__
+            )
             return refused(error, edge.path)
         finally:
             self._under_way.discard(task)
