@@ -75,9 +75,7 @@ if TYPE_CHECKING:
     from app.settings.settings import Settings
 
 CLOSE_SECONDS_MAX: Final = 8.0
-NO_GRPC: Final = (
-    "the extra `grpc` is not installed: pip install 'conclave[grpc]', or leave the port out"
-)
+NO_GRPC: Final = "needs the extra `grpc`, which is not installed; install it, or remove the setting"
 
 
 def _ignore(line: str) -> None:
