@@ -34,6 +34,7 @@ PARTING_LOOK_SECONDS: Final = 0.05
 PARTING_LOOKS_MAX: Final = 20
 TICKS_BETWEEN_LOOKS: Final = 5
 OTHER_FILES: Final = 256
+GRPC_PORT: Final = "server.grpc_port"
 
 
 class WebServer(uvicorn.Server):
@@ -170,11 +171,18 @@ def _allow_files(count: int) -> None:
 
 
 def _grpc_socket(server: Server) -> socket.socket | None:
-    """Return a socket that keeps the port of gRPC until its server listens there."""
+    """Return a socket that keeps the port of gRPC until its server listens there.
+
+    Raises:
+        ConfigurationError: it cannot be bound, or is that of HTTP.
+
+    """
     settings = server.settings.server
     if settings.grpc_port is None:
         return None
-    return listen(settings.host, settings.grpc_port, setting="server.grpc_port")
+    if settings.grpc_port and settings.grpc_port == settings.port:
+        raise ConfigurationError(GRPC_PORT, "is the port of HTTP too; choose another")
+    return listen(settings.host, settings.grpc_port, setting=GRPC_PORT)
 
 
 def listen(

@@ -90,7 +90,7 @@ ReplyT = TypeVar("ReplyT")
 
 
 @dataclass(frozen=True, slots=True)
-class Edge(Generic[ReplyT]):
+class RouteEdge(Generic[ReplyT]):
     """The door, the counts and the refusals of one route, whatever carries its requests.
 
     Attributes:
@@ -179,7 +179,7 @@ class Edge(Generic[ReplyT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint(Edge[ASGIApp]):
+class Endpoint(RouteEdge[ASGIApp]):
     """One route's ASGI application."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

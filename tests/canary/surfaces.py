@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tests.http.collector import Collector
 
 Options: TypeAlias = "Sequence[str | Path]"
+Contents: TypeAlias = "Sequence[Mapping[str, object]]"
 
 SECONDS_MAX = 120
 PAUSE_SECONDS = 0.05
@@ -210,9 +211,15 @@ def _calls(scene: Scene) -> bytes:
         struct.pack(f"<{len(ages)}d", *ages),
         b"".join(struct.pack("<I", len(each)) + each for each in texts),
     ]
-    contents = [{"fp64_contents": ages}, {"bytes_contents": texts}]
-    marked = [{"fp64_contents": [MARKED_AGE] * 3}, {"bytes_contents": [MARKED_GROUP.encode()] * 2}]
-    swapped = [{"bytes_contents": [str(MARKED_AGE).encode()] * 3}, {"fp64_contents": ages}]
+    contents: Contents = [{"fp64_contents": ages}, {"bytes_contents": texts}]
+    marked: Contents = [
+        {"fp64_contents": [MARKED_AGE] * 3},
+        {"bytes_contents": [MARKED_GROUP.encode()] * 2},
+    ]
+    swapped: Contents = [
+        {"bytes_contents": [str(MARKED_AGE).encode()] * 3},
+        {"fp64_contents": ages},
+    ]
     asked = [
         _inference(scene.model, len(ages), raw_input_contents=raw),
         *(_inference(scene.model, len(ages), held) for held in (contents, marked, swapped)),
@@ -229,9 +236,7 @@ def _calls(scene: Scene) -> bytes:
         return b"".join([*said, _called(channel, MARKED_GROUP, b"")])
 
 
-def _inference(
-    model: str, count: int, contents: Sequence[Mapping[str, object]] = ({}, {}), **more: object
-) -> bytes:
+def _inference(model: str, count: int, contents: Contents = ({}, {}), **more: object) -> bytes:
     """Return a request of rows of an age and a group, with the contents of each."""
     columns = zip((("age", "FP64"), ("group", "BYTES")), contents, strict=True)
     inputs = [

@@ -82,7 +82,7 @@ class Grpc:
         **options: Any,
     ) -> Ended:
         """Call a method; several of these may run at once."""
-        reply_class = getattr(service_pb2, f"{method}Response", bytes)
+        reply_class: Any = getattr(service_pb2, f"{method}Response", None)
         call = self.channel.unary_unary(f"{SERVICE}/{method}")
         sent = message if isinstance(message, bytes) else message.SerializeToString()
         under_way = call(sent, metadata=tuple((metadata or {}).items()), **options)

@@ -29,13 +29,6 @@ class RunningProcess(Protocol):
     """As much of a ``Popen`` as is used here."""
 
     @property
-    def grpc_address(self) -> str:
-        """Host and port of gRPC, once the server has said where it listens."""
-        match = GRPC_ADDRESS.search(self.errors())
-        assert match is not None, self.errors()
-        return match[1]
-
-    @property
     def pid(self) -> int:
         """Its number."""
 

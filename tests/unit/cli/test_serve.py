@@ -122,6 +122,15 @@ def test_a_taken_port_is_refused(folder: Path, taken_port: int, setting: str) ->
     assert is_untouched(folder)
 
 
+def test_one_port_for_http_and_grpc_is_refused(folder: Path) -> None:
+    """The two protocols need two ports."""
+    ports = {"CONCLAVE_SERVER__PORT": "48123", "CONCLAVE_SERVER__GRPC_PORT": "48123"}
+    assert refusal(serve(folder, ports)) == (
+        "conclave: server.grpc_port: is the port of HTTP too; choose another"
+    )
+    assert is_untouched(folder)
+
+
 def test_a_head_that_was_noted_must_be_in_the_ledger(folder: Path) -> None:
     """A release that is yet to be opened has no entry of any hash, and what is none is told."""
     run = serve(folder, options=("--expect-head", "ab" * 32))

@@ -18,12 +18,11 @@ import structlog
 from grpc import StatusCode
 from starlette.requests import ClientDisconnect
 
-from app.answering.types import Edge as Side
-from app.answering.types import Step
+from app.answering.types import Edge, Step
 from app.errors import IntegrityError, MachineError, UnavailableError
 from app.http.access.door import asker_of
 from app.http.access.keys import Role
-from app.http.endpoint import Api, Edge
+from app.http.endpoint import Api, RouteEdge
 from app.http.problems import (
     NotFoundError,
     TooManyConnectionsError,
@@ -146,12 +145,12 @@ async def infer(api: Api, call: Request) -> CallReply:
     request = read_message("ModelInferRequest", call.scope[MESSAGE])
     service = service_of_model(api, request.model_name)
     key = idempotency_key(call.headers)
-    api.observe(Step.VALIDATE, Side.BEFORE)
+    api.observe(Step.VALIDATE, Edge.BEFORE)
     body, binary = inference_body(request)
     rows_max = api.limits.batch_rows_max
     asked = await checked_inference(service.schema, body, binary, rows_max=rows_max)
     queries = as_queries(asked.vectors, key, asker_of(call.scope))
-    api.observe(Step.VALIDATE, Side.AFTER)
+    api.observe(Step.VALIDATE, Edge.AFTER)
     answers = await answer_rows(service, queries)
     is_raw = bool(request.raw_input_contents)
     return CallReply(inference_reply(service.release_name, asked, answers, is_raw=is_raw))
@@ -219,7 +218,7 @@ class Calls:
             return await self._handle(api, method, request)
 
         times = self._api.meter.route("POST", path)
-        edge = Edge(self._api, self._access, path, method.role, handle, refused, "POST", times)
+        edge = RouteEdge(self._api, self._access, path, method.role, handle, refused, "POST", times)
 
         async def behave(message: bytes, context: Any) -> bytes:  # noqa: ANN401 -- the library's
             return await self._call(edge, message, context)
@@ -241,7 +240,7 @@ class Calls:
         except OSError:  # which the edge takes for a connection's
             raise MachineError from None
 
-    async def _call(self, edge: Edge[CallReply], message: bytes, context: Any) -> bytes:  # noqa: ANN401 -- as above
+    async def _call(self, edge: RouteEdge[CallReply], message: bytes, context: Any) -> bytes:  # noqa: ANN401 -- as above
         """Return the message that a call is answered by, or end it with a code."""
         scope = {"type": "http", "method": "POST", "path": edge.path, MESSAGE: message}
         scope["headers"] = [
@@ -258,7 +257,7 @@ class Calls:
             context.set_trailing_metadata(trailing)
         return reply.message
 
-    async def _reply(self, edge: Edge[CallReply], request: Request) -> CallReply:
+    async def _reply(self, edge: RouteEdge[CallReply], request: Request) -> CallReply:
         """Return the reply of the edge, under way until then; no error's text escapes."""
         task = asyncio.current_task()
         if task is None:
