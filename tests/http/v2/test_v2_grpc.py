@@ -36,13 +36,13 @@ from app.ledger.key_counts import KeyCount
 from app.main import NO_GRPC, Server
 from app.settings.settings import demo_settings
 from tests.http.doubles import KEY_RING, KEYS
-from tests.http.grpc_service import MODEL, Grpc, inference, raw_inference, reserved_socket
+from tests.http.v2.grpc_service import MODEL, Grpc, inference, raw_inference, reserved_socket
 from tests.tidy.sources import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.http.grpc_service import Ended
+    from tests.http.v2.grpc_service import Ended
 
 ROWS = ((41.0, "Private"), (20.0, "State-gov"))
 NAMED = {name: {"authorization": f"Bearer {key}"} for name, key in KEYS.items()}
