@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import grpc
 import structlog
@@ -259,9 +259,7 @@ class Calls:
 
     async def _reply(self, edge: RouteEdge[CallReply], request: Request) -> CallReply:
         """Return the reply of the edge, under way until then; no error's text escapes."""
-        task = asyncio.current_task()
-        if task is None:
-            return await edge.reply(request)
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
         self._under_way.add(task)
         try:
             return await edge.reply(request)
