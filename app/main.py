@@ -15,7 +15,13 @@ from app.answering.current_service import ServiceSlot
 from app.answering.service import ConclaveService
 from app.answering.threads import in_daemon_thread
 from app.answering.types import Observer, observe_nothing
-from app.errors import ConclaveError, ContainedError, MachineError, UnavailableError
+from app.errors import (
+    ConclaveError,
+    ConfigurationError,
+    ContainedError,
+    MachineError,
+    UnavailableError,
+)
 from app.http.access.door import is_loopback, require_safe_binding
 from app.http.access.keys import WatchedKeys
 from app.http.application import create_application
@@ -57,6 +63,9 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
+    from app.http.access.keys import Keys
+    from app.http.application import ConclaveApplication
+    from app.http.protocols.v2_grpc.inference_server import InferenceServer
     from app.ledger.head.head_file import HeadFile
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
@@ -66,6 +75,7 @@ if TYPE_CHECKING:
     from app.settings.settings import Settings
 
 CLOSE_SECONDS_MAX: Final = 8.0
+NO_GRPC: Final = "needs the extra `grpc`, which is not installed; install it, or remove the setting"
 
 
 def _ignore(line: str) -> None:
@@ -88,6 +98,7 @@ class Server:
         slot: where the service is once it is open.
         failure: why the release could not open.
         watching: how closely requests are watched, as configured.
+        inference: the server of gRPC that goes with the application; None without a port.
 
     """
 
@@ -101,6 +112,7 @@ class Server:
     even_if_hopeless: bool = False
     slot: ServiceSlot = field(default_factory=ServiceSlot)
     failure: ConclaveError | None = None
+    inference: InferenceServer | None = None
     _keys: WatchedKeys | None = None
     watching: Watching = field(default_factory=Watching)
     _held: ExitStack = field(default_factory=ExitStack)
@@ -109,7 +121,8 @@ class Server:
         """Return the application; serving it opens the release.
 
         Raises:
-            ConfigurationError: the server may not listen there, or its keys are missing.
+            ConfigurationError: the server may not listen there, or its keys or a library that
+                it needs are missing.
 
         """
         server = self.settings.server
@@ -117,7 +130,7 @@ class Server:
         require_safe_binding(self.settings, is_demo=self.settings.is_embedded_demo)
         keys = None if server.keys_file is None else WatchedKeys(server.keys_file)
         self._keys = keys
-        return create_application(
+        application = create_application(
             self.slot,
             keys,
             limits=limits_of(self.settings),
@@ -127,6 +140,9 @@ class Server:
             observe=self.observe,
             watching=self.watching,
         )
+        if server.grpc_port is not None:
+            self.inference = _inference_server(application, keys)
+        return application
 
     @asynccontextmanager
     async def _lifespan(self, application: FastAPI) -> AsyncIterator[None]:
@@ -202,6 +218,22 @@ class Server:
             answerer = QueryAnswerer(release, noise, observe, padding_seconds=constant)
             self._held.push(held.pop_all())
         return answerer
+
+
+def _inference_server(application: ConclaveApplication, keys: Keys | None) -> InferenceServer:
+    """Return the server of gRPC, whose library is an extra's.
+
+    Raises:
+        ConfigurationError: it is not installed.
+
+    """
+    try:
+        from app.http.protocols.v2_grpc.inference_server import (  # noqa: PLC0415 -- an extra's
+            InferenceServer,
+        )
+    except ImportError:
+        raise ConfigurationError("server.grpc_port", NO_GRPC) from None
+    return InferenceServer(application.api, keys)
 
 
 def open_from_settings(

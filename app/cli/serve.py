@@ -39,7 +39,7 @@ def serve(
 
     from app.cli.logs import configure_logs, level_of
     from app.cli.opening_progress import OpeningProgress
-    from app.cli.web_server import WebServer, address_of, end_process, listen
+    from app.cli.web_server import WebServer, address_of, end_process, listen, place_of
     from app.main import Server
     from app.settings.settings import demo_settings, load_settings
 
@@ -58,9 +58,12 @@ def serve(
         )
         application = server.application()
         listening = listen(settings.server.host, settings.server.port)
+        web_server = WebServer(application, server, listening)
         # On stdout: a start that is refused says one line on stderr, and why.
         typer.echo(f"conclave: serving {settings.release.name} on {address_of(listening)}")
-        WebServer(application, server, listening).serve_until_stopped()
+        if web_server.grpc_listening is not None:
+            typer.echo(f"conclave: gRPC on {place_of(web_server.grpc_listening)}")
+        web_server.serve_until_stopped()
     end_process(0)
 
 

@@ -34,6 +34,7 @@ PARTING_LOOK_SECONDS: Final = 0.05
 PARTING_LOOKS_MAX: Final = 20
 TICKS_BETWEEN_LOOKS: Final = 5
 OTHER_FILES: Final = 256
+GRPC_PORT: Final = "server.grpc_port"
 
 
 class WebServer(uvicorn.Server):
@@ -63,7 +64,20 @@ class WebServer(uvicorn.Server):
         )
         self.server = server
         self.listening = listening
+        self.grpc_listening = _grpc_socket(server)
         server.on_failure = self.stop
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen for calls of gRPC and then for requests, before the release opens."""
+        if self.server.inference is not None and self.grpc_listening is not None:
+            try:
+                under_way = self.server_state.tasks
+                await self.server.inference.start(self.grpc_listening, under_way)
+            except ConfigurationError as error:
+                self.server.failure = error
+                self.should_exit = True
+                return
+        await super().startup(sockets)
 
     async def on_tick(self, counter: int) -> bool:
         """Cut off clients that keep the server waiting, twice a second."""
@@ -94,13 +108,18 @@ class WebServer(uvicorn.Server):
         What had reached it was read by the process, or lay with the system: bytes that no
         one had read yet, also on connections that no one had accepted yet.
         """
+        inference = self.server.inference
         self.server.slot.drain()
         self._guard.is_ending = True
+        if inference is not None:
+            inference.drain()
         for connection in list(self.server_state.connections):
             connection.shutdown()
         await self._accept_waiting()
         await super().shutdown(sockets)
         await self._part_with_clients()
+        if inference is not None:
+            await inference.stop()
 
     async def _accept_waiting(self) -> None:
         """Accept the connections that wait to be: each turn of the loop takes one or more."""
@@ -151,13 +170,31 @@ def _allow_files(count: int) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
-def listen(host: str, port: int, *, any_free: bool = False) -> socket.socket:
+def _grpc_socket(server: Server) -> socket.socket | None:
+    """Return a socket that keeps the port of gRPC until its server listens there.
+
+    Raises:
+        ConfigurationError: it cannot be bound, or is that of HTTP.
+
+    """
+    settings = server.settings.server
+    if settings.grpc_port is None:
+        return None
+    if settings.grpc_port and settings.grpc_port == settings.port:
+        raise ConfigurationError(GRPC_PORT, "is the port of HTTP too; choose another")
+    return listen(settings.host, settings.grpc_port, setting=GRPC_PORT)
+
+
+def listen(
+    host: str, port: int, *, any_free: bool = False, setting: str = "server.port"
+) -> socket.socket:
     """Bind the server's socket before anything else is done.
 
     Args:
         host: name or address.
         port: 0 takes a free one.
         any_free: whether another free port will do where ``port`` is taken.
+        setting: where the port was chosen.
 
     Raises:
         ConfigurationError: the address cannot be bound.
@@ -175,16 +212,21 @@ def listen(host: str, port: int, *, any_free: bool = False) -> socket.socket:
             return listen(host, 0)
         reason = (error.strerror or "the system refuses").lower()
         problem = f"cannot listen on {host}:{port}: {reason}; choose another"
-        raise ConfigurationError("server.port", problem) from None
+        raise ConfigurationError(setting, problem) from None
     return listening
 
 
 def address_of(listening: socket.socket) -> str:
     """Return the URL at which a socket of ours is reached from this machine."""
+    return f"http://{place_of(listening)}"
+
+
+def place_of(listening: socket.socket) -> str:
+    """Return host and port at which a socket of ours is reached from this machine."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):  # noqa: S104 -- compared, not bound
         host = "127.0.0.1"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def end_process(exit_code: int) -> None:

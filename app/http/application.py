@@ -71,7 +71,7 @@ def create_application(
     lifespan: Lifespan[FastAPI] | None = None,
     observe: Observer = observe_nothing,
     watching: Watching = UNWATCHED,
-) -> FastAPI:
+) -> ConclaveApplication:
     """Build the application around a slot that may still be empty.
 
     Args:
@@ -114,8 +114,16 @@ def create_application(
 
 
 def _endpoint(api: Api, access: Access, route: EdgeRoute) -> Endpoint:
-    times = api.meter.route(route.method, route.path)
-    return Endpoint(api, access, route.path, route.role, route.handler, route.method, times)
+    return Endpoint(
+        api,
+        access,
+        route.path,
+        route.role,
+        route.handler,
+        problem_response,
+        route.method,
+        api.meter.route(route.method, route.path),
+    )
 
 
 def _page_routes(kind: type[EdgeRoute], pages: Mapping[str, Response]) -> list[EdgeRoute]:
@@ -141,7 +149,7 @@ def _refuser(api: Api) -> Callable[[Request, Exception], Coroutine[None, None, R
     async def refuse(request: Request, error: Exception) -> Response:
         if not isinstance(error, HTTPException):
             raise error
-        reply = problem_response(from_router(error), path=request.url.path)
+        reply = problem_response(from_router(error), request.url.path)
         identity = identity_of(request.scope, request.headers, api.watching.ids)
         reply.raw_headers.extend(identity.headers)
         return reply

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, TypeVar
 
 import msgspec
 import structlog
@@ -21,7 +21,8 @@ from fastapi import APIRouter, Depends
 from fastapi.routing import APIRoute
 from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp
 
 from app.answering.types import Observer, observe_nothing
 from app.errors import IntegrityError, UnavailableError
@@ -29,15 +30,15 @@ from app.http.access.door import CALLER, caller_of
 from app.http.access.keys import Role
 from app.http.access.rate_limits import rate_limit_headers
 from app.http.limits import OpenStreams
-from app.http.problems import problem_response, slug_of
+from app.http.problems import slug_of
 from app.http.watching.identity import Identity, identity_of, is_named, known_identity
 from app.http.watching.observability import RequestMeter, Watching, count_reply
-from app.http.wire.fast import JsonReply, NamedRequest
+from app.http.wire.fast import NamedRequest
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
 
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import Receive, Scope, Send
 
     from app.answering.current_service import ServiceSlot
     from app.answering.workload import Buckets
@@ -85,9 +86,12 @@ Handling = Callable[..., Any]
 Handler = Callable[[Api, Request], Awaitable["ASGIApp"]]
 
 
+ReplyT = TypeVar("ReplyT")
+
+
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """One route's ASGI application.
+class RouteEdge(Generic[ReplyT]):
+    """The door, the counts and the refusals of one route, whatever carries its requests.
 
     Attributes:
         api: passed to the handler.
@@ -95,6 +99,7 @@ class Endpoint:
         path: the route's, as logs name it: what a client puts into one is not logged.
         role: what a key needs; None for a route that is open to all.
         handler: makes the reply, whole or streaming, or raises.
+        refuse: makes the reply that tells of an error, by the path of the request.
         method: the route's.
         times: counts of the times of its replies, by status.
 
@@ -104,29 +109,12 @@ class Endpoint:
     access: Access
     path: str
     role: Role | None
-    handler: Handler
+    handler: Callable[[Api, Request], Awaitable[ReplyT]]
+    refuse: Callable[[Exception, str], ReplyT]
     method: str = ""
     times: dict[int, Buckets] = field(default_factory=dict)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request; nothing escapes, so that no server logs a traceback."""
-        request = NamedRequest(scope, receive, send)
-        try:
-            reply = await self._watched_reply(request)
-            identity = known_identity(scope)
-            await reply(scope, receive, send if identity is None else identity.telling(send))
-        except (ClientDisconnect, OSError):
-            # A client that hangs up changes nothing: what was decided stays recorded.
-            return
-        except asyncio.CancelledError:
-            # The server gave up on draining this request; it would log a traceback.
-            log.warning("reply_cancelled", path=self.path)
-        except Exception as error:  # noqa: BLE001 -- the edge; its text may be private
-            log.error(  # noqa: TRY400 -- a traceback may be private too
-                "reply_aborted", path=self.path, error=type(error).__name__
-            )
-
-    async def _watched_reply(self, request: Request) -> ASGIApp:
+    async def reply(self, request: Request) -> ReplyT:
         """Make the reply, and whatever else an operator asked for: a span, a line."""
         watching = self.api.watching
         if watching.tracing is None and not watching.log_requests:
@@ -148,7 +136,7 @@ class Endpoint:
             log.info("request_answered", route=name, status=status, **identity.fields)
         return reply
 
-    async def _measured_reply(self, request: Request) -> ASGIApp:
+    async def _measured_reply(self, request: Request) -> ReplyT:
         """Make the reply; count its time in the coarse bucket of its route and status."""
         meter = self.api.meter
         meter.in_flight += 1
@@ -161,14 +149,15 @@ class Endpoint:
             count_reply(self.times, _status_of(reply), time.monotonic() - started)
         return reply
 
-    async def _reply(self, request: Request) -> ASGIApp:
+    async def _reply(self, request: Request) -> ReplyT:
         reply = await self._reply_or_problem(request)
         caller = caller_of(request.scope)
-        if caller is not None and isinstance(reply, Response | JsonReply):
-            reply.raw_headers.extend(rate_limit_headers(self.api.slot, caller))
+        headers = getattr(reply, "raw_headers", None)
+        if caller is not None and headers is not None:
+            headers.extend(rate_limit_headers(self.api.slot, caller))
         return reply
 
-    async def _reply_or_problem(self, request: Request) -> ASGIApp:
+    async def _reply_or_problem(self, request: Request) -> ReplyT:
         try:
             if self.role is not None:
                 writes = request.method == "POST"
@@ -181,15 +170,38 @@ class Endpoint:
             # The server gave up on draining this request, whose reply has not begun.
             identity = identity_of(request.scope, request.headers, self.api.watching.ids)
             log.warning("reply_cancelled", path=self.path, **identity.fields)
-            return problem_response(UnavailableError(GIVEN_UP), path=request.url.path)
+            return self.refuse(UnavailableError(GIVEN_UP), request.url.path)
         except Exception as error:  # noqa: BLE001 -- the edge: an unknown error has fixed text
             identity = identity_of(request.scope, request.headers, self.api.watching.ids)
             if self.role is not None:  # probes ask on and on while a release opens
                 note_refusal(self.api, self.path, error, identity)
-            return problem_response(error, path=request.url.path)
+            return self.refuse(error, request.url.path)
 
 
-def _status_of(reply: ASGIApp) -> int:
+@dataclass(frozen=True, slots=True)
+class Endpoint(RouteEdge[ASGIApp]):
+    """One route's ASGI application."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; nothing escapes, so that no server logs a traceback."""
+        request = NamedRequest(scope, receive, send)
+        try:
+            reply = await self.reply(request)
+            identity = known_identity(scope)
+            await reply(scope, receive, send if identity is None else identity.telling(send))
+        except (ClientDisconnect, OSError):
+            # A client that hangs up changes nothing: what was decided stays recorded.
+            return
+        except asyncio.CancelledError:
+            # The server gave up on draining this request; it would log a traceback.
+            log.warning("reply_cancelled", path=self.path)
+        except Exception as error:  # noqa: BLE001 -- the edge; its text may be private
+            log.error(  # noqa: TRY400 -- a traceback may be private too
+                "reply_aborted", path=self.path, error=type(error).__name__
+            )
+
+
+def _status_of(reply: object) -> int:
     """Return the status of a reply; a stream begins with no other than 200."""
     # An enumeration is hashed by its name, which takes longer than all that is counted.
     return int(getattr(reply, "status_code", HTTPStatus.OK))

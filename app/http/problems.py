@@ -197,7 +197,7 @@ def problem_of(error: Exception) -> dict[str, object]:
         "type": TYPE_PREFIX + slug_of(error),
         "title": kind.title,
         "status": int(kind.status),
-        "detail": _public_text(_detail_of(error)),
+        "detail": public_detail(error),
     }
     if isinstance(error, InvalidFeaturesError):
         problem["feature"] = _public_text(error.feature)
@@ -216,7 +216,7 @@ def is_below_v2(path: str) -> bool:
 
 def v2_error_of(error: Exception) -> dict[str, object]:
     """Return the error as the Open Inference Protocol has it: one member, for people."""
-    return {"error": _public_text(_detail_of(error))}
+    return {"error": public_detail(error)}
 
 
 def refusal_body(error: Exception, path: str) -> tuple[bytes, str]:
@@ -226,7 +226,7 @@ def refusal_body(error: Exception, path: str) -> tuple[bytes, str]:
     return problem_body(error), MEDIA_TYPE
 
 
-def problem_response(error: Exception, *, path: str = "") -> Response:
+def problem_response(error: Exception, path: str = "") -> Response:
     """Return the refusal as a whole reply, with the headers that its status asks for.
 
     Args:
@@ -253,9 +253,10 @@ def from_router(error: HTTPException) -> RequestError:
     return NotFoundError(NO_SUCH_PATH)
 
 
-def _detail_of(error: Exception) -> str:
+def public_detail(error: Exception) -> str:
+    """Return what is said of an error to people; of one that nobody foresaw, a fixed text."""
     if isinstance(error, (RequestError, UnavailableError)):
-        return error.detail
+        return _public_text(error.detail)
     return STOPPED if isinstance(error, IntegrityError) else INTERNAL_DETAIL
 
 

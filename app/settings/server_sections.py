@@ -42,6 +42,15 @@ class ServerSettings(Section):
     port: Annotated[
         Whole, Field(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     ] = 8000
+    grpc_port: Annotated[
+        Whole | None,
+        Field(
+            ge=0,
+            le=65535,
+            description="Port for the Open Inference Protocol over gRPC, such as 8081; 0 takes a "
+            "free one; unset, none. Needs the extra `grpc`.",
+        ),
+    ] = None
     keys_file: Annotated[
         FilePath | None, Field(description="TOML file of keys and roles; unset, loopback only.")
     ] = None

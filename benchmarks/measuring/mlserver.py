@@ -76,7 +76,8 @@ def serving(rows: Path, folder: Path) -> Iterator[pinned.Server]:
     (folder / "settings.json").write_text(json.dumps(SETTINGS | ports))
     (folder / "model-settings.json").write_text(json.dumps(MODEL_SETTINGS))
     command = [str(programs / "mlserver"), "start", str(folder)]
-    with pinned.peer(command, ports["http_port"], f"/v2/models/{MODEL}/ready") as server:
+    probe = f"/v2/models/{MODEL}/ready"
+    with pinned.peer(command, ports["http_port"], probe, grpc_port=ports["grpc_port"]) as server:
         yield server
 
 

@@ -37,11 +37,12 @@ FLOOR_OPTIONS: Final = (
 
 
 class Server:
-    """A server process on a port of loopback."""
+    """A server process on a port of loopback, and on another one for gRPC where it has that."""
 
-    def __init__(self, port: int, process: int) -> None:
+    def __init__(self, port: int, process: int, grpc_port: int) -> None:
         """Know where it is."""
         self.port = port
+        self.grpc_port = grpc_port
         self._process = process
 
     def processor_seconds(self) -> float:
@@ -61,18 +62,21 @@ def floor() -> Iterator[Server]:
 
 
 @contextmanager
-def release(config: Path) -> Iterator[Server]:
+def release(config: Path, *, with_grpc: bool = False) -> Iterator[Server]:
     """Serve a release, as `conclave serve` does."""
-    port = free_port()
+    port, grpc_port = free_port(), free_port() if with_grpc else 0
     command = [sys.executable, "-m", "app", "serve", "--config", str(config)]
-    with _served(command, port, "/readyz", CONCLAVE_SERVER__PORT=str(port)) as server:
+    ports = {"CONCLAVE_SERVER__PORT": str(port)}
+    if with_grpc:
+        ports["CONCLAVE_SERVER__GRPC_PORT"] = str(grpc_port)
+    with _served(command, port, "/readyz", grpc_port=grpc_port, **ports) as server:
         yield server
 
 
 @contextmanager
-def peer(command: Sequence[str], port: int, probe: str) -> Iterator[Server]:
+def peer(command: Sequence[str], port: int, probe: str, *, grpc_port: int = 0) -> Iterator[Server]:
     """Serve another program, which listens on ``port`` and is ready once ``probe`` is 200."""
-    with _served(command, port, probe) as server:
+    with _served(command, port, probe, grpc_port=grpc_port) as server:
         yield server
 
 
@@ -107,7 +111,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def _served(command: Sequence[str], port: int, probe: str, **environ: str) -> Iterator[Server]:
+def _served(
+    command: Sequence[str], port: int, probe: str, *, grpc_port: int = 0, **environ: str
+) -> Iterator[Server]:
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(CORES)})  # the process below starts there, threads and all
     try:
@@ -122,7 +128,7 @@ def _served(command: Sequence[str], port: int, probe: str, **environ: str) -> It
         os.sched_setaffinity(0, before)
     try:
         _wait_until_ready(process, port, probe)
-        yield Server(port, process.pid)
+        yield Server(port, process.pid, grpc_port)
     finally:
         process.terminate()
         process.wait()

@@ -44,6 +44,7 @@ STAGES = (
 )
 PAUSE_SECONDS = 0.05
 TRACES = "CONCLAVE_TELEMETRY__TRACES_ENDPOINT"
+GRPC_ON_A_FREE_PORT = {"CONCLAVE_SERVER__GRPC_PORT": "0"}
 
 
 @dataclass
@@ -126,7 +127,7 @@ class Life:
         """Serve a release with doubles."""
         scene = self.scene(release, **doubles)
         with collecting() as scene.collector:
-            environ = LOUD | {TRACES: scene.collector.endpoint}
+            environ = LOUD | GRPC_ON_A_FREE_PORT | {TRACES: scene.collector.endpoint}
             with serving(release.config, script=_script(scene), environ=environ) as scene.process:
                 yield scene
 

@@ -11,14 +11,18 @@ import json
 import multiprocessing
 import shutil
 import ssl
+import struct
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+import grpc
 import httpx
 
 from app.http.dashboard.page import page_responses
 from app.http.openapi.swagger_page import swagger_responses
+from app.http.protocols.v2_grpc.calls import METHODS, SERVICE
+from app.http.protocols.v2_grpc.messages import MESSAGES
 from tests.builders.server.asking_statistics import QUESTION, question
 from tests.builders.server.http_learning import public_points
 from tests.canary.doubled import run_into
@@ -26,7 +30,7 @@ from tests.canary.marked_release import MARKED_AGE, MARKED_GROUP, MARKED_KEY, QU
 from tests.http.end_to_end.test_errors_of_neighbours import BAD_REQUESTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from tests.builders.server.http_release import SmallRelease
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from tests.http.collector import Collector
 
 Options: TypeAlias = "Sequence[str | Path]"
+Contents: TypeAlias = "Sequence[Mapping[str, object]]"
 
 SECONDS_MAX = 120
 PAUSE_SECONDS = 0.05
@@ -111,7 +116,7 @@ class Surface:
 
     Attributes:
         name: its own.
-        covers: routes as ``GET /path``, commands as ``conclave name``.
+        covers: routes as ``GET /path``, calls as ``gRPC Method``, commands as ``conclave name``.
         emit: drives it and returns what it emitted.
 
     """
@@ -196,6 +201,64 @@ def _tensors(ages: Sequence[object], groups: Sequence[object]) -> dict[str, obje
             for name, datatype, values in columns
         ]
     }
+
+
+def _calls(scene: Scene) -> bytes:
+    """Call every method of gRPC, well and badly, and ask rows in both forms."""
+    ages, groups = zip(*QUERIES[5:8], strict=True)
+    texts = [each.encode() for each in groups]
+    raw = [
+        struct.pack(f"<{len(ages)}d", *ages),
+        b"".join(struct.pack("<I", len(each)) + each for each in texts),
+    ]
+    contents: Contents = [{"fp64_contents": ages}, {"bytes_contents": texts}]
+    marked: Contents = [
+        {"fp64_contents": [MARKED_AGE] * 3},
+        {"bytes_contents": [MARKED_GROUP.encode()] * 2},
+    ]
+    swapped: Contents = [
+        {"bytes_contents": [str(MARKED_AGE).encode()] * 3},
+        {"fp64_contents": ages},
+    ]
+    asked = [
+        _inference(scene.model, len(ages), raw_input_contents=raw),
+        *(_inference(scene.model, len(ages), held) for held in (contents, marked, swapped)),
+        _inference(MARKED_GROUP, len(ages), contents),
+        MARKED_GROUP.encode(),
+    ]
+    named = [
+        MESSAGES["ModelReadyRequest"](name=name).SerializeToString()
+        for name in (scene.model, MARKED_GROUP)
+    ]
+    with grpc.insecure_channel(scene.server.grpc_address) as channel:
+        said = [_called(channel, "ModelInfer", message) for message in asked]
+        said += [_called(channel, method, message) for method in METHODS for message in named]
+        return b"".join([*said, _called(channel, MARKED_GROUP, b"")])
+
+
+def _inference(model: str, count: int, contents: Contents = ({}, {}), **more: object) -> bytes:
+    """Return a request of rows of an age and a group, with the contents of each."""
+    columns = zip((("age", "FP64"), ("group", "BYTES")), contents, strict=True)
+    inputs = [
+        {"name": name, "shape": [count, 1], "datatype": datatype}
+        | ({"contents": held} if held else {})
+        for (name, datatype), held in columns
+    ]
+    request = MESSAGES["ModelInferRequest"](model_name=model, inputs=inputs, **more)
+    encoded: bytes = request.SerializeToString()
+    return encoded
+
+
+def _called(channel: grpc.Channel, method: str, message: bytes) -> bytes:
+    """Return everything that a call ends with."""
+    try:
+        reply, call = channel.unary_unary(f"/{SERVICE}/{method}").with_call(
+            message, timeout=SECONDS_MAX
+        )
+    except grpc.RpcError as refused:
+        reply, call = b"", refused
+    said = (call.code(), call.details(), call.initial_metadata(), call.trailing_metadata())
+    return b"\n".join([reply, *(str(each).encode() for each in said), b""])
 
 
 def _model(*more: str) -> Callable[[Scene], bytes]:
@@ -349,6 +412,7 @@ SURFACES: Final = (
     Surface("/query", ("POST /query",), _query),
     Surface("/query/stream", ("POST /query/stream",), _stream),
     Surface("inference", ("POST /v2/models/{name}/infer",), _infer),
+    Surface("gRPC", tuple(f"gRPC {method}" for method in METHODS), _calls),
     Surface("invocations", ("POST /invocations",), _invocations),
     Surface("the V2 model", ("GET /v2/models/{name}",), _model()),
     Surface("its readiness", ("GET /v2/models/{name}/ready",), _model("ready")),

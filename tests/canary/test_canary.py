@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 # What shows that a surface was driven as far as its stage goes.
 EXPECTED = {
     (FRESH, "/query"): b'"phase":"ensemble"',
+    (FRESH, "gRPC"): b"query_id",
     (FRESH, LOG): b'"event": "answers_committed"',
     (FRESH, "traces"): b"POST /query",
     (FRESH, "/statistics"): b"statistics-not-open",
@@ -56,6 +57,7 @@ EXPECTED = {
     (PUBLISHED, "/statistics/table"): b"200",
     (PUBLISHED, "/query"): b'"replayed":true',
     (CONTAINED, "/query"): b"release-stopped",
+    (CONTAINED, "gRPC"): b"release-stopped",
     (HALTED, "/budget"): b'"phase":"halted"',
     (HALTED, "/query"): b"410",
     (HALTED, "/docs"): b"as installed",

@@ -20,6 +20,7 @@ from tests.deploy.promtool import ROOT
 
 DOCKERFILE = ROOT / "Dockerfile"
 COMPOSE = ROOT / "docker-compose.yml"
+GRPC_COMPOSE = ROOT / "deploy" / "grpc" / "compose.yml"
 # A version to its last part, so that the same recipe makes the same image; PostgreSQL's has two.
 PINNED = re.compile(r"(postgres:\d+\.\d+|[a-z/]+:v?\d+\.\d+\.\d+)[\w.-]*")
 
@@ -67,6 +68,18 @@ def test_the_compose_file_is_of_its_schema(tmp_path: Path) -> None:
     misspelt = tmp_path / "docker-compose.yml"
     misspelt.write_text(COMPOSE.read_text("utf-8").replace("read_only", "readonly"), "utf-8")
     assert check_compose(misspelt).returncode == 1
+
+
+def test_grpc_is_published_where_it_is_configured() -> None:
+    """The file that adds gRPC sets the port that it publishes, of services that are there."""
+    assert check_compose(GRPC_COMPOSE).returncode == 0
+    added = yaml.safe_load(GRPC_COMPOSE.read_text("utf-8"))["services"]
+    assert added.keys() <= services().keys()
+    for name, service in added.items():
+        port = service["environment"]["CONCLAVE_SERVER__GRPC_PORT"]
+        assert service["ports"] == [f"127.0.0.1:{port}:{port}"]
+        assert port not in str(services()[name])
+    assert port not in DOCKERFILE.read_text("utf-8")
 
 
 def test_every_image_is_pinned() -> None:

@@ -63,6 +63,9 @@ RUN_BY = {
     ),
     "docker compose up demo": "tests/deploy/test_container.py",
     "docker compose up release": "tests/deploy/test_container.py",
+    "docker compose --file docker-compose.yml --file deploy/grpc/compose.yml up release": (
+        "tests/deploy/test_container.py"
+    ),
     "docker compose --profile monitoring up demo prometheus grafana": (
         "tests/deploy/test_container.py"
     ),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from tests.http.doubles import Http
-from tests.http.inference import INFER, elements, frame, infer_binary
+from tests.http.v2.inference import INFER, elements, frame, infer_binary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

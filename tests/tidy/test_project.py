@@ -13,9 +13,14 @@ from setuptools import find_namespace_packages
 
 from tests.tidy.sources import ROOT, imported_modules, python_files, repository_files
 
-LOCKS = ("requirements.lock", "requirements-telemetry.lock", "requirements-test.lock")
+LOCKS = ("requirements.lock", "requirements-image.lock", "requirements-test.lock")
 # Libraries that a command imports when it runs, by the extra that installs them.
-IMPORTED_OF_EXTRAS = {"matplotlib": "plot", "opentelemetry": "telemetry"}
+IMPORTED_OF_EXTRAS = {
+    "google": "grpc",
+    "grpc": "grpc",
+    "matplotlib": "plot",
+    "opentelemetry": "telemetry",
+}
 # Pinned and brought along by a library that is declared.
 BROUGHT_ALONG = {"pydantic_core"}
 # Imported by another name than that of their distribution.
@@ -62,15 +67,15 @@ def test_a_lock_holds_pins_and_hashes_only(lock: str) -> None:
 
 def test_the_locks_agree() -> None:
     """Each lock pins what the one before it does, to the same versions."""
-    runtime, traced, everything = (_locked(lock) for lock in LOCKS)
-    assert runtime.items() <= traced.items() <= everything.items()
+    runtime, image, everything = (_locked(lock) for lock in LOCKS)
+    assert runtime.items() <= image.items() <= everything.items()
 
 
 def test_the_locks_cover_the_project() -> None:
     """Every requirement of the project is pinned to a version that it accepts."""
     project = _project()["project"]
     wanted = [Requirement(text) for text in project["dependencies"]]
-    lists = (wanted, wanted + _extra("telemetry"), wanted + _extra("test"))
+    lists = (wanted, wanted + _extra("grpc") + _extra("telemetry"), wanted + _extra("test"))
     for lock, requirements in zip(LOCKS, lists, strict=True):
         pinned = _locked(lock)
         for requirement in requirements:

@@ -10,6 +10,7 @@ from typer.main import get_command
 from app.cli import application
 from app.http.dashboard.page import page_responses
 from app.http.openapi.swagger_page import swagger_responses
+from app.http.protocols.v2_grpc.calls import METHODS
 from app.http.routes import ROUTES
 from tests.canary.life import STAGES
 from tests.canary.surfaces import SURFACES, WITHOUT_PRIVATE_ROWS
@@ -22,8 +23,9 @@ PAGES = {f"GET {path}" for path in PATHS}
 
 
 def test_every_route_has_a_surface() -> None:
-    """Every route, the pages and the OpenAPI document are driven by a surface, and no other."""
+    """Every route, page and method, and the OpenAPI document, are driven by a surface; no other."""
     routes = {f"{entry.method} {entry.path}" for entry in ROUTES} | PAGES
+    routes |= {f"gRPC {method}" for method in METHODS}
     covered = {each for surface in SURFACES for each in surface.covers}
     assert routes == {each for each in covered if not each.startswith("conclave ")}
 

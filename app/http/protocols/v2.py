@@ -16,7 +16,7 @@ from app.answering.service import ConclaveService
 from app.answering.types import Edge, Step
 from app.errors import MalformedBodyError
 from app.http.access.door import asker_of
-from app.http.endpoint import BusyRoute, CurrentApi, OpenRoute, QueryRoute, router_of
+from app.http.endpoint import Api, BusyRoute, CurrentApi, OpenRoute, QueryRoute, router_of
 from app.http.openapi.declaring import gives, takes
 from app.http.openapi.protocol_models import (
     V2Inference,
@@ -39,7 +39,13 @@ from app.http.protocols.v2_body import (
     header_length,
     parse_inference,
 )
-from app.http.protocols.v2_tensors import BOOL, BYTES, INT64, declared_inputs, pack
+from app.http.protocols.v2_tensors import (
+    OUTPUTS,
+    Values,
+    declared_inputs,
+    output_values,
+    pack,
+)
 from app.http.query.query_body import idempotency_key
 from app.http.version import VERSION
 from app.http.wire.bodies import (
@@ -58,13 +64,6 @@ if TYPE_CHECKING:
 
     from app.answering.types import Answer
     from app.http.protocols.v2_body import Inference
-
-LABEL: Final = "label"
-STABLE: Final = "stable"
-QUERY_ID: Final = "query_id"
-OUTPUTS: Final = {LABEL: BYTES, STABLE: BOOL, QUERY_ID: INT64}
-
-Values = list[str] | list[bool] | list[int]
 
 
 class OutputTensor(msgspec.Struct, omit_defaults=True):
@@ -92,7 +91,7 @@ def inference_response(
     pieces: list[bytes] = []
     outputs: list[OutputTensor] = []
     for name, is_binary in asked.outputs:
-        values, datatype = _values(name, answers), OUTPUTS[name]
+        values, datatype = output_values(name, answers), OUTPUTS[name]
         tensor = OutputTensor(name, datatype, [len(answers)])
         if is_binary:
             pieces.append(pack(datatype, values))
@@ -107,15 +106,6 @@ def inference_response(
     return Response(b"".join([document, *pieces]), media_type=OCTETS, headers=length)
 
 
-def _values(name: str, answers: Sequence[Answer | None]) -> Values:
-    """Return an output's values; "", false and 0 stand for a row without an answer."""
-    if name == LABEL:
-        return ["" if each is None else each.label or "" for each in answers]
-    if name == STABLE:
-        return [each is not None and each.stable for each in answers]
-    return [0 if each is None else each.query_id or 0 for each in answers]
-
-
 MEDIA_TYPES: Final = frozenset({JSON, OCTETS})
 PLATFORM: Final = "conclave"
 EXTENSIONS: Final = ("binary_tensor_data",)
@@ -127,9 +117,7 @@ infer_router = router_of(BusyRoute)
 probe_router = router_of(OpenRoute)
 
 
-async def _service_of_model(
-    api: CurrentApi, name: Annotated[str, Path(description="the release's name")]
-) -> ConclaveService:
+def service_of_model(api: Api, name: str) -> ConclaveService:
     """Return the service of a model.
 
     Raises:
@@ -140,6 +128,13 @@ async def _service_of_model(
     if name != service.release_name:
         raise NotFoundError(NO_SUCH_MODEL)
     return service
+
+
+async def _service_of_path(
+    api: CurrentApi, name: Annotated[str, Path(description="the release's name")]
+) -> ConclaveService:
+    """Return the service of the model in the path; raises as :func:`service_of_model` does."""
+    return service_of_model(api, name)
 
 
 async def _documented_length(
@@ -156,7 +151,7 @@ async def _documented_length(
     del length
 
 
-OfModel = Annotated[ConclaveService, Depends(_service_of_model)]
+OfModel = Annotated[ConclaveService, Depends(_service_of_path)]
 
 
 @query_router.get("/v2")
@@ -207,7 +202,7 @@ async def model_ready(service: OfModel) -> V2ModelReady:
     "/v2/models/{name}/infer",
     response_model=None,
     response_class=Response,
-    dependencies=[Depends(_service_of_model), Depends(documented_key), Depends(_documented_length)],
+    dependencies=[Depends(_service_of_path), Depends(documented_key), Depends(_documented_length)],
     responses=gives({JSON: V2Outputs, OCTETS: V2InferenceWithBinary})
     | refused(
         NotFoundError(NO_SUCH_MODEL),
@@ -221,7 +216,7 @@ async def model_ready(service: OfModel) -> V2ModelReady:
 )
 async def infer(api: CurrentApi, request: Request) -> Response | JsonReply:
     """Validate every row of a batch, wait until their answers are committed, and give them."""
-    service = await _service_of_model(api, request.path_params["name"])
+    service = service_of_model(api, request.path_params["name"])
     headers, bytes_max = request.headers, api.limits.body_bytes_max
     check_media_type(headers, MEDIA_TYPES, encodings=ENCODINGS)
     key = idempotency_key(headers)
@@ -233,7 +228,6 @@ async def infer(api: CurrentApi, request: Request) -> Response | JsonReply:
         body,
         header_length(headers, body),
         rows_max=api.limits.batch_rows_max,
-        offered=OUTPUTS,
     )
     queries = as_queries(asked.vectors, key, asker_of(request.scope))
     api.observe(Step.VALIDATE, Edge.AFTER)

@@ -11,12 +11,10 @@ import msgspec
 from app.errors import MalformedBodyError
 from app.http.problems import InvalidParameterError
 from app.http.protocols.mlflow import validated
-from app.http.protocols.v2_tensors import InputTensor, read_rows
+from app.http.protocols.v2_tensors import OUTPUTS, InputTensor, read_rows
 from app.http.query.query_body import refuse_repeated_members
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from starlette.datastructures import Headers
 
     from app.data.validate import Schema, Vector
@@ -104,22 +102,15 @@ def header_length(headers: Headers, body: bytes) -> int:
 
 
 async def parse_inference(
-    schema: Schema, body: bytes, json_length: int, *, rows_max: int, offered: Collection[str]
+    schema: Schema, body: bytes, json_length: int, *, rows_max: int
 ) -> Inference:
-    """Return what an inference request asks.
+    """Return what an inference request asks; raises as :func:`checked_inference` does.
 
     Args:
         schema: the public schema.
         body: as it was posted, not compressed.
         json_length: bytes of it that are JSON; tensors follow.
         rows_max: of the request.
-        offered: the model's outputs, in order.
-
-    Raises:
-        MalformedBodyError: not a request of the protocol.
-        InvalidFeaturesError: inputs or values that do not fit the schema.
-        InvalidParameterError: outputs that the model does not have.
-        TooLargeError: more than ``rows_max`` rows.
 
     """
     document, binary = body[:json_length], body[json_length:]
@@ -130,10 +121,31 @@ async def parse_inference(
         loose = _decode_loosely(document)
         await validated(schema, read_rows(schema, loose.inputs, binary), rows_max=rows_max)
         raise MalformedBodyError(SHAPE) from None
-    outputs = _requested(decoded, offered)
-    rows = read_rows(schema, decoded.inputs, binary)
     _refuse_repeats(document, decoded)
-    return Inference(await validated(schema, rows, rows_max=rows_max), decoded.id, outputs)
+    return await checked_inference(schema, decoded, binary, rows_max=rows_max)
+
+
+async def checked_inference(
+    schema: Schema, body: InferenceBody, binary: bytes, *, rows_max: int
+) -> Inference:
+    """Return what a decoded inference request asks, once every row of it fits.
+
+    Args:
+        schema: the public schema.
+        body: the request, whatever it was decoded from.
+        binary: the tensors of its inputs that have a size there, in their order.
+        rows_max: of the request.
+
+    Raises:
+        MalformedBodyError: not a request of the protocol.
+        InvalidFeaturesError: inputs or values that do not fit the schema.
+        InvalidParameterError: outputs that the model does not have.
+        TooLargeError: more than ``rows_max`` rows.
+
+    """
+    outputs = _requested(body)
+    rows = read_rows(schema, body.inputs, binary)
+    return Inference(await validated(schema, rows, rows_max=rows_max), body.id, outputs)
 
 
 def _decode_loosely(document: bytes) -> InferenceBody:
@@ -144,16 +156,16 @@ def _decode_loosely(document: bytes) -> InferenceBody:
         raise MalformedBodyError(f"the body is not JSON of the right shape; {SHAPE}") from None
 
 
-def _requested(body: InferenceBody, offered: Collection[str]) -> list[tuple[str, bool]]:
+def _requested(body: InferenceBody) -> list[tuple[str, bool]]:
     """Return the outputs to give, each with whether it is binary."""
     is_binary = body.parameters is not None and bool(body.parameters.binary_data_output)
     if not body.outputs:
-        return [(name, is_binary) for name in offered]
+        return [(name, is_binary) for name in OUTPUTS]
     requested: dict[str, bool] = {}
     for output in body.outputs:
-        if output.name not in offered or output.name in requested:
+        if output.name not in OUTPUTS or output.name in requested:
             raise InvalidParameterError(
-                f"outputs are {', '.join(offered)}, each named once, not {output.name[:100]}"
+                f"outputs are {', '.join(OUTPUTS)}, each named once, not {output.name[:100]}"
             )
         requested[output.name] = is_binary
         said = output.parameters

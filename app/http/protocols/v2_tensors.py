@@ -12,6 +12,7 @@ from app.errors import InvalidFeaturesError, MalformedBodyError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from app.answering.types import Answer
     from app.data.validate import Schema
 
 FEATURES: Final = "features"
@@ -33,6 +34,13 @@ WHOLE_LETTERS: Final = {
 }
 LETTERS: Final = FLOAT_LETTERS | WHOLE_LETTERS
 LENGTH: Final = struct.Struct("<I")
+
+LABEL: Final = "label"
+STABLE: Final = "stable"
+QUERY_ID: Final = "query_id"
+OUTPUTS: Final = {LABEL: BYTES, STABLE: BOOL, QUERY_ID: INT64}
+
+Values = list[str] | list[bool] | list[int]
 
 
 class InputParameters(msgspec.Struct):
@@ -102,6 +110,15 @@ def read_rows(
     if len({len(values) for values in columns.values()}) > 1:
         raise MalformedBodyError("the inputs have different numbers of rows")
     return list(zip(*(columns[name] for name in declared), strict=True))
+
+
+def output_values(name: str, answers: Sequence[Answer | None]) -> Values:
+    """Return an output's values; "", false and 0 stand for a row without an answer."""
+    if name == LABEL:
+        return ["" if each is None else each.label or "" for each in answers]
+    if name == STABLE:
+        return [each is not None and each.stable for each in answers]
+    return [0 if each is None else each.query_id or 0 for each in answers]
 
 
 def pack(datatype: str, values: Sequence[str | bool | int | float]) -> bytes:

@@ -10,7 +10,7 @@ import numpy as np
 from tests.builders.server.server_process import serving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from tests.builders.server.server_process import ServerProcess
@@ -55,7 +55,9 @@ port = 0
 
 
 @contextmanager
-def serving_numbers(folder: Path) -> Iterator[ServerProcess]:
+def serving_numbers(
+    folder: Path, environ: Mapping[str, str] | None = None
+) -> Iterator[ServerProcess]:
     """Serve a release of two numbers: above a half of the first is high."""
     generator = np.random.default_rng(5)
     rows = generator.random((600, 2))
@@ -63,5 +65,5 @@ def serving_numbers(folder: Path) -> Iterator[ServerProcess]:
     (folder / "numbers.csv").write_text("\n".join(["first,second,sum", *lines]), encoding="utf-8")
     config = folder / "conclave.toml"
     config.write_text(NUMERIC_CONFIG, encoding="utf-8")
-    with serving(config) as server:
+    with serving(config, environ=environ) as server:
         yield server.wait_until_ready()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 ADDRESS = re.compile(r"^conclave: serving .* on (http://\S+)$", re.MULTILINE)
+GRPC_ADDRESS = re.compile(r"^conclave: gRPC on (\S+)$", re.MULTILINE)
 START_SECONDS_MAX = 120.0
 SERVE = ("-m", "app", "serve")
 POLL_SECONDS = 0.02
@@ -84,6 +85,13 @@ class ServerProcess:
         self.wait_until_alive()
         self._poll(lambda: self._probe("/readyz"))
         return self
+
+    @property
+    def grpc_address(self) -> str:
+        """Host and port of gRPC, once the server has said where it listens."""
+        match = GRPC_ADDRESS.search(self.errors())
+        assert match is not None, self.errors()
+        return match[1]
 
     @property
     def pid(self) -> int:

@@ -110,14 +110,24 @@ def test_answers_that_take_too_long_are_refused(folder: Path) -> None:
     assert is_untouched(folder)
 
 
-def test_a_taken_port_is_refused(folder: Path, taken_port: int) -> None:
+@pytest.mark.parametrize("setting", ["port", "grpc_port"])
+def test_a_taken_port_is_refused(folder: Path, taken_port: int, setting: str) -> None:
     """A port that somebody else has is named, before anything is opened."""
-    run = serve(folder, {"CONCLAVE_SERVER__PORT": str(taken_port)})
+    run = serve(folder, {f"CONCLAVE_SERVER__{setting.upper()}": str(taken_port)})
     assert refusal(run) == (
-        f"conclave: server.port: cannot listen on 127.0.0.1:{taken_port}: "
+        f"conclave: server.{setting}: cannot listen on 127.0.0.1:{taken_port}: "
         "address already in use; choose another"
     )
     assert run.stderr.count("\n") == 1
+    assert is_untouched(folder)
+
+
+def test_one_port_for_http_and_grpc_is_refused(folder: Path) -> None:
+    """The two protocols need two ports."""
+    ports = {"CONCLAVE_SERVER__PORT": "48123", "CONCLAVE_SERVER__GRPC_PORT": "48123"}
+    assert refusal(serve(folder, ports)) == (
+        "conclave: server.grpc_port: is the port of HTTP too; choose another"
+    )
     assert is_untouched(folder)
 
 

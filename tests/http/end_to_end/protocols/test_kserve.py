@@ -1,4 +1,4 @@
-"""The unmodified REST client of KServe against a real server, in a process of its own."""
+"""The unmodified clients of KServe against a real server, in a process of their own."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SECONDS_MAX = 120
 def test_kserve_asks_and_is_answered(
     opened_releases: Callable[[str], SmallRelease], tmp_path: Path
 ) -> None:
-    """Probes, both forms of tensors, the request's id and a refusal's text reach the client."""
+    """Probes, both forms of tensors, the request's id and refusals reach both clients."""
     release = opened_releases("{}").copy_to(tmp_path / "members")
-    with serving(release.config) as server:
-        address = server.wait_until_ready().address
+    with serving(release.config, environ={"CONCLAVE_SERVER__GRPC_PORT": "0"}) as server:
+        server.wait_until_ready()
         asked = subprocess.run(
-            [sys.executable, SCRIPT, address, "members"],
+            [sys.executable, SCRIPT, server.address, "members", server.grpc_address],
             env=os.environ | {"PYTHONPATH": str(PEERS)},
             capture_output=True,
             text=True,
@@ -46,12 +46,8 @@ def test_kserve_asks_and_is_answered(
     assert asked.returncode == 0, asked.stderr
     told = json.loads(asked.stdout.splitlines()[-1])
     answers = {"id": "a-1", "label": ["yes", "no"], "query_id": [1, 2]}
-    assert told.pop("refused").startswith("there is no such model")
-    assert told == {
-        "live": True,
-        "ready": True,
-        "model": True,
-        "another": False,
-        "json": answers,
-        "binary": answers,
-    }
+    probes = {"live": True, "ready": True, "model": True, "another": False}
+    assert told["rest"].pop("refused").startswith("there is no such model")
+    assert told["rest"] == probes | {"json": answers, "binary": answers}
+    assert told["grpc"].pop("refused") == "NOT_FOUND"
+    assert told["grpc"] == probes | {"typed": answers, "raw": answers}

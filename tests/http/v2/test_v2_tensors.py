@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.http.doubles import Http
-from tests.http.inference import (
+from tests.http.v2.inference import (
     INFER,
     NUMERIC_SCHEMA,
     elements,

@@ -18,7 +18,7 @@ from app.http.protocols.mlflow import ONE_ROW
 from app.http.protocols.v2 import NO_SUCH_MODEL
 from app.http.protocols.v2_body import HEADER_LENGTH_SHAPE
 from tests.http.doubles import CONFLICT, EXHAUSTED, KEY_RING, Http
-from tests.http.inference import INFER, MODEL, NUMERIC_SCHEMA, frame, infer, outputs_of
+from tests.http.v2.inference import INFER, MODEL, NUMERIC_SCHEMA, frame, infer, outputs_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,0 +1,106 @@
+"""The server of gRPC: its limits, its start before the release opens, and its end."""
+
+from __future__ import annotations
+
+import os
+
+# Before the library is loaded: it would write lines of its own beside those of the log.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+
+from typing import TYPE_CHECKING, Any, Final
+
+import grpc.aio
+
+from app.errors import ConfigurationError
+from app.http.access.door import Access
+from app.http.protocols.v2_grpc.calls import Calls
+
+if TYPE_CHECKING:
+    import asyncio
+    import socket
+
+    from app.http.access.keys import Keys
+    from app.http.endpoint import Api
+    from app.http.limits import Limits
+
+SETTING: Final = "server.grpc_port"
+MILLISECONDS: Final = 1000
+STOP_SECONDS_MAX: Final = 0.5
+
+
+class InferenceServer:
+    """Answers the protocol over gRPC, on the event loop of the web server."""
+
+    def __init__(self, api: Api, keys: Keys | None) -> None:
+        """Wait to be started.
+
+        Args:
+            api: of the application, whose counts and limits are the same.
+            keys: who may do what; None grants every role.  No ``Host`` is asked for then, as
+                it is over HTTP: a browser does not speak HTTP/2 without TLS.
+
+        """
+        self._api = api
+        self._access = Access(keys)
+        self._calls: Calls | None = None
+        self._server: grpc.aio.Server | None = None
+
+    async def start(self, reserved: socket.socket, under_way: set[asyncio.Task[Any]]) -> None:
+        """Listen, and answer from now on.
+
+        Args:
+            reserved: a socket that is bound to the address, and closed here.
+            under_way: the requests that the process answers.
+
+        Raises:
+            ConfigurationError: another program has begun to listen there.
+
+        """
+        self._calls = Calls(self._api, self._access, under_way)
+        self._server = grpc.aio.server(options=_options(self._api.limits))
+        self._server.add_generic_rpc_handlers((self._calls.handlers(),))
+        address = _address(reserved)
+        try:
+            self._server.add_insecure_port(address)
+        except RuntimeError:
+            raise ConfigurationError(
+                SETTING, f"cannot listen on {address}; choose another"
+            ) from None
+        finally:
+            reserved.close()
+        await self._server.start()
+
+    def drain(self) -> None:
+        """Refuse every call that comes from now on; those under way are answered."""
+        if self._calls is not None:
+            self._calls.is_ending = True
+
+    async def stop(self) -> None:
+        """Listen no more."""
+        if self._server is not None:
+            await self._server.stop(STOP_SECONDS_MAX)
+
+
+def _address(reserved: socket.socket) -> str:
+    """Return where a socket is bound, as clients of gRPC name it."""
+    host, port = reserved.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _options(limits: Limits) -> list[tuple[str, int]]:
+    """Return the limits of the HTTP layer as the library names them."""
+    stalled = int(limits.stalled_seconds_max * MILLISECONDS)
+    return [
+        # Two servers on one port would each answer some of the calls.
+        ("grpc.so_reuseport", 0),
+        # Of a message, also once it is decompressed.
+        ("grpc.max_receive_message_length", limits.body_bytes_max),
+        ("grpc.max_metadata_size", limits.header_bytes_max),
+        ("grpc.absolute_max_metadata_size", limits.header_bytes_max),
+        ("grpc.max_concurrent_streams", limits.connections_per_client_max),
+        ("grpc.server_handshake_timeout_ms", int(limits.header_seconds_max * MILLISECONDS)),
+        ("grpc.max_connection_idle_ms", limits.keep_alive_seconds_max * MILLISECONDS),
+        # A client that is gone without a word is found out by a ping.
+        ("grpc.keepalive_time_ms", stalled),
+        ("grpc.keepalive_timeout_ms", stalled),
+    ]
