@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +38,7 @@ def serve(
     """Serve a release: open it on first start, continue it afterwards."""
     import os
 
+    from app.cli.init.next_step import after_serve
     from app.cli.logs import configure_logs, level_of
     from app.cli.opening_progress import OpeningProgress
     from app.cli.web_server import WebServer, address_of, end_process, listen
@@ -60,6 +62,10 @@ def serve(
         listening = listen(settings.server.host, settings.server.port)
         # On stdout: a start that is refused says one line on stderr, and why.
         typer.echo(f"conclave: serving {settings.release.name} on {address_of(listening)}")
+        # For people at a terminal: where output is kept, these lines would come with every start.
+        for line in after_serve(config, settings, address_of(listening)):
+            if sys.stdout.isatty():
+                typer.echo(line)
         WebServer(application, server, listening).serve_until_stopped()
     end_process(0)
 
