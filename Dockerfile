@@ -40,6 +40,8 @@ RUN python -m pip uninstall --yes --root-user-action=ignore pip setuptools wheel
     && install -d -o conclave -g conclave -m 0700 /var/lib/conclave /var/lib/conclave-head
 
 COPY --from=build /opt/conclave /opt/conclave
+# To start a configuration from; `conclave init` writes one too.
+COPY examples /opt/conclave/examples
 
 # By number: an orchestrator that refuses root cannot look a name up.
 USER 10001:10001

@@ -5,9 +5,9 @@ stderr and an exit code: 0 done, 1 the thing asked for does not hold, 2 bad usag
 A command module is cheap to import: it imports the code that it runs when the command runs.
 
 Commands: ``audit/``, ``check.py``, ``demo/``, ``export.py`` (the published classifier, to a file),
-``keys.py`` (keys of clients), ``learn.py``, ``ledger.py`` (copies of a ledger), ``plan/``,
-``query/``, ``serve.py``, ``simulate.py``, ``statement.py``, ``statistics.py``, ``verify.py``.  The
-other files are parts of them:
+``init/``, ``keys.py`` (keys of clients), ``learn.py``, ``ledger.py`` (copies of a ledger),
+``plan/``, ``query/``, ``serve.py``, ``simulate.py``, ``statement.py``, ``statistics.py``,
+``verify.py``.  The other files are parts of them:
 
 * ``web_server.py`` runs uvicorn: its socket, its signals and its end.
 * ``background_server.py`` serves on a thread of the demo's process.
@@ -43,6 +43,7 @@ from app.cli import (
 )
 from app.cli.audit import command as audit
 from app.cli.demo import command as demo
+from app.cli.init import command as init
 from app.cli.plan import command as plan
 from app.cli.query import command as query
 from app.errors import ConclaveError, ConfigurationError
@@ -53,6 +54,7 @@ from app.errors import ConclaveError, ConfigurationError
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 COMMANDS = (
+    init,
     serve,
     demo,
     plan,

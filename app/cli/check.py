@@ -11,6 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from app.data.checks.source_check import Finding, SourceReport
+    from app.settings.settings import Settings
 
 EXIT_DOES_NOT_FIT: Final = 1
 PRIVATE: Final = (
@@ -42,7 +43,11 @@ def check(
     What it prints is private. It charges nothing and opens no ledger. Exit code 0, or 1
     where something does not fit.
     """
-    report = _report(config, public)
+    from app.cli.init.next_step import after_check
+    from app.settings.settings import load_settings
+
+    settings = load_settings(config, os.environ)
+    report = _report(settings, public)
     if as_json:
         import msgspec
 
@@ -50,18 +55,18 @@ def check(
     else:
         for line in _lines(report):
             typer.echo(line)
+        if not report.findings:
+            typer.echo(after_check(config, settings, public=public))
     if report.findings:
         raise typer.Exit(EXIT_DOES_NOT_FIT)
 
 
-def _report(config: Path, public: Path | None) -> SourceReport:
+def _report(settings: Settings, public: Path | None) -> SourceReport:
     from app.cli.logs import configure_logs
     from app.cli.opening_progress import OpeningProgress
     from app.release.drawing import check_private_rows, read_points
-    from app.settings.settings import load_settings
 
     configure_logs()
-    settings = load_settings(config, os.environ)
     points = None if public is None else read_points(settings, public)
     with OpeningProgress(transient=True) as progress:
         return check_private_rows(settings, points, progress)

@@ -56,6 +56,10 @@ def learn(
     except OSError as error:
         problem = "it is published all the same, and `conclave export` writes it"
         raise ConfigurationError("--output", f"{error.strerror}: {problem}") from None
+    if config is not None and output is not None:
+        from app.cli.init.next_step import after_learn
+
+        typer.echo(after_learn(config))
 
 
 def _learn(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +38,7 @@ def serve(
     """Serve a release: open it on first start, continue it afterwards."""
     import os
 
+    from app.cli.init.next_step import after_serve
     from app.cli.logs import configure_logs, level_of
     from app.cli.opening_progress import OpeningProgress
     from app.cli.web_server import WebServer, address_of, end_process, listen, place_of
@@ -63,6 +65,10 @@ def serve(
         typer.echo(f"conclave: serving {settings.release.name} on {address_of(listening)}")
         if web_server.grpc_listening is not None:
             typer.echo(f"conclave: gRPC on {place_of(web_server.grpc_listening)}")
+        # For people at a terminal: where output is kept, these lines would come with every start.
+        for line in after_serve(config, settings, address_of(listening)):
+            if sys.stdout.isatty():
+                typer.echo(line)
         web_server.serve_until_stopped()
     end_process(0)
 

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from tests.deploy.promtool import ROOT
+from tests.tidy.sources import repository_files
 
 DOCKERFILE = ROOT / "Dockerfile"
 COMPOSE = ROOT / "docker-compose.yml"
@@ -100,6 +101,17 @@ def test_the_image_is_nobody_and_listens_everywhere() -> None:
     assert re.search(r"^VOLUME /var/lib/conclave$", last, re.MULTILINE)
     assert "CONCLAVE_SERVER__HOST=0.0.0.0" in last
     assert "HEALTHCHECK" in last
+
+
+def test_the_image_has_the_examples_and_no_records_beside_them() -> None:
+    """Every example of the repository is let in by its name, and a table beside them is not."""
+    lines = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    let_in = [line.removeprefix("!") for line in lines if line.startswith("!examples/")]
+    assert "COPY examples " in DOCKERFILE.read_text("utf-8").rpartition("FROM ")[2]
+    for path in (*repository_files(), ROOT / "examples" / "train.csv"):
+        place = path.relative_to(ROOT)
+        if place.parts[0] == "examples":
+            assert any(map(place.match, let_in)) == (place.name != "train.csv"), place
 
 
 @pytest.mark.parametrize("name", ["demo", "release", "prometheus", "grafana"])

@@ -52,6 +52,15 @@ def commands(path: Path) -> list[str]:
     return [found[1] for found in _COMMAND.finditer("".join(examples(path, "console")))]
 
 
+def section_commands(path: Path, heading: str) -> list[str]:
+    """Return every command of a page's console examples under one heading of the second rank."""
+    (section,) = re.findall(
+        rf"^## {heading}\n(.*?)(?=^## |\Z)", text(path), re.MULTILINE | re.DOTALL
+    )
+    fenced = [found[2] for found in _FENCE.finditer(section) if found[1] == "console"]
+    return [found[1] for found in _COMMAND.finditer("".join(fenced))]
+
+
 def links(path: Path) -> list[str]:
     """Return the targets of a page's links."""
     return _LINK.findall(prose(path))

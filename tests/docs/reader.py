@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PRINTED_ADDRESS: Final = "http://127.0.0.1:8000"
-SERVE: Final = re.compile(r"^conclave serve --config (\S+)$")
+SERVE: Final = re.compile(r"^((?:[A-Z_]+=\S+ )*)conclave serve --config (\S+)$")
 REDIRECTED: Final = re.compile(r"^(conclave .*) > (\S+)$")
 FREE_PORT: Final = {"CONCLAVE_SERVER__PORT": "0"}
 
@@ -60,7 +60,7 @@ class Reader:
         """Run one command, which must end well, and return what it printed."""
         started, redirected = SERVE.match(command), REDIRECTED.match(command)
         if started is not None:
-            self.serve(started[1])
+            self.serve(started[2], **dict(each.split("=", 1) for each in started[1].split()))
             return ""
         if self._servers:
             command = command.replace(PRINTED_ADDRESS, self._servers[-1].address)

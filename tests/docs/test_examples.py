@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tomllib
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from app import cli
+from app.data.sources.sources import read_rows
 from app.ledger.entries.chain import GENESIS, next_entry, public_entry
 from app.ledger.entries.entry_kinds import ReleaseHalted, ShareCharged
 from app.settings.settings import load_settings
@@ -22,8 +25,10 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 
 
 def test_there_are_examples() -> None:
-    """Two real data sets and one configuration to copy are configured."""
-    assert {"adult.toml", "own-data.toml", "skin.toml"} <= {path.name for path in EXAMPLES}
+    """Two real data sets are configured, and a configuration to copy for each way."""
+    assert {"adult.toml", "own-data.toml", "publish.toml", "skin.toml"} <= {
+        path.name for path in EXAMPLES
+    }
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=page_id)
@@ -42,6 +47,39 @@ def test_an_example_can_be_planned_without_its_data(
     rows = tomllib.loads(path.read_text(encoding="utf-8"))["data"].get("rows", 30_000)
     assert cli.run(["plan", "--config", str(copy), "--rows", str(rows), "--json"]) in {0, 1}
     assert json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.data
+def test_the_numbers_of_adult_are_those_of_its_public_rows(
+    data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command in examples/adult.toml writes its features and lists from public rows."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    with (data_folder / "adult" / "test.csv").open(encoding="utf-8") as file:
+        (tmp_path / "public.csv").write_text("".join(islice(file, 1001)), encoding="utf-8")
+    text = (ROOT / "examples" / "adult.toml").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^#     conclave (init .*)$", text, re.MULTILINE)
+    assert cli.run(command.split()) == 0
+    computed = tomllib.loads((tmp_path / "conclave.toml").read_text(encoding="utf-8"))
+    written = tomllib.loads(text)
+    for key in ("label", "classes", "missing", "features"):
+        assert written["data"][key] == computed["data"][key]
+    assert written["hypotheses"]["tests"] == computed["hypotheses"]["tests"]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["adult", "skin"])
+def test_the_rows_of_an_example_fit_its_schema(data_folder: Path, name: str) -> None:
+    """Every row of the real data set is read, as many as the configuration says."""
+    settings = load_settings(
+        ROOT / "examples" / f"{name}.toml",
+        {"CONCLAVE_DATA__SOURCE": str(data_folder / name / "train.csv")},
+    )
+    rows = read_rows(
+        settings.source, settings.data.public_schema(), rows_expected=settings.data.rows
+    )
+    assert rows.count == settings.data.rows
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

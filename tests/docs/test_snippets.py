@@ -30,6 +30,7 @@ READ = {"toml", "json", "yaml"}
 FOLLOWED = {
     "README.md": "test_followed.py",
     "docs/http.md": "test_followed.py",
+    "docs/init.md": "test_followed.py",
     "docs/keys.md": "test_followed.py",
     "docs/learn.md": "test_followed.py",
     "docs/ledger-format.md": "test_followed.py",
@@ -83,6 +84,7 @@ RUN = {
     ("docs/estimator.md", "python"): (1, "test_estimator.py"),
     ("docs/http.md", "text"): (1, "test_http.py"),
     ("docs/hypotheses.md", "python"): (1, "test_hypotheses.py"),
+    ("docs/init.md", "text"): (1, "test_followed.py"),
     ("docs/keys.md", "text"): (1, "test_snippets.py"),
     ("docs/ledger-format.md", "python"): (1, "test_exported_ledger.py"),
     ("docs/logs.md", "text"): (1, "test_snippets.py"),

@@ -117,6 +117,10 @@ def plan(
     _show(document, as_json=as_json)
     if form == "--config" and not document["feasible"]:
         raise typer.Exit(EXIT_INFEASIBLE)
+    if form == "--config" and not as_json:
+        from app.cli.init.next_step import after_plan
+
+        typer.echo(after_plan(Path(config or ""), public=public))
 
 
 def _form(chosen: Mapping[str, bool], given: Given) -> str:

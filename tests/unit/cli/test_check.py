@@ -70,7 +70,7 @@ def test_what_does_not_fit_is_told_and_that_it_is_private(
 def test_rows_that_fit_are_told_by_their_number(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing but the number of rows and the share of public points is told."""
+    """The number of rows and the share of public points are told, and what comes next."""
     (folder / "records.csv").write_text(FITS.replace("udp", "ICMP"), encoding="utf-8")
     (folder / "public.csv").write_text("bytes,protocol\n1,TCP\n1,UDP\n", encoding="utf-8")
     assert check(folder, "--public", str(folder / "public.csv")) == 0
@@ -78,6 +78,7 @@ def test_rows_that_fit_are_told_by_their_number(
         PRIVATE,
         "public points: 50.0% of them equal a record",
         "all columns of 3 rows fit the schema",
+        f"next: conclave serve --config {folder / 'conclave.toml'}",
     ]
 
 

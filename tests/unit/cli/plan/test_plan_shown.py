@@ -87,11 +87,13 @@ def test_a_pipe_gets_plain_lines(
 
 
 def test_a_terminal_gets_colours_within_its_width(configuration: Path) -> None:
-    """There are colours and frames, and no line is wider than the terminal."""
+    """There are colours and frames; no line is wider but the next command, which stays whole."""
     shown = on_a_terminal(plan("--config", str(configuration)), columns=64)
     assert f"{ESCAPE}[1;32m" in shown
     assert "┃" in shown
     lines = re.sub(rf"{ESCAPE}\[[0-9;?]*[A-Za-z]", "", shown).replace("\r", "\n").split("\n")
+    *lines, following = filter(None, lines)
+    assert following == f"next: conclave check --config {configuration}"
     assert max(map(len, lines)) <= 64
     assert "meaning" not in shown
 

@@ -1,0 +1,67 @@
+"""Public facts of a table: its columns, its label and the classes of it.
+
+Nothing here is read from a private row.  A column is known in part at first: a header has
+its name, a dictionary its bounds, a public sample its cuts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Kind: TypeAlias = Literal["numeric", "categorical"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """The public facts of one column.
+
+    Attributes:
+        name: of the column in the records.
+        kind: None where nothing says it.
+        bounds: (lower, upper) of a numeric column, in its own unit; None where nothing says it.
+        categories: of a categorical column, distinct; empty where nothing says them.
+        cuts: of a numeric column, increasing, above the lower bound and at most the upper one.
+        cut_shares: public share of people at or above each cut; one for each cut.
+        category_shares: public share of people in each category; empty or one for each.
+        left_out: why the column is no feature; empty where it is one.
+
+    """
+
+    name: str
+    kind: Kind | None = None
+    bounds: tuple[float, float] | None = None
+    categories: tuple[str, ...] = ()
+    cuts: tuple[float, ...] = ()
+    cut_shares: tuple[float, ...] = ()
+    category_shares: tuple[float, ...] = ()
+    left_out: str = ""
+
+    @property
+    def is_described(self) -> bool:
+        """Whether a feature can be written of it, or it is left out."""
+        has_range = self.kind == "numeric" and self.bounds is not None
+        return bool(self.left_out or has_range or (self.kind and self.categories))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """The public facts of the records, as far as a configuration needs them.
+
+    Attributes:
+        columns: all columns but the label's, described, in the order of a posted list.
+        label: column of the label.
+        classes: public labels, two or more.
+        missing: strings that stand for a missing value.
+
+    """
+
+    columns: tuple[Column, ...]
+    label: str
+    classes: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> tuple[Column, ...]:
+        """Return the columns that are features."""
+        return tuple(column for column in self.columns if not column.left_out)

@@ -1,0 +1,194 @@
+"""A configuration as TOML with comments, for people to read and change."""
+
+from __future__ import annotations
+
+import json
+import re
+from textwrap import wrap
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.cli.init.columns import Column, Table
+
+WIDTH: Final = 96
+WHOLE_MAX: Final = 1e15
+BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+# A test of a category is worth its place where so many people have it.
+SHARE_MIN: Final = 0.05
+HEAD: Final = """\
+# {purpose}
+# `conclave init` wrote this file; change what is not right.
+#
+# Three files, and none is another: records.csv is private, the one that data.source
+# names; public.csv has rows that anybody may know, for --public; questions.csv is asked.
+#
+# Whatever is written here is public: bounds, categories, cuts and shares must come from
+# what is known anyway, never from a look at the private rows.
+# What lies outside of the bounds of a number is clipped; a text that is no category counts
+# as one more, other. docs/settings.md has every setting.
+"""
+PUBLISH: Final = "A release that publishes a classifier."
+ONLINE: Final = "A release that answers queries online, and publishes a classifier after them."
+PUBLISH_SECTIONS: Final = """\
+[classifier]
+learner = "auto"            # a linear or kernel score, or an exact draw, by public numbers
+class = "trees"             # what an exact draw is made from, where rows are few
+depth = 2
+bins = 8                    # cuts of a number, at quantiles of public.csv
+
+[privacy]
+epsilon = 1.0
+delta = 1e-6                # well below 1 / rows
+
+[privacy.shares]            # all of it for the classifier
+relabel = 0
+answers = 0
+classifier = 1
+"""
+ONLINE_SECTIONS: Final = """\
+[hypotheses]
+class = "trees"
+depth = 2                   # shallow and coarse: learners that agree answer more queries
+bins = 8                    # of a number without cuts of its own
+"""
+ONLINE_BUDGET: Final = """\
+[classifier]
+bins = 32                   # cuts of the published classifier, at quantiles of the queries
+tests = {}                  # and all categories
+
+[privacy]
+epsilon = 1.0
+delta = 1e-6                # well below 1 / rows
+
+[privacy.shares]
+relabel = 0.1
+answers = 0.6
+classifier = 0.3
+
+[answers]
+queries = 10000             # then the published classifier answers, without limit
+cutoff = 20                 # unstable answers that the ensemble may give
+after = "classifier"
+on_cutoff = "classifier"
+"""
+SERVER: Final = """\
+[server]
+host = "127.0.0.1"
+port = 8000
+# keys_file = "keys.toml"   # needed to be reached from other machines: conclave keys
+"""
+
+
+def configuration_text(table: Table, *, source: str, rows: int | None, online: bool) -> str:
+    """Return a whole configuration.
+
+    Args:
+        table: the public facts; it has one feature or more.
+        source: path of the private records, as ``data.source`` is to name it.
+        rows: their public number, if it is known.
+        online: whether an ensemble answers queries; else a classifier is published.
+
+    """
+    parts = [
+        HEAD.format(purpose=ONLINE if online else PUBLISH),
+        f"[release]\nname = {_text(_release_name(table.label))}\n",
+        _data(table, source, rows),
+        *map(_feature, table.features),
+        *_left_out(table.columns),
+        *([ONLINE_SECTIONS, *_tests(table.features), ONLINE_BUDGET] if online else []),
+        *([] if online else [PUBLISH_SECTIONS]),
+        SERVER,
+    ]
+    return "\n".join(parts)
+
+
+def _release_name(label: str) -> str:
+    """Return a name for the release, which may not have a slash."""
+    return re.sub(r"[^\w.-]+", "-", label).strip("-") or "release"
+
+
+def _data(table: Table, source: str, rows: int | None) -> str:
+    """Write ``[data]``."""
+    lines = [
+        "[data]",
+        f"source = {_text(source)}   # private; a path is relative to this file",
+        f"rows = {rows}   # public; opening checks it"
+        if rows
+        else "# rows = 30000            # optional: the number of rows, if it is public",
+        f"label = {_text(table.label)}   # the column to predict",
+        _list("classes", table.classes),
+        "# what stands for a missing value, besides an empty cell:",
+        _list("missing", table.missing),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _feature(column: Column) -> str:
+    """Write one table of ``[[data.features]]``."""
+    lines = ["[[data.features]]", f"name = {_text(column.name)}", f'kind = "{column.kind}"']
+    if column.bounds is not None:
+        lines.append(_list("bounds", column.bounds))
+    lists: dict[str, Sequence[object]] = {
+        "thresholds": column.cuts,
+        "threshold_shares": column.cut_shares,
+        "categories": column.categories,
+        "category_shares": column.category_shares,
+    }
+    lines += [_list(key, values) for key, values in lists.items() if values]
+    return "\n".join(lines) + "\n"
+
+
+def _left_out(columns: Sequence[Column]) -> list[str]:
+    """Write a comment about the columns that are no features."""
+    lines = [
+        f"#   {json.dumps(column.name)}: {column.left_out}" for column in columns if column.left_out
+    ]
+    return ["\n".join(["# Columns that are left out:", *lines]) + "\n"] if lines else []
+
+
+def _tests(columns: Sequence[Column]) -> list[str]:
+    """Write the categories that a middling share of people have, where shares are known."""
+    lists = [
+        _list(_key(column.name), tested_categories(column))
+        for column in columns
+        if column.category_shares
+    ]
+    head = "[hypotheses.tests]          # of categories, those that 5 to 95 % of people have"
+    return ["\n".join([head, *lists]) + "\n"] if lists else []
+
+
+def tested_categories(column: Column) -> list[str]:
+    """Return the categories with a middling share, or the commonest; one of two is enough."""
+    shares = dict(zip(column.categories, column.category_shares, strict=True))
+    chosen = [name for name, share in shares.items() if SHARE_MIN <= share <= 1 - SHARE_MIN]
+    if len(chosen) == len(shares) == len(("one", "other")):
+        del chosen[1]
+    return chosen or [max(shares, key=shares.__getitem__)]
+
+
+def _list(key: str, values: Sequence[object]) -> str:
+    """Write a list, on lines of its own where it is long."""
+    written = [_text(value) for value in values]
+    line = f"{key} = [{', '.join(written)}]"
+    if len(line) <= WIDTH:
+        return line
+    # Blanks in a text must not be broken at, so that they are other characters meanwhile.
+    joined = " ".join(text.replace(" ", "\0") + "," for text in written)
+    lines = wrap(joined, WIDTH - 4, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([f"{key} = [", *(f"    {each.replace(chr(0), ' ')}" for each in lines), "]"])
+
+
+def _key(name: str) -> str:
+    """Write a key, quoted where it must be."""
+    return name if BARE_KEY.fullmatch(name) else _text(name)
+
+
+def _text(value: object) -> str:
+    """Write a TOML string or number."""
+    if isinstance(value, str):
+        # Of what a string of JSON may hold bare, TOML refuses one character.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < WHOLE_MAX
+    return f"{value:.0f}" if is_whole else repr(value)

@@ -1,0 +1,102 @@
+"""The names of a table's columns: the first line of a file, and not one byte more.
+
+The file may hold private records.  So it is read without a buffer, byte by byte, up to the
+end of its first line that is not empty.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from app.data.spelling import number_in
+from app.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    class Bytes(Protocol):
+        """An open file that reads as many bytes as it is asked for, and no more."""
+
+        def read(self, size: int, /) -> bytes | None:
+            """Return at most ``size`` bytes; none at the end."""
+
+
+OPTION: Final = "--header"
+LINE_BYTES_MAX: Final = 1 << 20
+LINE_ENDS: Final = (b"\n", b"\r")
+BYTE_ORDER_MARK: Final = "\ufeff"
+
+
+def read_header(path: Path) -> tuple[str, ...]:
+    """Return the names on the first line of a CSV.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or its first line has no usable names.
+
+    """
+    if path.suffix.lower() != ".csv":
+        problem = f"{path} is not a .csv file; give the names of other sources by --dictionary"
+        raise ConfigurationError(OPTION, problem)
+    try:
+        with path.open("rb", buffering=0) as file:
+            line = first_line(file)
+    except OSError as error:
+        reason = (error.strerror or "the system refuses").lower()
+        raise ConfigurationError(OPTION, f"cannot read {path}: {reason}") from None
+    return names_on(line)
+
+
+def first_line(file: Bytes) -> bytes:
+    """Return the first line that is not empty, without its end.
+
+    Raises:
+        ConfigurationError: the line is longer than a header.
+
+    """
+    line = bytearray()
+    for _ in range(LINE_BYTES_MAX):
+        byte = file.read(1)
+        if not byte or (line and byte in LINE_ENDS):
+            return bytes(line)
+        if byte not in LINE_ENDS:
+            line += byte
+    raise ConfigurationError(OPTION, f"the first line has more than {LINE_BYTES_MAX} bytes")
+
+
+def names_on(line: bytes) -> tuple[str, ...]:
+    """Return the names of a header line.
+
+    Raises:
+        ConfigurationError: it is no line of names. It may be a private row then, so that the
+            text has the places of cells and nothing of them.
+
+    """
+    try:
+        text = line.decode().removeprefix(BYTE_ORDER_MARK)
+        names = next(csv.reader([text], strict=True), [])
+    except UnicodeDecodeError:
+        raise ConfigurationError(OPTION, "the first line is not UTF-8") from None
+    except csv.Error:
+        problem = "the first line is not CSV: a quote is stray, or does not end on the line"
+        raise ConfigurationError(OPTION, problem) from None
+    problem = _problem(names)
+    if problem:
+        raise ConfigurationError(OPTION, problem)
+    return tuple(names)
+
+
+def _problem(names: Sequence[str]) -> str:
+    """Say why cells are no names; nothing where they are."""
+    if len(names) < len(("feature", "label")):
+        return "the first line has fewer than two names, separated by commas"
+    for number, name in enumerate(names, start=1):
+        if number_in(name) is not None:
+            return f"cell {number} of the first line is a number: the file has no line of names"
+        if not name.strip() or name != name.strip() or not name.isprintable():
+            return f"cell {number} of the first line is empty, or has blanks around it"
+        if name in names[: number - 1]:
+            return f"cell {number} of the first line repeats a name"
+    return ""

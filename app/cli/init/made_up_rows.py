@@ -1,0 +1,108 @@
+"""Rows that are made up to fit a public schema, to develop clients on at no charge.
+
+Features are independent, by the schema's public shares, and labels follow from them and
+chance.  No private row has a part in it; the same seed makes the same rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from typing import TYPE_CHECKING, Final
+
+from app.data.schema import NumericFeature
+from app.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from app.data.schema import Feature, Schema
+    from app.settings.data_section import DataSettings
+
+OPTION: Final = "--twin"
+ROWS_MAX: Final = 1_000_000
+DIGITS: Final = 3
+# From which span on a number whose public numbers are whole is made up whole.
+WHOLE_SPAN: Final = 10
+
+
+def made_up_csv(data: DataSettings, row_count: int, seed: int) -> str:
+    """Return a CSV with a header, of rows that fit ``[data]``.
+
+    Args:
+        data: the schema; the column of persons is made up too, where it names one.
+        row_count: how many rows.
+        seed: of the rows.
+
+    Raises:
+        ConfigurationError: there are fewer rows than the public number of persons.
+
+    """
+    if row_count > ROWS_MAX:
+        raise ConfigurationError(OPTION, f"must be at most {ROWS_MAX}")
+    persons = data.persons or row_count
+    if persons > row_count:
+        raise ConfigurationError(OPTION, f"must be at least data.persons, {persons}")
+    header, rows = _rows(data.public_schema(), row_count, seed)
+    named = data.person is not None
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([data.person, *header] if named else header)
+    for index, row in enumerate(rows):
+        writer.writerow([f"person-{index % persons + 1}", *row] if named else row)
+    return text.getvalue()
+
+
+def _rows(
+    schema: Schema, row_count: int, seed: int
+) -> tuple[tuple[str, ...], Iterable[tuple[str, ...]]]:
+    """Return the header, and the cells of each row."""
+    from app.learning.learner_seeds import generator
+    from app.planning.trial.people import ColumnLaw, Population, column_laws, made_up_labels
+
+    laws = [
+        # Without shares no text beyond the categories is made up.
+        ColumnLaw(edges=None, shares=(1.0,) * len(feature.categories))
+        if not isinstance(feature, NumericFeature) and not feature.category_shares
+        else law
+        for feature, law in zip(schema.features, column_laws(schema), strict=True)
+    ]
+    name = b"conclave made-up rows %d " % seed
+    values = Population(laws).rows(row_count, name + b"features")
+    are_codes = [law.edges is None for law in laws]
+    drawn = generator(name + b"labels")
+    labels = made_up_labels(values, are_codes, len(schema.classes), drawn)
+    columns = [
+        _cells(feature, column.tolist(), schema.missing_tokens)
+        for feature, column in zip(schema.features, values.T, strict=True)
+    ]
+    columns.append([schema.classes[label] for label in labels.tolist()])
+    return (*schema.feature_names, schema.label), zip(*columns, strict=True)
+
+
+def _cells(feature: Feature, values: list[float], missing: frozenset[str]) -> list[str]:
+    """Return encoded values as the cells of a CSV."""
+    if not isinstance(feature, NumericFeature):
+        names = [*feature.categories, _other(feature.categories, missing)]
+        return [names[int(code)] for code in values]
+    digits = _digits(feature)
+    rounded = (round(value, digits) for value in values)
+    return [f"{min(max(value, feature.lower), feature.upper):.{digits}f}" for value in rounded]
+
+
+def _digits(feature: NumericFeature) -> int:
+    """Return the decimals that a number is written with: about three significant ones."""
+    span = feature.upper - feature.lower
+    public = (feature.lower, feature.upper, *(feature.thresholds or ()))
+    if span >= WHOLE_SPAN and all(float(number).is_integer() for number in public):
+        return 0
+    return max(0, DIGITS - math.floor(math.log10(span)))
+
+
+def _other(categories: tuple[str, ...], missing: frozenset[str]) -> str:
+    """Return a text that is no category and not missing."""
+    text = "other"
+    while text in categories or text in missing:
+        text += "-other"
+    return text

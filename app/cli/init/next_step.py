@@ -1,0 +1,102 @@
+"""The command that comes next, printed where a command's output is for people.
+
+From a configuration to the first answer each command names the next one:
+
+* ``conclave init``: ``plan``; ``plan``: ``check``;
+* ``check``: ``learn`` where the release publishes a classifier, else ``serve``;
+* ``learn``: ``serve``; ``serve``: a query, a file of queries, and ``verify``.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING, Final
+
+from app.data.schema import NumericFeature
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.data.schema import Feature, Schema
+    from app.settings.settings import Settings
+
+NEXT: Final = "next: "
+FREE: Final = "at no charge: "
+ROWS_SHOWN: Final = 30_000
+
+
+def after_init(config: Path, *, public: Path | None, rows_known: bool) -> str:
+    """Return the line that follows a written configuration."""
+    rows = "" if rows_known else f" --rows {ROWS_SHOWN}"
+    note = "" if rows_known else "   # in place of 30000: your number of rows"
+    return f"{NEXT}conclave plan {_of(config, public)}{rows}{note}"
+
+
+def after_twin(config: Path, rows: Path, row_count: int | None) -> str:
+    """Return the line that follows made-up rows: a server on them, with a ledger of its own.
+
+    Args:
+        config: the configuration that they fit.
+        rows: their file.
+        row_count: how many they are, where the configuration has a number of rows.
+
+    """
+    source = shlex.quote(str(rows))
+    count = "" if row_count is None else f" CONCLAVE_DATA__ROWS={row_count}"
+    ledger = shlex.quote(f"sqlite:///{rows.with_suffix('.db')}")
+    places = f"CONCLAVE_DATA__SOURCE={source}{count} CONCLAVE_LEDGER__URL={ledger}"
+    return f"{FREE}{places} conclave serve {_of(config, None)}"
+
+
+def after_plan(config: Path, *, public: Path | None) -> str:
+    """Return the line that follows a plan that can work."""
+    return f"{NEXT}conclave check {_of(config, public)}"
+
+
+def after_check(config: Path, settings: Settings, *, public: Path | None) -> str:
+    """Return the line that follows a check of rows that fit."""
+    if settings.privacy.shares.answers > 0:
+        return f"{NEXT}conclave serve {_of(config, None)}"
+    return f"{NEXT}conclave learn {_of(config, public)} -o classifier.json"
+
+
+def after_learn(config: Path) -> str:
+    """Return the line that follows a published classifier."""
+    return f"{NEXT}conclave serve {_of(config, None)}"
+
+
+def after_serve(config: Path | None, settings: Settings, address: str) -> list[str]:
+    """Return the lines that follow a server's start: a query, many, and the proof."""
+    body = json.dumps({"features": _example(settings.data.public_schema())}, ensure_ascii=False)
+    key = [] if settings.server.keys_file is None else ["-H", "Authorization: Bearer KEY"]
+    content = ["-H", "Content-Type: application/json"]
+    ask = ["curl", "-s", f"{address}/query", *content, *key, "-d", body]
+    many = "" if settings.server.keys_file is None else " --key KEY"
+    lines = [
+        shlex.join(ask),
+        f"conclave query --url {address}{many} questions.csv > answered.csv",
+    ]
+    if config is not None:
+        lines.append(f"conclave verify {_of(config, None)}")
+    return [f"{NEXT}in another terminal", *(f"  {line}" for line in lines)]
+
+
+def _example(schema: Schema) -> dict[str, float | str]:
+    """Return a made-up query that fits the schema."""
+    return {feature.name: _value(feature) for feature in schema.features}
+
+
+def _value(feature: Feature) -> float | str:
+    """Return a value in the middle of a feature's bounds, or its first category."""
+    if not isinstance(feature, NumericFeature):
+        return feature.categories[0]
+    middle = feature.lower / 2 + feature.upper / 2
+    whole = round(middle)
+    return whole if feature.lower <= whole <= feature.upper else middle
+
+
+def _of(config: Path, public: Path | None) -> str:
+    """Return the options that name files, quoted for a shell."""
+    points = [] if public is None else ["--public", str(public)]
+    return shlex.join(["--config", str(config), *points])

@@ -1,0 +1,174 @@
+"""Questions to the operator, for the public facts that no file has.
+
+A question is put by a function, so that nothing here knows the terminal.  An answer that
+makes no sense is refused with the reason, and the question is put again.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from app.data.spelling import number_in
+from app.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Protocol
+
+    from app.cli.init.columns import Column
+
+    class Terminal(Protocol):
+        """Where questions are put."""
+
+        def ask(self, question: str, default: str) -> str:
+            """Return what is typed; the default, which may be empty, where nothing is."""
+            ...
+
+        def tell(self, line: str) -> None:
+            """Show a line."""
+            ...
+
+
+Answer = TypeVar("Answer")
+
+ATTEMPTS_MAX: Final = 10
+RANGE: Final = ".."
+SEPARATOR: Final = "|"
+NOT_WANTED: Final = "no feature, as answered"
+PUBLIC_ONLY: Final = (
+    "Answer from what is public knowledge, never from a look at the records: the answers are"
+    " not charged."
+)
+HOW_TO_DESCRIBE: Final = (
+    "For each column: the range of a number, as 0..120; categories, as north|south|east; or"
+    " nothing, to leave the column out."
+)
+
+
+def asked_path(terminal: Terminal) -> bool:
+    """Return whether queries are to be answered online, and no classifier published at once."""
+    terminal.tell("Publish a classifier (more accurate, never runs out), or answer queries online?")
+
+    def read(text: str) -> bool:
+        if text not in {"publish", "online"}:
+            raise ConfigurationError("answer", "type publish or online")
+        return text == "online"
+
+    return _asked(terminal, "publish or online", "publish", read)
+
+
+def asked_records(terminal: Terminal, likely: Path) -> Path | None:
+    """Return the file of the records, for its first line; None where names are to be typed."""
+
+    def read(text: str) -> Path | None:
+        if text and not Path(text).is_file():
+            raise ConfigurationError("answer", f"there is no file {text}")
+        return Path(text) if text else None
+
+    question = "File of the records, of which the first line alone is read; nothing for none"
+    return _asked(terminal, question, str(likely) if likely.is_file() else "", read)
+
+
+def asked_names(terminal: Terminal) -> tuple[str, ...]:
+    """Return the names of the columns."""
+
+    def read(text: str) -> tuple[str, ...]:
+        names = listed(text)
+        if len(set(names)) < max(len(names), len(("feature", "label"))):
+            raise ConfigurationError("answer", "type two names or more, each once")
+        return names
+
+    return _asked(terminal, "Names of the columns, separated by commas", "", read)
+
+
+def asked_label(terminal: Terminal, names: Sequence[str]) -> str:
+    """Return the name of the label's column."""
+
+    def read(text: str) -> str:
+        if text not in names:
+            raise ConfigurationError("answer", f"is none of {', '.join(names)}")
+        return text
+
+    return _asked(terminal, "Column to predict", names[-1], read)
+
+
+def asked_classes(terminal: Terminal, label: str) -> tuple[str, ...]:
+    """Return the labels that the label's column may hold."""
+
+    def read(text: str) -> tuple[str, ...]:
+        classes = listed(text)
+        if len(set(classes)) < max(len(classes), len(("no", "yes"))):
+            raise ConfigurationError("answer", "type two labels or more, each once")
+        return classes
+
+    return _asked(terminal, f"Labels that {label} may hold, separated by commas", "", read)
+
+
+def asked_rows(terminal: Terminal) -> int | None:
+    """Return the number of rows where it is public; else None."""
+
+    def read(text: str) -> int | None:
+        if text and not (text.isascii() and text.isdigit() and int(text) > 0):
+            raise ConfigurationError("answer", "type a whole number, or nothing")
+        return int(text) if text else None
+
+    return _asked(terminal, "Number of rows, if it is public", "", read)
+
+
+def asked_columns(terminal: Terminal, columns: Sequence[Column]) -> list[Column]:
+    """Return columns of which each is described, or left out."""
+    if not all(column.is_described for column in columns):
+        terminal.tell(PUBLIC_ONLY)
+        terminal.tell(HOW_TO_DESCRIBE)
+    return [
+        column
+        if column.is_described
+        else _asked(terminal, column.name, "", partial(typed_column, column))
+        for column in columns
+    ]
+
+
+def typed_column(column: Column, text: str) -> Column:
+    """Return a column as it is typed: ``0..120``, ``north|south``, or nothing.
+
+    Raises:
+        ConfigurationError: it is none of these.
+
+    """
+    if not text:
+        return replace(column, left_out=NOT_WANTED)
+    lower, between, upper = text.partition(RANGE)
+    ends = [number_in(lower), number_in(upper)]
+    low, high = (end for end in ends)
+    if between and low is not None and high is not None:
+        if not low < high or math.isinf(high - low):
+            raise ConfigurationError("answer", "the first number must be below the second")
+        return replace(column, kind="numeric", bounds=(low, high))
+    categories = [part.strip() for part in text.split(SEPARATOR)]
+    if len(categories) < len(("one", "other")) or not all(categories):
+        raise ConfigurationError("answer", "type a range as 0..120, or categories as north|south")
+    if len(set(categories)) < len(categories):
+        raise ConfigurationError("answer", "a category is there twice")
+    return replace(column, kind="categorical", categories=tuple(categories))
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Return what stands between commas."""
+    return tuple(filter(None, (part.strip() for part in text.split(","))))
+
+
+def _asked(
+    terminal: Terminal, question: str, default: str, read: Callable[[str], Answer]
+) -> Answer:
+    """Put a question until the answer can be read."""
+    for _ in range(ATTEMPTS_MAX):
+        text = terminal.ask(question, default).strip()
+        try:
+            return read(text)
+        except ConfigurationError as error:
+            terminal.tell(f"  {error.problem}")
+    raise ConfigurationError("init", f"{ATTEMPTS_MAX} answers to one question made no sense")
