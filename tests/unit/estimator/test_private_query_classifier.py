@@ -229,7 +229,7 @@ def test_a_release_may_start_with_the_classifier() -> None:
 
 
 def test_the_classifier_may_be_a_linear_score() -> None:
-    """It is drawn once at the first query, and the charge has all of delta."""
+    """It is drawn once, with the fit, and the charge has all of delta."""
     private = fitted(shares={"classifier": 1.0}, classifier_learner="linear", epsilon=100.0)
     assert private.predict(np.array([[0.0], [1.0]])).tolist() == list(CLASSES)
     (charged,) = private.budget_["charged"]
