@@ -115,7 +115,8 @@ class QueryAnswer:
 
 
 def _answers_scores(estimator: PrivateQueryClassifier) -> bool:
-    return estimator.output == "score"
+    release: MemoryRelease | None = getattr(estimator, "_release", None)
+    return estimator.output == "score" if release is None else release.answers_scores
 
 
 def _published_scores(estimator: PrivateQueryClassifier) -> bool:
@@ -261,6 +262,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Raises:
             ValueError: rows or parameters that cannot be used; nothing is charged.
             RuntimeError: this object has opened its release already.
+            ContainedError: the classifier could not be drawn; its charge stays.
 
         """
         self._open(X, y, groups)

@@ -164,6 +164,11 @@ class MemoryRelease:
                 self._published()
 
     @property
+    def answers_scores(self) -> bool:
+        """Whether the ensemble answers scores, not labels alone."""
+        return self._precision is not None
+
+    @property
     def classifier(self) -> PublishedClassifier | None:
         """The published classifier, which is public; None until it is drawn."""
         return self._classifier

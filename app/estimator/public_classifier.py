@@ -89,8 +89,9 @@ class PublicClassifier:
         """Return rows as feature vectors, the columns of a data frame found by name."""
         names = self.columns.names
         if is_frame(rows):
-            absent = [name for name in names if name not in list(rows.columns)]
-            if absent and isinstance(rows.columns[0], str):
+            given = list(rows.columns)
+            absent = [name for name in names if name not in given]
+            if absent and any(isinstance(name, str) for name in given):
                 message = f"X has no column {absent[0]!r}"
                 raise ValueError(message)
             rows = rows if absent else rows[names]

@@ -10,7 +10,8 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from app.errors import NotPublishedError
+from app.errors import ContainedError, NotPublishedError
+from app.estimator import memory_release
 from tests.unit.estimator.private_rows import CLASSES, fitted
 from tests.unit.estimator.test_frame_columns import frame, published
 
@@ -42,6 +43,38 @@ def test_a_release_without_one_says_so() -> None:
     private = fitted(shares={"answers": 1.0}, after="halt", on_cutoff="halt")
     assert private.learner_ is None
     assert not hasattr(private, "classifier_")
+
+
+def test_a_draw_that_fails_is_charged_and_says_nothing_of_the_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The fit ends with one fixed text, and the object is used up."""
+
+    def fails(*_: object) -> None:
+        message = "row 17 has 0.123"
+        raise ValueError(message)
+
+    monkeypatch.setattr(memory_release, "draw_published", fails)
+    private = published()
+    with pytest.raises(ContainedError) as failed:
+        private.fit(*frame())
+    assert str(failed.value) == memory_release.FAILED
+    assert failed.value.__cause__ is None
+    assert [each["mechanism"] for each in private.budget_["charged"]] == ["classifier"]
+    assert not hasattr(private, "classifier_")
+    with pytest.raises(RuntimeError, match="second fit"):
+        private.fit(*frame())
+
+
+def test_columns_without_names_are_found_by_place() -> None:
+    """A frame whose columns are numbers, and an array, have the columns of the fit in order."""
+    people, labels = frame()
+    unnamed = people.set_axis(range(3), axis=1)
+    private = published(bounds={0: (0, 120)}, categories={1: ["f", "m"], 2: [False, True]})
+    classifier = private.fit(unnamed, labels).classifier_
+    expected = private.predict(unnamed).tolist()
+    assert classifier.predict(unnamed).tolist() == expected
+    assert classifier.predict(people.to_numpy(dtype=object)).tolist() == expected
 
 
 @pytest.mark.parametrize("learner", ["exponential", "linear"])

@@ -34,6 +34,7 @@ def test_there_is_none_without_scores() -> None:
     """Scikit-learn finds no method before and after a fit."""
     assert not hasattr(estimator(), "predict_proba")
     assert hasattr(estimator(output="score"), "predict_proba")
+    assert not hasattr(scored(output="label").set_params(output="score"), "predict_proba")
     with pytest.raises(ValueError, match=r"^precision: is for answers.output"):
         scored(output="label", precision=4)
 
