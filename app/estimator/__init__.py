@@ -5,6 +5,9 @@
   that serve, without a ledger.
 * ``frame_columns.py`` turns arrays and data frames into public columns and vectors; it reads
   bounds that the caller does not give from the data, with a warning.
+* ``parameter_tables.py`` turns parameters into a configuration, and a configuration into
+  parameters.
+* ``public_classifier.py`` is the published classifier, which may be copied.
 """
 
 from app.estimator.classifier import (
@@ -14,11 +17,13 @@ from app.estimator.classifier import (
     QueryAnswer,
     UnchargedDataWarning,
 )
+from app.estimator.public_classifier import PublicClassifier
 
 __all__ = [
     "OPENED",
     "HopelessReleaseWarning",
     "PrivateQueryClassifier",
+    "PublicClassifier",
     "QueryAnswer",
     "UnchargedDataWarning",
 ]

@@ -9,44 +9,64 @@ use it, and what of scikit-learn's conventions gives way to that promise.
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from app.answering.types import ScoredAnswer
 from app.data.persons import PersonColumn, PersonReader, Persons
 from app.data.rows import PrivateRows
+from app.data.sources.cells import LabelColumn
 from app.data.spelling import CellError
 from app.data.vectors import encode
-from app.errors import BudgetExhaustedError, ConfigurationError
+from app.errors import BudgetExhaustedError, ConfigurationError, NotPublishedError
 from app.estimator.frame_columns import (
+    Categories,
     Columns,
     UnchargedDataWarning,
     as_given,
     as_number,
+    class_names,
+    is_frame,
     public_columns,
-    public_labels,
 )
 from app.estimator.memory_release import COPIED, MemoryRelease
+from app.estimator.parameter_tables import (
+    GROUPS,
+    feature_names,
+    missing_tokens,
+    names_persons,
+    parameter_line,
+    parameters_of,
+    tables_of,
+)
+from app.estimator.public_classifier import PublicClassifier
 from app.ledger.entries.digests import SECRET_BYTES
 from app.noise.system import SystemNoise
 from app.planning.from_settings import advising
+from app.privacy.budget.composition import Mechanism
+from app.release.classifier.learner_table import chosen_learner
 from app.release.terms.configuration import configure
 from app.release.terms.hopelessness import WARNING
-from app.settings.settings import Settings
+from app.settings.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
     from sklearn.utils import Tags
 
     from app.answering.types import Answer
+    from app.release.terms.configuration import Configuration
 
 __all__ = [
     "HopelessReleaseWarning",
@@ -55,29 +75,6 @@ __all__ = [
     "UnchargedDataWarning",
 ]
 
-PARAMETER_OF_KEY: Final = {
-    "answers.ensemble": "ensemble",
-    "answers.queries": "queries",
-    "answers.cutoff": "cutoff",
-    "answers.after": "after",
-    "answers.on_cutoff": "on_cutoff",
-    "answers.mechanism": "mechanism",
-    "hypotheses": "hypotheses",
-    "hypotheses.class": "hypotheses",
-    "hypotheses.depth": "depth",
-    "hypotheses.bins": "bins",
-    "classifier.depth": "depth",
-    "classifier.learner": "classifier_learner",
-    "learner.rule": "learner",
-    "learner.estimator": "learner",
-    "learner.params": "learner_params",
-    "privacy.calibration": "calibration",
-    "privacy.delta": "delta",
-    "privacy.epsilon": "epsilon",
-}
-GROUPS: Final = "groups"
-SEQUELS: Final = ("classifier", "halt")
-RULES: Final = ("canonical", "halving")
 OPENED: Final = (
     "this object has opened its release: a second fit would spend the budget again on what may"
     " be the same rows. Fit a new object (sklearn.base.clone makes one), and add the promises up"
@@ -86,9 +83,8 @@ UNKNOWN_CLASSES: Final = (
     "classes are not given and were read from the private labels, which no charge covers; name"
     " the public ones with classes="
 )
-LABEL: Final = "label"
-SOURCE: Final = "in-memory"
-NO_LEDGER: Final = "sqlite:///no-ledger.db"
+NO_CLASSIFIER: Final = "no classifier is published yet: the ensemble answers, or nothing follows it"
+NO_PERSONS: Final = "groups: the configuration names persons; give the person of each row"
 
 
 class HopelessReleaseWarning(UserWarning):
@@ -105,6 +101,8 @@ class QueryAnswer:
         phase: ``ensemble``, or ``classifier`` after it.
         replayed: whether this vector was answered before, and got that answer again.
         query_id: number of the fresh answer, from 1; None from the classifier.
+        score: the mid-point of the bin that holds the probability of the second class; None
+            where none are answered, where unstable, and from the classifier.
 
     """
 
@@ -113,6 +111,17 @@ class QueryAnswer:
     phase: str
     replayed: bool
     query_id: int | None
+    score: float | None = None
+
+
+def _answers_scores(estimator: PrivateQueryClassifier) -> bool:
+    release: MemoryRelease | None = getattr(estimator, "_release", None)
+    return estimator.output == "score" if release is None else release.answers_scores
+
+
+def _published_scores(estimator: PrivateQueryClassifier) -> bool:
+    published = getattr(estimator, "classifier_", None)
+    return published is not None and hasattr(published, "decision_function")
 
 
 class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -124,10 +133,15 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     Args:
         epsilon: of everything that this object gives out.
         delta: likewise; well below 1 over the number of rows.
-        bounds: public bounds of the features: one (lower, upper) for all, or one a
-            feature; values outside are clipped.  Without them they are read from the
-            private rows, with a warning, and the promise does not cover that.
-        categories: public categories of the features that have any, by column index.
+        bounds: public bounds of the numbers: one (lower, upper) for all; one a column, of
+            which those of categorical columns are not looked at; or by column, such as
+            ``{"age": (0, 120)}``, one for each number.  Values outside are clipped.  Without
+            bounds they are read from the private rows, with a warning, and the promise does
+            not cover that.
+        categories: public categories of the columns that have any, by column, such as
+            ``{"sex": ["f", "m"], "smoker": [False, True]}``.  ``"dtype"`` in place of a list,
+            or of all of it, takes those of the data frame's categorical and boolean dtypes:
+            only where these are public, and not what pandas made of the rows.
         classes: public labels; without them as for bounds.
         shares: fractions of epsilon by ``relabel``, ``answers`` and ``classifier``; those
             of the configuration without.
@@ -141,10 +155,15 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         learner_params: keyword arguments of such a classifier.
         classifier_learner: ``exponential``, ``linear``, ``kernel``, ``grid`` or ``auto``: how
             what follows the ensemble is learned.
+        wanted: what the classifier is wanted for, ``labels`` or ``ranking``, for which
+            ``auto`` takes a learner with scores.
         calibration: ``profile`` or ``svt``.
         mechanism: ``stability`` or ``noisy-vote``.
         after: what follows answer m: ``classifier`` or ``halt``.
         on_cutoff: what follows unstable answer T.
+        output: what the ensemble answers, ``label`` or ``score``: of two classes, the
+            probability of the second, for :meth:`predict_proba`.
+        precision: equal bins of a score, where ``output`` is one; None for ten.
         unstable_label: what an unstable answer is given; None for a fair coin over the
             classes, which no row has touched.
         even_if_hopeless: open the release though its ensemble would give next to no stable
@@ -162,8 +181,8 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         epsilon: float = 1.0,
         delta: float = 1e-6,
         *,
-        bounds: ArrayLike | None = None,
-        categories: Mapping[int, Sequence[object]] | None = None,
+        bounds: ArrayLike | Mapping[int | str, ArrayLike] | None = None,
+        categories: Categories | None = None,
         classes: ArrayLike | None = None,
         shares: Mapping[str, float] | None = None,
         queries: int = 1000,
@@ -175,12 +194,16 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         learner: str = "canonical",
         learner_params: Mapping[str, object] | None = None,
         classifier_learner: str = "exponential",
+        wanted: str = "labels",
         calibration: str = "profile",
         mechanism: str = "stability",
         after: str = "classifier",
         on_cutoff: str = "classifier",
+        output: str = "label",
+        precision: int | None = None,
         unstable_label: object = None,
         even_if_hopeless: bool = False,
+        configuration: Mapping[str, Any] | None = None,
     ) -> None:
         """Keep the parameters; :meth:`fit` looks at them."""
         self.epsilon = epsilon
@@ -198,12 +221,34 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.learner = learner
         self.learner_params = learner_params
         self.classifier_learner = classifier_learner
+        self.wanted = wanted
         self.calibration = calibration
         self.mechanism = mechanism
         self.after = after
         self.on_cutoff = on_cutoff
+        self.output = output
+        self.precision = precision
         self.unstable_label = unstable_label
         self.even_if_hopeless = even_if_hopeless
+        self.configuration = configuration
+
+    @classmethod
+    def from_config(cls, path: str | Path, **changes: Any) -> Self:  # noqa: ANN401 -- any parameter
+        """Return an estimator that is configured as ``conclave serve`` would be.
+
+        The environment beats the file, as ever.  What concerns records, ledger and server is
+        left aside: the rows are those of :meth:`fit`.  Classes are sorted.
+
+        Args:
+            path: a ``conclave.toml``.
+            changes: parameters that beat it.
+
+        Raises:
+            ConfigurationError: anything wrong, or not served here, by its setting.
+
+        """
+        settings = load_settings(Path(path), os.environ)
+        return cls(**{**parameters_of(settings), **changes})
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:  # noqa: N803 -- scikit-learn's name
         """Open the release: charge its shares, then relabel, cut and fit the ensemble.
@@ -217,6 +262,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Raises:
             ValueError: rows or parameters that cannot be used; nothing is charged.
             RuntimeError: this object has opened its release already.
+            ContainedError: the classifier could not be drawn; its charge stays.
 
         """
         self._open(X, y, groups)
@@ -245,6 +291,60 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         checks = self._input_checks()
         return self._answered(validate_data(self, self._given(X), reset=False, **checks))
 
+    @available_if(_answers_scores)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803 -- scikit-learn's name
+        """Return the probabilities of both classes by each query's score.
+
+        There is such a method where ``output`` is ``"score"``.  The second class of an unstable
+        answer has 1/2; the classifier has labels alone, which count as 0 or 1.
+
+        Args:
+            X: queries, shape (m, d), which are answered as by :meth:`predict`.
+
+        Returns:
+            Shape (m, 2).
+
+        Raises:
+            BudgetExhaustedError: as :meth:`predict`.
+
+        """
+        second = np.array([self._probability(answer) for answer in self.answer(X)])
+        return np.stack([1 - second, second], axis=1)
+
+    @available_if(_published_scores)  # type: ignore[untyped-decorator]  # as above
+    def decision_function(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803 -- as above
+        """Return the scores of the published classifier, where it has any; they rank.
+
+        Args:
+            X: as :meth:`PublicClassifier.decision_function` takes them, free of charge.
+
+        """
+        scores: NDArray[np.int64] = self.classifier_.decision_function(X)
+        return scores
+
+    def export_onnx(self) -> bytes:
+        """Return the published classifier as an ONNX model, as ``conclave export`` does.
+
+        Raises:
+            NotPublishedError: there is none yet.
+            NotExportableError: it is of a class that ONNX does not hold.
+
+        """
+        check_is_fitted(self)
+        published = getattr(self, "classifier_", None)
+        if published is None:
+            raise NotPublishedError(NO_CLASSIFIER)
+        model: bytes = published.onnx()
+        return model
+
+    @property
+    def classifier_(self) -> PublicClassifier:
+        """The published classifier; absent until there is one."""
+        published = self._release.classifier if hasattr(self, "_release") else None
+        if published is None or self.learner_ is None:
+            raise AttributeError(NO_CLASSIFIER)
+        return PublicClassifier(self.learner_, self.classes_, self._columns, published)
+
     @property
     def budget_(self) -> dict[str, Any]:
         """What is charged, reserved and left; absent before ``fit``."""
@@ -260,22 +360,54 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         check_classification_targets(given)
         if is_open:
             raise RuntimeError(OPENED)
-        columns = public_columns(values, bounds=self.bounds, categories=self.categories)
+        columns = self._public_columns(values, rows)
         self.classes_ = self._public_classes(given)
-        indices = _indices(self.classes_, labels)
-        persons = None if groups is None else _persons(groups, row_count=len(indices))
+        names = class_names(self.classes_)
+        indices = _indices(names, labels)
+        persons = self._persons(groups, row_count=len(indices))
         try:
-            tables = self._tables(columns, person=None if persons is None else GROUPS)
+            tables = tables_of(
+                self.get_params(deep=False),
+                columns,
+                classes=names,
+                of_persons=persons is not None,
+            )
             configuration = configure(Settings.read(tables), even_if_hopeless=self.even_if_hopeless)
             encoded = encode(configuration.schema, columns.vectors(values))
             private_rows = PrivateRows(values=encoded, labels=indices, persons=persons)
+            learner = _learner(configuration, row_count=private_rows.count)
             with advising(configuration.settings):
                 self._release = MemoryRelease(configuration, rows=private_rows, noise=SystemNoise())
         except ConfigurationError as refused:
-            raise ValueError(_parameter_line(refused)) from None
+            raise ValueError(parameter_line(refused, columns.names)) from None
+        self._columns, self.learner_ = columns, learner
+        self._labels = dict(zip(names, self.classes_, strict=True))
         if self._release.is_hopeless:
             warnings.warn(WARNING, HopelessReleaseWarning, stacklevel=3)
-        self._columns = columns
+        self._release.publish_if_due()
+
+    def _public_columns(self, values: NDArray[np.generic], rows: ArrayLike) -> Columns:
+        """Return the columns by name: those of a data frame, or of the configuration."""
+        in_configuration = feature_names(self.configuration)
+        if in_configuration is not None and len(in_configuration) != values.shape[1]:
+            in_configuration = None
+        names = getattr(self, "feature_names_in_", in_configuration)
+        return public_columns(
+            values,
+            bounds=self.bounds,
+            categories=self.categories,
+            names=None if names is None else list(names),
+            dtypes=list(rows.dtypes) if is_frame(rows) else None,
+            missing=missing_tokens(self.configuration),
+        )
+
+    def _persons(self, groups: ArrayLike | None, *, row_count: int) -> Persons | None:
+        """Return the persons of the rows, where they are the unit of privacy."""
+        if groups is not None:
+            return _persons(groups, row_count=row_count)
+        if names_persons(self.configuration):
+            raise ValueError(NO_PERSONS)
+        return None
 
     def _answered(self, values: NDArray[np.generic]) -> list[QueryAnswer]:
         found = self._release.answer(self._columns.vectors(values))
@@ -285,19 +417,35 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return [self._named(each) for each in found if not isinstance(each, BudgetExhaustedError)]
 
     def _named(self, answer: Answer) -> QueryAnswer:
-        stable = answer.stable
-        label = self.unstable_label if answer.label is None else self.classes_[int(answer.label)]
-        return QueryAnswer(label, stable, answer.phase, answer.replayed, answer.query_id)
+        return QueryAnswer(
+            label=self.unstable_label if answer.label is None else self._labels[answer.label],
+            stable=answer.stable,
+            phase=answer.phase,
+            replayed=answer.replayed,
+            query_id=answer.query_id,
+            score=answer.score if isinstance(answer, ScoredAnswer) else None,
+        )
+
+    def _probability(self, answer: QueryAnswer) -> float:
+        """Return the probability of the second class."""
+        if answer.score is not None:
+            return answer.score
+        return float(answer.label == self.classes_[1]) if answer.stable else 0.5
+
+    def _reads_cells(self) -> bool:
+        """Whether cells are read one by one, since some may be more than numbers."""
+        is_by_column = isinstance(self.bounds, Mapping)
+        return bool(self.categories) or is_by_column or bool(missing_tokens(self.configuration))
 
     def _input_checks(self) -> dict[str, object]:
         """Return how scikit-learn checks an array: numbers, or anything beside categories."""
-        if self.categories:
+        if self._reads_cells():
             return {"dtype": None, "ensure_all_finite": False}
         return {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 
     def _given(self, rows: ArrayLike) -> ArrayLike:
-        """Return rows with categories so that no row decides how another is read."""
-        return as_given(rows) if self.categories else rows
+        """Return rows of cells so that no row decides how another is read."""
+        return as_given(rows) if self._reads_cells() else rows
 
     def _public_classes(self, labels: NDArray[np.generic]) -> NDArray[np.generic]:
         """Return the classes, sorted; without any they are read from the labels."""
@@ -310,52 +458,6 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             message = "there must be two classes or more, and there is one class"
             raise ValueError(message)
         return classes
-
-    def _tables(self, columns: Columns, *, person: str | None = None) -> dict[str, object]:
-        """Return the configuration that these parameters come to.
-
-        Raises:
-            ConfigurationError: something follows the ensemble that needs a ledger.
-
-        """
-        for name in ("after", "on_cutoff"):
-            if getattr(self, name) not in SEQUELS:
-                problem = f"must be one of {', '.join(SEQUELS)}"
-                raise ConfigurationError(f"answers.{name}", problem)
-        is_rule = self.learner in RULES
-        learner = {"rule": self.learner} if is_rule else {"estimator": self.learner}
-        privacy: dict[str, object] = {
-            "epsilon": Decimal(repr(float(self.epsilon))),
-            "delta": Decimal(repr(float(self.delta))),
-            "calibration": self.calibration,
-        }
-        if self.shares is not None:
-            exact = {name: Decimal(repr(float(share))) for name, share in self.shares.items()}
-            privacy["shares"] = {"relabel": 0, "answers": 0, "classifier": 0, **exact}
-        return {
-            "release": {"name": "estimator"},
-            "data": {
-                "source": SOURCE,
-                "label": LABEL,
-                "classes": [str(index) for index in range(len(self.classes_))],
-                "features": columns.tables(),
-                **({} if person is None else {"person": person}),
-            },
-            "hypotheses": {"class": self.hypotheses, "depth": self.depth, "bins": self.bins},
-            "learner": {**learner, "params": dict(self.learner_params or {})},
-            "classifier": {"learner": self.classifier_learner},
-            "privacy": privacy,
-            "answers": {
-                "queries": self.queries,
-                "cutoff": self.cutoff,
-                "ensemble": self.ensemble,
-                "mechanism": self.mechanism,
-                "after": self.after,
-                "on_cutoff": self.on_cutoff,
-                "unstable": "coin" if self.unstable_label is None else "abstain",
-            },
-            "ledger": {"url": NO_LEDGER},
-        }
 
     def __getstate__(self) -> dict[str, object]:
         """Return the parameters; a fitted object refuses every copy, which would answer afresh."""
@@ -377,15 +479,23 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return tags
 
 
-def _indices(classes: NDArray[np.generic], labels: ArrayLike) -> NDArray[np.int64]:
+def _indices(classes: Sequence[str], labels: ArrayLike) -> NDArray[np.int64]:
     """Return the index of each label among the classes, each label read alone."""
-    reader = public_labels(classes)
+    reader = LabelColumn(classes)
     try:
         values = np.asarray(labels, dtype=object).ravel().tolist()
         return np.array([reader.read(as_number(label)) for label in values], dtype=np.int64)
     except CellError:
         message = "a label is none of classes"
         raise ValueError(message) from None
+
+
+def _learner(configuration: Configuration, *, row_count: int) -> str | None:
+    """Return the learner of the published classifier; None where that has no share."""
+    if not configuration.has(Mechanism.CLASSIFIER):
+        return None
+    chosen = chosen_learner(configuration.settings, row_count=row_count, opened=None)
+    return chosen.row.learner.name
 
 
 def _persons(groups: ArrayLike, *, row_count: int) -> Persons:
@@ -404,12 +514,3 @@ def _persons(groups: ArrayLike, *, row_count: int) -> Persons:
             message = f"groups: row {row + 1} {refused}"
             raise ValueError(message) from None
     return reader.persons(numbers)
-
-
-def _parameter_line(refused: ConfigurationError) -> str:
-    """Name the parameter where the configuration names a key."""
-    key = refused.key
-    if key.startswith("privacy.shares"):
-        key = "shares"
-    problem = refused.problem.replace("data.person names", f"{GROUPS} name")
-    return f"{PARAMETER_OF_KEY.get(key, key)}: {problem}"

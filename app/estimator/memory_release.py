@@ -9,6 +9,7 @@ written, so nothing survives it; and since it *is* the record, it must not be co
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from app.answering.replays import AnswerSource, answer_source
-from app.answering.types import Answer
+from app.answering.types import Answer, with_score
 from app.data.vectors import encode, replay_key
 from app.errors import BudgetExhaustedError, ContainedError, IntegrityError, InvariantError
 from app.learning.ensemble import cells_of
@@ -37,7 +38,7 @@ from app.release.terms.hopelessness import refuse_hopeless
 from app.release.views.budget import Queries, Unstable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import NoReturn
 
     from app.data.rows import PrivateRows
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from app.learning.hypothesis import Ensemble
     from app.noise.source import NoiseSource
     from app.privacy.budget.composition import Charge
-    from app.privacy.voting.universal import Parameters
+    from app.privacy.voting.universal import Outcome, Parameters
     from app.release.classifier.published import PublishedClassifier
     from app.release.terms.configuration import Configuration
     from app.release.terms.draw_parameters import EnsembleParameters
@@ -100,6 +101,7 @@ class MemoryRelease:
         self._by_cell: dict[bytes, Answer] = {}  # by public cell, or by vector again
         self._asked: list[Vector] = []
         self._size = 0
+        self._precision = _precision(configuration)
         if parameters is None:
             mechanism = answering_parameters(configuration.settings, None, None, ensemble_size=0)
             self._mechanism: Parameters = mechanism
@@ -142,17 +144,46 @@ class MemoryRelease:
             IntegrityError: asked in a fork of the process that opened it.
 
         """
+        answers: list[Answer | BudgetExhaustedError] = []
+        with self._contained():
+            for start in range(0, len(vectors), BATCH_QUERIES):
+                answers += self._answer_batch(vectors[start : start + BATCH_QUERIES])
+        self.publish_if_due()
+        return answers
+
+    def publish_if_due(self) -> None:
+        """Draw the classifier under its charge, where it answers and is not drawn yet.
+
+        Raises:
+            ContainedError: the release has stopped; its text is fixed.
+            IntegrityError: asked in a fork of the process that opened it.
+
+        """
+        with self._contained():
+            if self.phase is Phase.CLASSIFIER and not self._state.halted:
+                self._published()
+
+    @property
+    def answers_scores(self) -> bool:
+        """Whether the ensemble answers scores, not labels alone."""
+        return self._precision is not None
+
+    @property
+    def classifier(self) -> PublishedClassifier | None:
+        """The published classifier, which is public; None until it is drawn."""
+        return self._classifier
+
+    @contextmanager
+    def _contained(self) -> Iterator[None]:
+        """Take the lock, and halt for good at a failure, which may depend on rows."""
         if os.getpid() != self._process:
             raise IntegrityError(FORKED)
-        answers: list[Answer | BudgetExhaustedError] = []
         with self._lock:
-            for start in range(0, len(vectors), BATCH_QUERIES):
-                try:
-                    answers += self._answer_batch(vectors[start : start + BATCH_QUERIES])
-                except Exception:  # noqa: BLE001 -- containment: it may depend on rows
-                    self._state = replace(self._state, halted=True)
-                    raise ContainedError(FAILED) from None
-        return answers
+            try:
+                yield
+            except Exception:  # noqa: BLE001 -- containment: it may depend on rows
+                self._state = replace(self._state, halted=True)
+                raise ContainedError(FAILED) from None
 
     def budget(self) -> dict[str, object]:
         """Return what ``GET /budget`` shows of a release, but for its name and its ledger."""
@@ -179,7 +210,8 @@ class MemoryRelease:
         private_values = {}
         if new and self._private_ensemble is not None and self.phase is Phase.ENSEMBLE:
             values = encode(self._configuration.schema, list(new.values()))
-            tallies = private_tallies(self._private_ensemble, values, [None] * len(new))
+            precisions = [self._precision] * len(new)
+            tallies = private_tallies(self._private_ensemble, values, precisions)
             private_values = dict(zip(new, tallies, strict=True))
         answers: list[Answer | BudgetExhaustedError] = []
         for key, cell, vector in asked:
@@ -189,7 +221,7 @@ class MemoryRelease:
                 self._state, outcome = universal.step(
                     self._mechanism, self._state, private_values[cell], self._noise
                 )
-                recorded = self._recorded_answer(outcome.label, stable=outcome.stable)
+                recorded = self._recorded_answer(outcome)
                 self._record(key, cell, vector, recorded)
                 answers.append(recorded)
             elif source is AnswerSource.CLASSIFIER:
@@ -208,16 +240,19 @@ class MemoryRelease:
         values = encode(self._configuration.schema, vectors)
         return list(map(cell_key, self._splits.places(values).tolist()))
 
-    def _recorded_answer(self, label: int | None, *, stable: bool) -> Answer:
+    def _recorded_answer(self, outcome: Outcome) -> Answer:
         """Return the newest answer as it is given for the first time."""
         classes = self._configuration.schema.classes
-        return Answer(
+        answer = Answer(
             query_id=self._state.answered_count,
-            label=None if label is None else classes[label],
-            stable=stable,
+            label=None if outcome.label is None else classes[outcome.label],
+            stable=outcome.stable,
             phase=Phase.ENSEMBLE.value,
             replayed=False,
         )
+        if self._precision is None:
+            return answer
+        return with_score(answer, outcome.released_bin, self._precision)
 
     def _record(self, key: bytes, cell: bytes, vector: Vector, recorded: Answer) -> None:
         """Record an answer before it is given: for its vector, and for the cell of that."""
@@ -228,6 +263,11 @@ class MemoryRelease:
         self._forget()
 
     def _classified(self, vector: Vector) -> Answer:
+        label = self._published().predict(vector)
+        return Answer(None, label, stable=True, phase=Phase.CLASSIFIER.value, replayed=False)
+
+    def _published(self) -> PublishedClassifier:
+        """Return the classifier, drawn once under its charge."""
         classifier = self._classifier or draw_once(
             turn=no_turn(),  # this object's lock is held
             charge=self._charge_classifier,
@@ -236,8 +276,7 @@ class MemoryRelease:
         )
         if classifier is None:
             raise InvariantError(FAILED)
-        label = classifier.predict(vector)
-        return Answer(None, label, stable=True, phase=Phase.CLASSIFIER.value, replayed=False)
+        return classifier
 
     def _charge_classifier(self) -> bool:
         charge = self._configuration.charges[Mechanism.CLASSIFIER]
@@ -271,6 +310,12 @@ class MemoryRelease:
     def __getstate__(self) -> NoReturn:
         """Refuse every copy, which would answer afresh on a budget that is spent."""
         raise TypeError(COPIED)
+
+
+def _precision(configuration: Configuration) -> int | None:
+    """Return the bins of a score; None where labels are answered."""
+    answers = configuration.settings.answers
+    return answers.precision if answers.output == "score" else None
 
 
 def _shares(charges: Sequence[Charge]) -> list[dict[str, object]]:

@@ -13,6 +13,7 @@ from tests.builders.schema.row_sources import (
     CompressedCsvRows,
     CsvRows,
     EstimatorRows,
+    FrameRows,
     NpzRows,
     ParquetRows,
     PartsRows,
@@ -43,6 +44,7 @@ KINDS = (
     NpzRows,
     SqliteRows,
     EstimatorRows,
+    FrameRows,
 )
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
@@ -108,7 +110,12 @@ def test_a_row_of_postgresql_is_read_alone(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("kind", "fault"),
-    [(SqliteRows, block_typed), (NpzRows, alike_zeros), (EstimatorRows, spelled_by_type)],
+    [
+        (SqliteRows, block_typed),
+        (NpzRows, alike_zeros),
+        (EstimatorRows, spelled_by_type),
+        (FrameRows, spelled_by_type),
+    ],
 )
 def test_a_planted_fault_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[RowSource], fault: Fault

@@ -92,12 +92,19 @@ class PublishedClassifier:
             return self.student.predict(vectors)
         return [self.predict(vector) for vector in vectors]
 
+    def scores_many(self, vectors: Sequence[Vector]) -> list[list[int]]:
+        """Return the scores of each feature vector, where the document has scores."""
+        summed = self._summed
+        if not isinstance(summed, PublishedScores):
+            message = "scores are those of a document that has some"
+            raise InvariantError(message)
+        return [summed.scores(self._settled(vector)) for vector in vectors]
+
     def predict(self, vector: Vector) -> str:
         """Return the label of one feature vector in schema order."""
         if self.student is not None:
             return self.student.predict([vector])[0]
-        if self._missing_numbers:
-            vector = tuple(None if value in self._missing_numbers else value for value in vector)
+        vector = self._settled(vector)
         if self.predictor is not None:
             return self.predictor.predict(vector)
         if self._summed is not None:
@@ -111,6 +118,12 @@ class PublishedClassifier:
             message = "an inner node has two branches"
             raise InvariantError(message)
         return node.label
+
+    def _settled(self, vector: Vector) -> Vector:
+        """Return a vector with None for each number that stands for a missing one."""
+        if not self._missing_numbers:
+            return vector
+        return tuple(None if value in self._missing_numbers else value for value in vector)
 
     def _holds(self, node: NodeDocument, vector: Vector) -> bool:
         value = vector[node.feature or 0]

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import psycopg
 import pyarrow as pa
 from pyarrow import parquet
@@ -287,7 +288,7 @@ class EstimatorRows(RowSource):
         def opened(_configuration: object, *, rows: PrivateRows, noise: object) -> object:
             del noise
             self._caught.append(rows)
-            return SimpleNamespace(is_hopeless=False)
+            return SimpleNamespace(is_hopeless=False, publish_if_due=lambda: None)
 
         patch.setattr(estimator, "MemoryRelease", opened)
 
@@ -310,11 +311,14 @@ class EstimatorRows(RowSource):
         words = [choose((choose(NUMBERS), choose(TEXTS), choose(TRUTHS), b"a")) for _ in "ab"]
         return (*numbers, *words, label)
 
-    def _read(self, rows: Sequence[Row]) -> PrivateRows:
-        form: Callable[[Any], Any] = self._form
-        classifier = PrivateQueryClassifier(
+    def _classifier(self) -> PrivateQueryClassifier:
+        return PrivateQueryClassifier(
             bounds=(-5, 100), categories={2: CODES, 3: WORDS}, classes=CLASSES
         )
+
+    def _read(self, rows: Sequence[Row]) -> PrivateRows:
+        form: Callable[[Any], Any] = self._form
+        classifier = self._classifier()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
             try:
@@ -322,6 +326,36 @@ class EstimatorRows(RowSource):
             except ValueError as error:
                 raise DataError("rows", str(error)) from None
         return self._caught.pop()
+
+
+class FrameRows(EstimatorRows):
+    """Rows as a data frame, whose columns have the types that pandas makes of their values."""
+
+    def pool(self, count: int) -> list[Row]:
+        """Draw rows, of which each column is of one family, or of several."""
+        self._form = _as_frame
+        self._families = [
+            self.random.choice((NUMBERS, WHOLES, SPELLED_NUMBERS, (*NUMBERS, *SPELLED_NUMBERS))),
+            self.random.choice((NUMBERS, REALS)),
+            self.random.choice((NUMBERS, WHOLES, REALS, TEXTS, (*NUMBERS, *TEXTS))),
+            self.random.choice((TRUTHS, (*TRUTHS, None), (*TRUTHS, 0, 1.0, "True", "?", None))),
+            (*LABELS, *CLASSES),
+        ]
+        return RowSource.pool(self, count)
+
+    def _row(self) -> Row:
+        return tuple(map(self.random.choice, self._families))
+
+    def _classifier(self) -> PrivateQueryClassifier:
+        return PrivateQueryClassifier(
+            bounds={"amount": (-5, 100), "share": (0, 100)},
+            categories={"code": CODES, "word": TRUTHS},
+            classes=CLASSES,
+        )
+
+
+def _as_frame(rows: list[Row]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=list(NAMES[:-1]))
 
 
 def _as_lists(rows: list[Row]) -> list[list[Any]]:

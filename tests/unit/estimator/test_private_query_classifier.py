@@ -25,6 +25,7 @@ from app.estimator import (
 )
 from app.estimator.frame_columns import public_columns
 from app.estimator.memory_release import FAILED, FORKED, MemoryRelease
+from app.estimator.parameter_tables import tables_of
 from app.ledger.ledger import open_ledger
 from app.privacy.budget.composition import Mechanism
 from app.privacy.stability import hit_table as profile
@@ -100,7 +101,8 @@ def test_it_charges_what_a_release_charges(
     private = fitted(epsilon=epsilon, shares=shares, calibration=calibration, cutoff=1)
     values, labels = rows()
     columns = public_columns(values, bounds=(0, 1), categories=None)
-    configuration = configure(Settings.read(private._tables(columns)), even_if_hopeless=True)
+    tables = tables_of(private.get_params(), columns, classes=CLASSES)
+    configuration = configure(Settings.read(tables), even_if_hopeless=True)
     path = tmp_path_factory.mktemp("ledger") / "release.db"
     ledger = open_ledger(f"sqlite:///{path}", create=True, noise=seeded_noise())
     release = open_release(
@@ -227,7 +229,7 @@ def test_a_release_may_start_with_the_classifier() -> None:
 
 
 def test_the_classifier_may_be_a_linear_score() -> None:
-    """It is drawn once at the first query, and the charge has all of delta."""
+    """It is drawn once, with the fit, and the charge has all of delta."""
     private = fitted(shares={"classifier": 1.0}, classifier_learner="linear", epsilon=100.0)
     assert private.predict(np.array([[0.0], [1.0]])).tolist() == list(CLASSES)
     (charged,) = private.budget_["charged"]

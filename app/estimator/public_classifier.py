@@ -1,0 +1,110 @@
+"""The published classifier of an estimator: public, so that it may be asked, copied and kept.
+
+Whatever it gives is post-processing of one charged draw; nothing is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from app.estimator.frame_columns import as_given, is_frame
+from app.release.classifier.forms import onnx_model
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from app.data.vectors import Vector
+    from app.estimator.frame_columns import Columns
+    from app.release.classifier.published import PublishedClassifier
+
+
+def _has_scores(classifier: PublicClassifier) -> bool:
+    return classifier.published.document.scores is not None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PublicClassifier:
+    """A published classifier that predicts, and is written as a document or a model.
+
+    Attributes:
+        learner: that published it: ``exponential``, ``linear``, ``kernel`` or ``grid``.
+        classes_: labels, sorted.
+        columns: of its rows.
+        published: its document, ready to predict.
+
+    """
+
+    learner: str
+    classes_: NDArray[np.generic]
+    columns: Columns
+    published: PublishedClassifier
+
+    @property
+    def json(self) -> bytes:
+        """The document, as ``GET /classifier`` of a server gives one."""
+        return self.published.json
+
+    def predict(self, X: ArrayLike) -> NDArray[np.generic]:  # noqa: N803 -- scikit-learn's name
+        """Return the label of each row, shape (m,).
+
+        Args:
+            X: rows, shape (m, d); a data frame has the columns of the fit by their names.
+
+        Raises:
+            ValueError: rows that cannot be read.
+
+        """
+        places = {name: place for place, name in enumerate(self.published.document.classes)}
+        found = [places[label] for label in self.published.predict_many(self._vectors(X))]
+        return self.classes_[np.array(found, dtype=np.int64)]
+
+    @available_if(_has_scores)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
+    def decision_function(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803 -- as above
+        """Return the scores of each row, on a scale of their own: they rank, and are no chances.
+
+        Args:
+            X: as :meth:`predict` takes them.
+
+        Returns:
+            Shape (m,) of two classes, above 0 for the second; else (m, classes).
+
+        """
+        scores = np.array(self.published.scores_many(self._vectors(X)), dtype=np.int64)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def onnx(self) -> bytes:
+        """Return the classifier as an ONNX model.
+
+        Raises:
+            NotExportableError: it is of a class that ONNX does not hold.
+
+        """
+        return onnx_model(self.json)
+
+    def _vectors(self, rows: ArrayLike) -> list[Vector]:
+        """Return rows as feature vectors, the columns of a data frame found by name."""
+        names = self.columns.names
+        if is_frame(rows):
+            given = list(rows.columns)
+            absent = [name for name in names if name not in given]
+            if absent and any(isinstance(name, str) for name in given):
+                message = f"X has no column {absent[0]!r}"
+                raise ValueError(message)
+            rows = rows if absent else rows[names]
+        values = np.asarray(as_given(rows))
+        if values.ndim != len(("rows", "columns")) or values.shape[1] != len(names):
+            message = f"X: must be rows of {len(names)} columns, has shape {values.shape}"
+            raise ValueError(message)
+        return self.columns.vectors(values)
+
+    def __repr__(self) -> str:
+        """Name the learner, the classes and the number of columns."""
+        classes = ", ".join(map(repr, self.classes_.tolist()))
+        return (
+            f"<published classifier: learner {self.learner!r}, classes {classes},"
+            f" {len(self.columns.names)} columns>"
+        )
