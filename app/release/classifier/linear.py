@@ -160,8 +160,8 @@ def _refuse_long_descent(
         unit = asked.settings.data.unit
         problem = (
             f"gives {test_count} tests, on {asked.row_count} {unit}s about {products:.0e} "
-            f"products, and at most {TESTS_MAX} tests and {PRODUCTS_MAX:.0e} are taken: lower it or list "
-            "fewer tests"
+            f"products, and at most {TESTS_MAX} tests and {PRODUCTS_MAX:.0e} are taken: lower it "
+            "or list fewer tests"
         )
         raise ConfigurationError("classifier.bins", problem)
 
