@@ -174,7 +174,7 @@ def _neighbours(unit: Unit) -> Iterator[Explained]:
         value = "one record replaced"
         meaning = (
             "What is protected is one row of the source. A person with several rows is protected "
-            "row by row: bring the source down to one row a person."
+            "row by row, unless data.person names whose each row is."
         )
     else:
         value, meaning = "all records of one person replaced", words.protected
