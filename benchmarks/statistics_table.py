@@ -86,7 +86,8 @@ def _print_line(
     points = read_rows(str(folder / "test.csv"), configuration.schema).values[:PUBLIC_POINTS]
     started = time.monotonic()
     draw = statistics_draw(configuration, points, row_count=rows.count)
-    exact = _exact(draw.domain.labels, draw.domain.private_count_at(draw.grid.places(rows.values)))
+    private_cells = draw.domain.private_count_at(draw.grid.places(rows.values)).astype(np.int64)
+    exact = _exact(draw.domain.labels, private_cells)
     law = np.abs(2 * draw.domain.labels.mean(axis=1) - 1 - exact).max()
     errors, alphas = [], []
     for _ in range(draws):

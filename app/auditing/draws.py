@@ -12,6 +12,9 @@ The noise is discrete Gaussian, so wide that its law along the shift is the norm
 what is wrong by that is far below a rounding of epsilon.  The shift is computed by the
 mechanism's own sums, at the iterate where the descent starts; a record whose score is
 zero at every iterate moves each step's sum as much.
+
+Where the unit is a person, the one who differs has :data:`ROWS_OF_A_PERSON` rows, all of which
+are replaced, and everybody else has one.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.auditing.outcome_events import ROUNDING, Bound, epsilon_shown, strongest
+from app.data.persons import IDENTITY_BYTES, Persons
 from app.data.schema import NumericFeature
 from app.learning.linear.integers import score_count
 from app.noise.scripted import ScriptedNoise, seeded_words
@@ -54,6 +58,8 @@ if TYPE_CHECKING:
 LOG_ODDS: Final = 18.0
 """So rare is the event that its complement hardly moves, and still far above any delta."""
 ROWS_MAX: Final = 20_000
+ROWS_OF_A_PERSON: Final = 50
+"""Rows of the person who is replaced, where persons are the unit."""
 # Waves whose lengths are audited: the claim holds for every choice of them.
 COINS: Final = 1
 
@@ -63,43 +69,56 @@ def rows_wanted(epsilon: float) -> int:
     return min(ROWS_MAX, math.ceil(LOG_ODDS / epsilon) + 1)
 
 
-def draw_bound(parameters: Parameters, point: NDArray[np.float64]) -> Bound:
+def draw_bound(
+    parameters: Parameters, point: NDArray[np.float64], rows_each: int | None = None
+) -> Bound:
     """Return the most that one draw shows.
 
     Args:
         parameters: of the draw, over as many rows as are wanted.
         point: encoded features, shape (d,); a public choice.
+        rows_each: of the record that differs, where records are persons; None where they are rows.
 
     """
-    rows = parameters.row_count
-    encoded = parameters.hypotheses.encode(np.repeat(point[None, :], rows, axis=0))
+    records, rows = parameters.row_count, rows_each or 1
+    count = records - 1 + rows
+    encoded = parameters.hypotheses.encode(np.repeat(point[None, :], count, axis=0))
     epsilon = parameters.mechanism_epsilon
+    weights = None if rows_each is None else _first_with(rows, others=records - 1).weights
+    # What the record that differs counts for: 1, or a little less.
+    own = 1.0 if weights is None else float(weights[:rows].sum())
 
     def log_sum(first: int, others: int) -> float:
-        labels = np.full(rows, others, dtype=np.int64)
-        labels[0] = first
-        return parameters.hypotheses.log_normaliser(encoded, labels, epsilon)
+        labels = np.full(count, others, dtype=np.int64)
+        labels[:rows] = first
+        return parameters.hypotheses.log_normaliser(encoded, labels, epsilon, weights)
 
     found = []
     for label, other in ((0, 1), (1, 0)):
-        log_count = _log_count(parameters, log_sum(label, label), epsilon)
+        log_count = _log_count(parameters, log_sum(label, label), epsilon, records - 1 + own)
         log_chances = (
-            log_count - epsilon * (rows - with_label) / 2 - log_sum(first, other)
-            for with_label, first in ((1, label), (0, other))
+            log_count - epsilon * (records - 1 + own - with_label) / 2 - log_sum(first, other)
+            for with_label, first in ((own, label), (0.0, other))
         )
         likely, unlikely = (np.exp(np.array([chance])) for chance in log_chances)
         shown = epsilon_shown(likely, unlikely, float(parameters.delta_truncation))
-        text = f"{rows} equal records, one of which alone has label {label}: its label is drawn"
+        text = f"{records} equal records, one of which alone has label {label}: its label is drawn"
         found.append(Bound(float(shown[0]), text))
     return strongest(found)
 
 
-def _log_count(parameters: Parameters, log_sum: float, epsilon: float) -> float:
+def _first_with(rows: int, *, others: int) -> Persons:
+    """Return persons of whom the first has so many rows, and others one each."""
+    numbers = np.concatenate([np.zeros(rows, dtype=np.int64), np.arange(1, others + 1)])
+    return Persons(numbers, np.zeros((others + 1, IDENTITY_BYTES), dtype=np.uint8))
+
+
+def _log_count(parameters: Parameters, log_sum: float, epsilon: float, counted: float) -> float:
     """Return the log of how many hypotheses give all records the label that they have.
 
-    Of the others each weighs ``e^(-epsilon rows / 2)``.
+    Of the others each weighs ``e^(-epsilon counted / 2)``, all records counting for so many.
     """
-    log_weight = -epsilon * parameters.row_count / 2
+    log_weight = -epsilon * counted / 2
     others = math.exp(math.log(parameters.hypotheses.size) + log_weight - log_sum)
     if others >= 1.0:
         return -math.inf
@@ -110,20 +129,24 @@ BISECTIONS: Final = 100
 EPSILON_MAX: Final = 2000.0
 
 
-def gradient_bound(parameters: GradientParameters, *, delta: float) -> Bound:
+def gradient_bound(
+    parameters: GradientParameters, *, delta: float, rows_each: int | None = None
+) -> Bound:
     """Return the epsilon that all steps together show, at delta, for one label replaced.
 
     Args:
         parameters: of the draw.
         delta: what the charge allows.
+        rows_each: of the person who is replaced, all of one label; None where rows are records.
 
     """
-    features = parameters.features
-    vector = np.zeros((1, features.width), dtype=np.int16)
-    vector[0, 0] = features.norm_bound
+    features, rows = parameters.features, rows_each or 1
+    vectors = np.zeros((rows, features.width), dtype=np.int16)
+    vectors[:, 0] = features.norm_bound
     weights = whole_weights(np.zeros((features.width, score_count(parameters.class_count))))
+    counts = None if rows_each is None else np.full(rows, rows)
     sums = [
-        gradient_sum(features, vector, np.array([label], dtype=np.int64), weights)
+        gradient_sum(features, vectors, np.full(rows, label, dtype=np.int64), weights, counts)
         for label in (0, 1)
     ]
     moved = float(np.sqrt(((sums[0] - sums[1]).astype(np.float64) ** 2).sum()))
@@ -157,27 +180,29 @@ def _above(deviations: float) -> float:
     return math.erfc(deviations / math.sqrt(2)) / 2
 
 
-def grid_bound(parameters: GridParameters) -> Bound:
+def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> Bound:
     """Return the epsilon that all levels together show, where the label of one record is replaced.
 
     The event is that every number of its cells is larger than the rows are many: far out in the
     noise, where the chances of neighbours have the ratio of the law's own steps.
+
+    Args:
+        parameters: of the draw.
+        rows_each: of the person who is replaced, all of one label; None where rows are records.
+
     """
-    grid, rows = parameters.grid, parameters.row_count
+    grid, records, rows = parameters.grid, parameters.row_count, rows_each or 1
     one = replace(parameters, row_count=1)
-    ranks = np.zeros((1, len(grid.features)), dtype=np.uint8)
-    moved = [
-        np.abs(first - second).sum()
-        for first, second in zip(
-            level_counts(one, ranks, np.array([0])),
-            level_counts(one, ranks, np.array([1])),
-            strict=True,
-        )
-    ]
+    ranks = np.zeros((rows, len(grid.features)), dtype=np.uint8)
+    weights = None if rows_each is None else _first_with(rows, others=0).weights
+    first, second = (
+        level_counts(one, ranks, np.full(rows, label, dtype=np.int64), weights) for label in (0, 1)
+    )
+    moved = [np.abs(ours - theirs).sum() for ours, theirs in zip(first, second, strict=True)]
     shown = sum(
         Fraction(int(by)) / scale for by, scale in zip(moved, parameters.scales, strict=True)
     )
-    text = f"the label of one of {rows} records is replaced: its cells' numbers are all large"
+    text = f"the label of one of {records} records is replaced: its cells' numbers are all large"
     return Bound(float(shown), text)
 
 
@@ -220,7 +245,7 @@ def audit_draws(settings: Settings) -> tuple[DrawReport, ...]:
             hypotheses=public_class(settings),
             account_epsilon=None if budget.account is None else budget.account.epsilon,
         )
-        bound = draw_bound(parameters, _point(settings))
+        bound = draw_bound(parameters, _point(settings), _rows_each(settings))
         reports.append(DrawReport("relabelling", float(epsilon), float(delta), bound))
     charge = charges.get(Mechanism.CLASSIFIER)
     if charge is not None:
@@ -237,13 +262,14 @@ def _of_class(settings: Settings, charge: Charge) -> Bound:
     """Bound what a draw from the published class shows."""
     rows = rows_wanted(float(charge.epsilon))
     asked = ClassifierAsked(settings, charge, no_points(settings), rows)
-    return draw_bound(exponential_draw(asked).parameters, _point(settings))
+    return draw_bound(exponential_draw(asked).parameters, _point(settings), _rows_each(settings))
 
 
 def _of_descent(settings: Settings, charge: Charge) -> Bound:
     """Bound what all steps of a descent show."""
     asked = ClassifierAsked(settings, charge, no_points(settings), settings.data.unit_count or 1)
-    return gradient_bound(linear_draw(asked).parameters, delta=float(charge.delta))
+    parameters, delta = linear_draw(asked).parameters, float(charge.delta)
+    return gradient_bound(parameters, delta=delta, rows_each=_rows_each(settings))
 
 
 def _of_waves(settings: Settings, charge: Charge) -> Bound:
@@ -251,13 +277,19 @@ def _of_waves(settings: Settings, charge: Charge) -> Bound:
     asked = ClassifierAsked(settings, charge, no_points(settings), settings.data.unit_count or 1)
     draw = kernel_draw(asked)
     parameters = draw.parameters(draw.inputs(ScriptedNoise(seeded_words(COINS))))
-    return gradient_bound(parameters, delta=float(charge.delta))
+    delta = float(charge.delta)
+    return gradient_bound(parameters, delta=delta, rows_each=_rows_each(settings))
 
 
 def _of_grid(settings: Settings, charge: Charge) -> Bound:
     """Bound what all levels of a grid show."""
     asked = ClassifierAsked(settings, charge, no_points(settings), settings.data.unit_count or 1)
-    return grid_bound(grid_draw(asked).parameters)
+    return grid_bound(grid_draw(asked).parameters, rows_each=_rows_each(settings))
+
+
+def _rows_each(settings: Settings) -> int | None:
+    """Return how many rows the record that differs has; None where records are rows."""
+    return None if settings.data.unit == "row" else ROWS_OF_A_PERSON
 
 
 AUDITED_LEARNERS: dict[str, Callable[[Settings, Charge], Bound]] = {

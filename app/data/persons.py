@@ -10,7 +10,7 @@ kept as a keyed digest only, and no feature, reply or log has it.
 * A mechanism that adds over rows gives each the weight ``floor(M / r) / M``, r being the
   person's rows and M ``2**20``.  The weights of a person add up to 1 at most, exactly; a
   person of more than M rows has none.  To the nearest instead, 682 rows of M = 1024 would
-  add up to 1.33.
+  add up to 1.33.  A noisy descent divides what a row adds by r toward zero.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Persons:
     def __post_init__(self) -> None:
         """Check that every person has a row, and freeze both arrays."""
         invariant(self.count <= PERSON_COUNT_MAX, "the weights of all persons add up exactly")
-        invariant(bool(self._row_counts.min() > 0), "every person has a row")
-        invariant(len(self._row_counts) == self.count, "every row is about a person")
+        invariant(bool(self._counts.min() > 0), "every person has a row")
+        invariant(len(self._counts) == self.count, "every row is about a person")
         self.numbers.flags.writeable = False
         self.identities.flags.writeable = False
 
@@ -73,9 +73,14 @@ class Persons:
     @cached_property
     def weights(self) -> NDArray[np.float64]:
         """Return the weight of each row, exact in doubles, shape ``(n,)``."""
-        units = WEIGHT_UNITS // self._row_counts
+        units = WEIGHT_UNITS // self._counts
         weights: NDArray[np.float64] = units[self.numbers] / WEIGHT_UNITS
         return weights
+
+    @cached_property
+    def row_counts(self) -> NDArray[np.int64]:
+        """Return how many rows the person of each row has, shape ``(n,)``."""
+        return self._counts[self.numbers]
 
     def positions(self, persons: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the rows of some persons are, and where each person's begin among those.
@@ -89,19 +94,19 @@ class Persons:
 
         """
         order, starts = self._by_person
-        lengths = self._row_counts[persons]
+        lengths = self._counts[persons]
         offsets = _offsets(lengths)
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
         return order[np.repeat(starts[persons], lengths) + within], offsets
 
     @cached_property
-    def _row_counts(self) -> NDArray[np.int64]:
+    def _counts(self) -> NDArray[np.int64]:
         return np.bincount(self.numbers, minlength=self.count).astype(np.int64)
 
     @cached_property
     def _by_person(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return positions of rows, those of a person together, and where each one's begin."""
-        return np.argsort(self.numbers, kind="stable"), _offsets(self._row_counts)
+        return np.argsort(self.numbers, kind="stable"), _offsets(self._counts)
 
 
 def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

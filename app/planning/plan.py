@@ -299,7 +299,7 @@ def _student_notes(request: PlanRequest) -> tuple[str, ...]:
 def _excess_notes(request: PlanRequest, excess_errors: dict[Mechanism, float]) -> tuple[str, ...]:
     return tuple(
         f"the {mechanism} draw may cost up to {excess:.3g} in error rate, above alpha ="
-        f" {request.alpha:g}: more rows, a larger share or fewer tests make it safer"
+        f" {request.alpha:g}: more {request.unit}s, a larger share or fewer tests make it safer"
         for mechanism, excess in excess_errors.items()
         if excess > request.alpha
     )

@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
+from app.auditing.draws import ROWS_OF_A_PERSON
 from app.auditing.transcripts.promises import COUNTED, ENDED, NUMBERED, REPEATED
 from app.cli.audit import audited_release
 from app.cli.audit.audited_releases import audit_releases
-from app.cli.audit.neighbours import neighbours
+from app.cli.audit.neighbours import ABOVE, Neighbours, neighbours
 from app.settings.reading import with_placeholders
 from app.settings.settings import Settings
 from tests.audit.planted import planted_servers as planted
 from tests.audit.test_power_over_http import (
+    CLAIM_OF_A_PERSON,
     CLAIM_OF_A_RECORD,
+    RUNS_OF_A_PERSON,
     RUNS_OF_A_RECORD,
     RUNS_OF_A_VOTE,
+    VOTES_OF_PERSONS,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +58,9 @@ def _few_logs() -> Iterator[None]:
 
 
 def settings(
-    shares: Shares = ANSWERS_ALONE, privacy: Mapping[str, object] = SMALL, **answers: object
+    shares: Shares = ANSWERS_ALONE,
+    privacy: Mapping[str, object] = SMALL,
+    **answers: object,
 ) -> Settings:
     """Return settings whose rows exist nowhere."""
     tables = {
@@ -64,6 +70,12 @@ def settings(
         "ledger": {"url": "sqlite:///nowhere.db"},
     }
     return Settings.read(with_placeholders(tables))
+
+
+def by(unit: str, given: Settings) -> Settings:
+    """Return the settings with persons as the unit, or with rows."""
+    person = "who" if unit == "person" else None
+    return given.model_copy(update={"data": given.data.model_copy(update={"person": person})})
 
 
 def audited(given: Settings, *pairs: int, runs: int) -> ServedReport:
@@ -144,13 +156,15 @@ CALIBRATIONS_MARKED = [
 ]
 
 
+@pytest.mark.parametrize("unit", ["row", pytest.param("person", marks=pytest.mark.long)])
 @pytest.mark.parametrize("calibration", CALIBRATIONS_MARKED)
-def test_every_promise_is_kept_whatever_answers(calibration: str) -> None:
+def test_every_promise_is_kept_whatever_answers(calibration: str, unit: str) -> None:
     """Real servers keep what an outsider can check, before and after a restart, in each run."""
     privacy, answers = CALIBRATIONS[calibration]
     shares = {"relabel": Decimal("0.3"), "answers": Decimal("0.4"), "classifier": Decimal("0.3")}
     budget = {"epsilon": Decimal(8), "delta": Decimal("0.01")}
-    report = audited(settings(shares, {**budget, **privacy}, **answers), runs=SOME_RUNS)
+    given = settings(shares, {**budget, **privacy}, **answers)
+    report = audited(by(unit, given), runs=SOME_RUNS)
     assert report.broken == {}
     assert report.runs == 3 * SOME_RUNS
     assert report.holds
@@ -182,6 +196,38 @@ def test_a_record_in_two_chunks_exceeds_the_claim(
     assert report.broken == {}
 
 
+# A person with fifty rows in the place of one with fifty others, beside nine with a row each.
+NINE = ((ABOVE, 1),) * (VOTES_OF_PERSONS - 1)
+PERSONS = Neighbours(
+    "all fifty rows of one person",
+    VOTES_OF_PERSONS,
+    (((ABOVE, 0), *NINE), ((ABOVE, 1), *NINE)),
+    questions=1,
+    copies=(ROWS_OF_A_PERSON, ROWS_OF_A_PERSON),
+)
+TEN_PERSONS = {
+    "epsilon": Decimal(str(float(CLAIM_OF_A_PERSON.epsilon))),
+    "delta": Decimal(str(float(CLAIM_OF_A_PERSON.delta))),
+}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("is_planted", [False, True])
+def test_rows_of_a_person_that_are_cut_apart_exceed_the_claim(
+    monkeypatch: pytest.MonkeyPatch, *, is_planted: bool
+) -> None:
+    """Fifty rows in many chunks read above the claim, and in one chunk they do not."""
+    if is_planted:
+        planted.rows_cut_apart(monkeypatch)
+    monkeypatch.setattr(audited_release, "PROCESSES", 1)  # a restart would answer nothing anew
+    given = by("person", settings(ANSWERS_ALONE, TEN_PERSONS, **NOISY))
+    runs = RUNS_OF_A_PERSON if is_planted else RUNS_OF_A_PERSON // 4
+    report = audit_releases(given, runs=runs, processes=1, pairs=[PERSONS])
+    assert report is not None
+    assert report.holds != is_planted
+    assert report.broken == {}
+
+
 # Of three pairs 90 runs a side are tested: what always comes on one alone shows 1.6.
 LONG_RUNS = 720
 LONG: dict[str, tuple[dict[str, object], dict[str, object]]] = {
@@ -193,15 +239,16 @@ LONG: dict[str, tuple[dict[str, object], dict[str, object]]] = {
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
+@pytest.mark.parametrize("unit", ["row", "person"])
 @pytest.mark.parametrize("calibration", LONG)
-def test_the_claim_survives_whole_releases(calibration: str) -> None:
+def test_the_claim_survives_whole_releases(calibration: str, unit: str) -> None:
     """By processes of their own, with every mechanism on, nothing tells more than is claimed."""
     privacy, answers = LONG[calibration]
     shares = {"relabel": Decimal("0.2"), "answers": Decimal("0.5"), "classifier": Decimal("0.3")}
     budget = {"epsilon": Decimal(1), "delta": Decimal("1e-6")}
     sequels = {"after": "classifier", "on_cutoff": "classifier"}
     given = settings(shares, {**budget, **privacy}, **sequels, **answers)
-    report = audit_releases(given, runs=LONG_RUNS)
+    report = audit_releases(by(unit, given), runs=LONG_RUNS)
     assert report is not None
     assert report.holds
     # Enough that what is grossly wrong would have been seen, in every pair.

@@ -25,10 +25,13 @@ from tests.audit.test_over_http import (
     FORGETFUL,
     MOVE,
     NOISY,
+    PERSONS,
     RELABEL,
     RELABELLED,
     TELLING,
+    TEN_PERSONS,
     TWO_CHUNKS,
+    by,
     settings,
 )
 
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from app.auditing.transcripts.served import Heard
+    from app.cli.audit.neighbours import Neighbours
     from app.privacy.voting.votes import Tally
     from app.settings.settings import Settings
     from tests.audit.planted.planted_servers import Plant
@@ -57,15 +61,16 @@ def _one_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     structlog.reset_defaults()
 
 
-def heard(given: Settings, pair: int, side: int, *, runs: int = 1) -> list[Heard]:
+def heard(given: Settings, pair: int | Neighbours, side: int, *, runs: int = 1) -> list[Heard]:
     """Return what some releases on one neighbour said."""
+    chosen = neighbours(given)[pair] if isinstance(pair, int) else pair
     promised = Promised(audited_claim(given), cutoff=None, abstains=False)
-    part = Part(given, neighbours(given)[pair], (side,) * runs, promised, suspicion=None)
+    part = Part(given, chosen, (side,) * runs, promised, suspicion=None)
     return [kept.heard for kept in run_part(part) if kept.heard is not None]
 
 
 def votes_on_both(
-    patch: pytest.MonkeyPatch, given: Settings, pair: int, *, runs: int = 1
+    patch: pytest.MonkeyPatch, given: Settings, pair: int | Neighbours, *, runs: int = 1
 ) -> list[set[tuple[int, ...]]]:
     """Return for either neighbour the counts of votes that any query had."""
     counts: set[tuple[int, ...]] = set()
@@ -106,6 +111,21 @@ def test_the_record_in_two_chunks_casts_two_votes(monkeypatch: pytest.MonkeyPatc
     planted.record_in_two_chunks(monkeypatch)
     given = settings(ANSWERS_ALONE, TWO_CHUNKS, **NOISY)
     assert votes_on_both(monkeypatch, given, MOVE) == [{(0, 2)}, {(2, 0)}]
+
+
+def test_the_person_of_one_chunk_casts_one_vote(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing planted, fifty rows are one vote of ten."""
+    given = by("person", settings(ANSWERS_ALONE, TEN_PERSONS, **NOISY))
+    assert votes_on_both(monkeypatch, given, PERSONS) == [{(1, 9)}, {(0, 10)}]
+
+
+def test_the_person_whose_rows_are_cut_apart_casts_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the planted server's ten votes eight or nine are the person's."""
+    planted.rows_cut_apart(monkeypatch)
+    given = by("person", settings(ANSWERS_ALONE, TEN_PERSONS, **NOISY))
+    (one,), other = votes_on_both(monkeypatch, given, PERSONS)
+    assert one in {(8, 2), (9, 1)}
+    assert other == {(0, 10)}
 
 
 def test_the_relabelling_without_noise_follows_the_labels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,9 +178,10 @@ def test_no_plant_is_left_out() -> None:
     shown = {
         planted.no_noise,
         planted.record_in_two_chunks,
+        planted.rows_cut_apart,
         planted.relabelling_without_noise,
         planted.label_of_votes,
         *TOLD,
     }
-    assert shown == {*TELLING, planted.record_in_two_chunks}
+    assert shown == {*TELLING, planted.record_in_two_chunks, planted.rows_cut_apart}
     assert set(FORGETFUL) == {planted.counter_lost_at_restart, planted.charged_after_speaking}

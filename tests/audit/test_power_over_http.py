@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from math import exp
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from app.auditing.draws import ROWS_OF_A_PERSON
 from app.auditing.outcome_events import bounds_shown
 from app.auditing.transcripts.served import Claim, plan_runs
 from app.cli.audit.audited_releases import RUNS_LONG
 from app.cli.audit.neighbours import HITS_BEYOND
+from app.learning.chunks import chunk_offsets
 from app.privacy.noisy_vote import bit_vote, vote_table
 from app.privacy.stability import hit_table as profile
 
@@ -39,6 +42,13 @@ RUNS_OF_A_VOTE = 68
 # all but one try in two thousand; with 525 it is not in one of sixty.
 RUNS_OF_A_RECORD = 1700
 CLAIM_OF_A_RECORD = Claim(Fraction(3, 2), Fraction(1, 2))
+# A person with fifty rows beside nine with one, all alike but for labels: the person's are one
+# vote of ten, and where rows are cut and not persons, eight or nine.  The noise of one answer
+# at epsilon 1/2 and delta 1/10 then gives the other label nearly always; 160 runs miss that
+# once in a thousand tries, and 100 in one of twenty.
+VOTES_OF_PERSONS = 10
+RUNS_OF_A_PERSON = 160
+CLAIM_OF_A_PERSON = Claim(Fraction(1, 2), Fraction(1, 10))
 # What is not caught: a record in two chunks of a stability test, which moves the chance of
 # a hit by two votes near its threshold.  At delta 10^-6, epsilon 1/2 and 2, T = 1 and 20,
 # the long audit's 6000 releases see it with a probability below 10^-6.  That is for the
@@ -86,6 +96,30 @@ def test_a_record_in_two_chunks_is_missed_twice_in_a_thousand_at_most() -> None:
     assert power(two, none, law) > 0.998
     assert power(two, one, law) < 1e-6
     assert two <= exp(claim.epsilon) * one + claim.delta
+
+
+def votes_cut_apart(before: int) -> int:
+    """Return the votes of the nine where rows are cut, so many of them before the person's."""
+    labels = np.ones(VOTES_OF_PERSONS - 1 + ROWS_OF_A_PERSON, dtype=np.int64)
+    labels[before : before + ROWS_OF_A_PERSON] = 0
+    chunks = pairwise(chunk_offsets(len(labels), VOTES_OF_PERSONS).tolist())
+    return sum(2 * int(labels[start:stop].sum()) > stop - start for start, stop in chunks)
+
+
+def test_rows_that_are_cut_apart_are_missed_once_in_a_thousand_at_most() -> None:
+    """With the person at any of ten places alike; one in a chunk with all rows is in the claim."""
+    claim, votes = CLAIM_OF_A_PERSON, VOTES_OF_PERSONS
+    made = vote_table.calibrate(epsilon=claim.epsilon, delta=claim.delta, answer_limit=1)
+    given = bit_vote.Parameters(half=made.even, ensemble_size=votes, answer_limit=1)
+    chance = [given.words_of_one(count) / bit_vote.WORD_RANGE for count in range(votes + 1)]
+    cut_apart = [votes_cut_apart(before) for before in range(votes)]
+    assert max(cut_apart) == 2
+    seen = sum(chance[count] for count in cut_apart) / votes
+    law = law_of(claim, RUNS_OF_A_PERSON)
+    assert law.runs == 60
+    assert power(chance[votes], seen, law) > 0.999
+    assert power(chance[votes], chance[votes - 1], law) < 1e-6
+    assert chance[votes] <= exp(claim.epsilon) * chance[votes - 1] + claim.delta
 
 
 @pytest.mark.parametrize("runs", [10, 100])

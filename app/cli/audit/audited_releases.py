@@ -271,7 +271,7 @@ class _Runs:
         part, folder = self.part, self.folder / str(number)
         folder.mkdir()
         settings = served_settings(part.settings, part.pair, folder)
-        text = rows_text(part.pair.rows[part.sides[number]], settings.data.classes)
+        text = rows_text(part.pair, part.sides[number], settings.data.classes)
         (folder / ROWS_FILE).write_text(text, encoding="utf-8")
         heard = await hear(settings, questions=part.pair.questions, opening=opening)
         # A server gives up on a head file that a busy machine is slow to note; noted late, in a

@@ -4,6 +4,9 @@ The operator's rows are never opened.  What is kept of the settings is the promi
 calibration, the classes and what follows the answers; the rows are generated, one a
 chunk, as few as the mechanism needs to be near its threshold, of one number.  Every
 learner then votes its own row's label on every query, so that one record is one vote.
+
+Where persons are named, each has one row but for the one who differs: of that person
+:data:`~app.auditing.draws.ROWS_OF_A_PERSON` rows are replaced, by as many or by one.
 """
 
 from __future__ import annotations
@@ -11,12 +14,13 @@ from __future__ import annotations
 import csv
 import io
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from app.auditing.draws import ROWS_OF_A_PERSON
 from app.auditing.mechanisms import AUDITED
 from app.auditing.transcripts.served import Claim
 from app.errors import invariant
@@ -38,6 +42,7 @@ ROWS_FILE: Final = "rows.csv"
 LEDGER_FILE: Final = "conclave.db"
 FEATURE: Final = "generated number"
 LABEL: Final = "generated label"
+WHO: Final = "generated person"
 ABOVE: Final = 0.9
 BELOW: Final = 0.2
 VOTES_OF_A_FLIP: Final = 4
@@ -47,6 +52,12 @@ HITS_BEYOND: Final = 3
 VOTES_MAX: Final = 20_000
 CLIENT_SECONDS_MAX: Final = 3600
 """Of a silent client: the only one is ours, and may wait for a busy machine."""
+COPIES: Final = (
+    (ROWS_OF_A_PERSON, 1),
+    (1, ROWS_OF_A_PERSON),
+    (ROWS_OF_A_PERSON, ROWS_OF_A_PERSON),
+)
+"""Rows of the person who differs, on either side of each pair: of a count, and of labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +67,10 @@ class Neighbours:
     Attributes:
         name: in words.
         votes: k, chunks and learners.
-        rows: of each data set, as many on both.
+        rows: of each data set, as many on both; where persons are named, a row of each person.
         questions: distinct vectors asked before the first restart.
+        copies: of the first row on each side, which is the one that differs: more than one of
+            a person alone.
 
     """
 
@@ -65,12 +78,13 @@ class Neighbours:
     votes: int
     rows: tuple[tuple[Row, ...], tuple[Row, ...]]
     questions: int
+    copies: tuple[int, int] = (1, 1)
 
     def __post_init__(self) -> None:
         """Refuse data sets that are no neighbours."""
         one, other = self.rows
-        differing = sum(first != second for first, second in zip(one, other, strict=True))
-        invariant(differing == 1, "neighbours differ in one record")
+        invariant(one[0] != other[0], "neighbours differ in the first record")
+        invariant(one[1:] == other[1:], "neighbours differ in one record")
 
 
 def audited_claim(settings: Settings) -> Claim:
@@ -116,7 +130,9 @@ def neighbours(settings: Settings) -> tuple[Neighbours, ...]:
     ]
     if base.privacy.shares.relabel > 0:
         pairs.append(_one_label_decides(answered, scale=scale, questions=few))
-    return tuple(pairs)
+    if base.data.unit == "row":
+        return tuple(pairs)
+    return tuple(replace(pair, copies=copies) for pair, copies in zip(pairs, COPIES, strict=False))
 
 
 def served_settings(settings: Settings, pair: Neighbours, folder: Path) -> Settings:
@@ -124,12 +140,14 @@ def served_settings(settings: Settings, pair: Neighbours, folder: Path) -> Setti
     return _release_settings(settings, votes=pair.votes, folder=folder)
 
 
-def rows_text(rows: tuple[Row, ...], classes: tuple[str, ...]) -> str:
-    """Return rows as a CSV."""
+def rows_text(pair: Neighbours, side: int, classes: tuple[str, ...]) -> str:
+    """Return the rows of one side as a CSV, each with the number of its person."""
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow((FEATURE, LABEL))
-    writer.writerows((number, classes[label]) for number, label in rows)
+    writer.writerow((FEATURE, LABEL, WHO))
+    for person, (number, label) in enumerate(pair.rows[side]):
+        copies = 1 if person else pair.copies[side]
+        writer.writerows([(number, classes[label], person)] * copies)
     return text.getvalue()
 
 
@@ -142,6 +160,7 @@ def _release_settings(settings: Settings, *, votes: int, folder: Path = NOWHERE)
             "data": {
                 "source": str(folder / ROWS_FILE),
                 "label": LABEL,
+                "person": WHO if settings.data.unit == "person" else None,
                 "classes": settings.data.classes,
                 "features": [{"name": FEATURE, "kind": "numeric", "bounds": [0, 1]}],
                 "dead_features": "allow",  # the worst rows may well be all alike

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from app.planning.curves import Panel
     from app.planning.plan import Plan
+    from app.planning.request import PlanRequest
 
 OPTION: Final = "--plot"
 SUFFIXES: Final = (".png", ".svg", ".pdf")
@@ -84,7 +85,7 @@ def figure(name: str, plan: Plan, panels: Sequence[Panel]) -> Figure:
     drawn = Drawn(figsize=(INCHES_A_PANEL * len(panels), INCHES_HIGH), layout="constrained")
     all_axes = drawn.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, panel in zip(all_axes, panels, strict=True):
-        _draw_panel(axes, panel, query_count=plan.request.query_count)
+        _draw_panel(axes, panel, plan.request)
     all_axes[0].set_ylabel("labels given")
     handles, labels = all_axes[0].get_legend_handles_labels()
     drawn.legend(handles, labels, loc="outside right upper", title="learners agree")
@@ -96,7 +97,7 @@ def figure(name: str, plan: Plan, panels: Sequence[Panel]) -> Figure:
     return drawn
 
 
-def _draw_panel(axes: Axes, panel: Panel, *, query_count: int) -> None:
+def _draw_panel(axes: Axes, panel: Panel, request: PlanRequest) -> None:
     for curve, (colour, marker) in zip(panel.curves, STYLES, strict=True):
         shown = [(point.value, point.labels) for point in curve.points if point.labels]
         axes.plot(
@@ -108,13 +109,13 @@ def _draw_panel(axes: Axes, panel: Panel, *, query_count: int) -> None:
             linewidth=1.5,
             label=f"{float(curve.agreement):.0%}",
         )
-    axes.axhline(query_count, color="#555555", linestyle="--", linewidth=1)
+    axes.axhline(request.query_count, color="#555555", linestyle="--", linewidth=1)
     if panel.planned is not None:
         axes.axvline(float(panel.planned), color="#555555", linestyle=":", linewidth=1)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_ylim(LABELS_MIN, max(LABELS_MAX, 10 * query_count))
-    axes.set_xlabel(NAMES[panel.lever])
+    axes.set_ylim(LABELS_MIN, max(LABELS_MAX, 10 * request.query_count))
+    axes.set_xlabel(NAMES[panel.lever].replace("rows", f"{request.unit}s"))
     axes.grid(visible=True, which="major", color="#dddddd", linewidth=0.6)
     _write_ticks(axes, panel)
 

@@ -75,12 +75,26 @@ class Grid:
         return cells
 
     def counts(
-        self, ranks: NDArray[np.uint8], labels: NDArray[np.int64], side: int, class_count: int
-    ) -> NDArray[np.int64]:
-        """Count the rows of each label in every cell of a level, shape ``(cells, L)``."""
+        self,
+        ranks: NDArray[np.uint8],
+        labels: NDArray[np.int64],
+        side: int,
+        class_count: int,
+        row_weights: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """Count the rows of each label in every cell of a level, shape ``(cells, L)``.
+
+        Args:
+            ranks: of the rows, shape ``(n, d)``.
+            labels: class indices, shape ``(n,)``.
+            side: intervals a feature, of the level.
+            class_count: number of labels, L.
+            row_weights: what each row counts for, shape ``(n,)``; None for 1 each.
+
+        """
         places = self.cells(ranks, side) * class_count + labels
-        counts = np.bincount(places, minlength=self.cell_count(side) * class_count)
-        return counts.astype(np.int64).reshape(-1, class_count)
+        counts = np.bincount(places, row_weights, self.cell_count(side) * class_count)
+        return counts.astype(np.float64).reshape(-1, class_count)
 
 
 def equal_cuts(lower: float, upper: float, *, parts: int) -> tuple[float, ...]:

@@ -129,8 +129,8 @@ class IntegerFeatures:
 
 
 BINARY: Final = 2
-# What a probability of one is written as.
-WHOLE: Final = 1 << 10
+# What a probability of one is written as: fine enough that a thousandth of it is a number too.
+WHOLE: Final = 1 << 20
 HALF: Final = WHOLE // 2
 # Scores are told apart on this grid, up to 16 above or below zero.
 SCORE_STEPS: Final = 1 << 7
@@ -164,6 +164,22 @@ def squared_length_bound(class_count: int) -> int:
     no more than the label's magnitude.
     """
     return HALF**2 if class_count == BINARY else 2 * HALF**2
+
+
+def shared_out(
+    missed: NDArray[np.int64], person_row_counts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return residuals divided by how many rows the person of each has, toward zero.
+
+    So what the r rows of a person add up to is no longer than what one row may add.  To the
+    nearest would be: three residuals of 5 over 3 rows would each be 2, and 6 together.
+
+    Args:
+        missed: residuals, shape ``(n, s)``.
+        person_row_counts: shape ``(n,)``.
+
+    """
+    return np.sign(missed) * (np.abs(missed) // person_row_counts[:, None])
 
 
 def logistic(scores: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -54,10 +54,20 @@ class RepresentativeDomain:
         """Number of cells, C."""
         return int(self.labels.shape[1])
 
-    def private_count_at(self, private_places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the rows in every cell by their places on the grid, shape ``(C,)``.  Secret."""
+    def private_count_at(
+        self,
+        private_places: NDArray[np.int64],
+        private_weights: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.int64] | NDArray[np.float64]:
+        """Count the rows in every cell by their places on the grid, shape ``(C,)``.  Secret.
+
+        Args:
+            private_places: of the rows, shape ``(n,)``.
+            private_weights: what each row counts for, shape ``(n,)``; None for 1 each.
+
+        """
         cells = self.cell_of_point[private_places]
-        return np.bincount(cells, minlength=self.cell_count).astype(np.int64)
+        return np.bincount(cells, private_weights, self.cell_count)
 
     def private_cell_count(self, encoded: Encoded) -> NDArray[np.int64]:
         """Count the rows in every cell, shape ``(C,)``.  Secret.

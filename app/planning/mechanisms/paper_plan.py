@@ -44,7 +44,7 @@ def plan_paper(request: PlanRequest, budget: PipelineBudget) -> Verdict:
     return Verdict(
         calibration=calibration,
         reasons=reasons,
-        advice=_advice(found, size, needed) if reasons else (),
+        advice=_advice(request, found, size, needed) if reasons else (),
         notes=_notes(request, found, needed),
         cutoff=found.cutoff,
         ensemble_size=size,
@@ -59,17 +59,20 @@ def _starved_reasons(request: PlanRequest, size: int) -> tuple[str, ...]:
     sampled = request.sampled_row_count
     if sampled is None or sampled >= size:
         return ()
-    return (f"calibration paper cuts a sample of n' = {sampled} rows into k = {size} chunks",)
+    people = f"n' = {sampled} {request.unit}s"
+    return (f"calibration paper cuts a sample of {people} into k = {size} chunks",)
 
 
-def _advice(found: PaperParameters, size: int, needed: int) -> tuple[str, ...]:
+def _advice(
+    request: PlanRequest, found: PaperParameters, size: int, needed: int
+) -> tuple[str, ...]:
     printed_size = (
         (f"leave answers.ensemble to auto, which is the printed k = {found.ensemble_size}",)
         if size < found.ensemble_size
         else ()
     )
     return (
-        f"calibration paper needs n = {needed} rows for one row a chunk",
+        f"calibration paper needs n = {needed} {request.unit}s for one {request.unit} a chunk",
         *printed_size,
         'set privacy.calibration = "profile", which makes the same promise with fewer votes',
     )
@@ -78,7 +81,7 @@ def _advice(found: PaperParameters, size: int, needed: int) -> tuple[str, ...]:
 def _notes(request: PlanRequest, found: PaperParameters, needed: int) -> tuple[str, ...]:
     notes = [f"calibration paper sets T = {found.cutoff} itself, in place of {request.cutoff}"]
     if request.row_count is None:
-        notes.append(f"n is not known; it takes {needed} rows at least")
+        notes.append(f"n is not known; it takes {needed} {request.unit}s at least")
     return tuple(notes)
 
 

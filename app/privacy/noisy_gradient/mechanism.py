@@ -6,7 +6,8 @@ public points whitened; what is released is the mean of the later iterates.
 
 **Claim.** (epsilon, delta)-differentially private under replace-one, for the variance
 that ``app.privacy.noisy_gradient.calibration`` finds and checks; public points and their terms
-are not protected.
+are not protected.  Where rows are of persons, replace-one replaces all rows of a person, and n is
+of persons.
 
 **Proof.** Every step adds discrete Gaussian noise to integers that one row moves by a
 bounded vector; all steps together tell no more than one normal number whose mean moves,
@@ -14,7 +15,8 @@ but for a rounding that is charged: ``app/privacy/noisy_gradient/proof.md``.
 
 **Inputs and outputs.** ``private_value``: bits of the terms on the rows, or features of
 more bits, integers of 16 bits at most (n, t), whole or part by part, and labels int64
-(n,), secret.  Out: ``Weights`` over
+(n,), secret.  ``person_row_counts``: how many rows the person of each row has, where rows are of
+persons (``app/data/persons.py``), int64 (n,), secret.  Out: ``Weights`` over
 the public coordinates, public once whoever charged for it publishes it.
 
 **Utility.** A mean gradient carries noise of deviation sqrt(c v / a_t + 16) / (n unit WHOLE)
@@ -23,11 +25,12 @@ a coordinate; the mean of the later iterates has less of it than the last one.
 **Deviations.** What a row adds is an integer vector: its coordinates and the residual
 of its label are rounded on public grids before they are multiplied, and sums and
 noise are exact, so that no rounding depends on the rows.  A residual counts for a half
-at most, which halves the sensitivity.  Noise is the discrete Gaussian.  The whole data
-enter every step, so nothing is amplified by sampling.
+at most, which halves the sensitivity.  The residuals of a person with r rows are divided by
+r toward zero.  Noise is the discrete Gaussian.  The whole data enter every step, so nothing
+is amplified by sampling.
 
 **Raises.** ``InvariantError``: parameters whose sums would not be exact or whose noise
-does not cover them, or rows that are not the public n.
+does not cover them, or rows that are not of the public n.
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ from app.learning.linear.integers import (
     WHOLE,
     residuals,
     score_count,
+    shared_out,
     squared_length_bound,
 )
 from app.learning.linear.linear_scores import AveragedDescent
@@ -82,7 +86,7 @@ class Parameters:
         features: the public map from bits, or small integers, to integer vectors.
         rate: how far a step goes, times the mean gradient.
         class_count: number of labels, L.
-        row_count: the public n.
+        row_count: the public n, of rows or of persons.
         calibration: of the noise.
 
     """
@@ -137,10 +141,11 @@ class Weights:
 
 
 def squared_sensitivity(features: IntegerFeatures, *, class_count: int) -> int:
-    """Bound the squared length by which replacing one row moves a step's sum.
+    """Bound the squared length by which replacing one row, or person, moves a step's sum.
 
     A row adds the outer product of its vector and its residuals, whose squared length
-    is the product of theirs; two rows' differ by at most twice the longest.
+    is the product of theirs, and all rows of a person add no longer one; two rows' differ by
+    at most twice the longest.
     """
     return REPLACED**2 * features.norm_bound**2 * squared_length_bound(class_count)
 
@@ -149,11 +154,17 @@ def draw(
     parameters: Parameters,
     private_value: tuple[EncodedRows, NDArray[np.int64]],
     noise: NoiseSource,
+    person_row_counts: NDArray[np.int64] | None = None,
 ) -> Weights:
     """Take every step's noisy sum at the iterate that those before it gave."""
     encoded, labels = private_value
-    invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
-    invariant(len(encoded) == parameters.row_count, "every row has features and a label")
+    if person_row_counts is None:
+        invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
+    else:
+        invariant(len(labels) == len(person_row_counts), "every row is a person's")
+        persons = _person_count(person_row_counts)
+        invariant(persons == parameters.row_count, "the rows are of the public n persons")
+    invariant(len(encoded) == len(labels), "every row has features and a label")
     features = parameters.features
     rows = _private_vectors(features, encoded)
     state = AveragedDescent(
@@ -164,7 +175,8 @@ def draw(
         length_max=WEIGHT_MAX / 2,
     )
     for step in range(parameters.step_count):
-        private_sum = gradient_sum(features, rows, labels, whole_weights(state.weights))
+        weights = whole_weights(state.weights)
+        private_sum = gradient_sum(features, rows, labels, weights, person_row_counts)
         law = DiscreteGaussian(parameters.step_variance(step))
         noisy_sum = [[int(each) + law.draw(noise) for each in row] for row in private_sum]
         mean = np.array(noisy_sum, dtype=np.float64) / (parameters.row_count * features.unit)
@@ -182,6 +194,7 @@ def gradient_sum(
     vectors: NDArray[np.int16],
     labels: NDArray[np.int64],
     weights: NDArray[np.float64],
+    person_row_counts: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
     """Return the sum over rows of vectors times residuals, exactly, shape ``(p, s)``.
 
@@ -191,14 +204,23 @@ def gradient_sum(
         labels: of the rows, shape ``(n,)``; secret.
         weights: of the iterate in whole steps, shape ``(p, s)``; their length stays
             below :data:`WEIGHT_MAX` times :data:`WEIGHT_STEPS`.
+        person_row_counts: what residuals are divided by, shape ``(n,)``; secret.
 
     """
     total = np.zeros(weights.shape, dtype=np.int64)
     for rows in _blocks(len(vectors)):
         block = vectors[rows].astype(np.float64)
         missed = residuals(_scores(features, block, weights), labels[rows])
+        if person_row_counts is not None:
+            missed = shared_out(missed, person_row_counts[rows])
         total += (block.T @ missed.astype(np.float64)).astype(np.int64)
     return total
+
+
+def _person_count(person_row_counts: NDArray[np.int64]) -> int:
+    """Return how many persons the rows are of: where one has r rows, so many say r."""
+    row_counts, said = np.unique(person_row_counts, return_counts=True)
+    return int((said // row_counts).sum())
 
 
 def _scores(

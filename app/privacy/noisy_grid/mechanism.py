@@ -4,14 +4,16 @@
 several resolutions of one grid (as Hay et al. 2010 and Qardaji et al. 2013), with discrete noise.
 
 **Claim.** epsilon-differentially private under replace-one, epsilon being the sum of the levels'
-shares.
+shares.  Where rows are of persons, replace-one replaces all rows of a person, and n is of persons.
 
 **Proof.** One record moves a level's numbers by two in sum, noise of scale ``2 / epsilon_l``
 hides that, and levels add up: ``app/privacy/noisy_grid/proof.md``.
 
 **Inputs and outputs.** ``private_value``: ranks of the rows, uint8 (n, d), whole or part by part,
-and labels int64 (n,), secret.  Out: for each level an integer for every public cell, public once
-whoever charged for it publishes it.
+and labels int64 (n,), secret.  ``private_weights``: what each row counts for, where rows are of
+persons (``app/data/persons.py``); those of a person add up to 1 at most, exactly.  Out: for each
+level an integer for every public cell, in units of ``1 / unit_count`` record, public once whoever
+charged for it publishes it.
 
 **Utility.** A cell's number is off by more than t with probability below ``e^(-t epsilon_l / 2)``.
 
@@ -19,8 +21,8 @@ whoever charged for it publishes it.
 record moves as far as the two counts together.  Every cell has its noise, whether rows lie in it
 or not.  Noise is the exact discrete Laplace law on integers.
 
-**Raises.** ``InvariantError``: shares that are no division of epsilon, or rows that are not the
-public n.
+**Raises.** ``InvariantError``: shares that are no division of epsilon, or rows that are not of
+the public n.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
 
 BINARY: Final = 2
-# By how much, in sum, one record replaced moves the numbers of a level.
+# By how much, in sum, one record replaced moves the numbers of a level, in records.
 SENSITIVITY: Final = 2
 # Noise of a larger scale could leave 64 bits; of this one it does so never.
 SCALE_MAX: Final = 1 << 40
@@ -57,9 +59,10 @@ class Parameters:
     Attributes:
         grid: the public cells.
         class_count: number of labels, L.
-        row_count: the public n.
+        row_count: the public n, of rows or of persons.
         epsilon: the share, which is what the ledger charges.
         level_epsilons: its division over the levels, coarsest first.
+        unit_count: parts of a record that are counted: 1, or of what weights are multiples.
 
     """
 
@@ -68,11 +71,12 @@ class Parameters:
     row_count: int
     epsilon: Fraction
     level_epsilons: tuple[Fraction, ...]
+    unit_count: int = 1
 
     def __post_init__(self) -> None:
         """Check that the levels cost no more than the share."""
         invariant(self.class_count >= BINARY, "there are two or more classes")
-        invariant(self.row_count >= 1, "there is at least one row")
+        invariant(self.row_count >= 1 <= self.unit_count, "there is at least one row")
         invariant(len(self.level_epsilons) == len(self.grid.sides), "every level has a share")
         invariant(all(share > 0 for share in self.level_epsilons), "no level's share is zero")
         invariant(sum(self.level_epsilons) <= self.epsilon, "the levels add up to the share")
@@ -80,8 +84,8 @@ class Parameters:
 
     @property
     def scales(self) -> tuple[Fraction, ...]:
-        """The scale of each level's noise."""
-        return tuple(SENSITIVITY / share for share in self.level_epsilons)
+        """The scale of each level's noise, in the units that are counted."""
+        return tuple(SENSITIVITY * self.unit_count / share for share in self.level_epsilons)
 
     @property
     def draw_count(self) -> int:
@@ -104,12 +108,20 @@ def draw(
     parameters: Parameters,
     private_value: tuple[EncodedRows, NDArray[np.int64]],
     noise: NoiseSource,
+    private_weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.int64], ...]:
     """Return the noisy numbers of every cell of every level, shape ``(cells, s)`` each."""
     encoded, labels = private_value
-    invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
-    invariant(len(encoded) == parameters.row_count, "every row has ranks and a label")
-    private_counts = level_counts(parameters, encoded, labels)
+    is_weighed = private_weights is not None
+    invariant(is_weighed == (parameters.unit_count > 1), "weights are counted in their units")
+    if private_weights is None:
+        invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
+    else:
+        invariant(len(labels) == len(private_weights), "every row has a weight")
+        within = float(private_weights.sum()) <= parameters.row_count
+        invariant(within, "the rows count for the public n persons at most")
+    invariant(len(encoded) == len(labels), "every row has ranks and a label")
+    private_counts = level_counts(parameters, encoded, labels, private_weights)
     noisy_counts = []
     for counts, scale in zip(private_counts, parameters.scales, strict=True):
         law = DiscreteLaplace(scale)
@@ -119,15 +131,21 @@ def draw(
 
 
 def level_counts(
-    parameters: Parameters, encoded: EncodedRows, labels: NDArray[np.int64]
+    parameters: Parameters,
+    encoded: EncodedRows,
+    labels: NDArray[np.int64],
+    row_weights: NDArray[np.float64] | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Return the exact numbers of every cell of every level; secret."""
+    """Return the exact numbers of every cell of every level, in units; secret."""
     grid, classes = parameters.grid, parameters.class_count
     counts = [np.zeros((grid.cell_count(side), classes), dtype=np.int64) for side in grid.sides]
     for rows in parts(len(labels)):
         ranks = encoded[rows].astype(np.uint8, copy=False)
+        weights = None if row_weights is None else row_weights[rows]
         for level, side in enumerate(grid.sides):
-            counts[level] += grid.counts(ranks, labels[rows], side, classes)
+            # Sums of weights are exact in doubles, and whole in units.
+            weighed = grid.counts(ranks, labels[rows], side, classes, weights)
+            counts[level] += (weighed * parameters.unit_count).astype(np.int64)
     if classes > BINARY:
         return counts
     return [counted[:, 1:] - counted[:, :1] for counted in counts]

@@ -46,15 +46,15 @@ def _own_size(asked: AnswersAsked) -> int:
 
 
 def _refuse_size(asked: AnswersAsked, sizes: tuple[int, int, int]) -> None:
-    """Refuse a sample of fewer rows than chunks, and say how many rows it takes."""
+    """Refuse a sample of fewer rows, or persons, than chunks, and say how many it takes."""
     size, row_count, sampled = sizes
     if size <= sampled:
         return
     epsilon = pipeline_epsilon(asked.relabel, asked.answers_charge)
     needed = paper.rows_needed(epsilon=epsilon, ensemble_size=size)
     problem = (
-        f'"paper" cuts k = {size} chunks, and its sample of {row_count} rows has'
-        f" {sampled}: it needs at least {needed} rows, a smaller"
+        f'"paper" cuts k = {size} chunks, and its sample of n = {row_count} has'
+        f" {sampled}: it needs n = {needed} at least, a smaller"
         ' answers.ensemble, or "profile", which makes the same promise'
     )
     raise ConfigurationError("privacy.calibration", problem)

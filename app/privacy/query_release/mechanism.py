@@ -7,13 +7,16 @@ hypothesis for every dichotomy of the public points, and over all cells of H~.
 **Claim.** (epsilon, delta)-differentially private under replace-one, for
 parameters that ``app.privacy.query_release.calibration`` finds and checks; the public
 points are not protected.  The table answers every hypothesis of the class, without
-limit and without a further charge.
+limit and without a further charge.  Where rows are of persons, replace-one replaces all rows
+of a person, and n is of persons.
 
 **Proof.** A sparse vector over errors of counts, each of its hits followed by one
 noisy count: ``app/privacy/query_release/proof.md``.
 
 **Inputs and outputs.** ``private_cell_count``: int64 (C,), rows in every cell,
-sums to n, secret.  Out: ``Table``, public: for every query the rows labelled 1.
+sums to n, secret; where rows are of persons float64 (C,), their weights
+(``app/data/persons.py``), of which a person's add up to 1 at most, exactly.  Out: ``Table``,
+public: for every query the rows, or persons, labelled 1.
 
 **Utility.** Unless noise exceeds its deviation, every answer is within t + L rows
 once the pass that tests against t is complete; if ``2 U a^2 > ln C``, all are.
@@ -24,10 +27,11 @@ and exact, the U answers' too, and epsilon is composed exactly.  Queries are tes
 in passes against ever smaller errors, so that the U updates go to large ones first.
 An update moves the query's weight to where the noisy count proves it at least,
 which gains no less than a step of fixed size.  After update U the table keeps what
-was tested before, and says how far.  n is public.
+was tested before, and says how far.  n is public.  What persons count for is rounded to
+whole persons, query by query.
 
 **Raises.** ``InvariantError``: parameters out of range, or counts that are not of
-n rows in C cells.
+n rows, or persons, in C cells.
 """
 
 from __future__ import annotations
@@ -55,6 +59,8 @@ TABLE_DIMENSIONS = 2
 LABEL_MAX = 1
 # Labels widened to integers at once.
 LABELS_PER_BLOCK = 1 << 22
+# What is added before rounding down, to round to the nearest.
+NEAREST = 0.5
 # Between two doubles of logits that are finite.
 SHARE_MIN = 1e-12
 
@@ -65,7 +71,7 @@ class Parameters:
 
     Attributes:
         labels: of every query on every cell, 0 or 1, uint8, shape ``(N, C)``.
-        row_count: the public n.
+        row_count: the public n, of rows or of persons.
         thresholds: errors in rows that the passes test against, descending.
         test: of a threshold less an error, against 0; its cutoff is the number U of
             updates.
@@ -144,13 +150,17 @@ class Table:
 
 
 def draw(
-    parameters: Parameters, private_cell_count: NDArray[np.int64], noise: NoiseSource
+    parameters: Parameters,
+    private_cell_count: NDArray[np.int64] | NDArray[np.float64],
+    noise: NoiseSource,
 ) -> Table:
     """Answer every query by public weights on the cells, mended where they are far off."""
     labels = parameters.labels
     invariant(private_cell_count.shape == labels.shape[1:], "cells are the public ones")
     invariant(bool((private_cell_count >= 0).all()), "a count is not negative")
-    invariant(int(private_cell_count.sum()) == parameters.row_count, "rows are the public n rows")
+    total, row_count = float(private_cell_count.sum()), parameters.row_count
+    within = total <= row_count if _are_weights(private_cell_count) else total == row_count
+    invariant(within, "rows are the public n rows, or count for n persons at most")
     private_counts = _private_counts(labels, private_cell_count)
     release = _Release(parameters)
     state = sparse_vector.initial_state(parameters.test, noise)
@@ -167,12 +177,25 @@ def draw(
     return release.table(state.hit_count)
 
 
-def _private_counts(labels: NDArray[np.uint8], private_cell_count: NDArray[np.int64]) -> list[int]:
-    """Count the rows that every query labels 1, few queries at a time."""
+def _are_weights(private_cell_count: NDArray[np.int64] | NDArray[np.float64]) -> bool:
+    """Whether cells hold what the rows of persons count for, and no numbers of rows."""
+    return bool(np.issubdtype(private_cell_count.dtype, np.floating))
+
+
+def _private_counts(
+    labels: NDArray[np.uint8], private_cell_count: NDArray[np.int64] | NDArray[np.float64]
+) -> list[int]:
+    """Count the rows that every query labels 1, few queries at a time; persons to the nearest.
+
+    What moves by at most 1 moves by at most 1 rounded; sums of weights are exact before that.
+    """
     step = max(1, LABELS_PER_BLOCK // labels.shape[1])
     counts: list[int] = []
     for start in range(0, len(labels), step):
-        counts += (labels[start : start + step] @ private_cell_count).tolist()
+        found = labels[start : start + step] @ private_cell_count
+        if _are_weights(found):
+            found = np.floor(found + NEAREST).astype(np.int64)
+        counts += found.tolist()
     return counts
 
 

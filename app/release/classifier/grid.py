@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.data.persons import WEIGHT_UNITS
 from app.data.schema import NumericFeature
 from app.errors import ConfigurationError
 from app.learning.cells.nested_grid import SCALES_ABOVE, Grid, decided, equal_cuts
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from app.data.schema import Schema
     from app.data.vectors import Vector
     from app.noise.source import NoiseSource
+    from app.release.terms.unit import Unit
     from app.settings.settings import Settings
 
 FEATURES_MAX: Final = 4
@@ -45,27 +47,31 @@ class GridDraw:
 
     Attributes:
         parameters: of the mechanism.
+        unit: what n counts.
 
     """
 
     parameters: noisy_grid.Parameters
+    unit: Unit = "row"
 
     def worth(self, source: str) -> str:
         """Say what is about to be spent on what; the cells follow from bounds alone."""
         del source
         parameters, grid = self.parameters, self.parameters.grid
         sides = ", ".join(map(str, grid.sides))
+        scale = float(parameters.scales[-1] / parameters.unit_count)
         return (
             f"counting in grids of {sides} intervals of {len(grid.features)} numbers, at epsilon "
-            f"{float(parameters.epsilon):g} on {parameters.row_count} rows: noise of scale "
-            f"{float(parameters.scales[-1]):.3g} in each of {parameters.draw_count} counts"
+            f"{float(parameters.epsilon):g} on {parameters.row_count} {self.unit}s: noise of scale "
+            f"{scale:.3g} in each of {parameters.draw_count} counts"
         )
 
     def labels(self, rows: PrivateRows, noise: NoiseSource) -> NDArray[np.int64]:
         """Count with noise, and return the label of every finest cell."""
         grid = self.parameters.grid
         encoded = RowsByPart(grid.encode, rows.values)
-        counts = noisy_grid.draw(self.parameters, (encoded, rows.labels), noise)
+        private_value = (encoded, rows.labels)
+        counts = noisy_grid.draw(self.parameters, private_value, noise, rows.weights)
         return decided(grid, counts, self.parameters.scales)
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
@@ -101,8 +107,9 @@ def grid_draw(asked: ClassifierAsked) -> GridDraw:
             row_count=asked.row_count,
             epsilon=epsilon,
             level_epsilons=noisy_grid.divided(epsilon, len(sides)),
+            unit_count=1 if settings.data.unit == "row" else WEIGHT_UNITS,
         )
-    return GridDraw(parameters)
+    return GridDraw(parameters, settings.data.unit)
 
 
 def _numbers(settings: Settings) -> dict[int, NumericFeature]:
@@ -128,7 +135,8 @@ def _numbers(settings: Settings) -> dict[int, NumericFeature]:
 def grid_share(asked: ClassifierAsked) -> float:
     """Return the lead by which the rows of a label, all in one cell, stand out of the noise."""
     parameters = grid_draw(asked).parameters
-    return float(SCALES_ABOVE * min(parameters.scales)) / asked.row_count
+    lead = SCALES_ABOVE * min(parameters.scales) / parameters.unit_count
+    return float(lead) / asked.row_count
 
 
 COUNTED: Final = LearnerRow(learner=GRID, prepare=grid_draw, smallest_share=grid_share)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from app.learning.linear.whitening import PublicMap, Shrinkage
     from app.noise.source import NoiseSource
     from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
+    from app.release.terms.unit import Unit
 
 NO_NUMBER: Final = '"kernel" needs a feature that is a number, and there is none'
 
@@ -54,6 +55,7 @@ class KernelDraw:
         class_count: number of labels, L.
         row_count: the public n.
         calibration: of the noise.
+        unit: what n counts.
 
     """
 
@@ -67,6 +69,7 @@ class KernelDraw:
     class_count: int
     row_count: int
     calibration: NoisyGradientCalibration
+    unit: Unit = "row"
 
     def worth(self, source: str) -> str:
         """Say what is about to be spent on what; ``source`` says what fixes the terms."""
@@ -77,7 +80,8 @@ class KernelDraw:
             f"descending in {len(calibration.step_weights)} steps over {len(self.terms)} tests and "
             f"pairs {source} and {WAVE_COUNT} waves of numbers, at epsilon "
             f"{float(calibration.epsilon):g} and delta {float(calibration.delta):.3g} on "
-            f"{self.row_count} rows: noise of {noise:.2g} of the longest row in every mean gradient"
+            f"{self.row_count} {self.unit}s: noise of {noise:.2g} of the longest row in every mean "
+            "gradient"
         )
 
     def inputs(self, noise: NoiseSource) -> KernelInputs:
@@ -110,7 +114,9 @@ class KernelDraw:
         inputs = self.inputs(noise)
         parameters = self.parameters(inputs)
         encoded = RowsByPart(inputs.encode, rows.values)
-        weights = noisy_gradient.draw(parameters, (encoded, rows.labels), noise).values
+        weights = noisy_gradient.draw(
+            parameters, (encoded, rows.labels), noise, rows.person_row_counts
+        ).values
         features = parameters.features
         scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
         return KernelScores.rounded(
@@ -157,6 +163,7 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
         class_count=len(settings.data.classes),
         row_count=row_count,
         calibration=calibration,
+        unit=settings.data.unit,
     )
 
 

@@ -129,7 +129,8 @@ def chosen_learner(
     given, rule = settings.classifier.learner, auto_rule(opened)
     numbers = public_numbers(settings, row_count=row_count)
     name = learner_of(given, numbers, rule=rule)
-    reason = _reason(name, numbers, rule=rule) if given == AUTO else ""
+    unit = settings.data.unit
+    reason = _reason(name, numbers, rule=rule, unit=unit) if given == AUTO else ""
     return ChosenLearner(PUBLISHING[name], reason)
 
 
@@ -159,13 +160,13 @@ def public_numbers(
     )
 
 
-def _reason(name: str, numbers: PublicNumbers, *, rule: int) -> str:
+def _reason(name: str, numbers: PublicNumbers, *, rule: int, unit: Unit) -> str:
     """Say what ``auto`` goes by, in public numbers."""
     count = numbers.row_count
     return CHOICE.format(
         learner=name,
         rule=rule,
-        rows="an unknown number of rows" if count is None else f"{count:,} rows",
+        rows=f"an unknown number of {unit}s" if count is None else f"{count:,} {unit}s",
         epsilon=float(numbers.epsilon),
         numbers=numbers.number_count,
         others=numbers.other_count,

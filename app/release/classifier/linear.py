@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
     from app.privacy.noisy_gradient.calibration import NoisyGradientCalibration
     from app.privacy.noisy_gradient.descent import DescentChoice
+    from app.release.terms.unit import Unit
 
 # An hour or so of one core, ...
 PRODUCTS_MAX: Final = 10**13
@@ -53,11 +54,13 @@ class LinearDraw:
     Attributes:
         terms: the public terms.
         parameters: of the mechanism.
+        unit: what n counts.
 
     """
 
     terms: Terms
     parameters: noisy_gradient.Parameters
+    unit: Unit = "row"
 
     def worth(self, source: str) -> str:
         """Say what is about to be spent on what; ``source`` says what fixes the terms."""
@@ -67,14 +70,16 @@ class LinearDraw:
         return (
             f"descending in {parameters.step_count} steps over {len(self.terms)} tests and pairs "
             f"{source}, at epsilon {float(calibration.epsilon):g} and delta "
-            f"{float(calibration.delta):.3g} on {parameters.row_count} rows: "
+            f"{float(calibration.delta):.3g} on {parameters.row_count} {self.unit}s: "
             f"noise of {noise:.2g} in every mean gradient"
         )
 
     def draw(self, rows: PrivateRows, noise: NoiseSource) -> LinearScores:
         """Descend, and return scores of the terms."""
         encoded = RowsByPart(self.terms.encode, rows.values)
-        weights = noisy_gradient.draw(self.parameters, (encoded, rows.labels), noise).values
+        weights = noisy_gradient.draw(
+            self.parameters, (encoded, rows.labels), noise, rows.person_row_counts
+        ).values
         features = self.parameters.features
         scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
         return LinearScores.rounded(
@@ -112,7 +117,7 @@ def linear_draw(asked: ClassifierAsked) -> LinearDraw:
         row_count=row_count,
         calibration=calibration,
     )
-    return LinearDraw(terms, parameters)
+    return LinearDraw(terms, parameters, settings.data.unit)
 
 
 def terms_known(
@@ -132,7 +137,7 @@ def terms_known(
     tests = published_tests(asked.settings, asked.public_values, for_trees=True)
     bits = evaluate(tests, asked.public_values)
     told = _told_apart(bits) if len(bits) else list(range(len(tests)))
-    _refuse_long_descent(len(told), asked.row_count, step_count, wave_count)
+    _refuse_long_descent(len(told), asked, step_count, wave_count)
     return _known_terms([tests[column] for column in told], bits[:, told].astype(np.uint8))
 
 
@@ -144,15 +149,19 @@ def shrinkage_for(
     return Shrinkage(noise=whole / row_count, ridge=choice.ridge, length=choice.length)
 
 
-def _refuse_long_descent(test_count: int, row_count: int, step_count: int, wave_count: int) -> None:
+def _refuse_long_descent(
+    test_count: int, asked: ClassifierAsked, step_count: int, wave_count: int
+) -> None:
     """Refuse, by public numbers, sums that take longer than an hour."""
     # The most that pairs of tests add is counted before they are looked for.
     term_count = test_count + PAIRS_MAX + wave_count
-    products = row_count * (term_count + 1) * (term_count + 2 * step_count)
+    products = asked.row_count * (term_count + 1) * (term_count + 2 * step_count)
     if products > PRODUCTS_MAX or test_count > TESTS_MAX:
+        unit = asked.settings.data.unit
         problem = (
-            f"gives {test_count} tests, on {row_count} rows about {products:.0e} products, and at "
-            f"most {TESTS_MAX} tests and {PRODUCTS_MAX:.0e} are taken: lower it or list fewer tests"
+            f"gives {test_count} tests, on {asked.row_count} {unit}s about {products:.0e} "
+            f"products, and at most {TESTS_MAX} tests and {PRODUCTS_MAX:.0e} are taken: lower it "
+            "or list fewer tests"
         )
         raise ConfigurationError("classifier.bins", problem)
 

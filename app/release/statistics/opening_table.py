@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from app.release.statistics.released import DrawnStatistics
     from app.release.statistics.statistics_table import StatisticsDraw
     from app.release.terms.configuration import Configuration
+    from app.release.terms.unit import Unit
 
 DRAWING: Final = "drawing the statistics table"
 SHARE: Final = "privacy.shares.statistics"
@@ -139,7 +140,7 @@ def open_at_once(
     draw = statistics_draw(configuration, points, row_count=rows.count)
     begin_release(configuration, ledger=ledger, rows=rows, noise=noise, progress=progress)
     check_pieces(configuration.settings, ledger)
-    tell(_worth(draw, point_count=len(points)))
+    tell(_worth(draw, point_count=len(points), unit=configuration.settings.data.unit))
 
     def drawn_table() -> DrawnStatistics:
         progress(DRAWING, 0, 1)
@@ -180,13 +181,13 @@ def _queries(ledger: Ledger, schema: Schema) -> NDArray[np.float64]:
     return answered_points(ledger, schema)[:POINTS_MAX]
 
 
-def _worth(draw: StatisticsDraw, *, point_count: int) -> str:
+def _worth(draw: StatisticsDraw, *, point_count: int, unit: Unit) -> str:
     """Say what the table holds and what it may promise at best: n is public."""
     calibration = draw.calibration
     return (
         f"drawing a table of {calibration.query_count} hypotheses on {calibration.cell_count} "
         f"cells that {point_count} public points fix, with {calibration.update_count} updates at "
-        f"epsilon {float(calibration.epsilon):g} on {calibration.row_count} rows: alpha is "
+        f"epsilon {float(calibration.epsilon):g} on {calibration.row_count} {unit}s: alpha is "
         f"{min(ALPHA_MAX, float(calibration.accuracy)):.3g} where they last"
     )
 

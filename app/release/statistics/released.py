@@ -74,7 +74,7 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
             then leaf labels.  Boxes: twice an axis, the first rank inside and the
             first above it that is outside; the axes are the tested features in
             order, and one more that holds every row at rank 0.
-        counts: of each hypothesis, the rows that it labels as the second class.
+        counts: of each hypothesis, the rows, or persons, that it labels as the second class.
         row_count: the public n.
         cell_count: cells of the hypotheses on the public feature space.
         point_count: public points.
@@ -110,8 +110,9 @@ class StatisticsAnswer:
     """What is given for some hypotheses.
 
     Attributes:
-        values: mean of each over the rows, -1 for the first class and +1 for the second.
-        fractions: share of the rows that each labels as the second class.
+        values: mean of each over the rows, -1 for the first class and +1 for the second; over
+            persons, of each the mean over the person's rows.
+        fractions: share of them that each labels as the second class.
         alpha: as in the document.
         beta: as in the document.
 

@@ -65,7 +65,8 @@ class StatisticsDraw:
 
     def draw(self, rows: PrivateRows, noise: NoiseSource) -> Table:
         """Draw the table under a charge that is committed."""
-        private_cell_count = self.domain.private_count_at(self.grid.places(rows.values))
+        places = self.grid.places(rows.values)
+        private_cell_count = self.domain.private_count_at(places, rows.weights)
         parameters = query_release.Parameters.calibrated(self.calibration, self.domain.labels)
         return query_release.draw(parameters, private_cell_count, noise)
 
@@ -169,7 +170,8 @@ def _forecast(
         cell_count=cell_count,
         update_count=calibration.update_count,
         alpha=min(ALPHA_MAX, float(calibration.accuracy)),
-        is_proven=calibration.lasts,
+        # What persons count for is rounded, by which an update may gain less than is proved.
+        is_proven=calibration.lasts and settings.data.unit == "row",
     )
 
 

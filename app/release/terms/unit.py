@@ -1,8 +1,8 @@
 """The unit of privacy: a row of the source, or a person with any number of rows.
 
 Where ``data.person`` names persons, n is their public number everywhere outside, the first
-entry has it in the place of the number of rows, and what adds over rows without their weights
-is refused here, by its setting.
+entry has it in the place of the number of rows, and labellings of the rows themselves, of which
+one person may add any number, are refused here.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from app.errors import ConfigurationError
-from app.privacy.mechanisms import MECHANISMS
-from app.privacy.published_learners import EXPONENTIAL
 
 if TYPE_CHECKING:
     from app.ledger.entries.entry_kinds import ReleaseOpened
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
 
 Unit = Literal["row", "person"]
 PERSON: Final = "data.person"
+NO_PRIVATE_GRID: Final = f'must be "public" where {PERSON} names persons'
 COUNTS: Final[dict[Unit, str]] = {"row": "data.rows", "person": "data.persons"}
 """Parameter of the first entry that has the public n, by the unit."""
 
@@ -37,6 +36,8 @@ class UnitInWords:
         difference: the relation, in symbols.
         cut: how the unit becomes learners, and in short.
         one_vote: how far one unit reaches.
+        redrawn: how units that are drawn again become learners, and in short.
+        some_votes: how far one of them reaches.
 
     """
 
@@ -48,6 +49,8 @@ class UnitInWords:
     difference: str
     cut: tuple[str, str]
     one_vote: str
+    redrawn: tuple[str, str]
+    some_votes: str
 
 
 IN_WORDS: Final[dict[Unit, UnitInWords]] = {
@@ -67,6 +70,16 @@ IN_WORDS: Final[dict[Unit, UnitInWords]] = {
             "one record, one learner, one vote of k",
         ),
         one_vote="A record lies in one chunk of the rows, and moves one vote of a question",
+        redrawn=(
+            (
+                "This many groups are drawn from the records by lot, with replacement, and one "
+                "learner is trained on each. A record may be in several groups, and the noise "
+                "allows for that."
+            ),
+            "one record, at most ln(2 / delta) learners but for half of delta",
+        ),
+        some_votes="A record may lie in several chunks of the rows, and the constants allow for "
+        "it.",
     ),
     "person": UnitInWords(
         learned_from="persons with all their records",
@@ -88,12 +101,22 @@ IN_WORDS: Final[dict[Unit, UnitInWords]] = {
         ),
         one_vote="A person lies in one chunk of the persons with all rows, and moves one vote of a "
         "question",
+        redrawn=(
+            (
+                "This many groups are drawn from the persons by lot, with replacement, each with "
+                "all of its rows, and one learner is trained on each. A person may be in several "
+                "groups, and the noise allows for that."
+            ),
+            "one person, at most ln(2 / delta) learners but for half of delta",
+        ),
+        some_votes="A person may lie in several chunks of the persons, with all rows in each, and "
+        "the constants allow for it.",
     ),
 }
 
 
 def refuse_unserved_persons(settings: Settings) -> None:
-    """Refuse what is not served where persons are named.
+    """Refuse labellings of the rows themselves where persons are named.
 
     Raises:
         ConfigurationError: names the setting.
@@ -101,19 +124,9 @@ def refuse_unserved_persons(settings: Settings) -> None:
     """
     if settings.data.unit == "row":
         return
-    shares, learner = settings.privacy.shares, settings.classifier.learner
-    for key, is_asked, instead in (
-        ("privacy.calibration", MECHANISMS[settings.privacy.calibration].is_printed, '"profile"'),
-        ("hypotheses.grid", settings.hypotheses.grid == "private", '"public"'),
-        (
-            "classifier.learner",
-            shares.classifier > 0 and learner != EXPONENTIAL.name,
-            f'"{EXPONENTIAL.name}"',
-        ),
-        ("privacy.shares.statistics", shares.statistics > 0, "0"),
-    ):
-        if is_asked:
-            raise ConfigurationError(key, f"must be {instead} where {PERSON} names persons")
+    if settings.hypotheses.grid == "private":
+        # A person of r rows may add up to L^r labellings of them.
+        raise ConfigurationError("hypotheses.grid", NO_PRIVATE_GRID)
 
 
 def count_parameter(settings: Settings, count: int) -> dict[str, str]:

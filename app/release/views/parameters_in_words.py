@@ -52,13 +52,6 @@ ACCOUNT_FORMULA: Final = (
     "T ln R + (alpha - 1) * the sum of min(epsilon_share, alpha epsilon_share^2 / 8) <= what "
     "epsilon and delta allow at order alpha"
 )
-REDRAWN: Final = (
-    (
-        "This many groups are drawn from the records by lot, with replacement, and one learner is "
-        "trained on each. A record may be in several groups, and the noise allows for that."
-    ),
-    "one record, at most ln(2 / delta) learners but for half of delta",
-)
 
 
 def explained(release: Release) -> list[Explained]:
@@ -122,8 +115,8 @@ def _ensemble(release: Release) -> Iterator[Explained]:
     size = release.ensemble_size
     if size:
         is_redrawn = answering_row(release.configuration.settings).is_printed
-        unit = release.configuration.settings.data.unit
-        meaning, formula = REDRAWN if is_redrawn else IN_WORDS[unit].cut
+        words = IN_WORDS[release.configuration.settings.data.unit]
+        meaning, formula = words.redrawn if is_redrawn else words.cut
         yield Explained("ensemble (k)", f"{size:,} learners", meaning, formula)
     answering, row = release.mechanism.answering, release.mechanism.row
     if answering is not None and row is not None:
@@ -181,7 +174,7 @@ def _neighbours(unit: Unit) -> Iterator[Explained]:
         value = "one record replaced"
         meaning = (
             "What is protected is one row of the source. A person with several rows is protected "
-            "row by row: bring the source down to one row a person."
+            "row by row, unless data.person names whose each row is."
         )
     else:
         value, meaning = "all records of one person replaced", words.protected

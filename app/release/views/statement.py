@@ -242,15 +242,16 @@ def _limits(stated: Stated) -> Iterator[Line]:
     cutoff = None if stated.calibration is None else stated.calibration.cutoff
     size = None if state.ensemble is None else state.ensemble.size
     limits = {"queries": answers.queries, "cutoff": cutoff, "ensemble": size}
-    unit = "units of scores" if answers.output == "score" else "unstable ones"
-    ends = "" if cutoff is None else f", or {cutoff:,} {unit}"
+    counted = "units of scores" if answers.output == "score" else "unstable ones"
+    ends = "" if cutoff is None else f", or {cutoff:,} {counted}"
+    words = IN_WORDS[stated.settings.data.unit]
     yield Line("answers", "Limits", limits, f"Fresh answers end after {answers.queries:,}{ends}.")
     yield _sentence(
         "one_record",
         "Limits",
-        "A record may lie in several chunks of the rows, and the constants allow for it."
+        words.some_votes
         if answering_row(stated.settings).is_printed
-        else f"{IN_WORDS[stated.settings.data.unit].one_vote}: {ONE_VOTE_PROOF}.",
+        else f"{words.one_vote}: {ONE_VOTE_PROOF}.",
     )
 
 
@@ -296,8 +297,8 @@ def _composition(stated: Stated) -> Iterator[Line]:
         yield _sentence(
             "sampling",
             "Accounting",
-            "The ensemble is made of a random part of the rows; its shares are what it costs in "
-            f"all of them: {RELABEL_PROOF}.",
+            f"The ensemble is made of a random part of the {stated.settings.data.unit}s; its "
+            f"shares are what it costs in all of them: {RELABEL_PROOF}.",
         )
     yield _sentence(
         f"{accounting}.post_processing",

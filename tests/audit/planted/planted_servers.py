@@ -16,6 +16,7 @@ from app.answering import answer_query
 from app.answering import service as conclave_service
 from app.answering.answer_query import QueryAnswerer
 from app.http import problems
+from app.learning.chunks import chunk_offsets
 from app.learning.ensemble import fit_ensemble
 from app.ledger import ledger as store
 from app.ledger.entries import fold
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from app.noise.source import NoiseSource
     from app.privacy.voting.universal import Outcome, Parameters, State
     from app.privacy.voting.votes import Tallies, Tally
+    from app.release.drawing import SampledRows
 
     Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -68,6 +70,18 @@ def record_in_two_chunks(patch: pytest.MonkeyPatch) -> None:
         return fit_ensemble(learner, values, labels, permutation=places, **options)
 
     patch.setattr(draw_ensemble, "fit_ensemble", fit)
+
+
+def rows_cut_apart(patch: pytest.MonkeyPatch) -> None:
+    """Cut rows into chunks where persons should be cut, so that one may be in all of them."""
+
+    def cut(
+        self: SampledRows, places: NDArray[np.int64], *, size: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        positions, _ = self.rows.positions(self.units[places])
+        return positions, chunk_offsets(len(positions), size)
+
+    patch.setattr(draw_ensemble.SampledRows, "cut", cut)
 
 
 def relabelling_without_noise(patch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from app.answering.queries import Fresh
 from app.answering.types import Query
+from app.data.persons import Persons
 from app.data.rows import PrivateRows
 from app.errors import (
     BudgetExhaustedError,
@@ -24,12 +26,13 @@ from app.privacy.paper import paper as paper_formulas
 from app.privacy.sparse_vector import mechanism as sparse_vector
 from app.privacy.voting.universal import Phase
 from app.release import opening
-from app.release.drawing import read_ensemble
+from app.release.drawing import read_ensemble, sampled_rows
 from app.release.views.parameters_in_words import explained
 from app.settings.settings import load_settings
 from tests.builders.ledger.faulty_ledger import FaultyLedger
 from tests.builders.ledger.releases import tamper
 from tests.builders.release.opened_release import NoNoise, pieces, statement_of
+from tests.builders.release.rows_of_persons import identities
 from tests.builders.release.small_release import RowAnswerer, SmallRelease, seeded_noise
 
 if TYPE_CHECKING:
@@ -115,6 +118,54 @@ def test_few_learners_open_halt_and_continue(tmp_path: Path, grid: str) -> None:
     verify(again.ledger, expect_head=None)
 
 
+def people(row_counts: list[int]) -> PrivateRows:
+    """Rows of persons with so many each, who are alike but for that."""
+    numbers, each = np.repeat(np.arange(len(row_counts)), row_counts), rows(len(row_counts))
+    persons = Persons(numbers, identities(range(len(row_counts))))
+    return PrivateRows(values=each.values[numbers], labels=each.labels[numbers], persons=persons)
+
+
+@pytest.mark.parametrize("relabel", ["0.2", "0"])
+def test_one_row_a_person_is_a_release_of_rows(tmp_path: Path, relabel: str) -> None:
+    """From one seed the sample, the resample, the labelling and the learners are the same."""
+    shares = f'{{"relabel": {relabel}, "answers": 0.8, "classifier": 0}}'
+    found = []
+    for folder, given, more in (
+        ("rows", rows(FEW_ROWS), {}),
+        ("persons", people([1] * FEW_ROWS), {"data__person": "who"}),
+    ):
+        (tmp_path / folder).mkdir()
+        release = paper(tmp_path / folder, privacy__shares=shares, **more)
+        release.open(rows=given)
+        kept = pieces(release)
+        names = ("permutation", "resample", "hypothesis", "ensemble", "release-secret")
+        found.append([kept[name] for name in names])
+    assert found[0] == found[1]
+
+
+def test_a_person_who_is_drawn_again_comes_with_all_rows(tmp_path: Path) -> None:
+    """Places are of persons: a chunk has as many of them, whatever the rows."""
+    release = paper(tmp_path, data__person="who")
+    given = people([1 + number % 7 for number in range(FEW_ROWS)])
+    opened = release.open(rows=given)
+    (told,) = (each for each in explained(opened) if each.name == "ensemble (k)")
+    assert "A person may be in several groups" in told.meaning
+    kept = pieces(release)
+    places, permutation = (np.frombuffer(kept[name], "<u4") for name in ("resample", "permutation"))
+    assert len(places) == 178
+    assert len(permutation) == FEW_ROWS == given.count
+    sample = sampled_rows(given, permutation.astype(np.int64), count=178)
+    positions, offsets = sample.cut(places.astype(np.int64), size=100)
+    assert given.persons is not None
+    whose, row_counts = given.persons.numbers[positions], given.persons.row_counts[positions]
+    for start, stop in pairwise(offsets.tolist()):
+        drawn = sum(1 / count for count in row_counts[start:stop].tolist())
+        assert round(drawn, 9) in {1, 2}
+        people_of, there = np.unique(whose[start:stop], return_counts=True)
+        whole = given.persons.positions(people_of)[1]
+        assert not (there % np.diff(whole)).any()
+
+
 def test_what_serves_has_the_printed_noise(tmp_path: Path) -> None:
     """The mechanism is the refreshed sparse vector with lambda, 2 lambda and w."""
     answering = paper(tmp_path).open(rows=rows(FEW_ROWS)).mechanism.answering
@@ -182,16 +233,16 @@ def test_a_resample_that_is_not_what_was_drawn_refuses_to_start(
         (
             {"answers__ensemble": "auto"},
             (
-                'privacy.calibration: "paper" cuts k = 24715 chunks, and its sample of 2000 rows '
-                "has 178: it needs at least 276808 rows, a smaller answers.ensemble, or "
+                'privacy.calibration: "paper" cuts k = 24715 chunks, and its sample of n = 2000 '
+                "has 178: it needs n = 276808 at least, a smaller answers.ensemble, or "
                 '"profile", which makes the same promise'
             ),
         ),
         (
             {"answers__ensemble": "179"},
             (
-                'privacy.calibration: "paper" cuts k = 179 chunks, and its sample of 2000 rows '
-                "has 178: it needs at least 2005 rows, a smaller answers.ensemble, or "
+                'privacy.calibration: "paper" cuts k = 179 chunks, and its sample of n = 2000 '
+                "has 178: it needs n = 2005 at least, a smaller answers.ensemble, or "
                 '"profile", which makes the same promise'
             ),
         ),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app.auditing.draws import ROWS_OF_A_PERSON
 from app.auditing.transcripts.promises import COUNTED
 from app.auditing.transcripts.served import Claim
 from app.cli.audit.audited_releases import audit_releases
@@ -18,6 +19,7 @@ from app.cli.audit.neighbours import (
     BELOW,
     FEATURE,
     LABEL,
+    WHO,
     Neighbours,
     audited_claim,
     neighbours,
@@ -93,8 +95,21 @@ def test_a_release_keeps_the_promise_and_has_rows_of_its_own(tmp_path: Path) -> 
 
 def test_rows_are_written_as_a_csv() -> None:
     """Classes are named as they are, with whatever a CSV must quote."""
-    text = rows_text(((0.5, 0), (0.25, 1)), ("a,b", "c"))
-    assert text.splitlines() == [f"{FEATURE},{LABEL}", '0.5,"a,b"', "0.25,c"]
+    pair = Neighbours("any", 2, (((0.5, 0), (0.25, 1)), ((0.5, 1), (0.25, 1))), 1, copies=(1, 3))
+    one, other = (rows_text(pair, side, ("a,b", "c")).splitlines() for side in (0, 1))
+    assert one == [f"{FEATURE},{LABEL},{WHO}", '0.5,"a,b",0', "0.25,c,1"]
+    assert other == [one[0], *["0.5,c,0"] * 3, "0.25,c,1"]
+
+
+def test_persons_differ_in_fifty_rows(tmp_path: Path) -> None:
+    """In every pair, on a side or on both, where persons are the unit; else in one."""
+    named = settings(data={"classes": ["no", "yes"], "person": "who"})
+    pairs = neighbours(named)
+    assert [max(pair.copies) for pair in pairs] == [ROWS_OF_A_PERSON] * 3
+    assert [pair.rows for pair in pairs] == [pair.rows for pair in neighbours(settings())]
+    assert {pair.copies for pair in neighbours(settings())} == {(1, 1)}
+    assert served_settings(named, pairs[0], tmp_path).data.person == WHO
+    assert served_settings(settings(), pairs[0], tmp_path).data.person is None
 
 
 NO_NUMBER = float("nan")
