@@ -97,7 +97,12 @@ class PublishedClassifier:
         if self.student is not None:
             return self.student.predict([vector])[0]
         if self._missing_numbers:
-            vector = tuple(None if value in self._missing_numbers else value for value in vector)
+            vector = tuple(
+                None
+                if value in self._missing_numbers and feature.kind == NumericFeature.kind
+                else value
+                for value, feature in zip(vector, self.document.features, strict=True)
+            )
         if self.predictor is not None:
             return self.predictor.predict(vector)
         if self._summed is not None:
@@ -207,8 +212,8 @@ def _predictor(document: ClassifierDocument) -> PublishedPredictor | None:
 def _feature_document(feature: Feature) -> FeatureDocument:
     if isinstance(feature, NumericFeature):
         bounds = (feature.lower, feature.upper)
-        return FeatureDocument(name=feature.name, kind="numeric", bounds=bounds)
-    return FeatureDocument(name=feature.name, kind="categorical", categories=feature.categories)
+        return FeatureDocument(name=feature.name, kind=feature.kind, bounds=bounds)
+    return FeatureDocument(name=feature.name, kind=feature.kind, categories=feature.categories)
 
 
 def holds_point(halfspace: HalfspaceDocument, vector: Vector) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 CELL_IN_WORDS = (
-    'cells[0]: must be "feature >= number" of a number, "feature = category", or "" for a cell'
+    'cells[0]: must be "feature >= number" of a number, "feature >= date" of a date, '
+    '"feature = category", or "" for a cell'
 )
 # What is written in place of what, and the line after "conclave: ".
 SPOILED = [
