@@ -33,7 +33,7 @@ MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-BROKEN_TEXT: Final = "is not text in the encoding of data.encoding"
+BROKEN_TEXT: Final = "is not text in the encoding of data.encoding, here or soon after"
 SET: Final = "looks {how}: set data.{key} = {value}"
 
 

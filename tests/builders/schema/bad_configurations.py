@@ -69,8 +69,16 @@ SPOILED = [
     ('["?"]', '"?"', "data.missing: must be a list"),
     ('["?"]', '["?", 0]', "data.missing[1]: must be a string"),
     ('["?"]', '["?", "?"]', "data.missing[1]: is the same as data.missing[0]"),
-    ('"numeric"', '"number"', 'data.features[0].kind: must be "numeric" or "categorical"'),
-    ('kind = "numeric"', "", 'data.features[0].kind: is required: "numeric" or "categorical"'),
+    (
+        '"numeric"',
+        '"number"',
+        'data.features[0].kind: must be "numeric", "categorical", "boolean" or "date"',
+    ),
+    (
+        'kind = "numeric"',
+        "",
+        'data.features[0].kind: is required: "numeric", "categorical", "boolean" or "date"',
+    ),
     (
         'name = "workclass"',
         'name = "age"',
