@@ -182,7 +182,7 @@ class Names:
 
     def __init__(self, names: Iterable[str]) -> None:
         """Keep the names; of two that are one number the first is its name."""
-        self._names = frozenset(names := tuple(names))
+        self.known = frozenset(names := tuple(names))
         self._by_number: dict[float, str] = {}
         for name in names:
             number = named_number(name)
@@ -195,7 +195,7 @@ class Names:
             return given
         if isinstance(given, bool):
             likeliest, other = boolean_spellings(given)
-            return other if other in self._names and likeliest not in self._names else likeliest
+            return other if other in self.known and likeliest not in self.known else likeliest
         return self._by_number.get(given) or shortest(given)
 
 

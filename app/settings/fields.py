@@ -127,7 +127,7 @@ def _separator(value: str) -> str:
 def _encoding(value: str) -> str:
     """Accept the name of a text encoding that Python knows."""
     try:
-        b"".decode(value)
+        "a".encode(value)
         return codecs.lookup(value).name
     except (LookupError, ValueError):
         raise _refuse('must be a text encoding such as "utf-8", "utf-16" or "cp1252"') from None

@@ -37,7 +37,7 @@ NAN = math.nan
 
 TRUTHS = [True, "true", "True", "TRUE", "t", "T", " true ", 1, 1.0, "1", "1.0"]
 FALSEHOODS = [False, "false", "False", "FALSE", "f", 0, -0.0, 0.0, "0", "0.0"]
-MISSING = [None, "", "?", "99", 99, "99.0"]
+MISSING: list[object] = [None, "", "?", "99", 99, "99.0"]
 DAYS = ["2020-02-29", " 2020-02-29", "2020-02-29T23:59:59.999Z", "2020-02-29 00:00:00+02:00"]
 POSTED: list[tuple[int, list[object], float]] = [
     (0, TRUTHS, TRUE),
