@@ -67,13 +67,13 @@ class DateFeature(NumericFeature):
     kind: ClassVar[str] = "date"
 
     def cut(self, written: float | str) -> float:
-        """Return a date as the number of days up to it.
+        """Return a date as the number of days up to it, and such a number as it is.
 
         Raises:
             ValueError: it is no date.
 
         """
-        day = day_in(written)
+        day = written if isinstance(written, float) else day_in(written)
         if day is None:
             raise ValueError(NO_DATE)
         return day
