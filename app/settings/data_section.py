@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from app.data.persons import PersonColumn
 from app.data.schema import (
@@ -15,6 +15,7 @@ from app.data.schema import (
     Schema,
 )
 from app.data.sources.csv_dialect import CsvDialect
+from app.errors import ConfigurationError
 from app.settings.fields import (
     Address,
     Bounds,
@@ -29,6 +30,7 @@ from app.settings.fields import (
     Unit,
     Whole,
 )
+from app.settings.wording import configuration_error
 
 PublicShare = Annotated[Number, Field(ge=0, le=1)]
 
@@ -255,3 +257,29 @@ class DataSettings(Section):
             features=tuple(feature.feature() for feature in self.features),
             missing=self.missing,
         )
+
+
+class DialectOptions(Section):
+    """How a CSV is written, as options of a command."""
+
+    separator: Separator
+    decimal: Literal[".", ","]
+    encoding: Encoding
+
+
+def dialect_of(separator: str, decimal: str, encoding: str) -> CsvDialect:
+    """Return the dialect that options name, as the configuration names it.
+
+    Raises:
+        ConfigurationError: names the option.
+
+    """
+    given = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    try:
+        options = DialectOptions.model_validate(given)
+    except ValidationError as error:
+        wrong = configuration_error(error)
+        raise ConfigurationError(f"--{wrong.key}", wrong.problem) from None
+    if options.separator == options.decimal:
+        raise ConfigurationError("--decimal", "is --separator too: give one of them")
+    return CsvDialect(options.separator, options.decimal, options.encoding)

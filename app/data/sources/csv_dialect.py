@@ -34,7 +34,8 @@ MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 BROKEN_TEXT: Final = "is not text in the encoding of data.encoding, here or soon after"
-SET: Final = "looks {how}: set data.{key} = {value}"
+IN_FILE: Final = "data.{} = {}"
+OPTION: Final = "--{} {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,11 @@ class CsvDialect:
     decimal: str = "."
     encoding: str = UTF_8
 
+    @property
+    def codec(self) -> str:
+        """Return the name of the codec that reads a file, from its mark on where there is one."""
+        return "utf-8-sig" if self.encoding == UTF_8 else self.encoding
+
     def open(self, path: str | Path) -> TextIO:
         """Open a file as text, compressed where its name says so.
 
@@ -63,7 +69,7 @@ class CsvDialect:
             ValueError: its path is none.
 
         """
-        encoding = "utf-8-sig" if self.encoding == UTF_8 else self.encoding
+        encoding = self.codec
         if str(path).lower().endswith(COMPRESSED):
             return gzip.open(path, "rt", encoding=encoding, errors=ERRORS, newline="")
         return Path(path).open(encoding=encoding, errors=ERRORS, newline="")
@@ -114,28 +120,30 @@ class Header:
     line: str
     dialect: CsvDialect
 
-    def likely(self, wanted: Sequence[str]) -> str | None:
+    def likely(self, wanted: Sequence[str], *, form: str = IN_FILE) -> str | None:
         """Return which setting is likely meant where columns are missing; None for none.
 
         Args:
             wanted: public names of columns.
+            form: how a setting and its value are written, in the configuration or as an option.
 
         """
         encoding = _encoding_of(self.line)
         if encoding is not None and self.dialect.encoding == UTF_8:
-            name = encoding.upper()
-            return SET.format(how=f"written in {name}", key="encoding", value=f'"{encoding}"')
+            meant = form.format("encoding", f'"{encoding}"')
+            return f"looks written in {encoding.upper()}: set {meant}"
         known = _found(self.names, wanted)
         for separator in SEPARATORS:
             cells = _cells(self.line, separator)
             if separator != self.dialect.separator and _found(cells, wanted) > known:
                 shown = '"\\t"' if separator == "\t" else f'"{separator}"'
-                how = "separated by " + ("tabs" if separator == "\t" else shown)
-                advice = SET.format(how=how, key="separator", value=shown)
-                comma = ', and data.decimal = "," where its numbers have a comma'
-                return advice + (comma if separator != "," else "")
+                named = "tabs" if separator == "\t" else shown
+                advice = f"looks separated by {named}: set {form.format('separator', shown)}"
+                comma = form.format("decimal", '","')
+                is_comma = separator == ","
+                return advice if is_comma else f"{advice}, and {comma} where numbers have a comma"
         if any("\udc80" <= character <= "\udcff" for character in self.line):
-            return 'is not UTF-8 text: set data.encoding, such as "cp1252"'
+            return "is not UTF-8 text: set " + form.format("encoding", '"cp1252"') + ", say"
         return None
 
 

@@ -23,7 +23,7 @@ PLAIN = 'age,hours,work,sex,income\n39.5,40,"a, b",F,low\n?,-1e2,Straße,M,high\
 ENCODED = [[39.5, 40, 2, 0], [np.nan, 0, 2, 1]]
 SEMICOLON = 'age;hours;work;sex;income\n39,5;40;"a, b";F;low\n?;-1,0e2;Straße;M;high\n'
 GERMAN = CsvDialect(";", ",", "cp1252")
-COMMA = ', and data.decimal = "," where its numbers have a comma'
+COMMA = ', and data.decimal = "," where numbers have a comma'
 NAME = "PRIVATE-MARKER"
 
 
