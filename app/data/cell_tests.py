@@ -22,7 +22,10 @@ CELL = ""
 AT_LEAST = " >= "
 IS = " = "
 UNKNOWN_SHARE = 0.5
-IN_WORDS = 'must be "feature >= number" of a number, "feature = category", or "" for a cell'
+IN_WORDS = (
+    'must be "feature >= number" of a number, "feature >= date" of a date, "feature = category", '
+    'or "" for a cell'
+)
 
 
 def read_splits(schema: Schema, written: Sequence[str], *, section: str) -> CellSplits:
@@ -72,7 +75,7 @@ def _test(schema: Schema, key: str, text: str) -> BinaryTest:
 
 def _of_feature(schema: Schema, key: str, index: int, feature: Feature, value: str) -> BinaryTest:
     if isinstance(feature, NumericFeature):
-        cut = _number(key, value)
+        cut = _cut(key, feature, value)
         if not feature.lower < cut <= feature.upper:
             raise ConfigurationError(key, "must cut between the bounds of the feature")
         return BinaryTest(
@@ -90,8 +93,8 @@ def _of_feature(schema: Schema, key: str, index: int, feature: Feature, value: s
     )
 
 
-def _number(key: str, value: str) -> float:
+def _cut(key: str, feature: NumericFeature, value: str) -> float:
     try:
-        return float(value)
+        return feature.cut(value)
     except ValueError:
         raise ConfigurationError(key, IN_WORDS) from None

@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from app.data.schema import NumericFeature
-from app.data.sources.cells import DECIMAL_NUMBER
+from app.data.sources.csv_dialect import PLAIN_CSV
+from app.data.spelling import number_in, with_point
 from app.data.vectors import encode, parse_features
 from app.errors import ConfigurationError, InvalidFeaturesError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import TextIO
 
     from numpy.typing import NDArray
 
     from app.data.schema import Feature, Schema
+    from app.data.sources.csv_dialect import CsvDialect
     from app.data.vectors import Vector
 
 OPTION: Final = "--public"
@@ -35,8 +38,15 @@ def no_points(schema: Schema) -> NDArray[np.float64]:
     return encode(schema, ())
 
 
-def read_public_points(path: Path, schema: Schema) -> NDArray[np.float64]:
+def read_public_points(
+    path: Path, schema: Schema, dialect: CsvDialect = PLAIN_CSV
+) -> NDArray[np.float64]:
     """Read every row of a CSV as a query, and encode it by the public schema.
+
+    Args:
+        path: of the file.
+        schema: the public schema.
+        dialect: how the file is written.
 
     Returns:
         float64 (m, d), as the same rows posted to ``POST /query`` are encoded.
@@ -47,11 +57,11 @@ def read_public_points(path: Path, schema: Schema) -> NDArray[np.float64]:
 
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            points = _Points(csv.reader(file, strict=True), schema)
-            blocks = list(points.blocks())
-    except (csv.Error, UnicodeDecodeError):
-        raise ConfigurationError(OPTION, f"{path} is not a CSV in UTF-8") from None
+        with dialect.open(path) as file:
+            blocks = list(_Points(file, schema, dialect).blocks())
+    except (csv.Error, UnicodeError):
+        written = dialect.encoding.upper()
+        raise ConfigurationError(OPTION, f"{path} is not a CSV in {written}") from None
     except OSError as error:
         reason = (error.strerror or "the system refuses").lower()
         raise ConfigurationError(OPTION, f"cannot read {path}: {reason}") from None
@@ -63,12 +73,18 @@ def read_public_points(path: Path, schema: Schema) -> NDArray[np.float64]:
 class _Points:
     """The rows of an open CSV."""
 
-    def __init__(self, lines: Iterator[list[str]], schema: Schema) -> None:
+    def __init__(self, file: TextIO, schema: Schema, dialect: CsvDialect) -> None:
         """Read the header and find the feature columns."""
-        self._lines = filter(None, lines)
+        header = dialect.header(file)
+        self._header = header.names
         self._schema = schema
-        self._header = next(self._lines, [])
+        self._decimal = dialect.decimal
+        if not set(header.names).issuperset(schema.feature_names):
+            likely = header.likely(schema.feature_names)
+            if likely is not None:
+                raise ConfigurationError(OPTION, f"the header {likely}")
         self._positions = [self._position(name) for name in schema.feature_names]
+        self._lines = filter(None, dialect.rows(file))
 
     def blocks(self) -> Iterator[NDArray[np.float64]]:
         """Yield the encoded rows, block by block."""
@@ -88,7 +104,7 @@ class _Points:
             raise ConfigurationError(OPTION, f"row {number}: {problem}")
         try:
             values = [
-                _posted(feature, cells[position], self._schema.missing_tokens)
+                _posted(feature, cells[position], self._schema.missing_tokens, self._decimal)
                 for feature, position in zip(self._schema.features, self._positions, strict=True)
             ]
             return parse_features(self._schema, values)
@@ -97,10 +113,13 @@ class _Points:
             raise ConfigurationError(OPTION, f"{where}: {error.problem}") from None
 
 
-def _posted(feature: Feature, cell: str, missing: frozenset[str]) -> float | str | None:
+def _posted(
+    feature: Feature, cell: str, missing: frozenset[str], decimal: str
+) -> float | str | None:
     """Return a cell as a client would post it."""
-    if cell in missing or not isinstance(feature, NumericFeature):
+    if cell in missing or feature.kind != NumericFeature.kind:
         return cell
-    if not DECIMAL_NUMBER.fullmatch(cell.strip(" \t")):
+    number = number_in(with_point(cell, decimal))
+    if number is None:
         raise InvalidFeaturesError(feature=feature.name, problem="must be a number")
-    return float(cell)
+    return number

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from app.data.spelling import finite_numbers
+from app.data.spelling import NO_DATE, TRUE_OR_FALSE, Names, day_in, finite_numbers, iso_date
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,20 +33,56 @@ class NumericFeature:
 
     """
 
+    kind: ClassVar[str] = "numeric"
     name: str
     lower: float
     upper: float
     thresholds: tuple[float, ...] | None = None
     threshold_shares: tuple[float, ...] | None = None
 
+    def cut(self, written: float | str) -> float:
+        """Return a cut as a number from how it is written.
+
+        Raises:
+            ValueError: it is not written as values of the feature are.
+
+        """
+        return float(written)
+
     def canonical(self) -> dict[str, object]:
         """Return the feature as strings and lists only, floats by ``repr``."""
         return {
             "name": self.name,
-            "kind": "numeric",
+            "kind": self.kind,
             "bounds": [repr(self.lower), repr(self.upper)],
             "thresholds": _canonical_floats(self.thresholds),
             "threshold_shares": _canonical_floats(self.threshold_shares),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class DateFeature(NumericFeature):
+    """A date, which counts as the number of days from 1970-01-01 to it."""
+
+    kind: ClassVar[str] = "date"
+
+    def cut(self, written: float | str) -> float:
+        """Return a date as the number of days up to it, and such a number as it is.
+
+        Raises:
+            ValueError: it is no date.
+
+        """
+        day = written if isinstance(written, float) else day_in(written)
+        if day is None:
+            raise ValueError(NO_DATE)
+        return day
+
+    def canonical(self) -> dict[str, object]:
+        """Return the feature as strings and lists only, dates in ISO 8601."""
+        return super().canonical() | {
+            "bounds": [iso_date(self.lower), iso_date(self.upper)],
+            "thresholds": [iso_date(cut) for cut in self.thresholds or ()],
         }
 
 
@@ -61,6 +97,7 @@ class CategoricalFeature:
 
     """
 
+    kind: ClassVar[str] = "categorical"
     name: str
     categories: tuple[str, ...]
     category_shares: tuple[float, ...] | None = None
@@ -85,10 +122,19 @@ class CategoricalFeature:
         """Return the feature as strings and lists only, floats by ``repr``."""
         return {
             "name": self.name,
-            "kind": "categorical",
+            "kind": self.kind,
             "categories": list(self.categories),
             "category_shares": _canonical_floats(self.category_shares),
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class BooleanFeature(CategoricalFeature):
+    """True or false: two categories, and nothing is another."""
+
+    kind: ClassVar[str] = "boolean"
+    categories: tuple[str, ...] = TRUE_OR_FALSE
+    category_shares: tuple[float, ...] | None = (0.5, 0.5)
 
 
 Feature = NumericFeature | CategoricalFeature
@@ -123,8 +169,8 @@ class Schema:
 
     @cached_property
     def numeric_flags(self) -> tuple[bool, ...]:
-        """Return of each feature whether it is numeric."""
-        return tuple(isinstance(feature, NumericFeature) for feature in self.features)
+        """Return of each feature whether it is numeric; a date is none."""
+        return tuple(feature.kind == NumericFeature.kind for feature in self.features)
 
     @cached_property
     def missing_tokens(self) -> frozenset[str]:
@@ -139,13 +185,22 @@ class Schema:
     @cached_property
     def is_numeric(self) -> bool:
         """Whether every feature is a number."""
-        return all(isinstance(feature, NumericFeature) for feature in self.features)
+        return all(self.numeric_flags)
 
     @cached_property
     def category_codes(self) -> tuple[CategoryCodes | None, ...]:
         """Return the codes of each categorical feature; None for a numeric one."""
         return tuple(
             None if isinstance(feature, NumericFeature) else feature.codes(self.missing_tokens)
+            for feature in self.features
+        )
+
+    @cached_property
+    def category_names(self) -> tuple[Names | None, ...]:
+        """Return what finds a value among the categories of each feature; None for a number."""
+        tokens = sorted(self.missing_tokens)
+        return tuple(
+            None if isinstance(feature, NumericFeature) else Names((*feature.categories, *tokens))
             for feature in self.features
         )
 

@@ -1,4 +1,4 @@
-"""One value of a row: the text, number or boolean that it is, whatever its type.
+"""One value of a row: the text, number, boolean or date that it is, whatever its type.
 
 A CSV holds text and nothing else; other sources hold numbers and booleans too.
 Types are the writer's choice, and often follow from all rows together, so that
@@ -8,6 +8,7 @@ number is found among public names by its value.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 from decimal import Decimal
@@ -16,17 +17,28 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     Plain: TypeAlias = str | bool | float | None
 
 MISSING_CELL = ""
 ERRORS = "surrogateescape"
 BLANKS = " \t"
+POINT = "."
 DECIMAL_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # Of names: a leading zero or plus makes a code, which text alone matches.
 NAMED_NUMBER = re.compile(r"-?((?!0\d)(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf)", re.ASCII)
-
+TRUTHS = {"true": True, "t": True, "false": False, "f": False}
+TRUE_OR_FALSE = ("false", "true")
+NO_BOOLEAN = "is neither true nor false"
+# A date, or a moment in the extended form of ISO 8601, whose date is what stands there.
+ISO_DATE = re.compile(
+    r"(\d{4}-\d\d-\d\d)"
+    r"([T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?",
+    re.ASCII,
+)
+DAY_ZERO = dt.date(1970, 1, 1).toordinal()
+NO_DATE = "is not a date such as 2026-12-31"
 
 _NUMBERS = (int, float, Decimal)
 _TEXT_OR_TRUTH = (str, bool, type(None))
@@ -66,6 +78,94 @@ def number_in(text: str) -> float | None:
     return float(text) + 0.0 if DECIMAL_NUMBER.fullmatch(text.strip(BLANKS)) else None
 
 
+def with_point(text: str, decimal: str) -> str:
+    """Return a number's text with a decimal point.
+
+    A point where a comma is the decimal one parts thousands; it becomes a comma, which is in
+    no number.
+    """
+    if decimal == POINT:
+        return text
+    return text.translate(str.maketrans(decimal + POINT, POINT + decimal))
+
+
+def boolean_name(value: object, missing: frozenset[str]) -> str | None:
+    """Return ``true`` or ``false`` for a value of a boolean feature, None where it is missing.
+
+    A boolean, the numbers 1 and 0 however they are written, and the texts true, false, t and
+    f in any capitals are booleans.
+
+    Args:
+        value: of any type.
+        missing: texts that stand for a missing value, none of which spells a boolean.
+
+    Raises:
+        CellError: it is neither.
+
+    """
+    given = plain(value)
+    if _is_missing(given, missing):
+        return None
+    truth = given if isinstance(given, bool) else None
+    if isinstance(given, str):
+        truth = TRUTHS.get(given.strip(BLANKS).lower())
+        given = number_in(given)
+    if truth is None:
+        truth = {0.0: False, 1.0: True}.get(given) if isinstance(given, float) else None
+    if truth is None:
+        raise CellError(NO_BOOLEAN)
+    return TRUE_OR_FALSE[truth]
+
+
+def day_number(value: object, missing: frozenset[str]) -> float | None:
+    """Return the days from 1970-01-01 to the date that a value is, None where it is missing.
+
+    Of a moment it is the date as it is written or held, in the moment's own time zone.
+
+    Args:
+        value: a text in ISO 8601, a date, a ``datetime`` or a ``datetime64``.
+        missing: texts that stand for a missing value; one that is a date stands for that date.
+
+    Raises:
+        CellError: it is no date; a number is none.
+
+    """
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[D]").item()
+    given = value if isinstance(value, dt.date) else plain(value)
+    day = day_in(given)
+    if day is not None and not any(day_in(token) == day for token in missing):
+        return day
+    if day is not None or _is_missing(given, missing):
+        return None
+    raise CellError(NO_DATE)
+
+
+def _is_missing(given: object, missing: frozenset[str]) -> bool:
+    """Return whether a plain value is missing, or a number that stands for a missing one."""
+    if given is None or given in missing:
+        return True
+    number = number_in(given) if isinstance(given, str) else given
+    return isinstance(number, float) and number in finite_numbers(missing)
+
+
+def day_in(value: object) -> float | None:
+    """Return the days up to a date, or up to the one that a text begins with; else None."""
+    if isinstance(value, dt.date):  # a datetime is one
+        return float(value.toordinal() - DAY_ZERO)
+    written = ISO_DATE.fullmatch(value.strip(BLANKS)) if isinstance(value, str) else None
+    try:
+        day = None if written is None else dt.date.fromisoformat(written[1])
+    except ValueError:  # such as the 30th of February
+        return None
+    return None if day is None else day_in(day)
+
+
+def iso_date(day: float) -> str:
+    """Return the date that is a whole number of days after 1970-01-01."""
+    return dt.date.fromordinal(int(day) + DAY_ZERO).isoformat()
+
+
 def finite_numbers(tokens: Iterable[str]) -> frozenset[float]:
     """Return the numbers among tokens for a missing value, which a number is compared with."""
     numbers = map(number_in, tokens)
@@ -77,14 +177,26 @@ def named_number(name: str) -> float | None:
     return float(name) + 0.0 if NAMED_NUMBER.fullmatch(name) else None
 
 
-def names_by_number(names: Iterable[str]) -> Mapping[float, str]:
-    """Return the first name of each number that has one."""
-    found: dict[float, str] = {}
-    for name in names:
-        number = named_number(name)
-        if number is not None:
-            found.setdefault(number, name)
-    return found
+class Names:
+    """Public names, among which text is found by its spelling and a number by its value."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """Keep the names; of two that are one number the first is its name."""
+        self.known = frozenset(names := tuple(names))
+        self._by_number: dict[float, str] = {}
+        for name in names:
+            number = named_number(name)
+            if number is not None:
+                self._by_number.setdefault(number, name)
+
+    def of(self, given: Plain) -> str | None:
+        """Return the name that a plain value is, its usual text, or None where it is missing."""
+        if given is None or isinstance(given, str):
+            return given
+        if isinstance(given, bool):
+            likeliest, other = boolean_spellings(given)
+            return other if other in self.known and likeliest not in self.known else likeliest
+        return self._by_number.get(given) or shortest(given)
 
 
 def twins(names: Iterable[str]) -> tuple[str, str] | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from app.data.schema import NumericFeature
+from app.data.schema import BooleanFeature, NumericFeature
 from app.learning.encoding.binary_tests import BinaryTest
 
 if TYPE_CHECKING:
@@ -140,7 +140,8 @@ def public_tests(
     - 1 cuts equally spaced between its bounds.  A categorical one has its
     list's categories, else one test a category, one for other and, where
     ``missing`` is not empty, one for missing; of two tests that are
-    complements (one category and other) the second is dropped.
+    complements (one category and other) the second is dropped.  A boolean
+    has a test for true and, likewise, one for missing.
 
     Args:
         schema: the public schema.
@@ -238,7 +239,7 @@ def _cuts(
 ) -> tuple[float, ...]:
     """Return the cuts of a feature: its list, its grid, quantiles or equal ones."""
     if values is not None:
-        return tuple(dict.fromkeys(float(value) for value in values))
+        return tuple(dict.fromkeys(feature.cut(value) for value in values))
     equal = equal_cuts(lower=feature.lower, upper=feature.upper, bins=bins)
     if public_column is None:
         return equal if feature.thresholds is None else feature.thresholds
@@ -253,6 +254,10 @@ def _codes(
     if values is not None:
         known = {category: code for code, category in enumerate(feature.categories)}
         return tuple(dict.fromkeys(known.get(str(value), feature.missing_code) for value in values))
+    if isinstance(feature, BooleanFeature):
+        # It is true, or it is not; no value is other.
+        is_true = len(feature.categories) - 1
+        return (is_true, feature.missing_code) if schema.missing else (is_true,)
     codes = range(feature.missing_code + 1 if schema.missing else feature.missing_code)
     is_pair_of_complements = len(codes) == len(("category", "other"))
     return tuple(codes[:1] if is_pair_of_complements else codes)

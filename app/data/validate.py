@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.data.schema import NumericFeature, Schema
+from app.data.schema import BooleanFeature, DateFeature, NumericFeature, Schema
+from app.data.spelling import iso_date
 from app.data.vectors import TOGETHER_MIN, Vector, parse_features, parse_numbers
 from app.privacy.soft_labels.mechanism import BIN_COUNT_MAX, BIN_COUNT_MIN
 
@@ -38,14 +39,11 @@ def describe_schema(schema: Schema) -> dict[str, object]:
 
 
 def _describe(feature: Feature) -> dict[str, object]:
+    described: dict[str, object] = {"name": feature.name, "kind": feature.kind}
+    if isinstance(feature, DateFeature):
+        return described | {"bounds": [iso_date(feature.lower), iso_date(feature.upper)]}
     if isinstance(feature, NumericFeature):
-        return {
-            "name": feature.name,
-            "kind": "numeric",
-            "bounds": [feature.lower, feature.upper],
-        }
-    return {
-        "name": feature.name,
-        "kind": "categorical",
-        "categories": list(feature.categories),
-    }
+        return described | {"bounds": [feature.lower, feature.upper]}
+    if isinstance(feature, BooleanFeature):
+        return described
+    return described | {"categories": list(feature.categories)}

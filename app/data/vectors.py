@@ -1,7 +1,8 @@
 """Feature vectors: from what a client posted to a replay key and to encoded values.
 
 A vector keeps what was posted, in schema order: floats (``-0.0`` is 0, 1 is
-1.0), strings, None.  Clipping and binning come later, so that vectors which
+1.0), strings, None.  A date is the number of its day, and a boolean ``true`` or
+``false``, however they were posted.  Clipping and binning come later, so that vectors which
 differ as posted stay different queries.
 """
 
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from app.data.schema import CategoricalFeature, NumericFeature
+from app.data.schema import BooleanFeature, DateFeature, NumericFeature
+from app.data.spelling import CellError, Names, boolean_name, boolean_spellings, day_number
 from app.errors import InvalidFeaturesError
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from app.data.schema import Feature, Schema
+    from app.data.schema import CategoricalFeature, Feature, Schema
 
 Vector = tuple[float | str | None, ...]
 """One value a feature, in schema order; None, or a token of ``missing``, is missing."""
@@ -76,8 +78,10 @@ def parse_features(schema: Schema, raw: object) -> Vector:
     missing = schema.missing_tokens
     return tuple(
         [
-            _value(feature, value, missing)
-            for feature, value in zip(schema.features, ordered, strict=True)
+            _value(feature, names, value, missing)
+            for feature, names, value in zip(
+                schema.features, schema.category_names, ordered, strict=True
+            )
         ]
     )
 
@@ -266,17 +270,46 @@ def _in_order(schema: Schema, raw: dict[object, object]) -> list[object]:
     return [raw[name] for name in schema.feature_names]
 
 
-def _value(feature: Feature, value: object, missing: frozenset[str]) -> float | str | None:
-    """Check one posted value and put a number in its canonical form."""
+def _value(
+    feature: Feature, names: Names | None, value: object, missing: frozenset[str]
+) -> float | str | None:
+    """Check one posted value and put it in its canonical form."""
     if value is None:
         return None
+    if isinstance(feature, BooleanFeature | DateFeature):
+        return _truth_or_day(feature, value, missing)
     if isinstance(value, str):
         return _string(feature, value, missing)
-    if isinstance(feature, CategoricalFeature):
-        raise InvalidFeaturesError(feature=feature.name, problem="must be a string or null")
+    if names is not None:
+        return _name(feature, names, value)
+    if isinstance(value, bool) and not missing.isdisjoint(boolean_spellings(value)):
+        return None
     if isinstance(value, bool) or not isinstance(value, float | int):
         raise InvalidFeaturesError(feature=feature.name, problem="must be a number or null")
     return _number(feature, value)
+
+
+def _name(feature: Feature, names: Names, value: object) -> str | None:
+    """Return the category that a number or a boolean is, as a source's cell is read."""
+    if isinstance(value, bool):
+        return names.of(value)
+    if isinstance(value, float | int):
+        return names.of(_number(feature, value))
+    problem = "must be a string, a number, a boolean or null"
+    raise InvalidFeaturesError(feature=feature.name, problem=problem)
+
+
+def _truth_or_day(
+    feature: BooleanFeature | DateFeature, value: object, missing: frozenset[str]
+) -> float | str | None:
+    """Return ``true`` or ``false``, or the number of a day, as a source's cell is read."""
+    is_date = isinstance(feature, DateFeature)
+    try:
+        return day_number(value, missing) if is_date else boolean_name(value, missing)
+    except CellError:
+        wanted = "a date such as 2026-12-31" if is_date else "true, false"
+        problem = f"must be {wanted} or null"
+        raise InvalidFeaturesError(feature=feature.name, problem=problem) from None
 
 
 def _number(feature: Feature, value: float) -> float:

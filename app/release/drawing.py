@@ -310,6 +310,7 @@ def read_private_rows(
         settings.source,
         settings.data.public_schema(),
         query=settings.data.query,
+        dialect=settings.data.dialect,
         rows_expected=settings.data.rows,
         person=settings.data.person_column(person_key),
         progress=lambda count: progress(READING, count, settings.data.rows),
@@ -327,7 +328,7 @@ def read_points(settings: Settings, public: Path | None) -> NDArray[np.float64]:
     if public is None:
         return no_points(schema)
     refuse_source_file(public, settings.source)
-    return read_public_points(public, schema)
+    return read_public_points(public, schema, settings.data.dialect)
 
 
 def read_rows_beside(
@@ -394,6 +395,7 @@ def check_private_rows(
         settings.source,
         settings.data.public_schema(),
         query=settings.data.query,
+        dialect=settings.data.dialect,
         rows_expected=settings.data.rows,
         person=settings.data.person_column(UNKEPT),
         points=points,

@@ -4,11 +4,33 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from app.data.persons import PersonColumn
-from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.settings.fields import Address, Bounds, Name, Number, Section, Text, Unit, Whole
+from app.data.schema import (
+    BooleanFeature,
+    CategoricalFeature,
+    DateFeature,
+    NumericFeature,
+    Schema,
+)
+from app.data.sources.csv_dialect import CsvDialect
+from app.errors import ConfigurationError
+from app.settings.fields import (
+    Address,
+    Bounds,
+    DateBounds,
+    Day,
+    Encoding,
+    Name,
+    Number,
+    Section,
+    Separator,
+    Text,
+    Unit,
+    Whole,
+)
+from app.settings.wording import configuration_error
 
 PublicShare = Annotated[Number, Field(ge=0, le=1)]
 
@@ -34,16 +56,42 @@ class NumericFeatureSettings(Section):
         Field(description="Public share of people at or above each cut of `thresholds`."),
     ] = None
 
+    def _made_as(self) -> type[NumericFeature]:
+        """Return the class of the feature."""
+        return NumericFeature
+
     def feature(self) -> NumericFeature:
         """Return the feature as the readers of rows and queries take it."""
         lower, upper = self.bounds
-        return NumericFeature(
+        return self._made_as()(
             name=self.name,
             lower=lower,
             upper=upper,
             thresholds=self.thresholds,
             threshold_shares=self.threshold_shares,
         )
+
+
+class DateFeatureSettings(NumericFeatureSettings):
+    """A ``[[data.features]]`` of kind ``date``."""
+
+    kind: Annotated[  # type: ignore[assignment]  # a kind of its own
+        Literal["date"], Field(description="What the feature is.")
+    ]
+    bounds: Annotated[
+        DateBounds,
+        Unit("dates"),
+        Field(description="Public [first, last]; a date outside is clipped."),
+    ]
+    thresholds: Annotated[
+        tuple[Day, ...] | None,
+        Unit("dates"),
+        Field(min_length=1, description="Public cuts, increasing, in place of `bins`."),
+    ] = None
+
+    def _made_as(self) -> type[NumericFeature]:
+        """Return the class of the feature."""
+        return DateFeature
 
 
 class CategoricalFeatureSettings(Section):
@@ -68,8 +116,29 @@ class CategoricalFeatureSettings(Section):
         )
 
 
+class BooleanFeatureSettings(Section):
+    """A ``[[data.features]]`` of kind ``boolean``."""
+
+    name: Annotated[Name, Field(description="Column of the source and key in a posted query.")]
+    kind: Annotated[Literal["boolean"], Field(description="What the feature is.")]
+    true_share: Annotated[
+        PublicShare,
+        Unit("fraction of people"),
+        Field(description="Public share of people of whom it is true."),
+    ] = 0.5
+
+    def feature(self) -> BooleanFeature:
+        """Return the feature as the readers of rows and queries take it."""
+        shares = (1.0 - self.true_share, self.true_share)
+        return BooleanFeature(name=self.name, category_shares=shares)
+
+
 FeatureSettings = Annotated[
-    NumericFeatureSettings | CategoricalFeatureSettings, Field(discriminator="kind")
+    NumericFeatureSettings
+    | DateFeatureSettings
+    | CategoricalFeatureSettings
+    | BooleanFeatureSettings,
+    Field(discriminator="kind"),
 ]
 
 
@@ -112,6 +181,18 @@ class DataSettings(Section):
         Unit("persons"),
         Field(ge=1, description="With `person`, their public number; opening checks it."),
     ] = None
+    separator: Annotated[
+        Separator,
+        Field(description="Character between the cells of a CSV: of `source`, and of `--public`."),
+    ] = ","
+    decimal: Annotated[
+        Literal[".", ","],
+        Field(description="Decimal point of the numbers in a CSV; not the separator."),
+    ] = "."
+    encoding: Annotated[
+        Encoding,
+        Field(description="Text encoding of a CSV: utf-8, utf-16, cp1252, ..."),
+    ] = "utf-8"
     label: Annotated[Name, Field(description="Column of the label.")]
     classes: Annotated[
         tuple[Text, ...],
@@ -155,6 +236,11 @@ class DataSettings(Section):
         missing = frozenset((*self.missing, ""))
         return PersonColumn(name=self.person, key=key, missing=missing, count=self.persons)
 
+    @property
+    def dialect(self) -> CsvDialect:
+        """Return how CSV files are written."""
+        return CsvDialect(self.separator, self.decimal, self.encoding)
+
     def grids(self) -> dict[str, tuple[float, ...]]:
         """Return the public grid of each numeric feature that has one, by its name."""
         return {
@@ -171,3 +257,29 @@ class DataSettings(Section):
             features=tuple(feature.feature() for feature in self.features),
             missing=self.missing,
         )
+
+
+class DialectOptions(Section):
+    """How a CSV is written, as options of a command."""
+
+    separator: Separator
+    decimal: Literal[".", ","]
+    encoding: Encoding
+
+
+def dialect_of(separator: str, decimal: str, encoding: str) -> CsvDialect:
+    """Return the dialect that options name, as the configuration names it.
+
+    Raises:
+        ConfigurationError: names the option.
+
+    """
+    given = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    try:
+        options = DialectOptions.model_validate(given)
+    except ValidationError as error:
+        wrong = configuration_error(error)
+        raise ConfigurationError(f"--{wrong.key}", wrong.problem) from None
+    if options.separator == options.decimal:
+        raise ConfigurationError("--decimal", "is --separator too: give one of them")
+    return CsvDialect(options.separator, options.decimal, options.encoding)

@@ -8,10 +8,12 @@ What every table of the configuration has in common.
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -26,6 +28,8 @@ from pydantic import (
     Strict,
 )
 from pydantic_core import PydanticCustomError, PydanticKnownError, core_schema
+
+from app.data.spelling import NO_DATE, day_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -90,11 +94,43 @@ def _bounds(value: object) -> tuple[float, float]:
     return lower, upper
 
 
+def _day(value: object) -> float:
+    """Accept a date of TOML, or a text in its form, as the number of days from 1970-01-01."""
+    written = isinstance(value, str) and len(value) == len("2026-12-31")
+    day = day_in(value) if written or type(value) is date else None
+    if day is None:
+        raise _refuse(NO_DATE.replace("is not", "must be"))
+    return day
+
+
+def _date_bounds(value: object) -> tuple[float, float]:
+    """Accept [first, last], two dates."""
+    if not isinstance(value, list | tuple) or len(value) != len(("first", "last")):
+        raise _refuse('must be [first, last], such as ["1900-01-01", "2026-12-31"]')
+    return _bounds([_day(each) for each in value])
+
+
 def _test_value(value: object) -> float | str:
-    """Accept a cut of a numeric feature or a category."""
+    """Accept a cut of a numeric feature or of a date, or a category."""
     if isinstance(value, str):
         return value
-    return _number(value)
+    return value.isoformat() if type(value) is date else _number(value)
+
+
+def _separator(value: str) -> str:
+    """Accept a character that no number and no quoted text is made of."""
+    if len(value) != 1 or value.isalnum() or value in '"+-.\r\n':
+        raise _refuse('must be one character such as ",", ";", "\\t" or "|"')
+    return value
+
+
+def _encoding(value: str) -> str:
+    """Accept the name of a text encoding that Python knows."""
+    try:
+        "a".encode(value)
+        return codecs.lookup(value).name
+    except (LookupError, ValueError):
+        raise _refuse('must be a text encoding such as "utf-8", "utf-16" or "cp1252"') from None
 
 
 def _parameter(value: object) -> object:
@@ -176,8 +212,20 @@ Exact = Annotated[Decimal, BeforeValidator(_exact)]
 Bounds = Annotated[tuple[float, float], BeforeValidator(_bounds)]
 """[lower, upper] of a numeric feature."""
 
+Day = Annotated[float, BeforeValidator(_day)]
+"""A date, as the number of days from 1970-01-01."""
+
+DateBounds = Annotated[tuple[float, float], BeforeValidator(_date_bounds)]
+"""[first, last] of a date, as days."""
+
 TestValue = Annotated[float | str, BeforeValidator(_test_value)]
-"""A cut of a numeric feature, or a category."""
+"""A cut of a numeric feature or of a date, or a category."""
+
+Separator = Annotated[Text, AfterValidator(_separator)]
+"""The character between the cells of a CSV."""
+
+Encoding = Annotated[Text, AfterValidator(_encoding)]
+"""A text encoding, by Python's own name of it."""
 
 Parameter = Annotated[object, BeforeValidator(_parameter)]
 """A value among an estimator's parameters."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -20,8 +21,9 @@ from typing import TYPE_CHECKING
 
 from app.data.cell_tests import read_splits
 from app.data.embedded_demo import DEMO_CLASSES, DEMO_FEATURE_NAMES, DEMO_LABEL, DEMO_SOURCE
+from app.data.schema import DateFeature, NumericFeature
 from app.data.sources.row_wise import check_row_wise
-from app.data.spelling import twins
+from app.data.spelling import NO_DATE, CellError, boolean_name, twins
 from app.errors import ConfigurationError
 from app.learning.cells.class_row import CELLS
 from app.learning.registry import CLASSES, class_row
@@ -132,9 +134,13 @@ def check_data(data: DataSettings) -> None:
             raise ConfigurationError(f"{key}.name", "is the label too (data.label)")
         if isinstance(feature, NumericFeatureSettings):
             _check_numeric(key, feature)
-        else:
+        elif isinstance(feature, CategoricalFeatureSettings):
             _check_categorical(key, feature, data.missing)
+        else:
+            _check_boolean(key, data.missing)
     _check_person(data)
+    if data.separator == data.decimal:
+        raise ConfigurationError("data.decimal", "is data.separator too: set one of them")
     _check_source(data)
 
 
@@ -274,6 +280,15 @@ def _check_categorical(
     _check_length(f"{key}.category_shares", shares, len(feature.categories), "category")
     if sum(Fraction(repr(share)) for share in shares) > 1:
         raise ConfigurationError(f"{key}.category_shares", "add up to more than 1")
+
+
+def _check_boolean(key: str, missing: Sequence[str]) -> None:
+    """Check that what is true or false is not missing."""
+    for index, token in enumerate(missing):
+        with suppress(CellError):
+            if boolean_name(token, frozenset()) is not None:
+                problem = f'is true or false too, and {key}.kind is "boolean"'
+                raise ConfigurationError(f"data.missing[{index}]", problem)
 
 
 def _check_source(data: DataSettings) -> None:
@@ -469,20 +484,32 @@ def _check_list(key: str, name: str, values: Sequence[float | str], data: DataSe
     feature = next((feature for feature in data.features if feature.name == name), None)
     if feature is None:
         raise ConfigurationError(key, "names no feature of data.features")
-    is_numeric = isinstance(feature, NumericFeatureSettings)
+    expected = {NumericFeature.kind: "a number", DateFeature.kind: NO_DATE.removeprefix("is not ")}
     for index, value in enumerate(values):
-        if isinstance(value, str) is is_numeric:
-            expected = "a number" if is_numeric else "a category"
-            raise ConfigurationError(f"{key}[{index}]", f"must be {expected}")
-    if isinstance(feature, NumericFeatureSettings):
-        cuts = [value for value in values if not isinstance(value, str)]
-        _check_cuts(key, cuts, feature.bounds)
+        if isinstance(value, str) is (feature.kind == NumericFeature.kind):
+            kind = expected.get(feature.kind, "a category")
+            raise ConfigurationError(f"{key}[{index}]", f"must be {kind}")
+    public = feature.feature()
+    if isinstance(public, NumericFeature):
+        _check_cuts(key, _cuts(key, values, public), (public.lower, public.upper))
         return
     names = [value for value in values if isinstance(value, str)]
     _check_distinct(key, names)
     for index, value in enumerate(names):
-        if value not in (*feature.categories, *data.missing):
+        if value not in (*public.categories, *data.missing):
             raise ConfigurationError(f"{key}[{index}]", "is no category of the feature")
+
+
+def _cuts(key: str, values: Sequence[float | str], feature: NumericFeature) -> list[float]:
+    """Return the cuts of a list as numbers."""
+    cuts = []
+    for index, value in enumerate(values):
+        try:
+            cuts.append(feature.cut(value))
+        except ValueError:
+            problem = NO_DATE.replace("is not", "must be")
+            raise ConfigurationError(f"{key}[{index}]", problem) from None
+    return cuts
 
 
 def _check_some_test(section: str, chosen: HypothesesSettings, data: DataSettings) -> None:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 FEATURES = ("data", "features")
 KIND_POSITION = len(FEATURES) + 1
-KINDS = frozenset({"numeric", "categorical"})
+KINDS = ("numeric", "categorical", "boolean", "date")
+ONE_KIND = '"numeric", "categorical", "boolean" or "date"'
 
 PROBLEMS = {
     "missing": "is required",
@@ -27,8 +28,8 @@ PROBLEMS = {
     "string_type": "must be a string",
     "string_too_short": "must not be empty",
     "tuple_type": "must be a list",
-    "union_tag_not_found": 'is required: "numeric" or "categorical"',
-    "union_tag_invalid": 'must be "numeric" or "categorical"',
+    "union_tag_not_found": f"is required: {ONE_KIND}",
+    "union_tag_invalid": f"must be {ONE_KIND}",
 }
 BOUNDED_PROBLEMS = {
     "greater_than": "must be above {gt}",

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import FilePayload
 
+from app.data.vectors import parse_features
 from tests.browser.chromium import PATIENCE_MILLISECONDS, Dashboard, dashboard
-from tests.builders.release.every_learner import LEARNERS, asked_rows, classifier_of, scores_of
+from tests.builders.release.every_learner import (
+    LEARNERS,
+    asked_rows,
+    classifier_of,
+    schema_of,
+    scores_of,
+)
 from tests.docs.pages import ROOT, examples
 
 if TYPE_CHECKING:
@@ -95,6 +102,42 @@ def test_a_row_is_typed_into_the_form(browser: Browser) -> None:
         opened.find("button").click()
         opened.shows("#problem", "age: write a number, or leave it empty.")
         assert not opened.text("#answer")
+
+
+def test_booleans_and_dates_are_typed_into_the_form(browser: Browser) -> None:
+    """Both are typed as a source has them; what is neither is refused by its name."""
+    name = "trees-of-kinds"
+    classifier = classifier_of(name)
+    with offline(browser, classifier.json) as opened:
+        assert opened.text("label:has(#feature-5)") == "born (1969-12-01 to 1970-03-01)"
+        for member in ("true", "F", "1", ""):
+            for born in ("1969-12-24", "1970-01-02", "2100-01-01", ""):
+                opened.find("#feature-4").fill(member)
+                opened.find("#feature-5").fill(born)
+                opened.find("button").click()
+                row = parse_features(schema_of(name), [None, None, None, None, member, born])
+                opened.shows("#answer", classifier.predict(row))
+        for feature, text, needed in (
+            (5, "1970-02-30", "born: write a date such as 2026-12-31"),
+            (4, "yes", "member: write true or false"),
+        ):
+            opened.find(f"#feature-{feature}").fill(text)
+            opened.find("button").click()
+            opened.shows("#problem", f"{needed}, or leave it empty.")
+
+
+def test_booleans_and_dates_are_taken_as_they_are_asked(browser: Browser) -> None:
+    """A page of one's own may hand over true and a date, or their texts and days."""
+    classifier = classifier_of("trees-of-kinds")
+    rows: list[list[object]] = [
+        [None, None, None, None, member, born]
+        for member in (True, False, None)
+        for born in ("1969-12-24", "1970-01-01", "1970-01-02", None)
+    ]
+    vectors = [parse_features(schema_of("trees-of-kinds"), row) for row in rows]
+    with offline(browser, classifier.json) as opened:
+        opened.find("#form").wait_for(timeout=PATIENCE_MILLISECONDS)
+        assert opened.page.evaluate(PREDICT, rows) == classifier.predict_many(vectors)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Final, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic_core import PydanticUndefined
 
-from app.settings.data_section import CategoricalFeatureSettings, NumericFeatureSettings
+from app.settings.data_section import (
+    BooleanFeatureSettings,
+    CategoricalFeatureSettings,
+    DateFeatureSettings,
+    NumericFeatureSettings,
+)
 from app.settings.fields import OneOf, Section, Unit
 from app.settings.settings import Settings
 
@@ -64,7 +69,9 @@ def _sections() -> Iterator[tuple[str, type[Section]]]:
         yield from _nested(name, field)
         if name == "data":
             yield "`[[data.features]]`, numeric", NumericFeatureSettings
+            yield "`[[data.features]]`, date", DateFeatureSettings
             yield "`[[data.features]]`, categorical", CategoricalFeatureSettings
+            yield "`[[data.features]]`, boolean", BooleanFeatureSettings
 
 
 def _nested(path: str, field: FieldInfo) -> Iterator[tuple[str, type[Section]]]:

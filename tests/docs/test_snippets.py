@@ -93,7 +93,7 @@ RUN = {
     ("docs/planning.md", "text"): (1, "test_snippets.py"),
     ("docs/recipes.md", "python"): (2, "test_recipes.py"),
     ("docs/postgresql.md", "sql"): (1, "test_snippets.py"),
-    ("docs/sources.md", "text"): (2, "test_snippets.py"),
+    ("docs/sources.md", "text"): (3, "test_snippets.py"),
     ("docs/statement.md", "text"): (1, "test_snippets.py"),
 }
 WHOLE = """
@@ -206,6 +206,8 @@ def test_the_statement_of_the_page_is_printed(capsys: pytest.CaptureFixture[str]
         ("keys.md", "RateLimit-Policy", "app/http"),
         ("metrics.md", "conclave_ledger_sequence", "app/http"),
         ("sources.md", "is not a number", "app/data"),
+        ("sources.md", "where numbers have a comma", "app/data"),
+        ("sources.md", "name it alike in one of them", "app/data"),
     ],
 )
 def test_what_a_page_quotes_is_said(page: str, said: str, module: str) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from app.cli.query.client import QueryClient, Reply
     from app.cli.query.table_rows import Row, Table
+    from app.data.sources.csv_dialect import CsvDialect
 
 COLUMNS: Final = ("query_id", "label", "stable", "phase", "replayed")
 SCORE_COLUMNS: Final = ("score", "bin_lower", "bin_upper", "precision")
@@ -52,6 +53,15 @@ def query(
             "--precision", min=2, max=1000, help="Bins of a score. Default: the server's."
         ),
     ] = None,
+    separator: Annotated[
+        str, typer.Option("--separator", help="Character between the cells, in and out.")
+    ] = ",",
+    decimal: Annotated[
+        str, typer.Option("--decimal", help="Decimal point of the numbers: . or a comma.")
+    ] = ".",
+    encoding: Annotated[
+        str, typer.Option("--encoding", help="Text encoding of the file that is read.")
+    ] = "utf-8",
 ) -> None:
     """Ask a server about every row of a CSV.
 
@@ -62,7 +72,9 @@ def query(
     safe: an answered row gets its recorded answer.
     """
     from app.cli.query.client import QueryClient
+    from app.settings.data_section import dialect_of
 
+    dialect = dialect_of(separator, decimal, encoding)
     source = None if file == Path("-") else file
     _refuse_to_overwrite(source, output)
     with QueryClient(url, key) as client:
@@ -70,8 +82,8 @@ def query(
         if precision is not None and "precision" not in schema:
             raise ConfigurationError("--precision", "is for scores, and this server has labels")
         # A file is read twice, so that a bad cell is found before anything is charged.
-        count = None if source is None or not source.is_file() else _check(source, schema)
-        with _open_input(source) as table, _open_output(output) as out:
+        count = None if source is None or not source.is_file() else _check(source, schema, dialect)
+        with _open_input(source, dialect) as table, _open_output(output) as out:
             refusals = _ask_all(client, schema, table, out, count=count, precision=precision)
     if refusals:
         _tell(refusals)
@@ -82,12 +94,12 @@ def _refuse_to_overwrite(source: Path | None, output: Path | None) -> None:
         raise ConfigurationError("--output", f"{output} is the input; write to another file")
 
 
-def _check(source: Path, schema: dict[str, object]) -> int:
+def _check(source: Path, schema: dict[str, object], dialect: CsvDialect) -> int:
     """Read a whole file without asking anything, and return its number of rows."""
     from app.cli.query.table_rows import LineWriter
 
-    with _open_input(source) as table:
-        writer = LineWriter(schema, table.header, table.source)
+    with _open_input(source, dialect) as table:
+        writer = LineWriter(schema, table)
         return sum(1 for row in table.rows() if writer.line(row))
 
 
@@ -103,9 +115,9 @@ def _ask_all(
     """Copy ``table`` to ``out`` with its answers; return the refusals by their detail."""
     from app.cli.query.table_rows import LineWriter
 
-    writer = LineWriter(schema, table.header, table.source, precision=precision)
+    writer = LineWriter(schema, table, precision=precision)
     columns = (*COLUMNS, *SCORE_COLUMNS) if "precision" in schema else COLUMNS
-    copy = csv.writer(out, lineterminator="\n")
+    copy = csv.writer(out, lineterminator="\n", delimiter=table.dialect.separator)
     copy.writerow([*table.header, *columns])
     refusals: Counter[str] = Counter()
     rows = table.rows()
@@ -142,17 +154,17 @@ def _tell(refusals: Counter[str]) -> None:
 
 
 @contextmanager
-def _open_input(source: Path | None) -> Iterator[Table]:
+def _open_input(source: Path | None, dialect: CsvDialect) -> Iterator[Table]:
     """Open a CSV; a byte order mark at its beginning is no part of the header."""
     from app.cli.query.table_rows import Table
 
     if source is None:
-        file = TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
-        yield Table(file, STANDARD_INPUT)
+        file = TextIOWrapper(sys.stdin.buffer, encoding=dialect.codec, newline="")
+        yield Table(file, STANDARD_INPUT, dialect)
         file.detach()
     else:
-        with source.open(encoding="utf-8-sig", newline="") as file:
-            yield Table(file, os.fspath(source))
+        with source.open(encoding=dialect.codec, newline="") as file:
+            yield Table(file, os.fspath(source), dialect)
 
 
 def _open_output(output: Path | None) -> AbstractContextManager[TextIO]:

@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
+from app.data.sources.csv_dialect import OPTION, PLAIN_CSV
+from app.data.spelling import with_point
 from app.errors import ConfigurationError
 from app.http.wire.bodies import number_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from app.data.sources.csv_dialect import CsvDialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +39,36 @@ class Column:
 class Table:
     """The header and, once, the rows of an open CSV."""
 
-    def __init__(self, file: TextIO, source: str) -> None:
+    def __init__(self, file: TextIO, source: str, dialect: CsvDialect = PLAIN_CSV) -> None:
         """Read the header; ``source`` names the file in errors."""
         self.source = source
-        self._cells = self._read(csv.reader(file, strict=True))
-        header = next(self._cells, None)
-        if header is None:
+        self.dialect = dialect
+        try:
+            self._head = dialect.header(file)
+        except (csv.Error, UnicodeError) as error:
+            raise ConfigurationError(source, self._why(error)) from None
+        if not self._head.line.strip():
             raise ConfigurationError(source, "is empty; a header line is needed")
-        self.header = header
+        self.header = self._head.names
+        self._cells = self._read(dialect.rows(file))
+
+    def check(self, names: Sequence[str]) -> None:
+        """Refuse a header without some of the names where another dialect has more of them.
+
+        Raises:
+            ConfigurationError: names the option to give.
+
+        """
+        likely = None
+        if not set(names).issubset(self.header):
+            likely = self._head.likely(names, form=OPTION)
+        if likely is not None:
+            raise ConfigurationError(self.source, f"the header {likely}")
+
+    def _why(self, error: Exception) -> str:
+        """Say why a file is refused."""
+        problem = f"is not a CSV in {self.dialect.encoding.upper()}"
+        return problem if isinstance(error, csv.Error) else f"{problem}: set --encoding"
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows; empty lines are passed over.
@@ -60,8 +86,8 @@ class Table:
     def _read(self, reader: Iterator[list[str]]) -> Iterator[list[str]]:
         try:
             yield from reader
-        except (csv.Error, UnicodeDecodeError):
-            raise ConfigurationError(self.source, "is not a CSV in UTF-8") from None
+        except (csv.Error, UnicodeError) as error:
+            raise ConfigurationError(self.source, self._why(error)) from None
 
 
 class LineWriter:
@@ -70,8 +96,7 @@ class LineWriter:
     def __init__(
         self,
         schema: dict[str, object],
-        header: Sequence[str],
-        source: str,
+        table: Table,
         *,
         precision: int | None = None,
     ) -> None:
@@ -79,8 +104,7 @@ class LineWriter:
 
         Args:
             schema: the server's.
-            header: names of the columns.
-            source: names the file in errors.
+            table: the open CSV.
             precision: bins of a score to ask for; None leaves it to the server.
 
         Raises:
@@ -89,9 +113,10 @@ class LineWriter:
         """
         self._asked = {} if precision is None else {"precision": precision}
         self._missing = frozenset((*_strings(schema["missing"]), ""))
-        self._columns = [
-            _column(feature, header, source) for feature in _tables(schema["features"])
-        ]
+        self._decimal = table.dialect.decimal
+        features = _tables(schema["features"])
+        table.check([str(feature["name"]) for feature in features])
+        self._columns = [_column(feature, table.header, table.source) for feature in features]
 
     def line(self, row: Row) -> bytes:
         """Return the row's query.
@@ -109,7 +134,7 @@ class LineWriter:
             return None
         if not column.is_numeric:
             return cell
-        number = number_in(cell)
+        number = number_in(with_point(cell, self._decimal))
         if number is None:
             raise ConfigurationError(column.name, f"row {row.number}: a number is needed")
         return number

@@ -19,8 +19,9 @@ from app.data.checks.dead_features import summary_of
 from app.data.checks.public_overlap import EqualPoints
 from app.data.schema import CategoricalFeature
 from app.data.sources.cells import NEAR_IN, NearNames, SourcePersons, Values, source_columns
+from app.data.sources.csv_dialect import PLAIN_CSV
 from app.data.sources.row_blocks import ColumnsMissingError
-from app.data.sources.sources import open_source
+from app.data.sources.sources import decimal_of, open_source
 from app.data.spelling import CellError
 from app.errors import DataError
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from app.data.persons import PersonColumn, PersonReader
     from app.data.schema import Feature, Schema
     from app.data.sources.cells import Cells, SourceColumn
+    from app.data.sources.csv_dialect import CsvDialect
     from app.data.sources.row_blocks import Blocks
 
 
@@ -195,7 +197,11 @@ class _Source:
     """What was found in a whole source."""
 
     def __init__(
-        self, schema: Schema, points: NDArray[np.float64] | None, person: PersonColumn | None
+        self,
+        schema: Schema,
+        columns: Sequence[SourceColumn],
+        points: NDArray[np.float64] | None,
+        person: PersonColumn | None,
     ) -> None:
         """Start with nothing found in any column of the schema, or in the persons'."""
         self._schema = schema
@@ -203,9 +209,7 @@ class _Source:
         self._findings: list[Finding] = []
         self._columns = [
             _Column(column, feature, tuple(schema.missing_tokens) if feature else schema.classes)
-            for column, feature in zip(
-                source_columns(schema), (*schema.features, None), strict=True
-            )
+            for column, feature in zip(columns, (*schema.features, None), strict=True)
         ]
         named = None if person is None else SourcePersons(person)
         self._persons = None if named is None else named.persons
@@ -214,16 +218,22 @@ class _Source:
         self._bad_rows: dict[str, _Rows] = {}
         self._row_count = 0
 
-    def read(self, source: str, query: str | None, progress: Callable[[int], None]) -> None:
+    def read(
+        self,
+        source: str,
+        query: str | None,
+        dialect: CsvDialect,
+        progress: Callable[[int], None],
+    ) -> None:
         """Read every row; of columns that are missing, the others'."""
         columns = [column.source for column in self._columns]
         try:
-            with open_source(source, query, columns, refuse_row=self._note_row) as blocks:
+            with open_source(source, query, columns, dialect, refuse_row=self._note_row) as blocks:
                 self._read_blocks(blocks, progress)
         except ColumnsMissingError as missing:
             self._drop(missing)
             if self._columns:
-                self.read(source, query, progress)
+                self.read(source, query, dialect, progress)
 
     def _drop(self, missing: ColumnsMissingError) -> None:
         """Go on without columns that are not there once."""
@@ -301,6 +311,7 @@ def check_source(
     schema: Schema,
     *,
     query: str | None = None,
+    dialect: CsvDialect = PLAIN_CSV,
     rows_expected: int | None = None,
     person: PersonColumn | None = None,
     points: NDArray[np.float64] | None = None,
@@ -312,6 +323,7 @@ def check_source(
         source: as :func:`app.data.sources.sources.read_rows` takes it.
         schema: the public schema.
         query: the row-wise ``SELECT`` of a database.
+        dialect: how a CSV is written.
         rows_expected: n as the configuration gives it.
         person: the private column that names persons; None where a row is the unit.
         points: encoded public points, shape (m, d), to be compared with the rows.
@@ -322,6 +334,7 @@ def check_source(
         ConfigurationError: the query is not row-wise.
 
     """
-    found = _Source(schema, points, person)
-    found.read(source, query, progress)
+    columns = source_columns(schema, decimal=decimal_of(source, dialect))
+    found = _Source(schema, columns, points, person)
+    found.read(source, query, dialect, progress)
     return found.report(rows_expected)

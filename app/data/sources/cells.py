@@ -17,22 +17,25 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 import numpy as np
 
 from app.data.persons import PersonReader
-from app.data.schema import CategoricalFeature, NumericFeature
+from app.data.schema import BooleanFeature, CategoricalFeature, DateFeature, NumericFeature
 from app.data.spelling import (
     DECIMAL_NUMBER,
     MISSING_CELL,
+    POINT,
     CellError,
+    Names,
+    boolean_name,
     boolean_spellings,
+    day_number,
     finite_numbers,
-    names_by_number,
     number_in,
     plain,
-    shortest,
+    with_point,
 )
 from app.errors import invariant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -80,6 +83,12 @@ class Values:
         return (self.distinct[place] for place in self.places.tolist())
 
 
+def dates(moments: NDArray[np.generic]) -> Values:
+    """Return the dates of an array of ``datetime64``, each one once."""
+    distinct, places = np.unique(moments.astype("datetime64[D]"), return_inverse=True)
+    return Values(list(distinct), places)
+
+
 class ColumnReader(Protocol):
     """Reads the values of one column, each alone."""
 
@@ -121,6 +130,11 @@ class SourceColumn(dict[str, float]):
     def takes_numbers(self) -> bool:
         """Whether numbers may come as an array, without their text."""
         return isinstance(self.reader, NumericColumn)
+
+    @property
+    def takes_dates(self) -> bool:
+        """Whether typed dates and moments have a meaning here."""
+        return isinstance(self.reader, DateColumn)
 
     def encode(self, cells: Cells) -> NDArray[np.float64]:
         """Encode a block of cells, float64 of shape (len(cells),).
@@ -217,8 +231,11 @@ class SourcePersons(SourceColumn):
 class NumericColumn:
     """Cells of a numeric feature: decimal numbers, clipped to the bounds."""
 
-    def __init__(self, feature: NumericFeature, missing_tokens: frozenset[str]) -> None:
-        """Keep the public bounds and what stands for a missing value."""
+    def __init__(
+        self, feature: NumericFeature, missing_tokens: frozenset[str], decimal: str = POINT
+    ) -> None:
+        """Keep the public bounds, what stands for a missing value, and how texts are written."""
+        self._decimal = decimal
         self._lower, self._upper = feature.lower, feature.upper
         self._tokens = missing_tokens
         self._missing = finite_numbers(missing_tokens)
@@ -237,7 +254,7 @@ class NumericColumn:
         if isinstance(number, str):
             if number in self._tokens:
                 return math.nan
-            number = number_in(number)
+            number = number_in(with_point(number, self._decimal))
             if number is None:
                 raise CellError(NOT_A_NUMBER)
         if number is None or number in self._missing:
@@ -264,6 +281,8 @@ class NumericColumn:
         """
         some_missing = not self._tokens.isdisjoint(cells)
         present = [cell for cell in cells if cell not in self._tokens] if some_missing else cells
+        if self._decimal != POINT:
+            present = [with_point(cell, self._decimal) for cell in present]
         # Of these characters `float` takes the same as the pattern of one cell.
         if NOT_OF_NUMBERS.search(JOINT.join(present)):
             return None
@@ -296,25 +315,44 @@ class NumericColumn:
         return clipped
 
 
+class DateColumn:
+    """Cells of a date: days, clipped to the bounds."""
+
+    def __init__(self, feature: DateFeature, missing_tokens: frozenset[str]) -> None:
+        """Keep the public bounds and what stands for a missing value."""
+        self._lower, self._upper = feature.lower, feature.upper
+        self._tokens = missing_tokens
+
+    def read(self, value: object) -> float:
+        """Return a clipped number of days, or NaN for a missing date."""
+        day = day_number(value, self._tokens)
+        return math.nan if day is None else min(max(day, self._lower), self._upper)
+
+
+class BooleanColumn:
+    """Cells of a boolean: true, false, and what is missing."""
+
+    def __init__(self, feature: BooleanFeature, missing_tokens: frozenset[str]) -> None:
+        """Keep the public codes and what stands for a missing value."""
+        self._codes = feature.codes(missing_tokens)
+        self._tokens = missing_tokens
+
+    def read(self, value: object) -> float:
+        """Return the code of a truth value, or of a missing one."""
+        return self._codes[boolean_name(value, self._tokens)]
+
+
 class NamedColumn:
     """Cells that are public names: text by its spelling, a number by its value."""
 
     def __init__(self, names: Iterable[str]) -> None:
         """Keep the names; of two that are one number the first is its name."""
-        self.names = frozenset(names := tuple(names))
-        self._by_number: Mapping[float, str] = names_by_number(names)
+        self.names = Names(names)
 
     def canonical(self, value: object) -> str:
         """Return the name that a value is, its shortest text, or an empty one for none."""
-        given = plain(value)
-        if isinstance(given, str):
-            return given
-        if given is None:
-            return MISSING_CELL
-        if isinstance(given, bool):
-            likeliest, other = boolean_spellings(given)
-            return other if other in self.names and likeliest not in self.names else likeliest
-        return self._by_number.get(given) or shortest(given)
+        name = self.names.of(plain(value))
+        return MISSING_CELL if name is None else name
 
 
 class CategoricalColumn(NamedColumn):
@@ -352,18 +390,29 @@ class LabelColumn(NamedColumn):
         return index
 
 
-def source_columns(schema: Schema) -> list[SourceColumn]:
-    """Return a fresh column for each feature, and one for the label, the last."""
+def source_columns(schema: Schema, *, decimal: str = POINT) -> list[SourceColumn]:
+    """Return a fresh column for each feature, and one for the label, the last.
+
+    Args:
+        schema: the public schema.
+        decimal: the decimal point of numbers that are texts.
+
+    """
     columns = [
-        SourceColumn(feature.name, column_reader(feature, schema)) for feature in schema.features
+        SourceColumn(feature.name, column_reader(feature, schema, decimal))
+        for feature in schema.features
     ]
     return [*columns, SourceColumn(schema.label, LabelColumn(schema.classes))]
 
 
-def column_reader(feature: Feature, schema: Schema) -> NumericColumn | CategoricalColumn:
+def column_reader(feature: Feature, schema: Schema, decimal: str) -> ColumnReader:
     """Return the reader of a feature's column."""
+    if isinstance(feature, DateFeature):
+        return DateColumn(feature, schema.missing_tokens)
+    if isinstance(feature, BooleanFeature):
+        return BooleanColumn(feature, schema.missing_tokens)
     if isinstance(feature, NumericFeature):
-        return NumericColumn(feature, schema.missing_tokens)
+        return NumericColumn(feature, schema.missing_tokens, decimal)
     return CategoricalColumn(feature, schema.missing_tokens)
 
 

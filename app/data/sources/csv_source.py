@@ -7,40 +7,40 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import zlib
 from contextlib import contextmanager
 from itertools import groupby, islice
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from app.data.sources.csv_dialect import BROKEN_TEXT
 from app.data.sources.row_blocks import (
     ROWS_PER_BLOCK,
     SOURCE,
     Block,
     Blocks,
+    ColumnsMissingError,
     column_indices,
     opening,
 )
-from app.data.spelling import ERRORS
 from app.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from app.data.sources.cells import SourceColumn
+    from app.data.sources.csv_dialect import CsvDialect, Header
     from app.data.sources.row_blocks import RefuseRow
 
     Row = list[str]
 
 SUFFIXES = (".csv", ".csv.gz")
 BAD_PATH = "bad path"
-BROKEN_FILE_ERRORS = (csv.Error, EOFError, OSError, zlib.error)
+BROKEN_FILE_ERRORS = (csv.Error, EOFError, OSError, UnicodeError, zlib.error)
 
 
 @contextmanager
 def open_csv(
-    source: str, columns: Sequence[SourceColumn], refuse_row: RefuseRow
+    source: str, columns: Sequence[SourceColumn], refuse_row: RefuseRow, dialect: CsvDialect
 ) -> Iterator[Blocks]:
     """Open a ``.csv`` or ``.csv.gz`` file.
 
@@ -48,27 +48,40 @@ def open_csv(
         source: path of the file.
         columns: the columns that are read.
         refuse_row: told of a row too long or too short.
+        dialect: how the file is written.
 
     Raises:
         DataError: it cannot be opened, or its header does not fit.
 
     """
-    with _open(source) as file:
-        yield Blocks(_Table(csv.reader(file, strict=True), columns, refuse_row).blocks())
+    with opening(source, invalid=BAD_PATH):
+        opened = dialect.open(source)
+    with opened as file:
+        yield Blocks(_Table(file, columns, refuse_row, dialect).blocks())
 
 
 class _Table:
     """The data rows of an open CSV file."""
 
     def __init__(
-        self, reader: Iterator[Row], columns: Sequence[SourceColumn], refuse_row: RefuseRow
+        self,
+        file: TextIO,
+        columns: Sequence[SourceColumn],
+        refuse_row: RefuseRow,
+        dialect: CsvDialect,
     ) -> None:
         """Read the header and find the columns."""
-        self._reader = reader
         self._refuse_row = refuse_row
-        header = self._header()
-        self._width = len(header)
-        self._indices = column_indices(header, columns, place="the header")
+        header = _header(file, dialect)
+        self._width = len(header.names)
+        try:
+            self._indices = column_indices(header.names, columns, place="the header")
+        except ColumnsMissingError:
+            likely = header.likely([column.name for column in columns])
+            if likely is None:
+                raise
+            raise DataError(SOURCE, f"the header {likely}") from None
+        self._reader: Iterator[Row] = dialect.rows(file)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows; of a row too long or too short, after those before it."""
@@ -86,16 +99,6 @@ class _Table:
                         self._refuse_row(count + index + 1, problem)
                     refused += len(alike)
                 count += len(alike)
-
-    def _header(self) -> Row:
-        """Return the names of the columns."""
-        try:
-            row = next((row for row in self._reader if row), None)
-        except BROKEN_FILE_ERRORS as error:
-            raise DataError(SOURCE, f"header: {_cause(error)}") from None
-        if row is not None:
-            return row
-        raise DataError(SOURCE, "is empty; the first line names the columns")
 
     def _rows(self) -> Iterator[list[Row]]:
         """Yield rows in blocks; the row at which the file breaks is named."""
@@ -117,14 +120,15 @@ class _Table:
                 return
 
 
-def _open(source: str) -> TextIO:
-    """Open a file as text; bytes that are no UTF-8 come through escaped, to be named later."""
-    with opening(source, invalid=BAD_PATH):
-        if source.lower().endswith(".gz"):
-            return io.TextIOWrapper(
-                gzip.open(source, "rb"), encoding="utf-8-sig", errors=ERRORS, newline=""
-            )
-        return Path(source).open(encoding="utf-8-sig", errors=ERRORS, newline="")
+def _header(file: TextIO, dialect: CsvDialect) -> Header:
+    """Read the names of the columns."""
+    try:
+        header = dialect.header(file)
+    except BROKEN_FILE_ERRORS as error:
+        raise DataError(SOURCE, f"header: {_cause(error)}") from None
+    if not header.line.strip():
+        raise DataError(SOURCE, "is empty; the first line names the columns")
+    return header
 
 
 def _cause(error: Exception) -> str:
@@ -135,4 +139,6 @@ def _cause(error: Exception) -> str:
         return "is not valid gzip"
     if isinstance(error, csv.Error):
         return "is not well-formed CSV: a stray quote, or a cell above 131072 characters"
+    if isinstance(error, UnicodeError):
+        return BROKEN_TEXT
     return getattr(error, "strerror", None) or BAD_PATH

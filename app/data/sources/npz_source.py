@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from numpy.lib import format as npy
 
-from app.data.sources.cells import Values
+from app.data.sources.cells import Values, dates
 from app.data.sources.row_blocks import SOURCE, Block, Blocks, cell_error, column_indices, opening
 from app.errors import DataError
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 MEMBER_SUFFIX = ".npy"
 ROWS_PER_READ = 65_536
 READABLE_KINDS = "bfiuSU"
+DATE_KIND = "M"
 BROKEN_FILE_ERRORS = (EOFError, NotImplementedError, OSError, RuntimeError, ValueError, zlib.error)
 INVALID = "is not a valid .npz file"
 
@@ -76,7 +77,7 @@ def _array(
         raise DataError(SOURCE, f'column "{column.name}" is not a valid array') from None
     if len(shape) != 1:
         raise DataError(SOURCE, f'column "{column.name}" is an array of {len(shape)} dimensions')
-    if dtype.kind not in READABLE_KINDS:
+    if dtype.kind not in READABLE_KINDS and not (column.takes_dates and dtype.kind == DATE_KIND):
         problem = "holds Python objects" if dtype.hasobject else f"holds {dtype.name}"
         problem = f'column "{column.name}" {problem}; store text, numbers or booleans'
         raise DataError(SOURCE, problem)
@@ -124,6 +125,8 @@ def _cells(values: NDArray[np.generic], column: SourceColumn) -> Cells:
     0.0 and -0.0, which are one here, are read alike.
     """
     kind = values.dtype.kind
+    if kind == DATE_KIND:
+        return dates(values)
     if kind == "f" or (kind in "iu" and column.takes_numbers):
         # What no float64 can hold becomes infinite, and is refused as that.
         with np.errstate(over="ignore"):

@@ -1,6 +1,6 @@
 """Private rows from Parquet: a file, or a folder of parts in the order of their names.
 
-A column may hold text, numbers, decimals or booleans, nullable and
+A column may hold text, numbers, decimals, booleans or, for a date, dates, nullable and
 dictionary-encoded or not; it is read batch by batch and never as a whole.
 """
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import parquet
+from pyarrow import compute, parquet
 
-from app.data.sources.cells import Values
+from app.data.sources.cells import Values, dates
 from app.data.sources.parquet_parts import part_paths
 from app.data.sources.row_blocks import SOURCE, Block, Blocks, column_indices, opening
 from app.data.spelling import ERRORS, MISSING_CELL
@@ -52,6 +52,10 @@ _OTHER_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_binary_view,
     pa.types.is_fixed_size_binary,
 )
+_DATE_TYPES: tuple[Callable[[pa.DataType], bool], ...] = (
+    pa.types.is_date,
+    pa.types.is_timestamp,
+)
 
 
 @contextmanager
@@ -74,9 +78,10 @@ def _row_count(path: Path, name: str, columns: Sequence[SourceColumn]) -> int:
     with _open(path, name) as file:
         schema = file.schema_arrow
         place = name or "the file"
-        for index in column_indices(schema.names, columns, place=place):
+        indices = column_indices(schema.names, columns, place=place)
+        for column, index in zip(columns, indices, strict=True):
             field = schema.field(index)
-            if not _is_readable(_plain_type(field.type)):
+            if not _is_readable(_plain_type(field.type), column):
                 problem = f'column "{field.name}" in {place} holds neither text nor numbers'
                 raise DataError(SOURCE, f"{problem}, but {field.type}")
         return int(file.metadata.num_rows)
@@ -123,6 +128,8 @@ def _cells(array: pa.Array, column: SourceColumn) -> Cells:
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     kind = array.type
+    if column.takes_dates and _is_one_of(_DATE_TYPES, kind):
+        return dates(_local(array).cast(pa.date32(), safe=False).to_numpy(zero_copy_only=False))
     if _is_one_of(_NUMBER_TYPES, kind) and (column.takes_numbers or pa.types.is_floating(kind)):
         array = array.cast(pa.float64(), safe=False)
     if column.takes_numbers and pa.types.is_float64(array.type):
@@ -142,13 +149,20 @@ def _cells(array: pa.Array, column: SourceColumn) -> Cells:
     return Values([*distinct, missing] if coded.null_count else distinct, places)
 
 
+def _local(array: pa.Array) -> pa.Array:
+    """Return moments as they are in their time zone, without it."""
+    return compute.local_timestamp(array) if pa.types.is_timestamp(array.type) else array
+
+
 def _plain_type(kind: pa.DataType) -> pa.DataType:
     """Return the type of the values, dictionary-encoded or not."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _is_readable(kind: pa.DataType) -> bool:
-    """Tell whether values of a type have a text."""
+def _is_readable(kind: pa.DataType, column: SourceColumn) -> bool:
+    """Tell whether values of a type have a text, or are dates where these belong."""
+    if column.takes_dates and _is_one_of(_DATE_TYPES, kind):
+        return True
     return _is_one_of((*_TEXT_TYPES, *_NUMBER_TYPES, *_OTHER_TYPES), kind)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from app.data.rows import PrivateRows
-from app.data.sources.cells import NEAR_IN, NearNames
+from app.data.sources.cells import NearNames
 from app.data.spelling import CellError
 from app.errors import DataError
 
@@ -192,9 +192,11 @@ def _column_problem(header: Sequence[str], name: str, *, place: str) -> str:
     if name in header:
         return f"occurs more than once in {place}"
     near = NearNames([name])
-    if any(near.near(other) for other in header):
-        return f"is missing in {place}, which has one that differs in {NEAR_IN}"
-    return f"is missing in {place}"
+    other = next((other for other in header if near.near(other)), None)
+    if other is None:
+        return f"is missing in {place}"
+    shown = f'"{other}"' if other.isprintable() else ascii(other)
+    return f"is missing in {place}, which has {shown}: name it alike in one of them"
 
 
 def refuse_row(row_number: int, problem: str) -> None:

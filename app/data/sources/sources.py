@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from app.data.rows import PrivateRows
 from app.data.sources import csv_source
 from app.data.sources.cells import SourcePersons, source_columns
+from app.data.sources.csv_dialect import PLAIN_CSV
 from app.data.sources.parquet_parts import is_parquet
 from app.data.sources.row_blocks import ROWS_PER_BLOCK, SOURCE, Blocks, collect, refuse_row
 from app.errors import DataError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from app.data.persons import PersonColumn
     from app.data.schema import Schema
     from app.data.sources.cells import SourceColumn
+    from app.data.sources.csv_dialect import CsvDialect
     from app.data.sources.row_blocks import RefuseRow
 
 NPZ_SUFFIX = ".npz"
@@ -36,6 +38,7 @@ def read_rows(
     schema: Schema,
     *,
     query: str | None = None,
+    dialect: CsvDialect = PLAIN_CSV,
     rows_expected: int | None = None,
     person: PersonColumn | None = None,
     progress: Callable[[int], None] | None = None,
@@ -49,6 +52,7 @@ def read_rows(
             or of a folder of Parquet parts, or an SQLAlchemy URL.
         schema: the public schema.
         query: the row-wise ``SELECT`` of a database.
+        dialect: how a CSV is written.
         rows_expected: n as the configuration gives it, which must agree.
         person: the private column that names persons; None where a row is the unit.
         progress: called with the number of rows read so far.
@@ -58,13 +62,13 @@ def read_rows(
         ConfigurationError: the query is not row-wise.
 
     """
-    columns = source_columns(schema)
+    columns = source_columns(schema, decimal=decimal_of(str(source), dialect))
     named = None if person is None else SourcePersons(person)
     person_reader = None if named is None else named.persons
     if named is not None:
         columns.append(named)
     try:
-        with open_source(str(source), query, columns) as blocks:
+        with open_source(str(source), query, columns, dialect) as blocks:
             rows = collect(blocks, columns, progress or _ignore, person_reader)
     except MemoryError:
         raise DataError(SOURCE, "does not fit into memory") from None
@@ -79,6 +83,7 @@ def open_source(
     source: str,
     query: str | None,
     columns: Sequence[SourceColumn],
+    dialect: CsvDialect = PLAIN_CSV,
     *,
     refuse_row: RefuseRow = refuse_row,
 ) -> AbstractContextManager[Blocks]:
@@ -88,6 +93,7 @@ def open_source(
         source: as :func:`read_rows` takes it.
         query: the row-wise ``SELECT`` of a database.
         columns: the columns that are read.
+        dialect: how a CSV is written.
         refuse_row: told of a row of a CSV that is too long or too short, by its number;
             where it returns, the row is left out.
 
@@ -101,8 +107,8 @@ def open_source(
         from app.data.sources.database_source import open_database  # noqa: PLC0415 -- as above
 
         return open_database(source, query, columns)
-    if source.lower().endswith(csv_source.SUFFIXES):
-        return csv_source.open_csv(source, columns, refuse_row)
+    if is_csv(source):
+        return csv_source.open_csv(source, columns, refuse_row, dialect)
     if source.lower().endswith(NPZ_SUFFIX):
         from app.data.sources.npz_source import open_npz  # noqa: PLC0415 -- as above
 
@@ -116,6 +122,16 @@ def open_source(
         "is neither a .csv, .csv.gz, .parquet or .npz file, nor a folder of Parquet parts, "
         "nor an SQLAlchemy URL",
     )
+
+
+def is_csv(source: str) -> bool:
+    """Tell whether a source is a CSV by its name."""
+    return "://" not in source and source.lower().endswith(csv_source.SUFFIXES)
+
+
+def decimal_of(source: str, dialect: CsvDialect) -> str:
+    """Return the decimal point of texts in a source: of a CSV as it is written, else a point."""
+    return dialect.decimal if is_csv(source) else PLAIN_CSV.decimal
 
 
 def _ignore(_count: int) -> None:

@@ -10,8 +10,11 @@ from pydantic import Field, RootModel, SkipValidation
 from app.http.openapi.declaring import Body, like
 
 Value = Annotated[
-    int | float | str | None,
-    Field(description="a number or, for a categorical feature, a string; null where missing"),
+    int | float | str | bool | None,
+    Field(
+        description="a number; of a category its name, or the number or boolean that it names; "
+        "true or false; a date such as 2026-12-31; null where missing"
+    ),
 ]
 
 

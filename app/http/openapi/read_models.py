@@ -64,11 +64,11 @@ class LedgerPage(Body, json_schema_extra=like({"entries": [], "head": HEAD})):
 
 
 class Feature(Body):
-    """A number within bounds, or one of some categories."""
+    """A number or a date within bounds, one of some categories, or a boolean."""
 
     name: str
-    kind: Literal["numeric", "categorical"]
-    bounds: list[Number] | None = None
+    kind: Literal["numeric", "categorical", "boolean", "date"]
+    bounds: list[Number] | list[str] | None = Field(None, description="of a date, two dates")
     categories: list[str] | None = None
 
 

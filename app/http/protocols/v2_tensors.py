@@ -19,6 +19,7 @@ FEATURES: Final = "features"
 FP64: Final = "FP64"
 BYTES: Final = "BYTES"
 BOOL: Final = "BOOL"
+TRUTHS: Final = frozenset({0, 1})
 INT64: Final = "INT64"
 # Letters of the struct module, which reads little-endian as the extension has it.
 FLOAT_LETTERS: Final = {"FP16": "e", "FP32": "f", FP64: "d"}
@@ -33,6 +34,7 @@ WHOLE_LETTERS: Final = {
     "UINT64": "Q",
 }
 LETTERS: Final = FLOAT_LETTERS | WHOLE_LETTERS
+BOOL_LETTER: Final = "?"
 LENGTH: Final = struct.Struct("<I")
 
 LABEL: Final = "label"
@@ -74,7 +76,7 @@ class DeclaredInput(NamedTuple):
 
 
 def declared_inputs(schema: Schema) -> list[DeclaredInput]:
-    """Return the model's inputs: one for all features, or one each where some are categorical."""
+    """Return the model's inputs: one for all features, or one each where some are no numbers."""
     if all(schema.numeric_flags):
         return [DeclaredInput(FEATURES, FP64, len(schema.feature_names))]
     return [
@@ -172,13 +174,15 @@ def _values(declared: DeclaredInput, tensor: InputTensor, binary: bytes | None) 
         )
     if tensor.datatype in WHOLE_LETTERS:
         _check_whole(tensor, values)
-    return values
+    return _truths(tensor, values) if tensor.datatype == BOOL else values
 
 
 def _check_datatype(declared: DeclaredInput, datatype: str) -> None:
-    fitting = LETTERS if declared.datatype == FP64 else (BYTES,)
+    # Values of categories, booleans and dates are looked at one by one.
+    fitting = LETTERS if declared.datatype == FP64 else {BYTES, BOOL, *LETTERS}
     if datatype not in fitting:
-        takes = "an FP or INT datatype" if declared.datatype == FP64 else BYTES
+        numbers = "an FP or INT datatype"
+        takes = numbers if declared.datatype == FP64 else f"{BYTES}, {BOOL}, or {numbers}"
         raise InvalidFeaturesError(
             feature=declared.name, problem=f"takes {takes}, not {datatype[:20]}"
         )
@@ -209,6 +213,13 @@ def _flat(tensor: InputTensor) -> list[object]:
     return flat
 
 
+def _truths(tensor: InputTensor, values: Sequence[object]) -> Sequence[object]:
+    """Return booleans, which JSON may have as 0 and 1; null stays, where a value is missing."""
+    if any(not isinstance(value, int | None) or value not in {None, *TRUTHS} for value in values):
+        raise InvalidFeaturesError(feature=tensor.name, problem=f"holds a value that is no {BOOL}")
+    return [None if value is None else bool(value) for value in values]
+
+
 def _check_whole(tensor: InputTensor, values: Sequence[object]) -> None:
     """Refuse a number that the declared datatype cannot hold; other values are refused later."""
     letter = WHOLE_LETTERS[tensor.datatype]
@@ -228,7 +239,8 @@ def _unpack(tensor: InputTensor, binary: bytes, count: int) -> Sequence[object]:
         values = list(_strings(tensor, binary))
         fits = len(values) == count
     else:
-        layout = struct.Struct(f"<{LETTERS[tensor.datatype]}")
+        is_bool = tensor.datatype == BOOL
+        layout = struct.Struct(f"<{BOOL_LETTER if is_bool else LETTERS[tensor.datatype]}")
         fits = layout.size * count == len(binary)
         values = [value for (value,) in layout.iter_unpack(binary)] if fits else []
     if not fits:

@@ -106,7 +106,11 @@ FORMAT: Final = "conclave-classifier"
 
 
 class FeatureDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A feature of the public schema, as far as the classifier needs it."""
+    """A feature of the public schema, as far as the classifier needs it.
+
+    Bounds of a date are in days from 1970-01-01; categories of a boolean are ``false`` and
+    ``true``.
+    """
 
     name: str
     kind: str

@@ -123,7 +123,12 @@ class PublishedClassifier:
         """Return a vector with None for each number that stands for a missing one."""
         if not self._missing_numbers:
             return vector
-        return tuple(None if value in self._missing_numbers else value for value in vector)
+        return tuple(
+            None
+            if value in self._missing_numbers and feature.kind == NumericFeature.kind
+            else value
+            for value, feature in zip(vector, self.document.features, strict=True)
+        )
 
     def _holds(self, node: NodeDocument, vector: Vector) -> bool:
         value = vector[node.feature or 0]
@@ -220,8 +225,8 @@ def _predictor(document: ClassifierDocument) -> PublishedPredictor | None:
 def _feature_document(feature: Feature) -> FeatureDocument:
     if isinstance(feature, NumericFeature):
         bounds = (feature.lower, feature.upper)
-        return FeatureDocument(name=feature.name, kind="numeric", bounds=bounds)
-    return FeatureDocument(name=feature.name, kind="categorical", categories=feature.categories)
+        return FeatureDocument(name=feature.name, kind=feature.kind, bounds=bounds)
+    return FeatureDocument(name=feature.name, kind=feature.kind, categories=feature.categories)
 
 
 def holds_point(halfspace: HalfspaceDocument, vector: Vector) -> bool:

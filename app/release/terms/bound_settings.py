@@ -103,6 +103,9 @@ UNBOUND: Final = frozenset(
         # Where rows, entries and clients are; the fingerprint binds the rows.
         "data.source",
         "data.query",
+        "data.separator",
+        "data.decimal",
+        "data.encoding",
         # Bound as what the source holds, not as what is expected of it.
         "data.rows",
         "data.persons",

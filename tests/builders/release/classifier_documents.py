@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from app.learning.trees.tree import Tree
 
 BOUND = 1e6
+# onnxruntime's own passes over a graph lose doubles below the smallest of float32.
+SPAN_MIN = 1e-30
 BINARY = 2
 VERSIONS = {
     "tree": TREE_VERSION,
@@ -80,7 +82,7 @@ WEIGHT_MAX = 10**6
 def documents(draw: st.DrawFn, *, only_numbers: bool = False) -> ClassifierDocument:
     """Draw a tree, a halfspace, scores of tests or of waves too, or a grid, of few features."""
     features = tuple(
-        draw(_numeric(name) if only_numbers or draw(st.booleans()) else _categorical(name))
+        draw(_numeric(name) if only_numbers else _of_any_kind(name))
         for name in draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
     )
     classes = tuple(draw(st.lists(TEXTS, min_size=2, max_size=4, unique=True)))
@@ -123,7 +125,14 @@ def vectors(document: ClassifierDocument) -> st.SearchStrategy[list[Vector]]:
 
 def _numeric(name: str) -> st.SearchStrategy[FeatureDocument]:
     bounds = st.lists(NUMBERS, min_size=2, max_size=2, unique=True).map(sorted)
+    bounds = bounds.filter(lambda both: both[1] - both[0] > SPAN_MIN)
     return bounds.map(lambda both: FeatureDocument(name, "numeric", bounds=(both[0], both[1])))
+
+
+def _of_any_kind(name: str) -> st.SearchStrategy[FeatureDocument]:
+    as_date = _numeric(name).map(lambda number: structs.replace(number, kind="date"))
+    boolean = FeatureDocument(name, "boolean", categories=("false", "true"))
+    return st.one_of(_numeric(name), _categorical(name), as_date, st.just(boolean))
 
 
 def _categorical(name: str) -> st.SearchStrategy[FeatureDocument]:

@@ -21,6 +21,7 @@ from tests.builders.release.small_release import seeded_noise
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from app.data.schema import Schema
     from app.data.vectors import Vector
     from app.release.classifier.published import PublishedClassifier
 
@@ -34,6 +35,12 @@ NUMBERS: Final = (
     {"name": "far", "kind": "numeric", "bounds": [1e6, 1e6 + 3]},
 )
 WORK: Final = {"name": "work", "kind": "categorical", "categories": ["Private", "state", "7.5"]}
+KINDS: Final = (
+    {"name": "member", "kind": "boolean"},
+    {"name": "born", "kind": "date", "bounds": ["1969-12-01", "1970-03-01"]},
+)
+# In days, as vectors and documents have them.
+BORN_DAYS: Final = (-31, 59)
 TOKENS: Final = ("?", "45.0", "Inf")
 CELLS: Final = ["age >= 35", "label >= 0.1", "", "", "work = Private", "", ""]
 
@@ -46,17 +53,20 @@ class Asked:
         classifier: its section.
         class_count: number of labels.
         has_work: whether there is a categorical feature.
+        has_kinds: whether there are a boolean and a date, which then say the labels.
 
     """
 
     classifier: Mapping[str, object]
     class_count: int = 2
     has_work: bool = True
+    has_kinds: bool = False
 
     @property
     def features(self) -> tuple[Mapping[str, object], ...]:
         """The features, as a configuration lists them."""
-        return (*NUMBERS, WORK) if self.has_work else NUMBERS
+        kinds = KINDS if self.has_kinds else ()
+        return (*NUMBERS, WORK, *kinds) if self.has_work else NUMBERS
 
 
 def _drawn(kind: str, **more: object) -> Mapping[str, object]:
@@ -70,6 +80,11 @@ LEARNERS: Final[Mapping[str, Asked]] = {
     ),
     "stumps": Asked(classifier=_drawn("stumps")),
     "trees": Asked(classifier=_drawn("trees"), class_count=3),
+    "trees-of-kinds": Asked(
+        classifier=_drawn("trees", tests={"age": [], "label": [], "far": [], "work": []}),
+        has_kinds=True,
+    ),
+    "linear-of-kinds": Asked(classifier={"learner": "linear", "bins": 4}, has_kinds=True),
     "cells": Asked(classifier=_drawn("cells", cells=CELLS), class_count=3),
     "intervals": Asked(classifier=_drawn("intervals", tests={"far": [], "label": []})),
     "rectangles": Asked(classifier=_drawn("rectangles", tests={"far": []})),
@@ -94,22 +109,36 @@ def classifier_of(name: str) -> PublishedClassifier:
     values = encode(schema, rows_of(asked, LEARNED_ROWS, seed=1))
     age, share = np.nan_to_num(values[:, 0]), np.nan_to_num(values[:, 1])
     labels = (age > 30).astype(np.int64) + (share > 0.15) * (asked.class_count - 2)
+    if asked.has_kinds:
+        labels = ((values[:, -2] == 1) ^ (values[:, -1] >= 1)).astype(np.int64)
     points = encode(schema, rows_of(asked, POINT_COUNT, seed=2))
     draw = classifier_draw(configuration, points, row_count=LEARNED_ROWS)
     rows = PrivateRows(values=values, labels=labels)
     return draw_published(configuration, draw, rows, seeded_noise(3))
 
 
+def schema_of(name: str) -> Schema:
+    """Return the public schema that a learner's rows are of."""
+    return configure(_settings(LEARNERS[name])).schema
+
+
 def rows_of(asked: Asked, count: int, *, seed: int) -> list[Vector]:
     """Return rows at cuts, at the bounds, next to both, beyond them, missing, other, anywhere."""
     generator = np.random.default_rng(seed)
-    columns = [
-        _texts(feature, count, generator)
-        if feature["kind"] == "categorical"
-        else _numbers(feature["bounds"], count, generator)
-        for feature in asked.features
-    ]
+    columns = [_values(feature, count, generator) for feature in asked.features]
     return list(zip(*columns, strict=True))
+
+
+def _values(
+    feature: Mapping[str, object], count: int, generator: np.random.Generator
+) -> Sequence[float | str | None]:
+    if feature["kind"] == "boolean":
+        return [("false", "true", None)[place] for place in generator.integers(0, 3, count)]
+    if feature["kind"] == "date":
+        return _numbers(BORN_DAYS, count, generator)
+    if feature["kind"] == "categorical":
+        return _texts(feature, count, generator)
+    return _numbers(feature["bounds"], count, generator)
 
 
 def _numbers(
@@ -148,8 +177,15 @@ def scores_of(classifier: PublishedClassifier, rows: Sequence[Vector]) -> list[l
     assert document.scores is not None
     scores = PublishedScores(document.scores, features=document.features, missing=document.missing)
     missing = finite_numbers(document.missing)
+    is_number = [feature.kind == "numeric" for feature in document.features]
     return [
-        scores.scores(tuple(None if value in missing else value for value in row)) for row in rows
+        scores.scores(
+            tuple(
+                None if value in missing and number else value
+                for value, number in zip(row, is_number, strict=True)
+            )
+        )
+        for row in rows
     ]
 
 

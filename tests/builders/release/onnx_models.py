@@ -63,7 +63,7 @@ def inputs(document: ClassifierDocument, vectors: Sequence[Vector]) -> dict[str,
 
 
 def _all_numbers(document: ClassifierDocument) -> bool:
-    return all(feature.bounds is not None for feature in document.features)
+    return all(feature.kind == "numeric" for feature in document.features)
 
 
 def _column(values: Sequence[float | str | None], *, number: bool) -> NDArray[Any]:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 CELL_IN_WORDS = (
-    'cells[0]: must be "feature >= number" of a number, "feature = category", or "" for a cell'
+    'cells[0]: must be "feature >= number" of a number, "feature >= date" of a date, '
+    '"feature = category", or "" for a cell'
 )
+A_DATE = "must be a date such as 2026-12-31"
+TWO_DATES = 'must be [first, last], such as ["1900-01-01", "2026-12-31"]'
+BORN = '[[data.features]]\nname = "born"\nkind = "date"\nbounds = ["2000-01-01", "2000-02-01"]'
 # What is written in place of what, and the line after "conclave: ".
 SPOILED = [
     ('name = "adult-income"', "", "release.name: is required"),
@@ -57,6 +61,68 @@ SPOILED = [
         'person = "age"',
         "data.person: is the label or a feature too, and whom a row is about must reach no learner",
     ),
+    *(
+        (
+            "rows = 32561",
+            f"rows = 1\nseparator = {separator}",
+            'data.separator: must be one character such as ",", ";", "\\t" or "|"',
+        )
+        for separator in ('";;"', '"\\n"', '"\\""', '"1"', '"."')
+    ),
+    ("rows = 32561", 'rows = 1\ndecimal = ";"', 'data.decimal: must be "." or ","'),
+    (
+        "rows = 32561",
+        'rows = 1\ndecimal = ","',
+        "data.decimal: is data.separator too: set one of them",
+    ),
+    *(
+        (
+            "rows = 32561",
+            f'rows = 1\nencoding = "{name}"',
+            'data.encoding: must be a text encoding such as "utf-8", "utf-16" or "cp1252"',
+        )
+        for name in ("base64", "rot13", "utf8x", "undefined")
+    ),
+    (
+        "[hypotheses]\n",
+        '[[data.features]]\nname = "b"\nkind = "boolean"\ntrue_share = 2\n[hypotheses]\n',
+        "data.features[2].true_share: must be at most 1",
+    ),
+    *(
+        (
+            "[hypotheses]\n",
+            f'[[data.features]]\nname = "born"\nkind = "date"\n{keys}\n[hypotheses]\n',
+            f"data.features[2].{line}",
+        )
+        for keys, line in (
+            ("bounds = [0, 1]", f"bounds: {A_DATE}"),
+            ('bounds = ["1900-01-01"]', f"bounds: {TWO_DATES}"),
+            ('bounds = ["1900-01-01T12:00", "2000-01-01"]', f"bounds: {A_DATE}"),
+            ('bounds = ["2000-02-30", "2000-03-01"]', f"bounds: {A_DATE}"),
+            ("bounds = [2000-01-01, 2000-01-01]", "bounds: lower must be below upper"),
+            ("bounds = [2000-01-01, 2000-02-01T00:00:00]", f"bounds: {A_DATE}"),
+            (
+                'bounds = ["2000-01-01", "2000-02-01"]\nthresholds = ["1999-12-31"]',
+                "thresholds[0]: lies outside the feature's bounds",
+            ),
+            (
+                'bounds = ["2000-01-01", "2000-02-01"]\nthresholds = [7]',
+                f"thresholds[0]: {A_DATE}",
+            ),
+        )
+    ),
+    *(
+        (
+            'class = "trees"',
+            f'class = "trees"\n[hypotheses.tests]\nborn = {cuts}\n{BORN}',
+            f"hypotheses.tests.born[0]: {line}",
+        )
+        for cuts, line in (
+            ("[7]", "must be a date such as 2026-12-31"),
+            ('["2000-01"]', A_DATE),
+            ('["2001-01-01"]', "lies outside the feature's bounds"),
+        )
+    ),
     ('label = "income"', "", "data.label: is required"),
     ('label = "income"', 'label = "age"', "data.features[0].name: is the label too (data.label)"),
     ('["<=50K", ">50K"]', '["<=50K"]', "data.classes: must have at least 2 items"),
@@ -67,9 +133,25 @@ SPOILED = [
     ('["<=50K", ">50K"]', '["a", "?"]', "data.classes[1]: is a token of data.missing too"),
     ('["?"]', '"?"', "data.missing: must be a list"),
     ('["?"]', '["?", 0]', "data.missing[1]: must be a string"),
+    *(
+        (
+            'missing = ["?"]',
+            f'missing = ["?", "{token}"]\n[[data.features]]\nname = "a"\nkind = "boolean"',
+            'data.missing[1]: is true or false too, and data.features[0].kind is "boolean"',
+        )
+        for token in ("0", "1.0", "TRUE", "f")
+    ),
     ('["?"]', '["?", "?"]', "data.missing[1]: is the same as data.missing[0]"),
-    ('"numeric"', '"number"', 'data.features[0].kind: must be "numeric" or "categorical"'),
-    ('kind = "numeric"', "", 'data.features[0].kind: is required: "numeric" or "categorical"'),
+    (
+        '"numeric"',
+        '"number"',
+        'data.features[0].kind: must be "numeric", "categorical", "boolean" or "date"',
+    ),
+    (
+        'kind = "numeric"',
+        "",
+        'data.features[0].kind: is required: "numeric", "categorical", "boolean" or "date"',
+    ),
     (
         'name = "workclass"',
         'name = "age"',

@@ -81,7 +81,7 @@ def old_text(value: object, reader: object) -> str:
     """Return the first usual text of a value that is a public name, as e54552f did."""
     names: Collection[str] = ()
     if isinstance(reader, CategoricalColumn | LabelColumn):
-        names = reader.names
+        names = reader.names.known
     elif isinstance(reader, NumericColumn):
         names = reader._tokens
     if isinstance(value, str):

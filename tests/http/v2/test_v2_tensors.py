@@ -53,6 +53,27 @@ def test_takes_every_number_type_in_json_and_in_binary(datatype: str) -> None:
     assert outputs_of(binary) == outputs_of(posted)
 
 
+@pytest.mark.parametrize(
+    ("datatype", "values", "raw", "name"),
+    [
+        ("INT64", [7], struct.pack("<q", 7), "7"),
+        ("FP64", [7.0], struct.pack("<d", 7.0), "7"),
+        ("BOOL", [True], b"\1", "True"),
+        ("BOOL", [0], b"\0", "False"),
+    ],
+)
+def test_a_category_may_be_a_number_or_a_boolean(
+    datatype: str, values: list[object], raw: bytes, name: str
+) -> None:
+    """In JSON and in binary it is the name that the same value has in a source."""
+    age = struct.pack("<d", 41.0)
+    with Http() as http:
+        infer(http, [tensor("age", "FP64", [41]), tensor("workclass", datatype, values)])
+        inputs = [("age", "FP64", (1, 1), age), ("workclass", datatype, (1,), raw)]
+        infer_binary(http, inputs)
+        assert vectors(http) == [(41.0, name)]
+
+
 def test_a_binary_fraction_is_taken_as_its_type_has_it() -> None:
     """A float32 stands for the float64 that it is, not for what it was rounded from."""
     with Http() as http:
@@ -148,9 +169,9 @@ def test_one_output_alone_may_be_binary() -> None:
 UNFIT: dict[str, tuple[list[Any], str]] = {
     "a boolean tensor": ([tensor("age", "BOOL", [True, False]), WORK], "age: takes an FP or INT"),
     "texts for numbers": ([tensor("age", "BYTES", ["1", "2"]), WORK], "age: takes an FP or INT"),
-    "numbers for texts": (
-        [tensor("age", "FP64", [1, 2]), tensor("workclass", "FP64", [1, 2])],
-        "workclass: takes BYTES",
+    "no datatype": (
+        [tensor("age", "FP64", [1, 2]), tensor("workclass", "INT4", [1, 2])],
+        "workclass: takes BYTES, BOOL, or an FP or INT datatype",
     ),
     "numeric strings": ([tensor("age", "FP64", ["1", "2"]), WORK], "age: must be a number"),
     "booleans": ([tensor("age", "INT8", [True, False]), WORK], "age: must be a number"),
@@ -161,8 +182,12 @@ UNFIT: dict[str, tuple[list[Any], str]] = {
     "an unknown input": ([*frame((1, "x")), tensor("sex", "BYTES", ["f"])], "sex: is not an"),
     "an absent input": ([WORK], "age: is an input that is absent"),
     "no inputs": ([], "age: is an input that is absent"),
-    "a number among texts": (
-        [tensor("age", "FP64", [1]), tensor("workclass", "BYTES", [1])],
+    "no boolean": (
+        [tensor("age", "FP64", [1]), tensor("workclass", "BOOL", [2])],
+        "workclass: holds a value that is no BOOL",
+    ),
+    "a table among texts": (
+        [tensor("age", "FP64", [1]), tensor("workclass", "BYTES", [{}])],
         "workclass: must be a string",
     ),
 }

@@ -29,7 +29,8 @@ SCHEMA = Schema(
 CELLS = ["age >= 40", "age group = a = b", "", "", "age >= 60.5", "", "age group = ?", "", ""]
 
 IN_WORDS = (
-    'cells[0]: must be "feature >= number" of a number, "feature = category", or "" for a cell'
+    'cells[0]: must be "feature >= number" of a number, "feature >= date" of a date, '
+    '"feature = category", or "" for a cell'
 )
 
 

@@ -113,8 +113,8 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, name: str, proble
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
-    """A file in another encoding is no CSV in UTF-8."""
+    """Bytes of another encoding are refused by their row."""
     path = tmp_path / "latin.csv"
     path.write_bytes(b"age,group\n1,\xe9\n")
-    with pytest.raises(ConfigurationError, match="is not a CSV in UTF-8"):
+    with pytest.raises(ConfigurationError, match='"group", row 1: must be Unicode text'):
         read_public_points(path, SCHEMA)

@@ -31,10 +31,8 @@ REFUSED = [
     ([39, math.inf, "Private", "F"], "hours", "must be a finite number"),
     ([39, -math.inf, "Private", "F"], "hours", "must be a finite number"),
     ([39, 10**400, "Private", "F"], "hours", "must be a finite number"),
-    ([39, 40, 1, "F"], "work", "must be a string or null"),
-    ([39, 40, 1.5, "F"], "work", "must be a string or null"),
-    ([39, 40, False, "F"], "work", "must be a string or null"),
-    ([39, 40, ["Private"], "F"], "work", "must be a string or null"),
+    ([39, 40, math.nan, "F"], "work", "must be a finite number"),
+    ([39, 40, ["Private"], "F"], "work", "must be a string, a number, a boolean or null"),
     ([39, 40, "x" * 1001, "F"], "work", "must have at most 1000 characters"),
     ([39, 40, "\ud800", "F"], "work", "must be Unicode text"),
     ({}, "age", "is absent; null is a missing value"),
@@ -49,7 +47,11 @@ REFUSED = [
         r"'a\nb'",
         "is not a feature of the schema",
     ),
-    ({"age": 39, "hours": 40, "work": "Private", "sex": 1}, "sex", "must be a string or null"),
+    (
+        {"age": 39, "hours": 40, "work": "Private", "sex": {}},
+        "sex",
+        "must be a string, a number, a boolean or null",
+    ),
 ]
 
 

@@ -1,6 +1,7 @@
 """The inputs of an ONNX model as columns of float64, and the values that pass a test.
 
-A number is itself; a string is its place among the categories of its feature.
+A number is itself, and a date a number of days; a string is its place among the categories
+of its feature.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.data.schema import NumericFeature
 from app.data.spelling import finite_numbers
 from app.errors import invariant
 from app.release.classifier.onnx.graph import DOUBLE, INTEGER, LEARNING_DOMAIN
@@ -37,7 +39,7 @@ def input_names(document: ClassifierDocument) -> tuple[str, ...]:
 
 
 def _all_numbers(document: ClassifierDocument) -> bool:
-    return all(feature.bounds is not None for feature in document.features)
+    return all(feature.kind == NumericFeature.kind for feature in document.features)
 
 
 class Columns:
@@ -91,7 +93,9 @@ class Columns:
     def _column(self, feature: FeatureDocument) -> str:
         """Return one feature as float64 of shape (N, 1)."""
         if feature.bounds is not None:
-            return self._present(feature.name)
+            return (
+                self._present(feature.name) if feature.kind == NumericFeature.kind else feature.name
+            )
         categories = feature.categories or ()
         codes = dict.fromkeys(("", *self._document.missing), len(categories) + 1)
         codes |= {category: code for code, category in enumerate(categories)}

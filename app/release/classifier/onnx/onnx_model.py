@@ -53,8 +53,9 @@ def to_onnx(document: ClassifierDocument) -> bytes:
 
     Inputs are those of the Open Inference Protocol: one float64 ``features`` of
     shape (N, d) where every feature is a number, otherwise one input of shape
-    (N, 1) per feature, by its name, float64 or string.  The first output has shape
-    (N,), string; a classifier of scores has a second one, int64 of shape (N, scores).
+    (N, 1) per feature, by its name, float64 or string; of a date it is float64, in days.
+    The first output has shape (N,), string; a classifier of scores has a second one, int64
+    of shape (N, scores).
 
     Raises:
         NotExportableError: the classifier is no tree, halfspace, score or grid that ONNX holds.

@@ -29,6 +29,7 @@ SCHEMA = {
     "classes": ["<=50K", ">50K"],
     "missing": ["?"],
 }
+SEMICOLONS = 'separated by ";": set --separator ";", and --decimal "," where numbers have a comma'
 URL = "http://server.example"
 EXHAUSTED = {"type": "urn:conclave:problem:budget-exhausted", "status": 410, "detail": "halted"}
 OPENING = {"type": "urn:conclave:problem:opening", "status": 503, "detail": "opening"}
@@ -141,6 +142,45 @@ def test_copies_the_input_and_appends_the_answers(
     )
 
 
+def test_a_file_in_another_dialect_comes_out_with_its_separator(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Numbers have their commas, and what is written is UTF-8."""
+    path = tmp_path / "in.csv"
+    path.write_text("age;workclass\n41,5;Straße\n", "utf-16")
+    dialect = ["--separator", ";", "--decimal", ",", "--encoding", "UTF-16"]
+    assert run(["query", "--url", URL, str(path), *dialect]) == 0
+    assert server.asked == [[41.5, "Straße"]]
+    assert capsys.readouterr().out == (
+        "age;workclass;query_id;label;stable;phase;replayed\n"
+        "41,5;Straße;1;>50K\u2028;true;ensemble;false\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (
+            ["--separator", ";;"],
+            '--separator: must be one character such as ",", ";", "\\t" or "|"',
+        ),
+        (["--decimal", ";"], '--decimal: must be "." or ","'),
+        (["--decimal", ","], "--decimal: is --separator too: give one of them"),
+        (
+            ["--encoding", "rot13"],
+            '--encoding: must be a text encoding such as "utf-8", "utf-16" or "cp1252"',
+        ),
+    ],
+)
+def test_what_is_no_dialect_is_one_line(
+    server: Server, options: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody is asked, and the line names the option."""
+    assert run(["query", "--url", URL, "in.csv", *options]) == 2
+    assert capsys.readouterr().err == f"conclave: {line}\n"
+    assert server.keys == []
+
+
 def test_reads_standard_input(
     server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -202,7 +242,11 @@ def test_asks_in_bounded_requests(
         ("age,workclass\n1_0,a\n", "age: row 1: a number is needed"),
         ("age,workclass\n1\n", "{path}: row 1 has 1 cells, the header has 2"),
         ('age,workclass\n1,"a\n', "{path}: is not a CSV in UTF-8"),
-        ("age,workclass\n1,\xff\n", "{path}: is not a CSV in UTF-8"),
+        ("age,workclass\n1,\xff\n", "{path}: is not a CSV in UTF-8: set --encoding"),
+        (
+            "Age;workclass\n1;a\n",
+            f"{{path}}: the header looks {SEMICOLONS}",
+        ),
     ],
 )
 def test_a_bad_file_is_one_line_and_nothing_is_asked(

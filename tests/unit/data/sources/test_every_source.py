@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from app.data.rows import fingerprint
-from app.data.schema import CategoricalFeature, NumericFeature, Schema
+from app.data.schema import (
+    BooleanFeature,
+    CategoricalFeature,
+    DateFeature,
+    NumericFeature,
+    Schema,
+)
 from app.data.sources.sources import read_rows
 from app.errors import DataError
 from tests.builders.schema.schemas import PEOPLE
@@ -147,6 +156,96 @@ def test_typed_labels_and_categories_are_found_by_value(tmp_path: Path, format_n
     np.testing.assert_array_equal(rows.values[:, 0], [0, 1, 3])
     np.testing.assert_array_equal(rows.values[:, 1], member)
     np.testing.assert_array_equal(rows.values[:, 2], [math.nan, 9, -50])
+
+
+KINDS = Schema(
+    label="income",
+    classes=("low", "high"),
+    features=(
+        BooleanFeature(name="member"),
+        DateFeature(name="born", lower=-10_000.0, upper=20_000.0),
+    ),
+    missing=("9999-12-31",),
+)
+MOMENTS = [
+    dt.datetime(1900, 1, 1, 12),  # noqa: DTZ001 -- without a zone
+    dt.datetime(1969, 12, 31, 23, 59, 59),  # noqa: DTZ001 -- without a zone
+    dt.datetime(1970, 1, 1),  # noqa: DTZ001 -- without a zone
+    dt.datetime(2020, 2, 29, 23, 59, 59, 999_999),  # noqa: DTZ001 -- without a zone
+    dt.datetime(2260, 1, 1),  # noqa: DTZ001 -- without a zone
+]
+DATED = [-10_000.0, -1.0, 0.0, 18_321.0, 20_000.0]
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize(
+    "born",
+    [
+        MOMENTS,
+        [moment.date() for moment in MOMENTS],
+        [moment.date().isoformat() for moment in MOMENTS],
+        [moment.isoformat() for moment in MOMENTS],
+    ],
+    ids=["moments", "dates", "texts", "texts of moments"],
+)
+def test_dates_and_booleans_are_alike_in_every_source(
+    tmp_path: Path, format_name: str, born: list[object]
+) -> None:
+    """Typed or as texts they are the same bytes, and clipped as numbers of days."""
+    truths: list[object] = [True, False, True, False, True]
+    if isinstance(born[0], dt.date) and format_name == "npz":
+        born = [*np.array(born, dtype="datetime64[us]")]
+    if isinstance(born[0], dt.date) and format_name == "sqlite":
+        born = [str(each) for each in born]
+    table: Table = {"member": truths, "born": born, "income": ["low", "high"] * 2 + ["low"]}
+    source, query = write_table(tmp_path, table, format_name)
+    rows = read_rows(source, KINDS, query=query)
+    expected = np.array([[1, 0, 1, 0, 1], DATED], dtype=np.float64).T
+    assert rows.values.tobytes() == np.ascontiguousarray(expected).tobytes()
+
+
+@pytest.mark.parametrize("zone", ["+09:00", "America/New_York"])
+def test_a_moment_has_the_date_of_its_zone(tmp_path: Path, zone: str) -> None:
+    """It is the date that the same moment has in a CSV, and not that of Greenwich."""
+    moments = pa.array([0, 86_399, None], pa.timestamp("s")).dictionary_encode()
+    moments = moments.dictionary_decode().cast(pa.timestamp("s", tz=zone))
+    columns = {"member": [True, None, False], "born": moments, "income": ["low"] * 3}
+    parquet.write_table(pa.table(columns), tmp_path / "people.parquet")
+    rows = read_rows(tmp_path / "people.parquet", KINDS)
+    days = [0.0, 1.0] if zone == "+09:00" else [-1.0, 0.0]
+    np.testing.assert_array_equal(rows.values, [[1, days[0]], [3, days[1]], [0, math.nan]])
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize(
+    ("column", "cells", "problem"),
+    [
+        ("member", ["true", "f", "yes"], "is neither true nor false"),
+        ("member", [1, 0, 2], "is neither true nor false"),
+        ("born", ["2020-02-29", "9999-12-31", "2021-02-29"], "is not a date such as 2026-12-31"),
+        ("born", [None, "9999-12-31", "18321"], "is not a date such as 2026-12-31"),
+    ],
+)
+def test_what_is_of_another_kind_is_one_line(
+    tmp_path: Path, format_name: str, column: str, cells: list[object], problem: str
+) -> None:
+    """The line names the column and the row, never the value."""
+    good: Table = {"member": [True] * 3, "born": ["2020-02-29"] * 3, "income": ["low"] * 3}
+    source, query = write_table(tmp_path, {**good, column: cells}, format_name)
+    with pytest.raises(DataError) as refused:
+        read_rows(source, KINDS, query=query)
+    place = "3 (row 2 of b.parquet)" if format_name == "parts" else "3"
+    assert str(refused.value) == f'data.source: column "{column}", row {place}: {problem}'
+
+
+@pytest.mark.parametrize("format_name", ["parquet", "npz"])
+def test_typed_dates_belong_to_dates_only(tmp_path: Path, format_name: str) -> None:
+    """In a column of another kind they are refused by its name, as before."""
+    born = dt.date(2020, 2, 29) if format_name == "parquet" else np.datetime64("2020-02-29")
+    table: Table = {"member": [born], "born": [born], "income": ["low"]}
+    source, query = write_table(tmp_path, table, format_name)
+    with pytest.raises(DataError, match='column "member"'):
+        read_rows(source, KINDS, query=query)
 
 
 @pytest.mark.parametrize("name", ["rows.txt", "rows", "rows.parquet.bak"])

@@ -27,7 +27,7 @@ SPOILED = [
     ("", "is empty; the first line names the columns"),
     ("\n\n", "is empty; the first line names the columns"),
     (HEADER, "has no row of data"),
-    ("age;hours;work;sex;income\n", 'column "age" is missing in the header'),
+    ("years,hours,work,sex,income\n", 'column "age" is missing in the header'),
     ("age,hours,work,income\n", 'column "sex" is missing in the header'),
     ("age,hours,work,sex\n", 'column "income" is missing in the header'),
     ("age,age,hours,work,sex,income\n", 'column "age" occurs more than once in the header'),

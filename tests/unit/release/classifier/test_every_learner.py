@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from app.data.vectors import parse_features
 from app.learning.registry import CLASSES
 from app.privacy.published_learners import LEARNERS as KNOWN
 from app.release.classifier.onnx.onnx_model import to_onnx
@@ -14,6 +15,7 @@ from tests.builders.release.every_learner import (
     LEARNERS,
     asked_rows,
     classifier_of,
+    schema_of,
     scores_of,
 )
 from tests.builders.release.onnx_models import labels_of, output_names, scores_of_model
@@ -46,6 +48,23 @@ def test_a_document_and_its_model_predict_as_the_server(name: str) -> None:
     assert labels_of(model, classifier.document, rows) == expected
     if classifier.document.scores is not None:
         assert scores_of_model(model, classifier.document, rows) == scores_of(classifier, rows)
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if LEARNERS[name].has_kinds])
+def test_booleans_and_dates_may_be_given_as_they_are_asked(name: str) -> None:
+    """The page's program takes true and a date for the texts and days of a server's vector."""
+    classifier = classifier_of(name)
+    rows = [
+        [39.0, 0.2, 1e6, "Private", member, born]
+        for member in (True, False, None)
+        for born in ("1969-12-24", "1970-01-01", "1970-01-02", "1970-02-15", "2100-01-01", None)
+    ]
+    vectors = [parse_features(schema_of(name), row) for row in rows]
+    predict = names_defined(PAGE, "import re")["predict"]
+    document = json.loads(classifier.json)
+    expected = classifier.predict_many(vectors)
+    assert len(set(expected)) > 1
+    assert [predict(document, row) for row in rows] == expected
 
 
 @pytest.mark.parametrize("name", LEARNERS)

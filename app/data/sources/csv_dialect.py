@@ -1,0 +1,184 @@
+"""How a CSV is written: its separator, its decimal point and its text encoding.
+
+A header that does not have the columns of the schema is compared with other dialects, so
+that whoever gave no setting hears which one is meant.  What is said names settings and
+public names only: a file without a header begins with a private row.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO
+
+from app.data.sources.cells import NearNames
+from app.data.spelling import ERRORS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    Row = list[str]
+
+UTF_8: Final = "utf-8"
+COMPRESSED: Final = ".gz"
+SEPARATORS: Final = (",", ";", "\t", "|")
+# Of names: one alone is found by chance, as where no name holds a separator at all.
+FOUND_MIN: Final = 2
+# How the marks of UTF-16 and UTF-32 come through where UTF-8 is expected.
+MARKS: Final = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+BROKEN_TEXT: Final = "is not text in the encoding of data.encoding, here or soon after"
+IN_FILE: Final = "data.{} = {}"
+OPTION: Final = "--{} {}"
+
+
+@dataclass(frozen=True, slots=True)
+class CsvDialect:
+    """The dialect of a CSV.
+
+    Attributes:
+        separator: the character between cells.
+        decimal: the decimal point of numbers.
+        encoding: a text encoding; UTF-8 may begin with its mark.
+
+    """
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = UTF_8
+
+    @property
+    def codec(self) -> str:
+        """Return the name of the codec that reads a file, from its mark on where there is one."""
+        return "utf-8-sig" if self.encoding == UTF_8 else self.encoding
+
+    def open(self, path: str | Path) -> TextIO:
+        """Open a file as text, compressed where its name says so.
+
+        Bytes that are no UTF-8 come through escaped, so that whoever reads them names
+        their row.
+
+        Raises:
+            OSError: the file cannot be opened.
+            ValueError: its path is none.
+
+        """
+        encoding = self.codec
+        if str(path).lower().endswith(COMPRESSED):
+            return gzip.open(path, "rt", encoding=encoding, errors=ERRORS, newline="")
+        return Path(path).open(encoding=encoding, errors=ERRORS, newline="")
+
+    def rows(self, lines: Iterable[str]) -> Iterator[Row]:
+        """Yield the cells of each line.
+
+        Raises:
+            csv.Error: a line is no CSV.
+
+        """
+        return csv.reader(lines, delimiter=self.separator, strict=True)
+
+    def header(self, file: TextIO) -> Header:
+        """Read the first line that is not empty; the lines after it are still to be read.
+
+        Raises:
+            csv.Error: the line is no CSV, and not because of another dialect.
+            UnicodeError: it is no text in the encoding.
+
+        """
+        lines: list[str] = []
+        try:
+            names = next(filter(None, self.rows(_noted(file, lines))), [])
+        except csv.Error:
+            names = []
+            if _encoding_of(lines[-1]) is None and not _quoted_otherwise(lines[-1], self):
+                raise
+        return Header(names, lines[-1] if lines else "", self)
+
+
+PLAIN_CSV: Final = CsvDialect()
+"""Commas, decimal points, UTF-8."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line of a CSV.
+
+    Attributes:
+        names: of its columns; none where the file is empty, or the line is another dialect's.
+        line: as it stands in the file; secret, since a file may have no header.
+        dialect: by which it was read.
+
+    """
+
+    names: Row
+    line: str
+    dialect: CsvDialect
+
+    def likely(self, wanted: Sequence[str], *, form: str = IN_FILE) -> str | None:
+        """Return which setting is likely meant where columns are missing; None for none.
+
+        Args:
+            wanted: public names of columns.
+            form: how a setting and its value are written, in the configuration or as an option.
+
+        """
+        encoding = _encoding_of(self.line)
+        if encoding is not None and self.dialect.encoding == UTF_8:
+            meant = form.format("encoding", f'"{encoding}"')
+            return f"looks written in {encoding.upper()}: set {meant}"
+        known = _found(self.names, wanted)
+        for separator in SEPARATORS:
+            cells = _cells(self.line, separator)
+            if separator != self.dialect.separator and _found(cells, wanted) > known:
+                shown = '"\\t"' if separator == "\t" else f'"{separator}"'
+                named = "tabs" if separator == "\t" else shown
+                advice = f"looks separated by {named}: set {form.format('separator', shown)}"
+                comma = form.format("decimal", '","')
+                is_comma = separator == ","
+                return advice if is_comma else f"{advice}, and {comma} where numbers have a comma"
+        if any("\udc80" <= character <= "\udcff" for character in self.line):
+            return "is not UTF-8 text: set " + form.format("encoding", '"cp1252"') + ", say"
+        return None
+
+
+def _noted(file: TextIO, lines: list[str]) -> Iterator[str]:
+    """Yield lines, and keep them."""
+    for line in file:
+        lines.append(line)
+        yield line
+
+
+def _encoding_of(line: str) -> str | None:
+    """Return the encoding that a line read as UTF-8 is likely in; None for UTF-8 itself."""
+    begins = line.encode(errors=ERRORS)
+    marked = next((name for mark, name in MARKS if begins.startswith(mark)), None)
+    if marked is not None or "\0" not in line:
+        return marked
+    return "utf-16-be" if line.startswith("\0") else "utf-16-le"
+
+
+def _quoted_otherwise(line: str, dialect: CsvDialect) -> bool:
+    """Return whether a line that is no CSV is one of another separator."""
+    others = (separator for separator in SEPARATORS if separator != dialect.separator)
+    return any(len(_cells(line, separator)) >= FOUND_MIN for separator in others)
+
+
+def _cells(line: str, separator: str) -> Row:
+    """Return the cells of a line by a separator; none where it is no CSV of it."""
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True), [])
+    except csv.Error:
+        return []
+
+
+def _found(cells: Sequence[str], wanted: Sequence[str]) -> int:
+    """Return how many wanted names are nearly there; 0 for fewer than two."""
+    near = NearNames(wanted)
+    count = len({near.near(cell) for cell in cells} - {None})
+    return count if count >= FOUND_MIN else 0
