@@ -30,7 +30,12 @@ from app.ledger.head.rollback import check_expected_head, check_no_ledger, keep_
 from app.ledger.ledger import open_ledger
 from app.ledger.server_lock import take_server_lock
 from app.noise.system import SystemNoise
-from app.planning.from_settings import advising, warn_if_infeasible, warn_of_relabelled_scores
+from app.planning.from_settings import (
+    advising,
+    warn_if_infeasible,
+    warn_of_cells,
+    warn_of_relabelled_scores,
+)
 from app.release.classifier.learning import check_learnable, learn
 from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
@@ -238,6 +243,7 @@ def open_from_settings(
         )
         if opened is None:
             warn_if_infeasible(settings, rows.count, warn)
+            warn_of_cells(settings, rows.count, warn)
             warn_of_relabelled_scores(settings, warn)
             warn_of_others(ledger.openings, warn)
         warn_if_hopeless(release.state.release, warn)

@@ -74,7 +74,9 @@ class Choice:
     worst: float
 
 
-def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
+def recommend(
+    request: PlanRequest, trial: Trial, excess_max: float = RELABEL_EXCESS_MAX
+) -> Choice | None:
     """Return the best choice of a grid.
 
     Relabelling and answers together get what they have; other shares stay.  Of choices
@@ -83,12 +85,13 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
     Args:
         request: the release as planned, with n.
         trial: what is tried out.
+        excess_max: bound on the excess error that is small enough for relabelling.
 
     Returns:
         None where no choice can be tried out.
 
     """
-    shared = with_shares(request)
+    shared = with_shares(request, excess_max)
     rules, budget = trial.rules(shared), shared.budget
     if rules is None or budget is None:
         return None
@@ -103,7 +106,7 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
     return max(good, key=_safety)
 
 
-def with_shares(request: PlanRequest) -> PlanRequest:
+def with_shares(request: PlanRequest, excess_max: float = RELABEL_EXCESS_MAX) -> PlanRequest:
     """Return a request with the least share for relabelling that is enough, the rest to answers.
 
     Samples, private grids and calibration ``paper`` keep what they have.
@@ -116,7 +119,7 @@ def with_shares(request: PlanRequest) -> PlanRequest:
         return request
     both = relabel.epsilon + answers.epsilon
     fitting = [share for share in RELABEL_SHARES if share * request.epsilon < both]
-    enough = [share for share in fitting if _is_enough(request, share)]
+    enough = [share for share in fitting if _excess(request, share) <= excess_max]
     if not enough:
         return request
     epsilon = enough[0] * request.epsilon
@@ -129,14 +132,13 @@ def with_shares(request: PlanRequest) -> PlanRequest:
     return replace(changed, budget=shared_budget(changed.asked))
 
 
-def _is_enough(request: PlanRequest, share: Fraction) -> bool:
-    excess = excess_error(
+def _excess(request: PlanRequest, share: Fraction) -> float:
+    return excess_error(
         hypothesis_count=request.relabel_hypothesis_count,
         beta=request.beta,
         row_count=request.row_count or 1,
         epsilon=float(share * request.epsilon),
     )
-    return excess <= RELABEL_EXCESS_MAX
 
 
 def _safety(choice: Choice) -> tuple[float, int, int]:
