@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -52,16 +53,23 @@ def serve(
             settings,
             progress=progress,
             warn=_warn,
-            on_open=_keep,
             expect_head=expect_head,
             even_if_hopeless=even_if_hopeless,
         )
         application = server.application()
         listening = listen(settings.server.host, settings.server.port)
-        # On stdout: a start that is refused says one line on stderr, and why.
-        typer.echo(f"conclave: serving {settings.release.name} on {address_of(listening)}")
+        where = f"{settings.release.name} on {address_of(listening)}"
+        server.on_open = partial(_serving, where)
+        # On stdout: a start that is refused says on stderr why.
+        typer.echo(f"conclave: opening {where}")
         WebServer(application, server, listening).serve_until_stopped()
     end_process(0)
+
+
+def _serving(where: str) -> None:
+    """Say that the release has opened, once it has."""
+    _keep()
+    typer.echo(f"conclave: serving {where}")
 
 
 def _keep() -> None:

@@ -66,7 +66,7 @@ def test_the_five_minutes_of_somebody_new(reader: Reader, tmp_path: Path) -> Non
     (tmp_path / "questions.csv").write_text("\n".join(["age,region", *asked]) + "\n")
     said = followed(reader, DOCS / "start.md")
     (planned,) = [text for command, text in said.items() if command.startswith("conclave plan")]
-    assert planned.startswith("This release works on 30,000 rows")
+    assert planned.startswith("Answers: 10,000 of m = 10,000 queries get a label")
     (answer,) = [text for command, text in said.items() if command.endswith("north\"}}'")]
     assert json.loads(answer)["label"] in {"no", None}
     assert (tmp_path / "answered.csv").read_text().startswith("age,region,query_id,label")

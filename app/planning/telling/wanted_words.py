@@ -59,8 +59,16 @@ def _cheapest(offer: Offer) -> str:
         tried = [offer.by_epsilon, *([] if offer.by_rows is None else [offer.by_rows])]
         nearest = "; ".join(f"{_place(each)} gives {_given(each)}" for each in tried)
         return f"Cannot be had as far as was tried. What comes nearest: {nearest}."
-    choice = "" if best.choice is None else f", with {settings_words(best.choice)} (--toml)"
-    return f"Cheapest of those tried: {_place(best)}{choice}, which gives {_given(best)}."
+    choice = _shares(best) if best.choice is None else settings_words(best.choice)
+    return f"Cheapest of those tried: {_place(best)}, {choice} (--toml). It gives {_given(best)}."
+
+
+def _shares(attempt: Attempt) -> str:
+    shares = {
+        each.mechanism.value: float(each.epsilon / attempt.request.epsilon)
+        for each in attempt.request.charges
+    }
+    return "shares " + " and ".join(f"{name} = {share:g}" for name, share in shares.items())
 
 
 def _place(attempt: Attempt) -> str:

@@ -1,7 +1,7 @@
 """The least epsilon, or the fewest rows, that give the answers and the accuracy that are wanted.
 
 Each value tried is a release of its own: shares, mechanism, k and T are those that
-:func:`app.planning.trial.recommendation.recommend` finds for it.  Answers are had where nine
+:func:`app.planning.trial.recommendation.surest` finds for it.  Answers are had where nine
 made-up rules in ten give them, and accuracy where the bound on the drawn rule's excess error
 says so; more epsilon and more rows seldom give less of either, so that values are bisected.
 """
@@ -17,7 +17,7 @@ from app.errors import ConfigurationError
 from app.planning.capacity import USUAL_AGREEMENT
 from app.planning.levers import Lever, changed, labels_at
 from app.planning.plan import excess_errors
-from app.planning.trial.recommendation import RELABEL_EXCESS_MAX, recommend, with_shares
+from app.planning.trial.recommendation import RELABEL_EXCESS_MAX, surest, with_shares
 from app.privacy.budget.composition import Mechanism
 from app.privacy.exponential.mechanism import excess_error
 
@@ -178,7 +178,7 @@ def _attempt(
     loss = excess_errors(tried).get(answering)
     choice, labels = None, None
     if wanted.answers is not None and tried.budget is not None:
-        choice = None if trial is None else recommend(tried, trial, excess_max)
+        choice = None if trial is None else surest(tried, trial, excess_max)
         labels = choice.forecast.low if choice else float(labels_at(tried, USUAL_AGREEMENT) or 0)
     served = labels is None or labels >= SERVED * (wanted.answers or 0)
     accurate = wanted.loss is None or (loss is not None and loss <= wanted.loss)
