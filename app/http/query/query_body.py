@@ -240,8 +240,9 @@ def _refuse_many(features: object) -> None:
         InvalidFeaturesError: there are lists or objects in place of values.
 
     """
-    is_list = isinstance(features, list) and features
-    if is_list and all(isinstance(each, list | dict) for each in features):
+    if not isinstance(features, list) or not features:
+        return
+    if all(isinstance(each, list | dict) for each in features):
         raise InvalidFeaturesError(feature="features", problem=MANY)
 
 
