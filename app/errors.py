@@ -57,6 +57,9 @@ class ConfigurationError(ConclaveError):
         key: the setting, column or option at fault, e.g. ``privacy.shares``.
         problem: what is wrong and what to do, without any private value.
 
+    Attributes:
+        others: what else is wrong, a line each; few.
+
     """
 
     def __init__(self, key: str, problem: str) -> None:
@@ -64,6 +67,7 @@ class ConfigurationError(ConclaveError):
         super().__init__(f"{key}: {problem}")
         self.key = key
         self.problem = problem
+        self.others: tuple[str, ...] = ()
 
 
 class DataError(ConfigurationError):

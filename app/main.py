@@ -30,18 +30,24 @@ from app.http.limits import limits_of
 from app.http.watching.observability import Watching, watching_of
 from app.http.watching.tracing import observing
 from app.learning.chunks import made_by_machine
-from app.ledger.database.database import turn_to_open
+from app.ledger.database.database import is_shared, turn_to_open
+from app.ledger.database.sqlite import database_path
 from app.ledger.head.head_file import head_file_of
 from app.ledger.head.rollback import check_expected_head, check_no_ledger, keep_newest
 from app.ledger.ledger import open_ledger
 from app.ledger.server_lock import take_server_lock
 from app.noise.system import SystemNoise
-from app.planning.from_settings import advising, warn_if_infeasible, warn_of_relabelled_scores
+from app.planning.from_settings import (
+    advising,
+    warn_if_infeasible,
+    warn_of_cells,
+    warn_of_relabelled_scores,
+)
 from app.release.classifier.learning import check_learnable, learn
 from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
 from app.release.drawing import read_points, read_private_rows, read_rows_beside
-from app.release.opening import found_state, open_release
+from app.release.opening import found_state, open_release, refuse_before_ledger
 from app.release.progress import Progress, no_progress
 from app.release.release import warn_if_ended
 from app.release.statistics.asked import parse_hypotheses
@@ -66,6 +72,7 @@ if TYPE_CHECKING:
     from app.http.access.keys import Keys
     from app.http.application import ConclaveApplication
     from app.http.protocols.v2_grpc.inference_server import InferenceServer
+    from app.data.rows import PrivateRows
     from app.ledger.head.head_file import HeadFile
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource
@@ -199,6 +206,11 @@ class Server:
     def _open(self, noise: NoiseSource) -> QueryAnswerer:
         """Open the release, as the only server of a ledger in SQLite until it is closed."""
         url, name = self.settings.ledger_url, self.settings.release.name
+        rows = None
+        if self.expect_head is None:
+            rows = _rows_before_ledger(
+                self.settings, self.progress, even_if_hopeless=self.even_if_hopeless
+            )
         with ExitStack() as held:
             held.callback(take_server_lock(url).release)
             with turn_to_open(url, name):
@@ -209,6 +221,7 @@ class Server:
                     warn=self.warn,
                     expect_head=self.expect_head,
                     even_if_hopeless=self.even_if_hopeless,
+                    rows=rows,
                 )
             held.callback(release.ledger.close)
             with suppress(UnavailableError):  # without it, only the next start is slower
@@ -244,6 +257,7 @@ def open_from_settings(
     warn: Callable[[str], None] = _ignore,
     expect_head: str | None = None,
     even_if_hopeless: bool = False,
+    rows: PrivateRows | None = None,
 ) -> Release:
     """Open or continue the release that ``settings`` describe, without a server.
 
@@ -254,6 +268,7 @@ def open_from_settings(
         warn: told what an operator should know.
         expect_head: a hash that must occur in the ledger's chain.
         even_if_hopeless: whether a hopeless release is opened all the same, on record.
+        rows: the private rows, where they are read already.
 
     Raises:
         ConfigurationError: bad configuration or data, or another release's ledger.
@@ -264,12 +279,14 @@ def open_from_settings(
     configuration = configure(settings, even_if_hopeless=even_if_hopeless)
     with _opened_ledger(settings, noise, warn, expect_head) as ledger:
         opened = found_state(configuration, ledger).release
-        rows = read_private_rows(settings, progress, person_key=ledger.digests.person_key())
+        if rows is None:
+            rows = read_private_rows(settings, progress, person_key=ledger.digests.person_key())
         release = open_release(
             configuration, ledger=ledger, rows=rows, noise=noise, progress=progress
         )
         if opened is None:
             warn_if_infeasible(settings, rows.count, warn)
+            warn_of_cells(settings, rows.count, warn)
             warn_of_relabelled_scores(settings, warn)
             warn_of_others(ledger.openings, warn)
         warn_if_hopeless(release.state.release, warn)
@@ -277,6 +294,30 @@ def open_from_settings(
         if settings.learner.jobs is not None:
             warn(JOBS_UNUSED)
     return release
+
+
+def _rows_before_ledger(
+    settings: Settings, progress: Progress, *, even_if_hopeless: bool
+) -> PrivateRows | None:
+    """Read the rows of a new ledger, and refuse them, before its file is made.
+
+    Returns:
+        The rows; None where there is a ledger, or its secret is needed to tell persons apart.
+
+    Raises:
+        ConfigurationError: bad configuration or data.
+
+    """
+    configuration = configure(settings, even_if_hopeless=even_if_hopeless)
+    if is_shared(settings.ledger_url) or database_path(settings.ledger_url).exists():
+        return None
+    head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
+    if head_file is not None:
+        check_no_ledger(settings.ledger_url, head_file)
+    with advising(settings):
+        rows = read_private_rows(settings, progress)
+        refuse_before_ledger(configuration, rows, progress)
+    return None if settings.data.person else rows
 
 
 def learn_from_settings(

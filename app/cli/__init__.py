@@ -100,7 +100,8 @@ def run(arguments: list[str]) -> int:
         return _reader_left()
     except Exception as error:  # noqa: BLE001 -- the process's edge
         problem, exit_code = _account(error)
-        typer.echo(_line(problem), err=True)
+        for each in (problem, *getattr(error, "others", ())):
+            typer.echo(_line(each), err=True)
         return exit_code
     return returned if isinstance(returned, int) else EXIT_DONE
 

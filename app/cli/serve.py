@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -54,23 +55,30 @@ def serve(
             settings,
             progress=progress,
             warn=_warn,
-            on_open=_keep,
             expect_head=expect_head,
             even_if_hopeless=even_if_hopeless,
         )
         application = server.application()
         listening = listen(settings.server.host, settings.server.port)
         web_server = WebServer(application, server, listening)
-        # On stdout: a start that is refused says one line on stderr, and why.
-        typer.echo(f"conclave: serving {settings.release.name} on {address_of(listening)}")
+        address = address_of(listening)
+        lines = [f"conclave: serving {settings.release.name} on {address}"]
+        if sys.stdout.isatty():  # for people: where output is kept, they would come with each start
+            lines += after_serve(config, settings, address)
+        server.on_open = partial(_opened, lines)
+        # On stdout: a start that is refused says on stderr why.
+        typer.echo(f"conclave: opening {settings.release.name} on {address}")
         if web_server.grpc_listening is not None:
             typer.echo(f"conclave: gRPC on {place_of(web_server.grpc_listening)}")
-        # For people at a terminal: where output is kept, these lines would come with every start.
-        for line in after_serve(config, settings, address_of(listening)):
-            if sys.stdout.isatty():
-                typer.echo(line)
         web_server.serve_until_stopped()
     end_process(0)
+
+
+def _opened(lines: list[str]) -> None:
+    """Say that the release has opened, once it has, and what comes next."""
+    _keep()
+    for line in lines:
+        typer.echo(line)
 
 
 def _keep() -> None:

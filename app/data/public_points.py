@@ -7,6 +7,7 @@ by their names; the label's, like any other, is ignored.
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -68,6 +69,17 @@ def read_public_points(
     if not blocks:
         raise ConfigurationError(OPTION, f"{path} has no row of data")
     return np.concatenate(blocks)
+
+
+def read_label_shares(path: Path, label: str) -> dict[str, float] | None:
+    """Return the share of the rows that have each label; None without that column, or rows.
+
+    The file is one that :func:`read_public_points` has read.
+    """
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        counts = Counter(row[label] for row in csv.DictReader(file) if row.get(label))
+    total = counts.total()
+    return {name: count / total for name, count in counts.items()} if total else None
 
 
 class _Points:

@@ -9,7 +9,9 @@ differ as posted stay different queries.
 from __future__ import annotations
 
 import math
+from difflib import get_close_matches
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -31,6 +33,11 @@ Vector = tuple[float | str | None, ...]
 
 WHOLE_VECTOR = "features"
 STRING_CHARACTERS_MAX = 1000
+ABSENT: Final = "is absent; null is a missing value"
+# Of names that are compared for their likeness.
+NAME_COMPARED_MAX: Final = 100
+NAMES_COMPARED_MAX: Final = 200
+LIKENESS: Final = 0.7
 _FLOAT = frozenset({float})
 _FLOAT_OR_NONE = frozenset({float, type(None)})
 
@@ -261,7 +268,7 @@ def _in_order(schema: Schema, raw: dict[object, object]) -> list[object]:
     """Return the values by name in schema order; all names, and no other."""
     for name in schema.feature_names:
         if name not in raw:
-            raise InvalidFeaturesError(feature=name, problem="is absent; null is a missing value")
+            raise InvalidFeaturesError(feature=name, problem=f"{ABSENT}{_meant(name, raw, schema)}")
     if len(raw) != len(schema.feature_names):
         unknown = next(name for name in raw if name not in schema.feature_indices)
         raise InvalidFeaturesError(
@@ -336,6 +343,17 @@ def _string(feature: Feature, value: str, missing: frozenset[str]) -> str:
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
         raise InvalidFeaturesError(feature=feature.name, problem="must be Unicode text")
     return value
+
+
+def _meant(name: str, raw: dict[object, object], schema: Schema) -> str:
+    """Name a posted member that is likely meant for a feature; nothing where none is."""
+    unknown = {
+        str(each)[:NAME_COMPARED_MAX].lower(): each
+        for each in islice(raw, NAMES_COMPARED_MAX)
+        if each not in schema.feature_indices
+    }
+    near = get_close_matches(name[:NAME_COMPARED_MAX].lower(), list(unknown), 1, LIKENESS)
+    return f'; did you mean it by "{_shown(unknown[near[0]])}"?' if near else ""
 
 
 def _shown(name: object) -> str:

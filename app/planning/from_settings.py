@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from app.errors import ConfigurationError
 from app.learning.ensemble import cells_of, votes_by_cell
-from app.planning.plan import Plan, plan_answers, plan_release
+from app.planning.plan import Plan, cell_notes, plan_answers, plan_release
 from app.planning.request import PlanRequest
 from app.privacy.budget.composition import Charge, Mechanism
 from app.privacy.published_learners import AUTO, learner_of
@@ -122,6 +122,7 @@ def plan_request(settings: Settings, rows: int | None) -> PlanRequest:
         learner=learner,
         learner_at_once=_at_once(settings, row_count=row_count),
         classifier_words=_classifier_words(settings, charged, chosen, row_count=row_count),
+        rare_share=_rare_share(settings, charged, chosen, row_count=row_count),
         cell_count=_cell_count(settings, searched),
         counts_decisions=counts_decisions(settings),
     )
@@ -160,10 +161,24 @@ def _classifier_words(
     if charge is None:
         return ()
     reason = (f"{chosen.reason}.",) if chosen.reason else ()
-    if row_count is None:
+    share = _rare_share(settings, charged, chosen, row_count=row_count)
+    if row_count is None or share is None:
         return reason
-    share = smallest_share(settings, chosen.row, charge, row_count)
     return (*reason, rare_in_words(share, count=row_count, unit=settings.data.unit))
+
+
+def _rare_share(
+    settings: Settings,
+    charged: Mapping[Mechanism, Charge],
+    chosen: ChosenLearner,
+    *,
+    row_count: int | None,
+) -> float | None:
+    """Return the share of the rows that a label must have, lest the classifier hides it."""
+    charge = charged.get(Mechanism.CLASSIFIER)
+    if charge is None or row_count is None:
+        return None
+    return smallest_share(settings, chosen.row, charge, row_count)
 
 
 def _classifier(
@@ -211,6 +226,25 @@ def warn_if_infeasible(settings: Settings, row_count: int, warn: Callable[[str],
     reasons = plan_answers(plan_request(settings, row_count)).reasons
     if reasons:
         warn(f"this release is infeasible as planned: {'; '.join(reasons)}")
+
+
+UNUSED_CUTOFF: Final = (
+    "{keys} {has} no effect: each cell is decided once, and no number of unstable answers ends the"
+    " ensemble"
+)
+
+
+def warn_of_cells(settings: Settings, row_count: int, warn: Callable[[str], None]) -> None:
+    """Tell of settings that do nothing where each public cell is decided once; n is public."""
+    request = plan_request(settings, row_count)
+    if request.budget is None or not request.row.counts_decisions:
+        return
+    for note in cell_notes(request):
+        warn(note)
+    given = [key for key in ("cutoff", "on_cutoff") if key in settings.answers.model_fields_set]
+    if given:
+        keys = " and ".join(f"answers.{key}" for key in given)
+        warn(UNUSED_CUTOFF.format(keys=keys, has="has" if len(given) == 1 else "have"))
 
 
 @contextmanager

@@ -102,7 +102,7 @@ def labels_at(request: PlanRequest, agreement: Fraction) -> int | None:
         calibration = quick_calibration(request)
     except ConfigurationError:
         return None
-    size = _size(request, calibration)
+    size = size_of(request, calibration)
     sampled = request.sampled_row_count
     if sampled is not None and size > sampled:
         return None
@@ -133,7 +133,8 @@ def quick_calibration(request: PlanRequest) -> Weighed:
     )
 
 
-def _size(request: PlanRequest, calibration: Weighed) -> int:
+def size_of(request: PlanRequest, calibration: Weighed) -> int:
+    """Return k of a request with that calibration, configured or by its rule."""
     own_size = request.row.own_size
     if own_size is not None and request.ensemble_size is None:
         return own_size(request.asked)

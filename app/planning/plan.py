@@ -110,7 +110,7 @@ def plan_release(request: PlanRequest) -> Plan:
     """
     answers = plan_answers(request)
     parameter = _relabel_parameter(request)
-    excess_errors = _excess_errors(request, parameter)
+    errors = excess_errors(request)
     public_queries = math.ceil(
         public_query_count(
             alpha=request.alpha, beta=request.beta, dimension=request.classifier_dimension
@@ -124,7 +124,7 @@ def plan_release(request: PlanRequest) -> Plan:
         answers=answers,
         relabel_parameter=parameter,
         public_query_count=public_queries,
-        excess_errors=excess_errors,
+        excess_errors=errors,
         votes_needed=needed,
         capacities=_capacities(answers),
         others=_others(answers, found),
@@ -134,9 +134,9 @@ def plan_release(request: PlanRequest) -> Plan:
         notes=answers.notes
         + _account_notes(request)
         + _score_notes(request, answers)
-        + _cell_notes(request)
+        + cell_notes(request)
         + _student_notes(request)
-        + _excess_notes(request, excess_errors)
+        + _excess_notes(request, errors)
         + _public_query_notes(request, public_queries)
         + _comparison_notes(request, needed),
         calibrations=found,
@@ -167,9 +167,9 @@ def _relabel_parameter(request: PlanRequest) -> float | None:
     return float(relabel_parameter(cost=cost, class_count=request.class_count) or 0)
 
 
-def _excess_errors(request: PlanRequest, parameter: float | None) -> dict[Mechanism, float]:
+def excess_errors(request: PlanRequest) -> dict[Mechanism, float]:
     """Bound the excess error of what is drawn from a class, on the rows it is drawn from."""
-    bounds = {}
+    bounds, parameter = {}, _relabel_parameter(request)
     sampled, classifier = request.sampled_row_count, request.charge(Mechanism.CLASSIFIER)
     if sampled and parameter:
         bounds[Mechanism.RELABEL] = excess_error(
@@ -270,8 +270,8 @@ def _score_notes(request: PlanRequest, answers: Verdict) -> tuple[str, ...]:
     return (note,)
 
 
-def _cell_notes(request: PlanRequest) -> tuple[str, ...]:
-    """Say that more answers are planned than there are cells, each of which is decided once."""
+def cell_notes(request: PlanRequest) -> tuple[str, ...]:
+    """Return a note where more answers are planned than cells, each of which is decided once."""
     if not request.never_ends:
         return ()
     follows = "" if request.after == "halt" else f" and the {request.after} never follows"

@@ -60,6 +60,8 @@ class PlanRequest:
         learner: name of what learns the classifier; None where that has no share.
         learner_at_once: name of what ``auto`` would take with all of epsilon.
         classifier_words: why ``auto`` takes that learner, and which labels it may not see.
+        rare_share: share of n that a label must have, lest the classifier is given it never;
+            None without a classifier, or n.
         cell_count: public cells that learners vote by; None where they do not.
         counts_decisions: whether each of them is decided once, and two decisions are paid for.
         statistics: tables on few public points and on many; none without a share, or n.
@@ -91,6 +93,7 @@ class PlanRequest:
     learner: str | None = None
     learner_at_once: str | None = None
     classifier_words: tuple[str, ...] = ()
+    rare_share: float | None = None
     cell_count: int | None = None
     counts_decisions: bool = False
     unit: Unit = "row"

@@ -17,6 +17,7 @@ The private rows of a configuration, read and validated once, at start-up, or on
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -25,11 +26,11 @@ import numpy as np
 
 from app.data.checks.dead_features import dead_features
 from app.data.checks.public_overlap import refuse_source_file, refuse_source_rows
-from app.data.checks.source_check import check_source
+from app.data.checks.source_check import check_source, further_complaints
 from app.data.embedded_demo import demo_rows
 from app.data.public_points import no_points, read_public_points
 from app.data.sources.sources import read_rows
-from app.errors import DataError, invariant
+from app.errors import ConfigurationError, DataError, invariant
 from app.learning.chunks import chunk_offsets
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.ensemble import fit_ensemble, read_ensemble_bytes
@@ -44,6 +45,7 @@ from app.release.private_state import (
     read_piece,
     threshold_noise_piece,
 )
+from app.release.progress import no_progress
 from app.release.terms.answer_terms import (
     answering_parameters,
     answering_row,
@@ -301,20 +303,27 @@ def read_private_rows(
         person_key: of the digests by which the ledger's database knows persons.
 
     Raises:
-        DataError: names the column and the row number, never the value.
+        DataError: names the column and the row number, never the value; its ``others`` name
+            what else does not fit, column by column.
 
     """
     if settings.is_embedded_demo:
         return demo_rows()
-    return read_rows(
-        settings.source,
-        settings.data.public_schema(),
-        query=settings.data.query,
-        dialect=settings.data.dialect,
-        rows_expected=settings.data.rows,
-        person=settings.data.person_column(person_key),
-        progress=lambda count: progress(READING, count, settings.data.rows),
-    )
+    try:
+        return read_rows(
+            settings.source,
+            settings.data.public_schema(),
+            query=settings.data.query,
+            dialect=settings.data.dialect,
+            rows_expected=settings.data.rows,
+            person=settings.data.person_column(person_key),
+            progress=lambda count: progress(READING, count, settings.data.rows),
+        )
+    except DataError as error:
+        with suppress(ConfigurationError):
+            report = check_private_rows(settings, None, no_progress)
+            error.others = further_complaints(report, str(error))
+        raise
 
 
 def read_points(settings: Settings, public: Path | None) -> NDArray[np.float64]:

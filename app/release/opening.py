@@ -204,11 +204,8 @@ def begin_release(
         points = public_values if serves_at_once else None
         check_classifier_draw(configuration, points, row_count=rows.count, opened=found.release)
     if found.release is None:
-        hopeless = refuse_hopeless(configuration, parameters, row_count=rows.count)
-        check_statistics_draw(configuration.settings, row_count=rows.count)
-        refuse_dead_features(configuration.settings, rows)
+        hopeless, answer_time = _refuse_new(configuration, parameters, rows)
         cutoff = None if parameters is None else parameters.calibration.cutoff
-        answer_time = _answer_time(configuration, parameters)
         further = {
             **count_parameter(configuration.settings, rows.count),
             READING: ROW_BY_ROW,
@@ -226,6 +223,33 @@ def begin_release(
     if parameters is not None:
         _check_cutoff(parameters.calibration.cutoff, ledger)
     return parameters
+
+
+def _refuse_new(
+    configuration: Configuration, parameters: EnsembleParameters | None, rows: PrivateRows
+) -> tuple[bool, AnswerTime | None]:
+    """Refuse a release that may not begin; return whether it is hopeless, and its answer's time."""
+    hopeless = refuse_hopeless(configuration, parameters, row_count=rows.count)
+    check_statistics_draw(configuration.settings, row_count=rows.count)
+    refuse_dead_features(configuration.settings, rows)
+    return hopeless, _answer_time(configuration, parameters)
+
+
+def refuse_before_ledger(
+    configuration: Configuration, rows: PrivateRows, progress: Progress
+) -> None:
+    """Refuse what can be refused of a new release before there is a ledger, so that none is made.
+
+    Raises:
+        ConfigurationError: as :func:`open_release`.
+
+    """
+    configuration = as_opened(configuration, None)
+    parameters = ensemble_parameters(
+        configuration, row_count=rows.count, progress=progress, opened=None
+    )
+    check_classifier_draw(configuration, None, row_count=rows.count, opened=None)
+    _refuse_new(configuration, parameters, rows)
 
 
 def _log_learner(configuration: Configuration, ledger: Ledger, *, row_count: int) -> None:

@@ -25,10 +25,15 @@ from app.data.embedded_demo import (
     DEMO_ROW_COUNT,
     DEMO_SOURCE,
 )
+from app.errors import ConfigurationError
 from app.learning.registry import class_row
 from app.privacy.published_learners import uses_delta
 from app.settings import reading, rules
-from app.settings.data_section import DataSettings
+from app.settings.data_section import (
+    CategoricalFeatureSettings,
+    DataSettings,
+    NumericFeatureSettings,
+)
 from app.settings.fields import Section
 from app.settings.learning_sections import (
     ClassifierSettings,
@@ -50,7 +55,7 @@ from app.settings.server_sections import (
     ServerSettings,
     TelemetrySettings,
 )
-from app.settings.wording import configuration_error
+from app.settings.wording import configuration_error, with_feature_name
 
 
 def demo_tables() -> dict[str, object]:
@@ -123,7 +128,10 @@ class Settings(Section):
         try:
             return cls.model_validate(tables)
         except ValidationError as error:
-            raise configuration_error(error) from None
+            raise configuration_error(error, tables, _known_keys) from None
+        except ConfigurationError as error:
+            key = with_feature_name(error.key, tables)
+            raise ConfigurationError(key, error.problem) from None
 
     @model_validator(mode="after")
     def _check_rules(self) -> Self:
@@ -316,6 +324,19 @@ def _is_text(keys: tuple[str, ...]) -> bool:
         annotation = _fields(annotation).get(key)
     kinds = get_args(annotation) or (annotation,)
     return all(kind in TEXT_KINDS or isinstance(kind, str) for kind in kinds)
+
+
+def _known_keys(location: tuple[int | str, ...]) -> list[str]:
+    """Return the keys of the table at a location; a feature's are those of every kind."""
+    annotation: object = Settings
+    for part in location:
+        if isinstance(part, int):
+            features = (NumericFeatureSettings, CategoricalFeatureSettings)
+            return sorted({key for each in features for key in _fields(each)})
+        annotation = _fields(annotation).get(part)
+        kinds = [kind for kind in get_args(annotation) if _fields(kind)]
+        annotation = kinds[0] if kinds else annotation
+    return list(_fields(annotation))
 
 
 def _fields(annotation: object) -> dict[str, object]:

@@ -184,7 +184,7 @@ def test_the_plan_of_the_page_is_printed(
 ) -> None:
     """The table on the page of planning is what the command prints of that example."""
     example = str(ROOT / "examples" / "own-data.toml")
-    assert cli.run(["plan", "--config", example, "--rows", "30000"]) == 0
+    assert cli.run(["plan", "--config", example, "--rows", "30000", "--verbose"]) == 0
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     (table,) = examples(ROOT / "docs" / "planning.md", "text")
     for line in table.splitlines():

@@ -190,6 +190,8 @@ def test_refuses_json_that_is_none_or_has_two_meanings(body: str, status: int) -
         (b"age,workclass\nold,x\n", 422),
         (b"age\n1\n", 422),
         (b"age,workclass,sex\n1,x,f\n", 422),
+        (b"age,workclass\n", 422),
+        (b"1,x", 422),
     ],
 )
 def test_refuses_tables_that_do_not_fit(table: bytes, status: int) -> None:

@@ -96,12 +96,10 @@ def test_refuses_what_is_not_json(body: bytes) -> None:
         b"null",
         b"{}",
         b'"features"',
-        b'{"feature": [1, "Private"]}',
         b'{"features": 1}',
         b'{"features": null}',
         b'{"features": "1,Private"}',
         b'{"features": [1, "Private"], "idempotency_key": "a"}',
-        b'{"features": [1, "Private"], "n": NaN}',
         b'{"features": [1, "\\ud800"]}',
         b"[NaN]",
     ],
@@ -111,6 +109,38 @@ def test_refuses_json_of_another_shape(body: bytes) -> None:
     with Http() as http:
         reply = http.request("POST", "/query", content=body, headers=JSON)
         assert_problem(reply, malformed(SHAPE))
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b'{"feature": [1]}', '"feature" is no member of a query; did you mean features?'),
+        (b'{"features": [1, "Private"], "n": NaN}', '"n" is no member of a query'),
+        (b'{"\\u001b\\n": 1}', '"\\x1b\\n" is no member of a query'),
+        (b'{"%s": 1}' % (b"x" * 99), f'"{"x" * 60}" is no member of a query'),
+    ],
+)
+def test_an_unknown_member_is_named(body: bytes, told: str) -> None:
+    """Its name is cut and printable, and a member that is like it is named."""
+    with Http() as http:
+        reply = http.request("POST", "/query", content=body, headers=JSON)
+        assert_problem(reply, malformed(f"{told}; {SHAPE}"))
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"features": [[1, "Private"], [2, "Private"]]}', 422),
+        (b'[{"features": [1, "Private"]}]', 400),
+        (b'{"features": [1, "Private"]}\n{"features": [2, "Private"]}', 400),
+    ],
+)
+def test_many_vectors_are_told_where_to_go(body: bytes, status: int) -> None:
+    """Lists of lists, of queries, and lines in one body are sent to the stream."""
+    with Http() as http:
+        reply = http.request("POST", "/query", content=body, headers=JSON)
+        assert reply.status_code == status
+        assert "send many to POST /query/stream" in reply.json()["detail"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ theorems ask for, and the table of Theorem A.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,20 +14,22 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from app.cli import numeric_options as numbers
-from app.cli.plan.plot import check_plot, draw_plot
+from app.cli.plan.release import (
+    OPTIONS,
+    POPULATIONS,
+    TOML,
+    VERBOSE,
+    WANT_ACCURACY,
+    WANT_ANSWERS,
+    plan_config,
+)
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from app.planning.mechanisms.planned_row import Document
-    from app.planning.plan import Plan
     from app.privacy.paper.row_theorems import Targets
-    from app.settings.settings import Settings
 
 EXIT_INFEASIBLE: Final = 1
-PLANNING: Final = "working out the plan"
-PLOTTING: Final = "working out the plot"
-POPULATIONS: Final = "--populations"
-POPULATIONS_MAX: Final = 1000
 DECISIONS: Final = "--decisions"
 CUTOFF: Final = "--cutoff"
 FORMS: Final = {
@@ -37,7 +38,7 @@ FORMS: Final = {
     "--profile": ("--epsilon", "--delta", "--cutoff"),
 }
 OPTIONAL: Final = {
-    "--config": ("--rows", "--plot", "--public", POPULATIONS),
+    "--config": OPTIONS,
     "--paper": ("--gamma", "--dual-vc", "--hypotheses"),
     "--profile": (DECISIONS,),
 }
@@ -86,6 +87,18 @@ def plan(
     populations: Annotated[
         Text, typer.Option(help="Made-up rules to try out; 0 for none. More take longer.")
     ] = None,
+    want_answers: Annotated[
+        Text, typer.Option(help="Answers wanted: say the cheapest epsilon, rows and settings.")
+    ] = None,
+    want_accuracy: Annotated[
+        Text, typer.Option(help="Accuracy wanted, as a share of the best rule's: 0.98 loses 0.02.")
+    ] = None,
+    as_toml: Annotated[
+        bool, typer.Option("--toml", help="Print the recommended settings, to paste.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print every figure, in words and tables.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Show every parameter of a release, and whether it can work; reads no private data."""
@@ -107,20 +120,23 @@ def plan(
         "--plot": None if plot is None else str(plot),
         "--public": None if public is None else str(public),
         POPULATIONS: populations,
+        TOML: "" if as_toml else None,
+        VERBOSE: "" if verbose else None,
+        WANT_ANSWERS: want_answers,
+        WANT_ACCURACY: want_accuracy,
     }
     given = {option: text for option, text in options.items() if text is not None}
     form = _form(chosen, given)
     if form == "--config":
-        document = _release(Path(config or ""), given)
-    else:
-        document = _paper(given) if form == "--paper" else _profile(given)
-    _show(document, as_json=as_json)
-    if form == "--config" and not document["feasible"]:
-        raise typer.Exit(EXIT_INFEASIBLE)
-    if form == "--config" and not as_json:
-        from app.cli.init.next_step import after_plan
+        holds = plan_config(Path(config or ""), given, as_json=as_json)
+        if not holds:
+            raise typer.Exit(EXIT_INFEASIBLE)
+        if not as_json and not as_toml:
+            from app.cli.init.next_step import after_plan
 
-        typer.echo(after_plan(Path(config or ""), public=public))
+            typer.echo(after_plan(Path(config or ""), public=public))
+        return
+    _show(_paper(given) if form == "--paper" else _profile(given), as_json=as_json)
 
 
 def _form(chosen: Mapping[str, bool], given: Given) -> str:
@@ -138,61 +154,6 @@ def _form(chosen: Mapping[str, bool], given: Given) -> str:
         if option not in given and not (option == CUTOFF and DECISIONS in given):
             raise ConfigurationError(option, f"is required with {form}")
     return form
-
-
-def _release(config: Path, given: Given) -> Document:
-    from app.cli.opening_progress import OpeningProgress
-    from app.planning.curves import panels
-    from app.planning.from_settings import plan_settings
-    from app.planning.telling.plan_document import curves_document, plan_document
-    from app.planning.trial.planned_answers import planned_answer_time
-    from app.settings.settings import load_settings
-
-    rows = numbers.count("--rows", given["--rows"]) if "--rows" in given else None
-    settings = load_settings(config, os.environ)
-    path = Path(given["--plot"]) if "--plot" in given else None
-    if path is not None:
-        check_plot(path)
-    with OpeningProgress(transient=True) as progress:
-        progress(PLANNING, 0, 1)
-        planned = _tried_out(settings, plan_settings(settings, rows), given)
-        answer_time = planned_answer_time(settings, planned)
-        progress(PLANNING, 1, 1)
-        document = plan_document(planned) | {
-            "answer_time": answer_time and answer_time.document(settings)
-        }
-        if path is None:
-            return document
-        found = panels(
-            planned.request,
-            rows_needed=planned.answers.rows_needed,
-            progress=lambda done, total: progress(PLOTTING, done, total),
-        )
-        if not found:
-            raise ConfigurationError("--plot", "has nothing to draw: answers have no share")
-        draw_plot(path, settings.release.name, planned, found)
-    return document | curves_document(found)
-
-
-def _tried_out(settings: Settings, planned: Plan, given: Given) -> Plan:
-    """Predict what a plan gives, on public points where there are some."""
-    from app.planning.trial.planned_answers import with_prediction
-    from app.release.drawing import read_points
-
-    points, populations = given.get("--public"), given.get(POPULATIONS)
-    return with_prediction(
-        settings,
-        planned,
-        points=None if points is None else read_points(settings, Path(points)),
-        hypothesis_count=None if populations is None else _populations(populations),
-    )
-
-
-def _populations(text: str) -> int:
-    found = 0 if text == "0" else numbers.count(POPULATIONS, text)
-    if found > POPULATIONS_MAX:
-        raise ConfigurationError(POPULATIONS, f"must be at most {POPULATIONS_MAX}")
-    return found
 
 
 def _paper(given: Given) -> Document:
@@ -258,11 +219,9 @@ def _keys_as_options() -> Iterator[None]:
 
 
 def _show(document: Document, *, as_json: bool) -> None:
+    from app.cli.plan.table import print_document, print_json
+
     if as_json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
-        return
-    from app.cli.plan.table import print_document
-
-    print_document(document)
+        print_json(document)
+    else:
+        print_document(document)

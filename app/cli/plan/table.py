@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
@@ -156,6 +157,11 @@ SETTINGS: Final = {
     "data.rows": "{:,.0f} rows",
     "data.persons": "{:,.0f} persons",
 }
+
+
+def print_json(document: Mapping[str, object]) -> None:
+    """Print a plan's document on stdout as JSON."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 
 
 def print_document(document: Mapping[str, object]) -> None:

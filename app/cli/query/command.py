@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import sys
 from collections import Counter
 from contextlib import contextmanager, nullcontext
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = ("query_id", "label", "stable", "phase", "replayed")
 SCORE_COLUMNS: Final = ("score", "bin_lower", "bin_upper", "precision")
+PROBLEM: Final = "problem"
+EXIT_REFUSED: Final = 1
+SCHEME: Final = re.compile(r"https?://", re.IGNORECASE)
+URL_SHOWN_MAX: Final = 200
 ROWS_A_REQUEST: Final = 500
 STANDARD_INPUT: Final = "standard input"
 
@@ -62,12 +67,16 @@ def query(
     encoding: Annotated[
         str, typer.Option("--encoding", help="Text encoding of the file that is read.")
     ] = "utf-8",
+    problems: Annotated[
+        bool, typer.Option("--problems", help="Add a last column with why a row was refused.")
+    ] = False,
 ) -> None:
     """Ask a server about every row of a CSV.
 
     Columns are found by their names in the header, others are passed through.
     Out come the input columns, then query_id, label, stable, phase, replayed;
-    these are empty where the server refused the row.  From a server that answers
+    these are empty where the server refused the row, which is told on standard error
+    and in the exit code, 1.  From a server that answers
     scores there follow score, bin_lower, bin_upper and precision.  Asking again is
     safe: an answered row gets its recorded answer.
     """
@@ -77,6 +86,7 @@ def query(
     dialect = dialect_of(separator, decimal, encoding)
     source = None if file == Path("-") else file
     _refuse_to_overwrite(source, output)
+    _check_scheme(url)
     with QueryClient(url, key) as client:
         schema = client.schema()
         if precision is not None and "precision" not in schema:
@@ -84,9 +94,21 @@ def query(
         # A file is read twice, so that a bad cell is found before anything is charged.
         count = None if source is None or not source.is_file() else _check(source, schema, dialect)
         with _open_input(source, dialect) as table, _open_output(output) as out:
-            refusals = _ask_all(client, schema, table, out, count=count, precision=precision)
+            refusals = _ask_all(
+                client, schema, table, out, count=count, precision=precision, problems=problems
+            )
     if refusals:
         _tell(refusals)
+        raise typer.Exit(EXIT_REFUSED)
+
+
+def _check_scheme(url: str) -> None:
+    """Refuse an address such as localhost:8000, which no client of HTTP takes."""
+    if not SCHEME.match(url):
+        host = url.rpartition("://")[2][:URL_SHOWN_MAX]
+        shown = host if host and host.isprintable() else "HOST:PORT"
+        problem = f"begins with http:// or https://; did you mean http://{shown} ?"
+        raise ConfigurationError("--url", problem)
 
 
 def _refuse_to_overwrite(source: Path | None, output: Path | None) -> None:
@@ -111,6 +133,7 @@ def _ask_all(
     *,
     count: int | None,
     precision: int | None,
+    problems: bool,
 ) -> Counter[str]:
     """Copy ``table`` to ``out`` with its answers; return the refusals by their detail."""
     from app.cli.query.table_rows import LineWriter
@@ -118,13 +141,16 @@ def _ask_all(
     writer = LineWriter(schema, table, precision=precision)
     columns = (*COLUMNS, *SCORE_COLUMNS) if "precision" in schema else COLUMNS
     copy = csv.writer(out, lineterminator="\n", delimiter=table.dialect.separator)
-    copy.writerow([*table.header, *columns])
+    copy.writerow([*table.header, *columns, *([PROBLEM] if problems else [])])
     refusals: Counter[str] = Counter()
     rows = table.rows()
     with _progress(count) as advance:
         while window := list(islice(rows, ROWS_A_REQUEST)):
             replies = client.ask([writer.line(row) for row in window])
-            copy.writerows(map(partial(_row_out, columns), window, replies))
+            copied = map(partial(_row_out, columns), window, replies)
+            if problems:
+                copied = map(_with_problem, copied, replies)
+            copy.writerows(copied)
             out.flush()
             refusals.update(reply["detail"] for reply in replies if "detail" in reply)
             advance(len(window))
@@ -139,6 +165,10 @@ def _row_out(columns: Sequence[str], row: Row, reply: Reply) -> list[str]:
     known = reply.get("bin") or {}
     flat = {**reply, "bin_lower": known.get("lower"), "bin_upper": known.get("upper")}
     return [*row.cells, *(_cell(flat.get(name)) for name in columns)]
+
+
+def _with_problem(cells: list[str], reply: Reply) -> list[str]:
+    return [*cells, str(reply.get("detail", ""))]
 
 
 def _cell(value: object) -> str:

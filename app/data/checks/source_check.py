@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -49,6 +49,13 @@ class Misfit(StrEnum):
     BROKEN = "broken"
     ROW_COUNT = "row-count"
     PERSON_COUNT = "person-count"
+
+
+# Of these a load is refused.
+REFUSED: Final = frozenset({Misfit.MISSING_COLUMN, Misfit.BAD_CELL, Misfit.BAD_ROW})
+COMPLAINTS_MAX: Final = 10
+A_CELL: Final = "a cell that "
+MORE: Final = "and {count} more: conclave check has them all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +192,7 @@ class _Column:
         if row_count and self._summary is not None and self._summary.dead is not None:
             yield Finding(kind=Misfit.DEAD_FEATURE, problem=self._summary.dead, column=name)
         for problem, rows in self._bad.items():
-            yield rows.finding(Misfit.BAD_CELL, f"a cell that {problem}", name)
+            yield rows.finding(Misfit.BAD_CELL, f"{A_CELL}{problem}", name)
         if self._blanks.count:
             yield self._blanks.finding(Misfit.BLANKS, "begins or ends with a blank", name)
         if self._near_rows.count:
@@ -285,6 +292,36 @@ class _Source:
         share = self._equal.share if self._equal is not None and self._has_schema else None
         person_count = None if self._persons is None else self._persons.count
         return SourceReport(count, tuple(found), share, person_count)
+
+
+def further_complaints(report: SourceReport, first: str) -> tuple[str, ...]:
+    """Return for what else a load is refused, a line a column; a few of them, and no counts.
+
+    Args:
+        report: of the source.
+        first: the complaint that is known already.
+
+    """
+    lines: dict[str | None, str] = {}
+    for finding in report.findings:
+        if finding.kind in REFUSED:
+            lines.setdefault(finding.column, _complaint(finding))
+    others = [
+        line
+        for column, line in lines.items()
+        if line not in first and (column is None or f'column "{column}"' not in first)
+    ]
+    more = len(others) - COMPLAINTS_MAX
+    return (*others[:COMPLAINTS_MAX], *([MORE.format(count=more)] if more > 0 else []))
+
+
+def _complaint(finding: Finding) -> str:
+    """Return one finding as a load refuses its first row."""
+    problem = finding.problem.removeprefix(A_CELL)
+    if finding.kind is Misfit.MISSING_COLUMN:
+        return f'column "{finding.column}" {problem}'
+    place = "" if finding.column is None else f'column "{finding.column}", '
+    return f"{place}row {finding.first_row}: {problem}"
 
 
 def _row_count_findings(count: int, expected: int | None) -> list[Finding]:

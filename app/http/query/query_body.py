@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import msgspec
@@ -20,7 +21,7 @@ from app.data.validate import (
     parse_features,
     parse_numbers,
 )
-from app.errors import MalformedBodyError
+from app.errors import InvalidFeaturesError, MalformedBodyError
 from app.http.problems import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ SHAPE: Final = (
     'send one JSON object {"features": [...]} with the values in schema order, or '
     '{"features": {...}} with each value by its feature\'s name; GET /schema lists them'
 )
+MANY: Final = "a query has one vector: send many to POST /query/stream, one JSON object a line"
+MEMBERS: Final = ("features", "precision", "idempotency_key")
+NAME_SHOWN_MAX: Final = 60
+LIKENESS: Final = 0.7
 REPEATED: Final = "the body names a member twice, so its meaning is unclear; name each once"
 PRECISION_SHAPE: Final = (
     f"precision is the number of bins of a score, a whole number from {BIN_COUNT_MIN} to "
@@ -191,6 +196,7 @@ def _parse(
         decoded = decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         _refuse(schema, body)
+    _refuse_many(decoded.features)
     vector = parse_features(schema, decoded.features)
     # The decoder keeps the last of two members with one name; a client that
     # sends both is mistaken about one of them.
@@ -205,11 +211,49 @@ def _refuse(schema: Schema, body: bytes) -> NoReturn:
     try:
         loose = json.loads(body.decode("utf-8"), parse_int=float)
     except (ValueError, RecursionError):
-        raise MalformedBodyError(f"the body is not JSON; {SHAPE}") from None
+        many = f"{MANY}; " if _is_lines(body) else ""
+        raise MalformedBodyError(f"the body is not JSON; {many}{SHAPE}") from None
     features = loose.get("features") if isinstance(loose, dict) else None
     if _has_non_finite_number(features):
         parse_features(schema, features)
-    raise MalformedBodyError(SHAPE)
+    if isinstance(loose, list) and loose and all(isinstance(each, dict | list) for each in loose):
+        raise MalformedBodyError(f"{MANY}; {SHAPE}")
+    unknown = None if not isinstance(loose, dict) else _unknown_member(loose)
+    raise MalformedBodyError(SHAPE if unknown is None else f"{unknown}; {SHAPE}")
+
+
+def _unknown_member(body: dict[str, object]) -> str | None:
+    """Name a member that the body should not have: the asker's own text, cut and printable."""
+    unknown = next((name for name in body if name not in MEMBERS), None)
+    if unknown is None:
+        return None
+    shown = ascii(unknown[:NAME_SHOWN_MAX])[1:-1]
+    near = get_close_matches(unknown[:NAME_SHOWN_MAX].lower(), MEMBERS, 1, LIKENESS)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return f'"{shown}" is no member of a query{meant}'
+
+
+def _refuse_many(features: object) -> None:
+    """Say where many vectors go, instead of what is wrong with the first as a value.
+
+    Raises:
+        InvalidFeaturesError: there are lists or objects in place of values.
+
+    """
+    if not isinstance(features, list) or not features:
+        return
+    if all(isinstance(each, list | dict) for each in features):
+        raise InvalidFeaturesError(feature="features", problem=MANY)
+
+
+def _is_lines(body: bytes) -> bool:
+    """Whether the first line of several is JSON on its own."""
+    first, _, rest = body.strip().partition(b"\n")
+    try:
+        json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return bool(rest)
 
 
 def _has_non_finite_number(features: object) -> bool:

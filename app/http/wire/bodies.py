@@ -158,6 +158,11 @@ def inflate(body: bytes, encoding: str, *, bytes_max: int) -> bytes:
 NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 NO_CSV: Final = "the body is not a CSV in UTF-8 with a header and rows of its length"
 
+NO_ROWS: Final = (
+    "the CSV has one line, which is taken for its header; send a header with the features' names, "
+    "then a row each"
+)
+
 
 def number_in(cell: str) -> float | None:
     """Return the finite number that a cell spells; None where it spells none."""
@@ -170,7 +175,7 @@ def read_csv(schema: Schema, body: bytes) -> list[dict[str, object]]:
 
     Raises:
         MalformedBodyError: not a CSV, or without a header.
-        InvalidFeaturesError: a cell of a numeric feature that is no number.
+        InvalidFeaturesError: a cell of a numeric feature that is no number, or no row.
 
     """
     try:
@@ -180,6 +185,8 @@ def read_csv(schema: Schema, body: bytes) -> list[dict[str, object]]:
         raise MalformedBodyError(NO_CSV) from None
     if len(set(header)) < len(header) or any(len(row) != len(header) for row in rows):
         raise MalformedBodyError(NO_CSV)
+    if not rows:
+        raise InvalidFeaturesError(feature="features", problem=NO_ROWS)
     flags = zip(schema.feature_names, schema.numeric_flags, strict=True)
     numeric = {name for name, is_numeric in flags if is_numeric}
     return [

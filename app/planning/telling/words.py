@@ -135,10 +135,10 @@ def _mechanism(plan: Plan) -> str:
         return ""
     best, second = ranked[:2]
     other = second if own == best else best
-    verdict = "suits this budget best" if own == best else "is not what suits this budget best"
+    verdict = "takes the fewest votes" if own == best else "does not take the fewest votes"
     return (
-        f"{_named(own)} {verdict}: where two thirds of the learners agree, it takes k ="
-        f" {plan.votes_needed[own]:,} of them, and {_named(other)} {plan.votes_needed[other]:,}."
+        f"{_named(own)} {verdict} where two thirds of the learners agree: k ="
+        f" {plan.votes_needed[own]:,}, and {_named(other)} {plan.votes_needed[other]:,}."
     )
 
 

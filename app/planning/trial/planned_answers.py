@@ -59,6 +59,23 @@ def with_prediction(
     """
     if hypothesis_count == 0:
         return planned
+    trial = planned_trial(settings, planned, points=points, hypothesis_count=hypothesis_count)
+    if isinstance(trial, str):
+        return replace(planned, unpredicted=trial)
+    found = predict(planned, trial)
+    if found is None:
+        return replace(planned, unpredicted="its learners take too long to be tried out")
+    return replace(planned, prediction=found)
+
+
+def planned_trial(
+    settings: Settings,
+    planned: Plan,
+    *,
+    points: NDArray[np.float64] | None = None,
+    hypothesis_count: int | None = None,
+) -> Trial | str:
+    """Return what is tried out of a plan, or why nothing can be; as :func:`with_prediction`."""
     learner = release_learner(settings, public_class(settings))
     reason = _unpredictable(planned)
     if not reason and points is None and parts_several_features(learner):
@@ -67,19 +84,15 @@ def with_prediction(
         slow = learner.estimator or "a class of predictors of your own"
         reason = f"{slow} is not tried out, as nobody knows how long it takes"
     if reason:
-        return replace(planned, unpredicted=reason)
+        return reason
     check_learner(learner)
     schema = settings.data.public_schema()
-    trial = Trial(
+    return Trial(
         population=Population(column_laws(schema), points),
         learner=learner,
         tests=asked_by_tests(schema, learner.hypothesis_class),
         hypothesis_count=hypothesis_count,
     )
-    found = predict(planned, trial)
-    if found is None:
-        return replace(planned, unpredicted="its learners take too long to be tried out")
-    return replace(planned, prediction=found)
 
 
 def parts_several_features(learner: Learner) -> bool:

@@ -88,14 +88,7 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
         None where no choice can be tried out.
 
     """
-    shared = with_shares(request)
-    rules, budget = trial.rules(shared), shared.budget
-    if rules is None or budget is None:
-        return None
-    by_cell = votes_by_cell(trial.learner)
-    sizes = _sizes_of_cells(shared) if by_cell else _sizes(shared, budget)
-    weighed = list(_calibrations(shared, budget))
-    choices = [choice for size in sizes for choice in _choices(shared, trial, rules, weighed, size)]
+    choices = choices_of(request, trial, RELABEL_EXCESS_MAX)
     if not choices:
         return None
     most = max(choice.forecast.mean for choice in choices)
@@ -103,7 +96,25 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
     return max(good, key=_safety)
 
 
-def with_shares(request: PlanRequest) -> PlanRequest:
+def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | None:
+    """Return the choice of the grid of which nine made-up rules in ten give the most labels."""
+    choices = choices_of(request, trial, excess_max)
+    return max(choices, key=lambda each: (each.forecast.low, _safety(each)), default=None)
+
+
+def choices_of(request: PlanRequest, trial: Trial, excess_max: float) -> list[Choice]:
+    """Return every choice of the grid that can be tried out."""
+    shared = with_shares(request, excess_max)
+    rules, budget = trial.rules(shared), shared.budget
+    if rules is None or budget is None:
+        return []
+    by_cell = votes_by_cell(trial.learner)
+    sizes = _sizes_of_cells(shared) if by_cell else _sizes(shared, budget)
+    weighed = list(_calibrations(shared, budget))
+    return [choice for size in sizes for choice in _choices(shared, trial, rules, weighed, size)]
+
+
+def with_shares(request: PlanRequest, excess_max: float = RELABEL_EXCESS_MAX) -> PlanRequest:
     """Return a request with the least share for relabelling that is enough, the rest to answers.
 
     Samples, private grids and calibration ``paper`` keep what they have.
@@ -116,7 +127,7 @@ def with_shares(request: PlanRequest) -> PlanRequest:
         return request
     both = relabel.epsilon + answers.epsilon
     fitting = [share for share in RELABEL_SHARES if share * request.epsilon < both]
-    enough = [share for share in fitting if _is_enough(request, share)]
+    enough = [share for share in fitting if _excess(request, share) <= excess_max]
     if not enough:
         return request
     epsilon = enough[0] * request.epsilon
@@ -129,14 +140,13 @@ def with_shares(request: PlanRequest) -> PlanRequest:
     return replace(changed, budget=shared_budget(changed.asked))
 
 
-def _is_enough(request: PlanRequest, share: Fraction) -> bool:
-    excess = excess_error(
+def _excess(request: PlanRequest, share: Fraction) -> float:
+    return excess_error(
         hypothesis_count=request.relabel_hypothesis_count,
         beta=request.beta,
         row_count=request.row_count or 1,
         epsilon=float(share * request.epsilon),
     )
-    return excess <= RELABEL_EXCESS_MAX
 
 
 def _safety(choice: Choice) -> tuple[float, int, int]:

@@ -12,11 +12,23 @@ BORN = '[[data.features]]\nname = "born"\nkind = "date"\nbounds = ["2000-01-01",
 # What is written in place of what, and the line after "conclave: ".
 SPOILED = [
     ('name = "adult-income"', "", "release.name: is required"),
-    ("[release]\n", "[relase]\n", "release: is required"),
+    ("[release]\n", "[relase]\n", "release: is required; did you mean it by relase?"),
     ('[release]\nname = "adult-income"', 'release = "adult"', "release: must be a table"),
-    ("[hypotheses]\n", "[server]\nprot = 1\n[hypotheses]\n", "server.prot: is not a known key"),
-    ("[hypotheses]\n", "[servers]\nport = 1\n[hypotheses]\n", "servers: is not a known key"),
-    ("[hypotheses]\n", "[privacy.share]\n[hypotheses]\n", "privacy.share: is not a known key"),
+    (
+        "[hypotheses]\n",
+        "[server]\nprot = 1\n[hypotheses]\n",
+        "server.prot: is not a known key; did you mean port?",
+    ),
+    (
+        "[hypotheses]\n",
+        "[servers]\nport = 1\n[hypotheses]\n",
+        "servers: is not a known key; did you mean server?",
+    ),
+    (
+        "[hypotheses]\n",
+        "[privacy.share]\n[hypotheses]\n",
+        "privacy.share: is not a known key; did you mean shares?",
+    ),
     ('"adult-income"', '""', "release.name: must not be empty"),
     ('"adult-income"', "7", "release.name: must be a string"),
     ('"adult-income"', '"a/b"', "release.name: must not contain a slash"),
@@ -124,7 +136,11 @@ SPOILED = [
         )
     ),
     ('label = "income"', "", "data.label: is required"),
-    ('label = "income"', 'label = "age"', "data.features[0].name: is the label too (data.label)"),
+    (
+        'label = "income"',
+        'label = "age"',
+        'data.features[0] ("age").name: is the label too (data.label)',
+    ),
     ('["<=50K", ">50K"]', '["<=50K"]', "data.classes: must have at least 2 items"),
     ('["<=50K", ">50K"]', '"<=50K"', "data.classes: must be a list"),
     ('["<=50K", ">50K"]', "[0, 1]", "data.classes[0]: must be a string"),
@@ -145,85 +161,113 @@ SPOILED = [
     (
         '"numeric"',
         '"number"',
-        'data.features[0].kind: must be "numeric", "categorical", "boolean" or "date"',
+        (
+            'data.features[0] ("age").kind: must be "numeric", "categorical", "boolean" or '
+            '"date"; did you mean "numeric"?'
+        ),
     ),
     (
         'kind = "numeric"',
         "",
-        'data.features[0].kind: is required: "numeric", "categorical", "boolean" or "date"',
+        (
+            'data.features[0] ("age").kind: is required: "numeric", "categorical", "boolean" '
+            'or "date"'
+        ),
     ),
     (
         'name = "workclass"',
         'name = "age"',
-        "data.features[1].name: is the same as data.features[0].name",
+        'data.features[1] ("age").name: is the same as data.features[0].name',
     ),
     ('name = "workclass"', "", "data.features[1].name: is required"),
     (
         'kind = "numeric"',
         'kind = "numeric"\nunit = "y"',
-        "data.features[0].unit: is not a known key",
+        'data.features[0] ("age").unit: is not a known key',
     ),
-    ("bounds = [17, 90]", "", "data.features[0].bounds: is required"),
-    ("[17, 90]", "[17]", "data.features[0].bounds: must be [lower, upper]"),
-    ("[17, 90]", '"17-90"', "data.features[0].bounds: must be [lower, upper]"),
-    ("[17, 90]", '[17, "90"]', "data.features[0].bounds: must be a number"),
-    ("[17, 90]", "[true, 90]", "data.features[0].bounds: must be a number"),
-    ("[17, 90]", "[17, inf]", "data.features[0].bounds: must be a finite number"),
-    ("[17, 90]", "[nan, 90]", "data.features[0].bounds: must be a finite number"),
-    ("[17, 90]", f"[17, 1{'0' * 400}]", "data.features[0].bounds: must be a finite number"),
-    ("[17, 90]", "[-1e308, 1e308]", "data.features[0].bounds: must span a finite range"),
-    ("[17, 90]", "[90, 17]", "data.features[0].bounds: lower must be below upper"),
-    ("[17, 90]", "[90, 90]", "data.features[0].bounds: lower must be below upper"),
-    ("[25, 35, 50]", "[]", "data.features[0].thresholds: must have at least one item"),
+    ("bounds = [17, 90]", "", 'data.features[0] ("age").bounds: is required'),
+    ("[17, 90]", "[17]", 'data.features[0] ("age").bounds: must be [lower, upper]'),
+    ("[17, 90]", '"17-90"', 'data.features[0] ("age").bounds: must be [lower, upper]'),
+    ("[17, 90]", '[17, "90"]', 'data.features[0] ("age").bounds: must be a number'),
+    ("[17, 90]", "[true, 90]", 'data.features[0] ("age").bounds: must be a number'),
+    ("[17, 90]", "[17, inf]", 'data.features[0] ("age").bounds: must be a finite number'),
+    ("[17, 90]", "[nan, 90]", 'data.features[0] ("age").bounds: must be a finite number'),
+    ("[17, 90]", f"[17, 1{'0' * 400}]", 'data.features[0] ("age").bounds: must be a finite number'),
+    ("[17, 90]", "[-1e308, 1e308]", 'data.features[0] ("age").bounds: must span a finite range'),
+    ("[17, 90]", "[90, 17]", 'data.features[0] ("age").bounds: lower must be below upper'),
+    ("[17, 90]", "[90, 90]", 'data.features[0] ("age").bounds: lower must be below upper'),
+    ("[25, 35, 50]", "[]", 'data.features[0] ("age").thresholds: must have at least one item'),
     (
         "[25, 35, 50]",
         "[25, 35, 35]",
-        "data.features[0].thresholds[2]: must be above the cut before it",
+        'data.features[0] ("age").thresholds[2]: must be above the cut before it',
     ),
     (
         "[25, 35, 50]",
         "[25, 35, 91]",
-        "data.features[0].thresholds[2]: lies outside the feature's bounds",
+        'data.features[0] ("age").thresholds[2]: lies outside the feature\'s bounds',
     ),
-    ("[25, 35, 50]", "[25, 35, nan]", "data.features[0].thresholds[2]: must be a finite number"),
+    (
+        "[25, 35, 50]",
+        "[25, 35, nan]",
+        'data.features[0] ("age").thresholds[2]: must be a finite number',
+    ),
     (
         "thresholds = [25, 35, 50]\n",
         "",
-        "data.features[0].threshold_shares: needs thresholds beside it",
+        'data.features[0] ("age").threshold_shares: needs thresholds beside it',
     ),
     (
         "[0.80, 0.58, 0.20]",
         "[0.80, 0.58]",
-        "data.features[0].threshold_shares: must have 3 items, one for each cut of thresholds",
+        (
+            'data.features[0] ("age").threshold_shares: must have 3 items, one for each cut of '
+            "thresholds"
+        ),
     ),
     (
         "[0.80, 0.58, 0.20]",
         "[1.5, 0.5, 0.2]",
-        "data.features[0].threshold_shares[0]: must be at most 1",
+        'data.features[0] ("age").threshold_shares[0]: must be at most 1',
     ),
     (
         "[0.80, 0.58, 0.20]",
         "[0.5, 0.6, 0.2]",
-        "data.features[0].threshold_shares: must not increase from one cut to the next",
+        'data.features[0] ("age").threshold_shares: must not increase from one cut to the next',
     ),
-    ('["Private", "State-gov"]', "[]", "data.features[1].categories: must have at least one item"),
+    (
+        '["Private", "State-gov"]',
+        "[]",
+        'data.features[1] ("workclass").categories: must have at least one item',
+    ),
     (
         '["Private", "State-gov"]',
         '["a", "a"]',
-        "data.features[1].categories[1]: is the same as data.features[1].categories[0]",
+        (
+            'data.features[1] ("workclass").categories[1]: is the same as '
+            "data.features[1].categories[0]"
+        ),
     ),
     (
         '["Private", "State-gov"]',
         '["a", "?"]',
-        "data.features[1].categories[1]: is a token of data.missing too",
+        'data.features[1] ("workclass").categories[1]: is a token of data.missing too',
     ),
     (
         "[0.70, 0.04]",
         "[0.70]",
-        "data.features[1].category_shares: must have 2 items, one for each category",
+        'data.features[1] ("workclass").category_shares: must have 2 items, one for each category',
     ),
-    ("[0.70, 0.04]", "[0.7, -0.1]", "data.features[1].category_shares[1]: must be at least 0"),
-    ("[0.70, 0.04]", "[0.7, 0.4]", "data.features[1].category_shares: add up to more than 1"),
+    (
+        "[0.70, 0.04]",
+        "[0.7, -0.1]",
+        'data.features[1] ("workclass").category_shares[1]: must be at least 0',
+    ),
+    (
+        "[0.70, 0.04]",
+        "[0.7, 0.4]",
+        'data.features[1] ("workclass").category_shares: add up to more than 1',
+    ),
     ('class = "trees"', "", "hypotheses.class: is required"),
     (
         '"trees"',
@@ -279,7 +323,7 @@ SPOILED = [
 # What is added below [hypotheses], and the line after "conclave: ".
 ADDED = [
     ('tests = { "a\\nb" = [1] }', r"'hypotheses.tests.a\nb': names no feature of data.features"),
-    ("depht = 2", "hypotheses.depht: is not a known key"),
+    ("depht = 2", "hypotheses.depht: is not a known key; did you mean depth?"),
     ("depth = 0", "hypotheses.depth: must be at least 1"),
     (
         'predictors = ["a:b"]',
@@ -444,7 +488,7 @@ SPOILED_BY_ENVIRONMENT = [
     ({"CONCLAVE_PRIVACY__EPSILON": "one"}, "privacy.epsilon: must be a number"),
     ({"CONCLAVE_PRIVACY__EPSILON": "NaN"}, "privacy.epsilon: must be a finite number"),
     ({"CONCLAVE_PRIVACY__SHARES__RELABEL": "0.2"}, "privacy.shares: add up to more than 1"),
-    ({"CONCLAVE_SERVER__PROT": "1"}, "server.prot: is not a known key"),
+    ({"CONCLAVE_SERVER__PROT": "1"}, "server.prot: is not a known key; did you mean port?"),
     ({"CONCLAVE_SERVER__KEYS_FILE": ""}, "server.keys_file: must not be empty"),
     ({"CONCLAVE_SERVER__PORT": "8000.0"}, "server.port: must be a whole number"),
     ({"CONCLAVE_DATA__": "1"}, "data.: is not a known key"),

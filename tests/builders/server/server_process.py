@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).parents[3]
-ADDRESS = re.compile(r"^conclave: serving .* on (http://\S+)$", re.MULTILINE)
+ADDRESS = re.compile(r"^conclave: opening .* on (http://\S+)$", re.MULTILINE)
 GRPC_ADDRESS = re.compile(r"^conclave: gRPC on (\S+)$", re.MULTILINE)
 START_SECONDS_MAX = 120.0
 SERVE = ("-m", "app", "serve")

@@ -185,7 +185,11 @@ def test_private_data_without_keys_stay_on_this_machine(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        ("epsilon = 20", "epsilon = 20\nepsilom = 1", "privacy.epsilom: is not a known key"),
+        (
+            "epsilon = 20",
+            "epsilon = 20\nepsilom = 1",
+            "privacy.epsilom: is not a known key; did you mean epsilon?",
+        ),
         (
             '"stumps"',
             '"rectangles"',
@@ -225,6 +229,25 @@ def test_bad_rows_are_one_line_without_their_value(
     assert refusal(run) == f"conclave: {line}"
     assert MARKER not in run.stdout + run.stderr
     assert is_untouched(folder)
+
+
+def test_a_refused_start_names_every_column_and_leaves_no_file(folder: Path) -> None:
+    """The first complaint is the first line, other columns follow, and nothing is made."""
+    text = (folder / "conclave.toml").read_text(encoding="utf-8")
+    more = '[[data.features]]\nname = "srv rate %"\nkind = "numeric"\nbounds = [0, 1]\n[hypotheses]'
+    (folder / "conclave.toml").write_text(text.replace("[hypotheses]", more), encoding="utf-8")
+    rows = "age,srv rate %,answer\n1,0.5,no\nx,0.1,yes\n2,y,no\n3,z,maybe\n"
+    (folder / "rows.csv").write_text(rows, encoding="utf-8")
+    run = serve(folder)
+    assert run.returncode == 2
+    assert run.stderr.splitlines() == [
+        'conclave: data.source: column "age", row 2: is not a number',
+        'conclave: column "srv rate %", row 3: is not a number',
+        'conclave: column "answer", row 4: is not one of data.classes',
+    ]
+    assert sorted(path.name for path in folder.iterdir()) == ["conclave.toml", "rows.csv"]
+    assert run.stdout.startswith("conclave: opening small on http://")
+    assert "serving" not in run.stdout
 
 
 def test_a_hopeless_release_is_refused_before_the_charge(folder: Path) -> None:

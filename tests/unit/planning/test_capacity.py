@@ -218,7 +218,7 @@ def test_the_words_of_a_release_that_works() -> None:
     assert lines[0].startswith("This release works on 20,000 rows at epsilon 8: k = ")
     assert lines[1].startswith("Where nine learners in ten agree, all m = 2,000 queries are")
     assert lines[2].startswith("After answer m one published classifier answers, without limit;")
-    assert lines[3].startswith('"profile" suits this budget best:')
+    assert lines[3].startswith('"profile" takes the fewest votes')
     assert "planning does not read" in lines[-1]
 
 
@@ -244,9 +244,9 @@ def test_the_words_of_a_noisy_vote() -> None:
     """Every query gets a label; another mechanism that suits better is named with its votes."""
     few = summary(plan_release(request(mechanism="noisy-vote", targets=asking(10))))
     assert few[1].startswith("All m = 10 queries get a label.")
-    assert few[3].startswith('"noisy-vote" suits this budget best')
+    assert few[3].startswith('"noisy-vote" takes the fewest votes')
     many = summary(plan_release(request(mechanism="noisy-vote")))
-    assert many[3].startswith('"noisy-vote" is not what suits this budget best')
+    assert many[3].startswith('"noisy-vote" does not take the fewest votes')
     assert 'and "profile"' in many[3]
 
 

@@ -90,5 +90,5 @@ def test_a_command_prints_the_line_and_ends_with_two(
     assert cli.run(["verify", "--config", str(path)]) == 2
     assert capsys.readouterr() == (
         "",
-        "conclave: data.features[0].bounds: lower must be below upper\n",
+        'conclave: data.features[0] ("age").bounds: lower must be below upper\n',
     )

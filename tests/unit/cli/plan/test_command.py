@@ -224,7 +224,7 @@ def test_every_form_has_a_readable_table(
 ) -> None:
     """Without --json a table of parameters goes to stdout and nothing to stderr."""
     if arguments == ["--config"]:
-        arguments = ["--config", str(configuration)]
+        arguments = ["--config", str(configuration), "--verbose"]
     assert run(plan(*arguments)) == 0
     printed = capsys.readouterr()
     assert "conclave plan" in printed.out
@@ -235,7 +235,7 @@ def test_an_infeasible_table_ends_with_reasons_and_advice(
     configuration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """People read why a release cannot work and what to change below its parameters."""
-    assert run(plan("--config", str(configuration), "--rows", "50")) == 1
+    assert run(plan("--config", str(configuration), "--rows", "50", "--verbose")) == 1
     printed = capsys.readouterr().out
     assert "reason: even if all k = " in printed
     assert "advice: have n = " in printed

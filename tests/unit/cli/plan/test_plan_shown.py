@@ -78,7 +78,7 @@ def test_a_pipe_gets_plain_lines(
 ) -> None:
     """A row is one line without colours or frames, whatever the width that COLUMNS says."""
     monkeypatch.setenv("COLUMNS", "20")
-    assert run(plan("--config", str(configuration))) == 0
+    assert run(plan("--config", str(configuration), "--verbose")) == 0
     printed = capsys.readouterr().out
     assert ESCAPE not in printed
     assert not set("│┃━─") & set(printed)
@@ -88,7 +88,7 @@ def test_a_pipe_gets_plain_lines(
 
 def test_a_terminal_gets_colours_within_its_width(configuration: Path) -> None:
     """There are colours and frames; no line is wider but the next command, which stays whole."""
-    shown = on_a_terminal(plan("--config", str(configuration)), columns=64)
+    shown = on_a_terminal(plan("--config", str(configuration), "--verbose"), columns=64)
     assert f"{ESCAPE}[1;32m" in shown
     assert "┃" in shown
     lines = re.sub(rf"{ESCAPE}\[[0-9;?]*[A-Za-z]", "", shown).replace("\r", "\n").split("\n")
@@ -100,7 +100,9 @@ def test_a_terminal_gets_colours_within_its_width(configuration: Path) -> None:
 
 def test_no_color_is_honoured_on_a_terminal(configuration: Path) -> None:
     """With NO_COLOR there is no colour, and the tables stay."""
-    shown = on_a_terminal(plan("--config", str(configuration)), columns=100, NO_COLOR="1")
+    shown = on_a_terminal(
+        plan("--config", str(configuration), "--verbose"), columns=100, NO_COLOR="1"
+    )
     assert not re.search(rf"{ESCAPE}\[[0-9;]*3[0-9]m", shown)
     assert "meaning" in shown
 
@@ -111,7 +113,7 @@ def test_the_words_and_tables_are_those_of_the_document(
     """Every sentence of ``summary`` is printed, and the labels of every agreement."""
     assert run(plan("--config", str(configuration), "--json")) == 0
     document = json.loads(capsys.readouterr().out)
-    assert run(plan("--config", str(configuration))) == 0
+    assert run(plan("--config", str(configuration), "--verbose")) == 0
     printed = capsys.readouterr().out
     assert printed.splitlines()[: len(document["summary"])] == document["summary"]
     assert [each["agreement"] for each in document["answers_by_agreement"]][:3] == [1, 0.95, 0.9]
@@ -133,7 +135,7 @@ def test_a_chance_of_nothing_is_shown(
     monkeypatch.setenv("CONCLAVE_PRIVACY__CALIBRATION", "svt")
     monkeypatch.setenv("CONCLAVE_ANSWERS__CUTOFF", "1")
     monkeypatch.setenv("CONCLAVE_ANSWERS__ENSEMBLE", "20000")
-    assert run(plan("--config", str(configuration))) == 0
+    assert run(plan("--config", str(configuration), "--verbose")) == 0
     printed = capsys.readouterr().out
     assert re.search(r"^100% +1 in 1\.0e\+18 ", printed, re.MULTILINE)
 
@@ -152,7 +154,7 @@ def test_statistics_have_their_alpha(
     assert run(plan("--config", str(configuration), "--json")) == 0
     listed = json.loads(capsys.readouterr().out)["statistics"]
     assert listed["few_points"] == listed["many_points"]
-    assert run(plan("--config", str(configuration))) == 0
+    assert run(plan("--config", str(configuration), "--verbose")) == 0
     assert re.search(r"^statistics\.few_points\.alpha +0\.", capsys.readouterr().out, re.MULTILINE)
     assert run(plan("--config", str(configuration), "--rows", "1", "--json")) in {1, 2}
 

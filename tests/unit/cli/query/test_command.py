@@ -207,12 +207,36 @@ def test_writes_to_a_file_and_takes_its_key_from_the_environment(
 def test_refused_rows_are_left_empty_and_counted(
     server: Server, table: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A halted release leaves a row without an answer, and stderr says how many."""
+    """A halted release leaves a row without an answer, stderr says how many, and the code is 1."""
     server.refused_ages = {39.0, 41.5}
-    assert run(["query", "--url", URL, str(table)]) == 0
+    assert run(["query", "--url", URL, str(table)]) == 1
     captured = capsys.readouterr()
     assert captured.out.split("\n")[1] == "1, Private,39,,,,,"
     assert captured.err == "conclave: 2 rows refused: halted\n"
+
+
+def test_a_last_column_says_why_a_row_was_refused(
+    server: Server, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With --problems it has the server's words, and is empty where there is an answer."""
+    server.refused_ages = {39.0}
+    assert run(["query", "--url", URL, "--problems", str(table)]) == 1
+    header, first, second, *_ = capsys.readouterr().out.split("\n")
+    assert header.endswith(",replayed,problem")
+    assert first.endswith(",halted")
+    assert second.endswith(",false,")
+
+
+@pytest.mark.parametrize("url", ["localhost:8000", "127.0.0.1:1", "ftp://server.example"])
+def test_an_address_without_a_scheme_is_one_line(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line says how an address begins."""
+    assert run(["query", "--url", url, "in.csv"]) == 2
+    begins = "conclave: --url: begins with http:// or https://"
+    assert capsys.readouterr().err == f"{begins}; did you mean http://{url} ?\n".replace(
+        "http://ftp://", "http://"
+    )
 
 
 def test_asks_in_bounded_requests(
@@ -274,7 +298,7 @@ def test_does_not_overwrite_its_input(
     assert server.keys == []
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "127.0.0.1:1", "http://"])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://"])
 def test_no_server_is_one_line(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     """An address that nobody answers at, or that is none, ends with exit code 2."""
     assert run(["query", "--url", url, "in.csv"]) == 2

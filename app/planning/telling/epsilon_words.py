@@ -1,0 +1,46 @@
+"""What an epsilon protects, in a sentence.
+
+Whoever held one thing about a record to be as likely as another may afterwards hold it to be at
+most ``e^epsilon`` times as likely, but for delta.  So an even chance becomes at most
+``e^epsilon / (1 + e^epsilon)``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from app.planning.request import PlanRequest
+
+# From above: the largest epsilon that is called so.
+STRENGTHS: Final = (
+    (0.5, "protects strongly"),
+    (1.0, "protects well, and is a good start"),
+    (2.0, "protects moderately"),
+    (4.0, "protects weakly in the worst case"),
+)
+BEYOND: Final = "promises next to nothing in the worst case; 1 is a good start"
+# An even chance that grows beyond this is written as certainty.
+CERTAIN: Final = 0.9999
+WHOLE_PERCENT_MAX: Final = 0.99
+
+
+def epsilon_words(request: PlanRequest) -> str:
+    """Return what the epsilon of a release protects, for whom, and how well."""
+    epsilon = float(request.epsilon)
+    strength = next((words for most, words in STRENGTHS if epsilon <= most), BEYOND)
+    unit = "record" if request.unit == "row" else request.unit
+    return (
+        f"Epsilon {epsilon:g} {strength}: a guess about one {unit} that was an even chance is right"
+        f" with at most {even_chance_after(epsilon)} after everything that is released, but for"
+        f" delta = {float(request.delta):g}."
+    )
+
+
+def even_chance_after(epsilon: float) -> str:
+    """Return what an even chance may become, in percent, finer where it is close to one."""
+    chance = 1 / (1 + math.exp(-epsilon))
+    if chance >= CERTAIN:
+        return "near certainty"
+    return f"about {chance:.0%}" if chance < WHOLE_PERCENT_MAX else f"about {chance:.2%}"

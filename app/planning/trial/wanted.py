@@ -1,0 +1,210 @@
+"""The least epsilon, or the fewest rows, that give the answers and the accuracy that are wanted.
+
+Each value tried is a release of its own: shares, mechanism, k and T are those that
+:func:`app.planning.trial.recommendation.surest` finds for it.  Answers are had where nine
+made-up rules in ten give them, and accuracy where the bound on the drawn rule's excess error
+says so; more epsilon and more rows seldom give less of either, so that values are bisected.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from app.errors import ConfigurationError
+from app.planning.capacity import USUAL_AGREEMENT
+from app.planning.levers import Lever, changed, labels_at
+from app.planning.plan import excess_errors
+from app.planning.trial.recommendation import RELABEL_EXCESS_MAX, surest, with_shares
+from app.privacy.budget.composition import Mechanism
+from app.privacy.exponential.mechanism import excess_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from app.planning.request import PlanRequest
+    from app.planning.trial.effort import Trial
+    from app.planning.trial.recommendation import Choice
+
+TENTHS: Final = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 60, 80, 100)
+EPSILONS: Final = tuple(Fraction(each, 10) for each in TENTHS)
+ROW_FACTORS: Final = (Fraction(3, 2), *map(Fraction, (2, 3, 4, 6, 8, 12, 16, 32, 100)))
+# Of the answers that are wanted, one in a hundred may be unstable or the noise's.
+SERVED: Final = 0.99
+DIGITS: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a release is to give.
+
+    Attributes:
+        answers: labels of the ensemble; None for any number.
+        loss: error rate above that of the best rule of the class, at most; None for any.
+
+    """
+
+    answers: int | None
+    loss: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One release that was tried.
+
+    Attributes:
+        request: the release.
+        choice: its mechanism, k, T and shares; None where none could be tried out.
+        labels: that nine made-up rules in ten give, or without a trial learners of whom nine
+            in ten agree; None where no number was wanted.
+        loss: bound on the excess error of what labels; None where there is none.
+        reached: whether it gives what is wanted.
+
+    """
+
+    request: PlanRequest
+    choice: Choice | None = None
+    labels: float | None = None
+    loss: float | None = None
+    reached: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What comes of a search.
+
+    Attributes:
+        wanted: what was searched for.
+        own: at the epsilon and the rows of the configuration, with the best settings found.
+        by_epsilon: the least epsilon that reaches it; else the largest tried.
+        by_rows: the fewest rows that reach it at the configured epsilon, else the most tried;
+            None where the rows at hand do.
+        published_epsilon: at which a classifier that is drawn at once has the accuracy; None
+            where none may be drawn, or no accuracy is wanted.
+
+    """
+
+    wanted: Wanted
+    own: Attempt
+    by_epsilon: Attempt
+    by_rows: Attempt | None
+    published_epsilon: float | None
+
+    @property
+    def best(self) -> Attempt | None:
+        """The cheapest release that reaches it: less epsilon first, then more rows."""
+        found = (self.by_epsilon, self.by_rows)
+        return next((each for each in found if each is not None and each.reached), None)
+
+
+def search(request: PlanRequest, wanted: Wanted, trial: Trial | None) -> Offer:
+    """Return the cheapest releases that give what is wanted.
+
+    Args:
+        request: the release as configured, with n.
+        wanted: answers, accuracy or both.
+        trial: what is tried out; None where that is not possible.
+
+    """
+
+    def at(lever: Lever, value: Fraction) -> Attempt:
+        return _attempt(request, lever, value, wanted, trial)
+
+    rows = Fraction(request.row_count or 1)
+    own = at(Lever.EPSILON, request.epsilon)
+    if own.reached:
+        smaller = [value for value in EPSILONS if value < request.epsilon]
+        by_epsilon = _least(smaller, lambda value: at(Lever.EPSILON, value), top=own)
+        by_rows = None
+    else:
+        larger = [value for value in EPSILONS if value > request.epsilon]
+        by_epsilon = _least(larger, lambda value: at(Lever.EPSILON, value), below=own)
+        more = [rows * factor for factor in ROW_FACTORS]
+        by_rows = _least(more, lambda value: at(Lever.ROWS, value), below=own)
+    return Offer(
+        wanted=wanted,
+        own=own,
+        by_epsilon=by_epsilon,
+        by_rows=by_rows,
+        published_epsilon=_published_epsilon(request, wanted),
+    )
+
+
+def _least(
+    values: Sequence[Fraction],
+    at: Callable[[Fraction], Attempt],
+    *,
+    top: Attempt | None = None,
+    below: Attempt | None = None,
+) -> Attempt:
+    """Return the attempt at the least of rising values that reaches; else at the largest.
+
+    Args:
+        values: what is tried.
+        at: tries one.
+        top: an attempt beyond the last value that reaches; None where there is none.
+        below: an attempt before the first value, which stands where there is no value.
+
+    """
+    found = top
+    if found is None:
+        found = at(values[-1]) if values else below
+    if found is None or not found.reached:
+        return found or at(values[-1])
+    low, high = -1, len(values) if top is not None else len(values) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        tried = at(values[middle])
+        if tried.reached:
+            found, high = tried, middle
+        else:
+            low = middle
+    return found
+
+
+def _attempt(
+    request: PlanRequest, lever: Lever, value: Fraction, wanted: Wanted, trial: Trial | None
+) -> Attempt:
+    """Try one value of a lever, with the shares that are enough there."""
+    try:
+        tried = _asking(changed(request, lever, value) if request.budget else request, wanted)
+    except ConfigurationError:
+        return Attempt(request=request)
+    excess_max = min(RELABEL_EXCESS_MAX, wanted.loss or RELABEL_EXCESS_MAX)
+    tried = with_shares(tried, excess_max)
+    answering = Mechanism.CLASSIFIER if tried.budget is None else Mechanism.RELABEL
+    loss = excess_errors(tried).get(answering)
+    choice, labels = None, None
+    if wanted.answers is not None and tried.budget is not None:
+        choice = None if trial is None else surest(tried, trial, excess_max)
+        labels = choice.forecast.low if choice else float(labels_at(tried, USUAL_AGREEMENT) or 0)
+    served = labels is None or labels >= SERVED * (wanted.answers or 0)
+    accurate = wanted.loss is None or (loss is not None and loss <= wanted.loss)
+    return Attempt(
+        request=tried, choice=choice, labels=labels, loss=loss, reached=served and accurate
+    )
+
+
+def _asking(request: PlanRequest, wanted: Wanted) -> PlanRequest:
+    """Return a request for as many answers as are wanted."""
+    if wanted.answers is None or request.budget is None:
+        return request
+    asked = replace(request, targets=replace(request.targets, query_count=wanted.answers))
+    return replace(asked, budget=asked.row.budget(asked.asked))
+
+
+def _published_epsilon(request: PlanRequest, wanted: Wanted) -> float | None:
+    """Return the epsilon of a draw at once whose bound is that loss, rounded up."""
+    if wanted.loss is None or request.with_estimator or request.row_count is None:
+        return None
+    one = excess_error(
+        hypothesis_count=request.classifier_hypothesis_count or request.hypothesis_count,
+        beta=request.beta,
+        row_count=request.row_count,
+        epsilon=1.0,
+    )
+    epsilon = one / wanted.loss
+    step = 10.0 ** (math.floor(math.log10(epsilon)) - DIGITS + 1)
+    return math.ceil(epsilon / step) * step
