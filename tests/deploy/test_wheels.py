@@ -152,8 +152,10 @@ def test_the_clients_wheel_holds_the_client_alone(client_wheel: Path) -> None:
 def test_the_servers_wheel_holds_the_client_too(tmp_path: Path) -> None:
     """What the image copies suffices to build it, and it has every package that it imports."""
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8")
     for sources, target in COPIED.findall(dockerfile):
         for source in sources.split():
+            assert f"!{source}\n" in ignored
             inner = target.removeprefix("./") if target != "./" else source
             copied(ROOT / source, tmp_path / "sources" / inner)
     with zipfile.ZipFile(built(tmp_path / "sources", tmp_path)) as wheel:

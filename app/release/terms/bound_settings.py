@@ -135,7 +135,6 @@ UNBOUND: Final = frozenset(
     {
         # Where code is; its digests bind it.
         CODE_PATH,
-        "classifier.path",
         # Where rows, entries and clients are; the fingerprint binds the rows.
         "data.source",
         "data.query",
@@ -191,8 +190,8 @@ def bound_parameters(settings: Settings) -> dict[str, str]:
     bound: dict[str, str] = {}
     for section in BOUND_SECTIONS:
         _flatten(section, getattr(settings, section).model_dump(by_alias=True), bound)
-    # What is published comes from a public grid whatever relabels.
-    published = settings.published.model_dump(by_alias=True, exclude={"grid"})
+    # What is published comes from a public grid whatever relabels, and its code from one folder.
+    published = settings.published.model_dump(by_alias=True, exclude={"grid", "path"})
     _flatten("classifier", published, bound)
     bound[LEARNER] = _text(settings.classifier.learner)
     bound[WANTED] = _text(settings.classifier.wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import httpx
 import numpy as np
@@ -12,25 +12,45 @@ import pytest
 
 from app import errors
 from app.http import problems
+from app.http.openapi import query_models, read_models
+from app.release.views import budget
 from conclave_client import (
     AccessError,
     Answer,
     AsyncClient,
     Bin,
+    Budget,
     Client,
     ConclaveError,
     InvalidRequestError,
     LimitReachedError,
     NotConclaveError,
+    NotPublishedError,
     Retries,
+    Schema,
     ServerFailedError,
+    Statistics,
     UnavailableError,
+    UnsupportedClassifierError,
+)
+from conclave_client.answers import (
+    Composed,
+    Ensemble,
+    Feature,
+    Follows,
+    Ledger,
+    Queries,
+    Share,
+    Unstable,
 )
 from conclave_client.errors import FAMILIES, NO_CONCLAVE
 from tests.docs.test_pages import slugs
+from tests.unit.clients.test_classifier import DOCUMENT, LABELS, ROWS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
+
+    from pydantic import BaseModel
 
 URL = "http://server.example"
 PREFIX = "urn:conclave:problem:"
@@ -133,9 +153,9 @@ class Waiting:
         """Return an answer."""
         return self.client.query(features, **options)
 
-    def call(self, name: str) -> object:
-        """Return what a method without arguments gives."""
-        return getattr(self.client, name)()
+    def call(self, name: str, *arguments: object) -> Any:
+        """Return what a method gives."""
+        return getattr(self.client, name)(*arguments)
 
 
 class OnALoop:
@@ -163,10 +183,9 @@ class OnALoop:
         """Return an answer."""
         return asyncio.run(self.client.query(features, **options))
 
-    def call(self, name: str) -> object:
-        """Return what a method without arguments gives."""
-        returned: object = asyncio.run(getattr(self.client, name)())
-        return returned
+    def call(self, name: str, *arguments: object) -> Any:
+        """Return what a method gives."""
+        return asyncio.run(getattr(self.client, name)(*arguments))
 
 
 both = pytest.mark.parametrize("asking", [Waiting, OnALoop])
@@ -424,10 +443,61 @@ def test_other_retries_use_the_same_connections(asking: Callable[..., Waiting | 
 
 @both
 def test_what_is_no_such_document_is_refused(asking: Callable[..., Waiting | OnALoop]) -> None:
-    """Any JSON object is not yet a schema or a budget."""
-    for name in ("schema", "budget"):
+    """Any JSON object is not yet a schema, a budget, statistics or a classifier."""
+    for name, *arguments in (["schema"], ["budget"], ["statistics", []]):
         with pytest.raises(NotConclaveError):
-            asking(Server(httpx.Response(200, json={"a": 1}))).call(name)
+            asking(Server(httpx.Response(200, json={"a": 1}))).call(name, *arguments)
+    with pytest.raises(UnsupportedClassifierError):
+        asking(Server(httpx.Response(200, json={"a": 1}))).call("classifier")
+
+
+@both
+def test_statistics_are_asked_by_trees(asking: Callable[..., Waiting | OnALoop]) -> None:
+    """Hypotheses are posted as they are, and means come back in their order."""
+    seen: list[Any] = []
+    told = {"values": [-0.5, 1.0], "fractions": [0.25, 1.0], "alpha": 0.1, "beta": 0.05}
+
+    class Telling(Server):
+        def __call__(self, request: httpx.Request) -> httpx.Response:
+            seen.append((request.method, request.url.path, json.loads(request.read())))
+            return httpx.Response(200, json=told)
+
+    tree = {"tree": {"label": "yes"}}
+    found = asking(Telling()).call("statistics", iter([tree, tree]))
+    assert seen == [("POST", "/statistics", {"hypotheses": [tree, tree]})]
+    assert found == Statistics(values=(-0.5, 1.0), fractions=(0.25, 1.0), alpha=0.1, beta=0.05)
+
+
+@both
+def test_the_classifier_is_read_or_not_there(asking: Callable[..., Waiting | OnALoop]) -> None:
+    """Once it is published it predicts here; before, that has a class of its own."""
+    unpublished = {"type": f"{PREFIX}not-published", "status": 404, "detail": "later"}
+    with pytest.raises(NotPublishedError, match="later"):
+        asking(Server(httpx.Response(404, json=unpublished))).call("classifier")
+    classifier = asking(Server(httpx.Response(200, json=DOCUMENT))).call("classifier")
+    assert classifier.predict(ROWS).tolist() == LABELS
+
+
+@pytest.mark.parametrize(
+    ("typed", "model"),
+    [
+        (Budget, budget.Budget),
+        (Queries, budget.Queries),
+        (Unstable, budget.Unstable),
+        (Share, budget.Share),
+        (Composed, budget.Composed),
+        (Follows, budget.Follows),
+        (Ensemble, budget.Ensemble),
+        (Ledger, budget.Ledger),
+        (Schema, read_models.Schema),
+        (Feature, read_models.Feature),
+        (Answer, query_models.Answer),
+        (Statistics, query_models.StatisticsAnswer),
+    ],
+)
+def test_what_is_typed_is_what_the_server_gives(typed: type, model: type[BaseModel]) -> None:
+    """Each of the client's types has the members of the server's body."""
+    assert set(get_type_hints(typed)) == set(model.model_fields)
 
 
 def test_scores_are_read_with_their_bins() -> None:
