@@ -444,7 +444,8 @@ def test_other_retries_use_the_same_connections(asking: Callable[..., Waiting | 
 @both
 def test_what_is_no_such_document_is_refused(asking: Callable[..., Waiting | OnALoop]) -> None:
     """Any JSON object is not yet a schema, a budget, statistics or a classifier."""
-    for name, *arguments in (["schema"], ["budget"], ["statistics", []]):
+    asked: dict[str, list[object]] = {"schema": [], "budget": [], "statistics": [[]]}
+    for name, arguments in asked.items():
         with pytest.raises(NotConclaveError):
             asking(Server(httpx.Response(200, json={"a": 1}))).call(name, *arguments)
     with pytest.raises(UnsupportedClassifierError):
