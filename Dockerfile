@@ -12,6 +12,7 @@ RUN /opt/conclave/bin/python -m pip install --no-cache-dir --disable-pip-version
     --no-deps --require-hashes --requirement requirements-image.lock
 
 COPY pyproject.toml README.md ./
+COPY clients/python/conclave_client ./clients/python/conclave_client
 COPY migrations ./migrations
 COPY app ./app
 RUN /opt/conclave/bin/python -m pip install --no-cache-dir --disable-pip-version-check \

@@ -42,11 +42,13 @@ $(BIN)/python:
 	@PYTHON="$(PYTHON)" sh .ci/make-venv $(VENV)
 
 # Hashes are checked and nothing else is fetched: the project itself is built
-# by the locked backend, without an isolated build environment.
-$(VENV)/.installed: requirements.lock pyproject.toml $(BIN)/python
+# by the locked backend, without an isolated build environment.  Two path entries, the
+# client's and the server's, start faster than the import hook of one install with two roots.
+$(VENV)/.installed: requirements.lock pyproject.toml clients/python/pyproject.toml $(BIN)/python
 	@echo "Installing into $(VENV) from requirements.lock ..."
 	@$(PIP) install --quiet --no-deps --require-hashes --requirement requirements.lock
-	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable clients/python
+	@$(PIP) install --quiet --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
 	@touch $@
 
 $(VENV)/.installed-test: requirements-test.lock $(VENV)/.installed
@@ -136,4 +138,4 @@ image-replicas:
 	@sh .ci/check-replicas
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info clients/python/build clients/python/*.egg-info

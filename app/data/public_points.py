@@ -71,13 +71,19 @@ def read_public_points(
     return np.concatenate(blocks)
 
 
-def read_label_shares(path: Path, label: str) -> dict[str, float] | None:
+def read_label_shares(
+    path: Path, label: str, dialect: CsvDialect = PLAIN_CSV
+) -> dict[str, float] | None:
     """Return the share of the rows that have each label; None without that column, or rows.
 
     The file is one that :func:`read_public_points` has read.
     """
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        counts = Counter(row[label] for row in csv.DictReader(file) if row.get(label))
+    with dialect.open(path) as file:
+        names = dialect.header(file).names
+        if label not in names:
+            return None
+        place = names.index(label)
+        counts = Counter(row[place] for row in dialect.rows(file) if row[place:] and row[place])
     total = counts.total()
     return {name: count / total for name, count in counts.items()} if total else None
 

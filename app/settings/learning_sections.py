@@ -12,7 +12,7 @@ from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
 
 from app.learning.registry import CLASSES
 from app.privacy.published_learners import AUTO, LEARNERS
-from app.settings.fields import Exact, OneOf, Parameter, Section, TestValue, Unit, Whole
+from app.settings.fields import Exact, FilePath, OneOf, Parameter, Section, TestValue, Unit, Whole
 
 Tests = Annotated[Mapping[str, tuple[TestValue, ...]], Unit("cuts, categories")]
 
@@ -50,6 +50,13 @@ class HypothesesSettings(Section):
             'finite or "package.module:Class".',
         ),
     ]
+    path: Annotated[
+        FilePath | None,
+        Field(
+            description="Folder in which modules of predictors of one's own are found, after all "
+            "others, for `[classifier]` too."
+        ),
+    ] = None
     depth: Annotated[
         Whole,
         Unit("tests on a path"),

@@ -27,6 +27,7 @@ FILE_BYTES_MAX = 16 * 2**20
 SECTION_LIKENESS = 0.75
 PATH_KEYS = (
     ("data", "source"),
+    ("hypotheses", "path"),
     ("ledger", "url"),
     ("ledger", "head_file"),
     ("server", "keys_file"),

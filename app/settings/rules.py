@@ -26,6 +26,7 @@ from app.data.sources.row_wise import check_row_wise
 from app.data.spelling import NO_DATE, CellError, boolean_name, twins
 from app.errors import ConfigurationError
 from app.learning.cells.class_row import CELLS
+from app.learning.predictors.predictor_classes import is_predictor_kind
 from app.learning.registry import CLASSES, class_row
 from app.privacy.mechanisms import MECHANISMS, serving_row
 from app.privacy.published_learners import (
@@ -457,6 +458,14 @@ def check_predictors(
         raise ConfigurationError(key, 'is required with class = "finite"')
     if written and chosen.kind != "finite":
         raise ConfigurationError(key, f'are for class = "finite", and it is "{chosen.kind}"')
+
+
+def check_path(hypotheses: HypothesesSettings, published: HypothesesSettings) -> None:
+    """A folder of code is for predictors of one's own, which one of the two classes has."""
+    own = [each for each in (hypotheses, published) if is_predictor_kind(each.kind)]
+    if hypotheses.path is not None and not own:
+        problem = "is for predictors of your own, and no class is of them; leave it out"
+        raise ConfigurationError("hypotheses.path", problem)
 
 
 def check_size(answers: AnswersSettings, data: DataSettings) -> None:

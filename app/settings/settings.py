@@ -150,6 +150,7 @@ class Settings(Section):
         rules.check_statistics(self.statistics, self.covered, self.data, self.privacy)
         rules.check_predictors("hypotheses", self.hypotheses, self.hypotheses.predictors)
         rules.check_predictors("classifier", self.published, self.classifier.predictors)
+        rules.check_path(self.hypotheses, self.published)
         check_cells("hypotheses", self.hypotheses, self.hypotheses.cells, self.data)
         check_cells("classifier", self.published, self.classifier.cells, self.data)
         if self.privacy.accounting == "joint":

@@ -99,7 +99,7 @@ def test_every_route_is_explained() -> None:
 def test_every_problem_is_explained() -> None:
     """The page on errors names every problem that a client can get."""
     page = text(ROOT / "docs" / "errors.md")
-    absent = sorted(slug for slug in _slugs() if f"`{slug}`" not in page)
+    absent = sorted(slug for slug in slugs() if f"`{slug}`" not in page)
     assert not absent, "\n".join(absent)
 
 
@@ -141,7 +141,7 @@ def _command_lines(page: Path) -> Iterator[str]:
                 yield " ".join(["conclave", *words[1:]]).split(" > ")[0]
 
 
-def _slugs() -> set[str]:
+def slugs() -> set[str]:
     """Return the last part of every problem type that the code can send."""
     bases = {errors.RequestError, errors.UnavailableError}
     classes = [

@@ -62,6 +62,8 @@ RUN_BY = {
     "conclave ledger restore --config restored.toml backup.db": (
         "tests/unit/cli/test_ledger_copy.py"
     ),
+    "pip wheel --no-deps ./clients/python": "tests/deploy/test_wheels.py",
+    "pip install ./conclave_client-*.whl": "tests/deploy/test_wheels.py",
     "docker compose up demo": "tests/deploy/test_container.py",
     "docker compose up release": "tests/deploy/test_container.py",
     "docker compose --file docker-compose.yml --file deploy/grpc/compose.yml up release": (
@@ -80,6 +82,7 @@ RUN_BY = {
 # How many examples of other languages a page has, and the tests that run or compare them.
 RUN = {
     ("docs/classifier-format.md", "python"): (2, "test_classifier_format.py"),
+    ("docs/client.md", "python"): (3, "test_client.py"),
     ("docs/embed.md", "js"): (1, "../browser/test_embedded.py"),
     ("docs/estimator.md", "python"): (1, "test_estimator.py"),
     ("docs/http.md", "text"): (1, "test_http.py"),

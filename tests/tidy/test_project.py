@@ -11,8 +11,12 @@ import pytest
 from packaging.requirements import Requirement
 from setuptools import find_namespace_packages
 
+import conclave_client
 from tests.tidy.sources import ROOT, imported_modules, python_files, repository_files
 
+CLIENT = ROOT / "clients" / "python"
+# Packages of the repository that an installation of the server has.
+OWN = {"app", "conclave_client", "migrations"}
 LOCKS = ("requirements.lock", "requirements-image.lock", "requirements-test.lock")
 # Libraries that a command imports when it runs, by the extra that installs them.
 IMPORTED_OF_EXTRAS = {
@@ -88,11 +92,11 @@ def test_what_is_imported_is_declared() -> None:
     declared = {Requirement(text).name for text in _project()["project"]["dependencies"]}
     imported = {
         module.split(".")[0]
-        for folder in ("app", "migrations")
+        for folder in ("app", "clients/python", "migrations")
         for path in python_files(folder)
         for module in imported_modules(path)
     }
-    foreign = imported - sys.stdlib_module_names - {"app", "migrations"} - BROUGHT_ALONG
+    foreign = imported - sys.stdlib_module_names - OWN - BROUGHT_ALONG
     for module, extra in IMPORTED_OF_EXTRAS.items():
         assert module not in foreign or _extra(extra)
     foreign -= IMPORTED_OF_EXTRAS.keys()
@@ -100,6 +104,20 @@ def test_what_is_imported_is_declared() -> None:
         IMPORTED_AS.get(name, name.replace("-", "_")) for name in declared - USED_WITHOUT_IMPORT
     }
     assert foreign == used
+
+
+def test_the_client_asks_for_no_more_than_the_server_has() -> None:
+    """Every library that the client declares is one of the server's, which brings it along."""
+    client = tomllib.loads((CLIENT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {Requirement(text).name for text in client["dependencies"]}
+    assert names <= {Requirement(text).name for text in _project()["project"]["dependencies"]}
+    imported = {
+        module.split(".")[0]
+        for path in python_files("clients/python")
+        for module in imported_modules(path)
+    }
+    assert imported - sys.stdlib_module_names - {"conclave_client"} == names
+    assert conclave_client.__version__ == _project()["project"]["version"]
 
 
 def test_what_browsers_get_is_installed() -> None:

@@ -118,7 +118,7 @@ def _label_shares(settings: Settings, public: Path) -> dict[str, float] | None:
     from app.release.drawing import read_points
 
     read_points(settings, public)
-    return read_label_shares(public, settings.data.label)
+    return read_label_shares(public, settings.data.label, settings.data.dialect)
 
 
 def _planned(asked: _Asked, *, with_prediction: bool) -> Plan:

@@ -1,33 +1,27 @@
-"""A client of ``POST /query/stream`` that tries again what is safe to try again.
-
-Everything is: a vector that was answered before gets its recorded answer.
-"""
+"""The client of ``conclave query``: that of ``clients/python``, with errors of the command line."""
 
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
-import httpx
-import msgspec
-
 from app.errors import ConfigurationError
-from app.http.query.lines import LineCutter, Overlong
+from conclave_client import Client, ConclaveError, Retries, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
 
+    import httpx
+
 Reply = dict[str, Any]
 """An answer's members, or a problem's; :func:`is_answer` tells which."""
 
-NDJSON: Final = "application/x-ndjson"
-ATTEMPTS_MAX: Final = 8
-PAUSE_SECONDS: Final = 0.25
-PAUSE_SECONDS_MAX: Final = 8.0
-# A query may wait 30 s while the classifier is drawn.
-TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
-REPLY_BYTES_MAX: Final = 1 << 20
+RETRIES: Final = Retries()
+ATTEMPTS_MAX: Final = RETRIES.attempts_max
+# The first request has to find the server where it is said to be.
+AT_ONCE: Final = Retries(attempts_max=1)
 URL: Final = "--url"
 
 
@@ -45,18 +39,19 @@ class QueryClient:
         key: str | None,
         *,
         transport: httpx.BaseTransport | None = None,
-        pause: Callable[[float], None] = time.sleep,
+        pause: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Prepare to talk to ``url``; nothing is sent yet."""
-        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        """Prepare to talk to ``url``; nothing is sent yet.
+
+        Raises:
+            ConfigurationError: ``url`` is no address, or no header can carry ``key``.
+
+        """
         self._url = url
-        self._pause = pause
         try:
-            self._http = httpx.Client(
-                base_url=url, headers=headers, timeout=TIMEOUT, transport=transport
-            )
-        except (httpx.InvalidURL, ValueError):
-            raise ConfigurationError(URL, f"{url!r} is not an address") from None
+            self._client = Client(url, key, retries=RETRIES, transport=transport, pause=pause)
+        except ValueError as error:
+            raise ConfigurationError(URL, str(error)) from None
 
     def __enter__(self) -> Self:
         """Return the client itself."""
@@ -69,7 +64,7 @@ class QueryClient:
         trace: TracebackType | None,
     ) -> None:
         """Close its connections."""
-        self._http.close()
+        self._client.close()
 
     def schema(self) -> dict[str, object]:
         """Return the public schema.
@@ -78,14 +73,8 @@ class QueryClient:
             ConfigurationError: no server answers, or it refuses.
 
         """
-        try:
-            reply = self._http.get("schema")
-        except (httpx.TransportError, httpx.UnsupportedProtocol, httpx.InvalidURL):
-            raise ConfigurationError(URL, f"no server answers at {self._url}") from None
-        document = _document(reply.content)
-        if not reply.is_success or not isinstance(document.get("features"), list):
-            raise self._refused(document)
-        return document
+        with self._refusing(f"no server answers at {self._url}"):
+            return {**self._client.with_retries(AT_ONCE).schema()}
 
     def ask(self, lines: Sequence[bytes]) -> list[Reply]:
         """Return a reply to each of ``lines``, in order.
@@ -94,62 +83,16 @@ class QueryClient:
             ConfigurationError: the server went away for good, or refuses the client.
 
         """
-        replies: dict[int, Reply] = {}
-        for attempt in range(ATTEMPTS_MAX):
-            waiting = [each for each in range(len(lines)) if _is_open(replies.get(each))]
-            if not waiting:
-                break
-            if attempt:
-                self._pause(min(PAUSE_SECONDS * 2**attempt, PAUSE_SECONDS_MAX))
-            posted = self._post([lines[each] for each in waiting])
-            # The replies run out early where the connection broke.
-            replies.update(zip(waiting, posted, strict=False))
-        if len(replies) < len(lines):
-            raise ConfigurationError(URL, f"the server at {self._url} stopped answering")
-        return [replies[each] for each in range(len(lines))]
+        with self._refusing(f"the server at {self._url} stopped answering"):
+            return list(self._client.replies(lines))
 
-    def _post(self, lines: Sequence[bytes]) -> Iterator[Reply]:
-        content = b"".join(lines)
-        headers = {"Content-Type": NDJSON}
+    @contextmanager
+    def _refusing(self, away: str) -> Iterator[None]:
+        """Turn an error of the client into one line; ``away`` says that nothing answered."""
         try:
-            with self._http.stream(
-                "POST", "query/stream", content=content, headers=headers
-            ) as reply:
-                if not reply.is_success:
-                    yield from self._refused_whole(reply)
-                    return
-                yield from _documents(reply.iter_bytes())
-        except httpx.TransportError:
-            return
-
-    def _refused_whole(self, reply: httpx.Response) -> Iterator[Reply]:
-        """Give nothing where the server will be back, raise otherwise."""
-        document = _document(reply.read())
-        if not _is_open(document):
-            raise self._refused(document)
-        yield from ()
-
-    def _refused(self, document: Reply) -> ConfigurationError:
-        detail = document.get("detail", "what answers there is no Conclave server")
-        return ConfigurationError(URL, f"{self._url}: {detail}")
-
-
-def _is_open(reply: Reply | None) -> bool:
-    """Return whether a line has no reply yet, or one that asks to come back."""
-    return reply is None or reply.get("status") == httpx.codes.SERVICE_UNAVAILABLE
-
-
-def _documents(chunks: Iterator[bytes]) -> Iterator[Reply]:
-    """Cut at newlines only: a label may hold what else Unicode takes for a line's end."""
-    cutter = LineCutter(line_bytes_max=REPLY_BYTES_MAX)
-    for chunk in chunks:
-        for line in cutter.feed(chunk):
-            yield {} if isinstance(line, Overlong) else _document(line)
-
-
-def _document(body: bytes) -> Reply:
-    try:
-        document = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return {}
-    return document if isinstance(document, dict) else {}
+            yield
+        except UnavailableError as error:
+            told = f"{self._url}: {error.detail}" if error.slug else away
+            raise ConfigurationError(URL, told) from None
+        except ConclaveError as error:
+            raise ConfigurationError(URL, f"{self._url}: {error.detail}") from None

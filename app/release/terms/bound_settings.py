@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import sys
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -31,10 +32,15 @@ from app.ledger.releases import DELTA_KEY, EPSILON_KEY
 from app.privacy.mechanisms import MECHANISMS
 
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
     from app.data.schema import Feature, Schema
     from app.settings.learning_sections import HypothesesSettings
     from app.settings.release_sections import DeltaMechanism
     from app.settings.settings import Settings
+
+
+CODE_PATH: Final = "hypotheses.path"
 
 
 def predictor_source(
@@ -42,14 +48,21 @@ def predictor_source(
 ) -> PredictorSource | None:
     """Return where the predictors of a class come from; None for any other class.
 
+    Their folder is one in which Python finds modules from then on.
+
     Args:
         section: ``hypotheses`` or ``classifier``, which errors name.
         chosen: the class, with what it inherits.
         schema: the public schema.
 
+    Raises:
+        ConfigurationError: the folder is not there.
+
     """
     if not is_predictor_kind(chosen.kind):
         return None
+    if chosen.path is not None:
+        _search(chosen.path)
     return PredictorSource(
         section=section,
         kind=chosen.kind,
@@ -74,8 +87,16 @@ def code_digests(settings: Settings) -> dict[str, str]:
     ):
         source = predictor_source(section, chosen, schema)
         for module in source.modules() if source is not None else ():
-            digests[f"{section}.code.{module}"] = _digest(f"{section}.class", module)
+            digests[f"{section}.code.{module}"] = _digest(f"{section}.class", module, chosen.path)
     return digests
+
+
+def _search(folder: Path) -> None:
+    """Let Python look for modules in a folder too: after all others, none of which it hides."""
+    if not folder.is_dir():
+        raise ConfigurationError(CODE_PATH, f"{folder} is no folder")
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
 
 
 def _public_feature(feature: Feature) -> PublicFeature:
@@ -85,21 +106,35 @@ def _public_feature(feature: Feature) -> PublicFeature:
     return PublicFeature(name=feature.name, categories=feature.categories)
 
 
-def _digest(key: str, module: str) -> str:
+def _digest(key: str, module: str, folder: Path | None) -> str:
     """Return the SHA-256 of a module's source file; of one without a file, that it has none."""
     try:
         found = importlib.util.find_spec(module)
     except (ImportError, ValueError):
         found = None
     if found is None:
-        raise ConfigurationError(key, f"{module} is not there to be imported: see PYTHONPATH")
+        raise ConfigurationError(key, f"{module} is not there to be imported: see hypotheses.path")
+    if folder is not None and _is_hidden(module, folder, found):
+        problem = f"{module} is the name of another module too; give the one in {folder} another"
+        raise ConfigurationError(key, problem)
     if found.origin is None or not found.has_location:
         return "no source file"
     return f"sha256:{hashlib.sha256(Path(found.origin).read_bytes()).hexdigest()}"
 
 
+def _is_hidden(module: str, folder: Path, found: ModuleSpec) -> bool:
+    """Return whether Python finds a module elsewhere that lies in the folder."""
+    name = module.partition(".")[0]
+    if not ((folder / name).is_dir() or (folder / f"{name}.py").is_file()):
+        return False
+    place = found.origin if found.has_location else None
+    return place is None or not Path(place).resolve().is_relative_to(folder.resolve())
+
+
 UNBOUND: Final = frozenset(
     {
+        # Where code is; its digests bind it.
+        CODE_PATH,
         # Where rows, entries and clients are; the fingerprint binds the rows.
         "data.source",
         "data.query",
@@ -158,8 +193,8 @@ def bound_parameters(settings: Settings) -> dict[str, str]:
     bound: dict[str, str] = {}
     for section in BOUND_SECTIONS:
         _flatten(section, getattr(settings, section).model_dump(by_alias=True), bound)
-    # What is published comes from a public grid whatever relabels.
-    published = settings.published.model_dump(by_alias=True, exclude={"grid"})
+    # What is published comes from a public grid whatever relabels, and its code from one folder.
+    published = settings.published.model_dump(by_alias=True, exclude={"grid", "path"})
     _flatten("classifier", published, bound)
     bound[LEARNER] = _text(settings.classifier.learner)
     bound[WANTED] = _text(settings.classifier.wanted)

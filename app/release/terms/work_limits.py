@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from app.errors import ConfigurationError
 from app.learning.chunks import DEFAULT_RULE
 from app.learning.registry import row_of
+from app.release.terms.bound_settings import CODE_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +71,8 @@ def naming_section(section: str) -> Iterator[None]:
     try:
         yield
     except ConfigurationError as refused:
-        if section == SEARCHED or refused.key.partition(".")[0] != SEARCHED:
+        is_shared = refused.key == CODE_PATH  # a folder is of both, and [classifier] has none
+        if section == SEARCHED or is_shared or refused.key.partition(".")[0] != SEARCHED:
             raise
         key = section + refused.key.removeprefix(SEARCHED)
         raise ConfigurationError(key, refused.problem) from None

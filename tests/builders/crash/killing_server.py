@@ -155,7 +155,7 @@ def serve(config: Path, killer: Killer) -> None:
     application.add_middleware(CountRequests, marks=killer.marks)
     listening = listen(settings.server.host, settings.server.port)
     address = address_of(listening)
-    print(f"conclave: serving {settings.release.name} on {address}", file=sys.stderr, flush=True)  # noqa: T201 -- as ``conclave serve`` says it
+    print(f"conclave: opening {settings.release.name} on {address}", file=sys.stderr, flush=True)  # noqa: T201 -- as ``conclave serve`` says it
     WebServer(application, server, listening).serve_until_stopped()
     end_process(0)
 

@@ -1,4 +1,7 @@
-"""What any learner publishes predicts outside as the server does: its document and its model."""
+"""What any learner publishes predicts outside as the server does.
+
+Its document, its model and the client's reading of the document.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from app.data.vectors import parse_features
 from app.learning.registry import CLASSES
 from app.privacy.published_learners import LEARNERS as KNOWN
 from app.release.classifier.onnx.onnx_model import to_onnx
+from conclave_client import Classifier
 from tests.builders.release.every_learner import (
     ASKED,
     LEARNERS,
@@ -35,7 +39,7 @@ def test_every_learner_and_every_class_is_compared() -> None:
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_document_and_its_model_predict_as_the_server(name: str) -> None:
+def test_document_model_and_client_predict_as_the_server(name: str) -> None:
     """Ten thousand rows get the labels of the server, and the scores where there are scores."""
     classifier, rows = classifier_of(name), asked_rows(name)
     expected = classifier.predict_many(rows)
@@ -44,10 +48,13 @@ def test_a_document_and_its_model_predict_as_the_server(name: str) -> None:
     predict = names_defined(PAGE, "import re")["predict"]
     document = json.loads(classifier.json)
     assert [predict(document, row) for row in rows] == expected
-    model = to_onnx(classifier.document)
+    model, client = to_onnx(classifier.document), Classifier.read(classifier.json)
     assert labels_of(model, classifier.document, rows) == expected
+    assert client.predict(rows).tolist() == expected
     if classifier.document.scores is not None:
-        assert scores_of_model(model, classifier.document, rows) == scores_of(classifier, rows)
+        scores = scores_of(classifier, rows)
+        assert scores_of_model(model, classifier.document, rows) == scores
+        assert client.scores(rows).tolist() == scores
 
 
 @pytest.mark.parametrize("name", [name for name in LEARNERS if LEARNERS[name].has_kinds])

@@ -93,10 +93,67 @@ def test_the_published_class_is_bound_by_its_own_code(tmp_path: Path, code: Path
 def test_code_that_is_not_there_is_one_line(tmp_path: Path, module: str) -> None:
     """The setting is named, and where Python looks."""
     settings = settings_of(tmp_path, f'class = "{module}:Class"')
-    with pytest.raises(ConfigurationError, match=r"hypotheses\.class: .*PYTHONPATH"):
+    with pytest.raises(ConfigurationError, match=r"hypotheses\.class: .* see hypotheses\.path"):
         bound_parameters(settings)
     with pytest.raises(ConfigurationError, match=r"hypotheses\.class: importing .* failed"):
         configure(settings)
+
+
+def test_code_is_found_in_a_folder_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`hypotheses.path` suffices, for a package in it too, and a release does not bind it."""
+    before = [*sys.path]
+    monkeypatch.setattr(sys, "path", [*before])
+    for folder in ("rules", "moved"):
+        (tmp_path / folder / "rules_in_a_folder").mkdir(parents=True)
+        (tmp_path / folder / "rules_in_a_folder" / "ours.py").write_text(CODE, encoding="utf-8")
+    found = 'class = "finite"\npredictors = ["rules_in_a_folder.ours:is_above"]\npath = '
+    settings = settings_of(tmp_path, f'{found}"rules"')
+    bound = bound_parameters(settings)
+    assert configure(settings).hypotheses.size == 1
+    assert bound["hypotheses.code.rules_in_a_folder.ours"].startswith("sha256:")
+    assert bound["classifier.code.rules_in_a_folder.ours"].startswith("sha256:")
+    assert not [key for key in bound if key.endswith(".path")]
+    assert sys.path == [*before, str(tmp_path / "rules")]
+    # As another process would find it, elsewhere.
+    monkeypatch.setattr(sys, "path", [*before])
+    for module in ("rules_in_a_folder", "rules_in_a_folder.ours"):
+        monkeypatch.delitem(sys.modules, module)
+    check_bound(bound, bound_parameters(settings_of(tmp_path, f'{found}"moved"')))
+    monkeypatch.delitem(sys.modules, "rules_in_a_folder")
+
+
+def test_a_path_is_the_configurations_or_the_environments(tmp_path: Path) -> None:
+    """The file's path starts at its folder; a folder that is not there is one line."""
+    written = settings_of(tmp_path, f'{FINITE}\npath = "rules"')
+    assert written.hypotheses.path == written.published.path == tmp_path / "rules"
+    named = settings_of(tmp_path, FINITE, hypotheses__path=str(tmp_path / "others"))
+    assert named.hypotheses.path == tmp_path / "others"
+    with pytest.raises(ConfigurationError, match=r"hypotheses\.path: .*others is no folder"):
+        bound_parameters(named)
+
+
+def test_a_path_is_for_predictors_of_ones_own(tmp_path: Path) -> None:
+    """Beside classes of Conclave's own it is refused, beside a published one of yours it is not."""
+    with pytest.raises(
+        ConfigurationError, match=r"hypotheses\.path: is for predictors of your own"
+    ):
+        settings_of(tmp_path, 'class = "stumps"\npath = "."')
+    changes = {"classifier__class": "finite", "classifier__predictors": '["rules_of_ours:is_in_a"]'}
+    other = settings_of(tmp_path, 'class = "stumps"\npath = "rules"', **changes)
+    assert other.published.path == tmp_path / "rules"
+    with pytest.raises(ConfigurationError, match=r"^hypotheses\.path: .*rules is no folder$"):
+        published_class(other, np.zeros((0, 2)))
+
+
+def test_a_name_that_is_taken_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that another module hides is refused, and hides no other module itself."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "csv.py").write_text(CODE, encoding="utf-8")
+    settings = settings_of(tmp_path, 'class = "csv:Class"\npath = "."')
+    with pytest.raises(ConfigurationError, match=r"hypotheses\.class: csv is the name of another"):
+        bound_parameters(settings)
 
 
 def test_code_without_a_source_file_says_so(tmp_path: Path) -> None:

@@ -1,0 +1,364 @@
+"""The two clients of a server: one that waits, and one for an event loop.
+
+They differ in how they wait, and in nothing else: requests, replies, retries and errors are
+those of the modules beside this one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from copy import copy
+from typing import TYPE_CHECKING, Any, Self
+
+import httpx
+
+from conclave_client.requests import (
+    NDJSON,
+    ROWS_A_REQUEST,
+    STREAM,
+    TIMEOUT_SECONDS,
+    Call,
+    lost,
+    options_of,
+    query_call,
+    read_answer,
+    read_budget,
+    read_reply,
+    read_schema,
+    read_statistics,
+    refusal_of,
+    statistics_call,
+    windows,
+)
+from conclave_client.retries import Attempts, Retries, Window
+
+if TYPE_CHECKING:
+    from collections.abc import (
+        AsyncIterator,
+        Awaitable,
+        Callable,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
+    from types import TracebackType
+
+    from conclave_client.answers import Answer, Budget, Schema, Statistics
+    from conclave_client.classifier import Classifier
+    from conclave_client.errors import ConclaveError
+    from conclave_client.requests import Features
+    from conclave_client.retries import Reply
+
+RETRIES = Retries()
+
+
+class Client:
+    """One server, one key.  Close it, or use it as a context manager.
+
+    Every method sends again what is safe to send again, and raises a ``ConclaveError`` where
+    the server refuses or stays away.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None = None,
+        *,
+        retries: Retries = RETRIES,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        transport: httpx.BaseTransport | None = None,
+        pause: Callable[[float], object] = time.sleep,
+    ) -> None:
+        """Prepare to talk to ``url``; nothing is sent yet.
+
+        Args:
+            url: address of the server.
+            key: with the roles that are needed; None for a server without keys.
+            retries: how often and how fast a request is sent again.
+            timeout_seconds: how long a connection may bring nothing.
+            transport: of httpx, in place of the network: certificates, proxies, tests.
+            pause: what waits between attempts.
+
+        Raises:
+            ValueError: ``url`` is no address, or no header can carry ``key``.
+
+        """
+        options: dict[str, Any] = options_of(url, key, timeout_seconds)
+        self._http = httpx.Client(**options, transport=transport)
+        self._retries = retries
+        self._pause = pause
+
+    def __enter__(self) -> Self:
+        """Return the client itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close its connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._http.close()
+
+    def with_retries(self, retries: Retries) -> Self:
+        """Return this client on the same connections, with other retries."""
+        other = copy(self)
+        other._retries = retries  # noqa: SLF001 -- its own copy
+        return other
+
+    def query(
+        self, features: Features, *, key: str | None = None, precision: int | None = None
+    ) -> Answer:
+        """Return the answer to one vector.
+
+        Args:
+            features: values in schema order or by name; None or NaN where one is missing.
+            key: an idempotency key; without one the client makes one for all its attempts.
+            precision: bins of the score, of a release that answers scores.
+
+        """
+        call = query_call(features, key=key, precision=precision)
+        return read_answer(self._content(call))
+
+    def stream(
+        self,
+        rows: Iterable[Features],
+        *,
+        keys: Iterable[str] | None = None,
+        precision: int | None = None,
+        rows_a_request: int = ROWS_A_REQUEST,
+    ) -> Iterator[Answer | ConclaveError]:
+        """Yield an answer to each row, in order, as soon as it is there.
+
+        A refused row has its error in its place, which is not raised, and the stream goes on.
+        After a lost connection the first row without a reply is the next that is asked.
+
+        Args:
+            rows: vectors, as :meth:`query` takes them.
+            keys: an idempotency key for each row; without them the client makes its own.
+            precision: bins of the score, of a release that answers scores.
+            rows_a_request: how many rows are read and sent together.
+
+        Raises:
+            ConclaveError: the server refuses the client, or stays away.
+            ValueError: a row holds an infinite number or something else than values.
+
+        """
+        for lines in windows(rows, keys, precision, rows_a_request):
+            yield from map(read_reply, self.replies(lines))
+
+    def replies(self, lines: Sequence[bytes]) -> Iterator[Reply]:
+        """Yield the reply to each line of a stream, in order, as JSON has it.
+
+        Args:
+            lines: bodies of ``POST /query``, each with its newline; asked in one request.
+
+        Raises:
+            ConclaveError: the server refuses the client, or stays away.
+
+        """
+        window = Window(lines, self._retries)
+        wait: float | None = 0.0 if lines else None
+        while wait is not None:
+            error: ConclaveError | None = None
+            try:
+                with self._http.stream(
+                    "POST", STREAM, content=window.body(), headers={"Content-Type": NDJSON}
+                ) as response:
+                    if response.is_success:
+                        for chunk in response.iter_bytes():
+                            yield from window.feed(chunk)
+                    else:
+                        response.read()
+                        error = refusal_of(response)
+            except (httpx.TransportError, httpx.InvalidURL) as failure:
+                error = lost(failure, self._http.base_url)
+            wait = window.pause_seconds(error)
+            if wait is not None:
+                self._pause(wait)
+        yield from window.rest()
+
+    def schema(self) -> Schema:
+        """Return features in order, classes, and tokens for a missing value."""
+        return read_schema(self._content(Call(path="schema")))
+
+    def budget(self) -> Budget:
+        """Return what is promised, charged and left."""
+        return read_budget(self._content(Call(path="budget")))
+
+    def classifier(self) -> Classifier:
+        """Return the published classifier, to predict by here.
+
+        Raises:
+            NotPublishedError: there is none yet.
+            UnsupportedClassifierError: its document alone does not suffice.
+
+        """
+        from conclave_client.classifier import Classifier
+
+        return Classifier.read(self._content(Call(path="classifier")))
+
+    def statistics(self, hypotheses: Iterable[Mapping[str, object]]) -> Statistics:
+        """Return the means of hypotheses over the rows.
+
+        Args:
+            hypotheses: classifier documents with a tree, or ``{"tree": ...}``.
+
+        Raises:
+            NotPublishedError: there are no statistics, or not yet.
+
+        """
+        return read_statistics(self._content(statistics_call(hypotheses)))
+
+    def _content(self, call: Call) -> bytes:
+        """Send a request until it is answered; return the body."""
+        attempts = Attempts(self._retries)
+        while True:
+            try:
+                response = self._http.request(
+                    call.method, call.path, content=call.body, headers=call.headers
+                )
+            except (httpx.TransportError, httpx.InvalidURL) as failure:
+                error = lost(failure, self._http.base_url)
+            else:
+                if response.is_success:
+                    return response.content
+                error = refusal_of(response)
+            self._pause(attempts.pause_seconds(error))
+
+
+class AsyncClient:
+    """One server, one key, for an event loop.  Close it, or use it in ``async with``.
+
+    What its methods take, return and raise is what those of :class:`Client` do.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None = None,
+        *,
+        retries: Retries = RETRIES,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        transport: httpx.AsyncBaseTransport | None = None,
+        pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Prepare to talk to ``url``; the arguments are those of :class:`Client`.
+
+        Raises:
+            ValueError: ``url`` is no address, or no header can carry ``key``.
+
+        """
+        options: dict[str, Any] = options_of(url, key, timeout_seconds)
+        self._http = httpx.AsyncClient(**options, transport=transport)
+        self._retries = retries
+        self._pause = pause
+
+    async def __aenter__(self) -> Self:
+        """Return the client itself."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close its connections."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._http.aclose()
+
+    def with_retries(self, retries: Retries) -> Self:
+        """Return this client on the same connections, with other retries."""
+        other = copy(self)
+        other._retries = retries  # noqa: SLF001 -- its own copy
+        return other
+
+    async def query(
+        self, features: Features, *, key: str | None = None, precision: int | None = None
+    ) -> Answer:
+        """Return the answer to one vector."""
+        call = query_call(features, key=key, precision=precision)
+        return read_answer(await self._content(call))
+
+    async def stream(
+        self,
+        rows: Iterable[Features],
+        *,
+        keys: Iterable[str] | None = None,
+        precision: int | None = None,
+        rows_a_request: int = ROWS_A_REQUEST,
+    ) -> AsyncIterator[Answer | ConclaveError]:
+        """Yield an answer to each row, in order, as soon as it is there."""
+        for lines in windows(rows, keys, precision, rows_a_request):
+            async for reply in self.replies(lines):
+                yield read_reply(reply)
+
+    async def replies(self, lines: Sequence[bytes]) -> AsyncIterator[Reply]:
+        """Yield the reply to each line of a stream, in order, as JSON has it."""
+        window = Window(lines, self._retries)
+        wait: float | None = 0.0 if lines else None
+        while wait is not None:
+            error: ConclaveError | None = None
+            try:
+                async with self._http.stream(
+                    "POST", STREAM, content=window.body(), headers={"Content-Type": NDJSON}
+                ) as response:
+                    if response.is_success:
+                        async for chunk in response.aiter_bytes():
+                            for reply in window.feed(chunk):
+                                yield reply
+                    else:
+                        await response.aread()
+                        error = refusal_of(response)
+            except (httpx.TransportError, httpx.InvalidURL) as failure:
+                error = lost(failure, self._http.base_url)
+            wait = window.pause_seconds(error)
+            if wait is not None:
+                await self._pause(wait)
+        for reply in window.rest():
+            yield reply
+
+    async def schema(self) -> Schema:
+        """Return features in order, classes, and tokens for a missing value."""
+        return read_schema(await self._content(Call(path="schema")))
+
+    async def budget(self) -> Budget:
+        """Return what is promised, charged and left."""
+        return read_budget(await self._content(Call(path="budget")))
+
+    async def classifier(self) -> Classifier:
+        """Return the published classifier, to predict by here."""
+        from conclave_client.classifier import Classifier
+
+        return Classifier.read(await self._content(Call(path="classifier")))
+
+    async def statistics(self, hypotheses: Iterable[Mapping[str, object]]) -> Statistics:
+        """Return the means of hypotheses over the rows."""
+        return read_statistics(await self._content(statistics_call(hypotheses)))
+
+    async def _content(self, call: Call) -> bytes:
+        """Send a request until it is answered; return the body."""
+        attempts = Attempts(self._retries)
+        while True:
+            try:
+                response = await self._http.request(
+                    call.method, call.path, content=call.body, headers=call.headers
+                )
+            except (httpx.TransportError, httpx.InvalidURL) as failure:
+                error = lost(failure, self._http.base_url)
+            else:
+                if response.is_success:
+                    return response.content
+                error = refusal_of(response)
+            await self._pause(attempts.pause_seconds(error))

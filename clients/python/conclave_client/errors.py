@@ -1,0 +1,160 @@
+"""What a server refuses and what goes wrong on the way: one class a family of problems."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TYPE_PREFIX: Final = "urn:conclave:problem:"
+NO_CONCLAVE: Final = "what answers there is no Conclave server"
+# What may be sent again: the server, or a proxy before it, will be back.
+PASSING_STATUSES: Final = frozenset({408, 502, 503, 504})
+KEY_STATUSES: Final = frozenset({401, 403})
+CLIENT_ERRORS: Final = range(400, 500)
+# The type of a problem that has none of its own.
+BLANK: Final = "about:blank"
+
+
+class ConclaveError(Exception):
+    """A problem that a server named, or that came up on the way to it.
+
+    Attributes:
+        detail: one line for people, which may change.
+        slug: the last part of the problem's type, such as ``invalid-features``; None where no
+            server named it.
+        status: of HTTP; None where there was no reply.
+        feature: the feature at fault, where the problem names one.
+        request_id: by which the server's operator finds the request, where it is known.
+        retry_after_seconds: how long the server asks to wait, where it does.
+
+    """
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        slug: str | None = None,
+        status: int | None = None,
+        feature: str | None = None,
+        request_id: str | None = None,
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        """Keep what is known of the problem."""
+        super().__init__(detail)
+        self.detail = detail
+        self.slug = slug
+        self.status = status
+        self.feature = feature
+        self.request_id = request_id
+        self.retry_after_seconds = retry_after_seconds
+
+
+class InvalidRequestError(ConclaveError):
+    """The request does not fit; asking again helps after a change. Nothing was charged."""
+
+
+class AccessError(ConclaveError):
+    """The key, or the address, does not open this."""
+
+
+class NotPublishedError(ConclaveError):
+    """The classifier, or the table of statistics, is not there: not yet, or never."""
+
+
+class LimitReachedError(ConclaveError):
+    """The release, or this key, has had its answers; recorded ones are still given again."""
+
+
+class UnavailableError(ConclaveError):
+    """No answer in spite of all attempts; asking the same again later is safe."""
+
+
+class ServerFailedError(ConclaveError):
+    """The server has stopped the release, or failed; its operator has to look."""
+
+
+class NotConclaveError(ConclaveError):
+    """What answers there is no Conclave server."""
+
+
+FAMILIES: Final[Mapping[str, type[ConclaveError]]] = {
+    "malformed-body": InvalidRequestError,
+    "malformed-request": InvalidRequestError,
+    "invalid-parameter": InvalidRequestError,
+    "not-found": InvalidRequestError,
+    "method-not-allowed": InvalidRequestError,
+    "not-acceptable": InvalidRequestError,
+    "idempotency-conflict": InvalidRequestError,
+    "too-large": InvalidRequestError,
+    "unsupported-media-type": InvalidRequestError,
+    "invalid-features": InvalidRequestError,
+    "invalid-hypothesis": InvalidRequestError,
+    "headers-too-large": InvalidRequestError,
+    "unauthorized": AccessError,
+    "forbidden": AccessError,
+    "cross-site": AccessError,
+    "misdirected-request": AccessError,
+    "not-published": NotPublishedError,
+    "no-statistics": NotPublishedError,
+    "statistics-not-open": NotPublishedError,
+    "budget-exhausted": LimitReachedError,
+    "key-limit": LimitReachedError,
+    "request-timeout": UnavailableError,
+    "ledger-unavailable": UnavailableError,
+    "switching": UnavailableError,
+    "opening": UnavailableError,
+    "too-many-connections": UnavailableError,
+    "too-many-streams": UnavailableError,
+    "unavailable": UnavailableError,
+    "release-stopped": ServerFailedError,
+    "internal-error": ServerFailedError,
+}
+
+
+def error_of(
+    problem: Mapping[str, Any],
+    *,
+    status: int | None = None,
+    request_id: str | None = None,
+    retry_after_seconds: float | None = None,
+) -> ConclaveError:
+    """Return the error that a problem document stands for.
+
+    Args:
+        problem: its members; anything else than a problem is possible.
+        status: of the reply; None for a line of a stream, whose problem has its own.
+        request_id: of the reply.
+        retry_after_seconds: of the reply.
+
+    """
+    kind, told = problem.get("type"), problem.get("status")
+    detail, feature = problem.get("detail"), problem.get("feature")
+    slug = kind.removeprefix(TYPE_PREFIX) if isinstance(kind, str) and kind != BLANK else None
+    found = status if status is not None else told if isinstance(told, int) else None
+    family = _family(slug, found) if isinstance(detail, str) else _bare_family(found)
+    return family(
+        detail if isinstance(detail, str) else NO_CONCLAVE,
+        slug=slug,
+        status=found,
+        feature=feature if isinstance(feature, str) else None,
+        request_id=request_id,
+        retry_after_seconds=retry_after_seconds,
+    )
+
+
+def _family(slug: str | None, status: int | None) -> type[ConclaveError]:
+    """Return the class of a problem; of one that a later server names, by its status."""
+    if slug is not None and slug in FAMILIES:
+        return FAMILIES[slug]
+    if status in PASSING_STATUSES:
+        return UnavailableError
+    if status in KEY_STATUSES:
+        return AccessError
+    return InvalidRequestError if status in CLIENT_ERRORS else ServerFailedError
+
+
+def _bare_family(status: int | None) -> type[ConclaveError]:
+    """Return the class of what is no problem document: a proxy's, or a stranger's."""
+    return UnavailableError if status in PASSING_STATUSES else NotConclaveError

@@ -1,0 +1,170 @@
+"""Columns of the rows to be classified, whatever table they come in.
+
+A column is read value by value: what becomes of a value depends on nothing beside it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, SupportsFloat, TypeAlias, cast
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Table(Protocol):
+    """Columns by name: a dict, a data frame, an Arrow table, a structured array."""
+
+    def __getitem__(self, name: Any, /) -> Any:  # noqa: ANN401 -- tables name columns variously
+        """Return a column."""
+
+
+Frame: TypeAlias = Table | Iterable[Sequence[Any] | Mapping[str, Any]]
+"""A table, or rows: a two-dimensional array, or vectors as a query has them."""
+Column: TypeAlias = Any
+"""Values of a feature, in whatever a table keeps them."""
+
+NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+NUMBER_KINDS: Final = "fiu"
+# How missing values of tables are called that are neither None nor NaN.
+MISSING_TYPES: Final = frozenset({"NAType", "NaTType"})
+LISTING_METHODS: Final = ("to_pylist", "to_list", "tolist")
+TABLE_DIMENSIONS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class MissingTokens:
+    """The strings that stand for a missing value, and the numbers that they spell."""
+
+    texts: frozenset[str]
+    numbers: tuple[float, ...]
+
+    @classmethod
+    def of(cls, missing: Iterable[str]) -> MissingTokens:
+        """Return the tokens of a document, with the empty one."""
+        texts = frozenset(missing)
+        spelled = [float(each) for each in texts if NUMBER.fullmatch(each.strip(" \t"))]
+        return cls(texts | {""}, tuple(filter(math.isfinite, spelled)))
+
+
+def columns_of(frame: Frame, names: Sequence[str]) -> list[Any]:
+    """Return a column for each name, in their order.
+
+    Raises:
+        ValueError: a column is missing, or rows are not as long as they have to be.
+
+    """
+    if _has_named_columns(frame):
+        table = cast("Table", frame)
+        return [_named(table, name) for name in names]
+    if isinstance(frame, np.ndarray):
+        if frame.ndim != TABLE_DIMENSIONS or frame.shape[1] != len(names):
+            raise ValueError(f"an array of {len(names)} columns is needed")
+        return [frame[:, place] for place in range(len(names))]
+    rows = list(cast("Iterable[Any]", frame))
+    for number, row in enumerate(rows):
+        _check_row(number, row, names)
+    return [
+        [row[name] if isinstance(row, Mapping) else row[place] for row in rows]
+        for place, name in enumerate(names)
+    ]
+
+
+def numbers_of(column: Column, name: str, missing: MissingTokens) -> NDArray[np.float64]:
+    """Return a numeric column, NaN where a value is missing.
+
+    Raises:
+        ValueError: a value is neither a number nor missing.
+
+    """
+    array = column.to_numpy() if hasattr(column, "to_numpy") else column
+    if isinstance(array, np.ndarray) and array.dtype.kind in NUMBER_KINDS:
+        values = array.astype(np.float64)
+    else:
+        listed = [_number(value, name, missing.texts) for value in _listed(column)]
+        values = np.array(listed, dtype=np.float64)
+    for number in missing.numbers:
+        values[values == number] = np.nan
+    return values
+
+
+def codes_of(
+    column: Column, name: str, categories: Sequence[str], missing: MissingTokens
+) -> NDArray[np.int64]:
+    """Return a categorical column: places among the categories, then other, then missing.
+
+    Raises:
+        ValueError: a value is neither a string nor missing.
+
+    """
+    other = len(categories)
+    known = dict.fromkeys(missing.texts, other + 1)
+    # A category counts as one even where it is a token of missing.
+    known.update((category, code) for code, category in enumerate(categories))
+    found = [_code(value, name, known, other) for value in _listed(column)]
+    return np.array(found, dtype=np.int64)
+
+
+def _has_named_columns(frame: Frame) -> bool:
+    """Return whether columns are found by name; a list of rows has neither of these."""
+    if isinstance(frame, np.ndarray):
+        return frame.dtype.names is not None
+    return isinstance(frame, Mapping) or any(
+        hasattr(frame, attribute) for attribute in ("columns", "column_names")
+    )
+
+
+def _named(table: Table, name: str) -> Column:
+    try:
+        return table[name]
+    except Exception:  # noqa: BLE001 -- every library of tables has an error of its own for it
+        raise ValueError(f"there is no column {name}") from None
+
+
+def _check_row(number: int, row: object, names: Sequence[str]) -> None:
+    if isinstance(row, Mapping):
+        absent = [name for name in names if name not in row]
+        if absent:
+            raise ValueError(f"row {number} has no {absent[0]}")
+    elif isinstance(row, str) or not hasattr(row, "__len__") or len(row) != len(names):
+        raise ValueError(f"row {number} is no vector of {len(names)} values")
+
+
+def _listed(column: Column) -> list[object]:
+    """Return a column's values as Python has them."""
+    for method in LISTING_METHODS:
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
+def _is_missing(value: object) -> bool:
+    return (
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or type(value).__name__ in MISSING_TYPES
+    )
+
+
+def _number(value: object, name: str, texts: frozenset[str]) -> float:
+    if _is_missing(value) or (isinstance(value, str) and value in texts):
+        return math.nan
+    if isinstance(value, bool | np.bool | str) or not isinstance(value, SupportsFloat):
+        raise ValueError(f"{name}: a number is needed")  # noqa: TRY004 -- as all of a row's faults
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name}: a number is beyond float64") from None
+
+
+def _code(value: object, name: str, known: Mapping[str, int], other: int) -> int:
+    if isinstance(value, str):
+        return known.get(value, other)
+    if not _is_missing(value):
+        raise ValueError(f"{name}: a string is needed")
+    return other + 1

@@ -1,0 +1,182 @@
+"""The client's reading of a published classifier: the server's labels, each row alone."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.release.classifier.published import PublishedClassifier
+from conclave_client import Classifier, UnsupportedClassifierError, load_classifier
+from tests.builders.release.classifier_documents import documents, vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+DOCUMENT: Mapping[str, Any] = {
+    "format": "conclave-classifier",
+    "version": 1,
+    "release": "r",
+    "label": "income",
+    "classes": ["low", "high"],
+    "missing": ["?", "99.0"],
+    "features": [
+        {"name": "age", "kind": "numeric", "bounds": [17.0, 90.0]},
+        {"name": "work", "kind": "categorical", "categories": ["Private", "State"]},
+    ],
+    "tree": {
+        "feature": 0,
+        "at_least": 40.0,
+        "true": {"label": "high"},
+        "false": {
+            "feature": 1,
+            "category": "State",
+            "true": {"label": "high"},
+            "false": {"label": "low"},
+        },
+    },
+}
+ROWS: list[list[Any]] = [
+    [52, "Private"],
+    [20.5, "State"],
+    [None, None],
+    [99, ""],
+    [1e9, "elsewhere"],
+]
+LABELS = ["high", "high", "low", "low", "high"]
+AGES = [None if age is None else float(age) for age, _ in ROWS]
+WORKS = [work for _, work in ROWS]
+
+
+class DataFrame:
+    """As much of a data frame as is used: columns by name, which become lists."""
+
+    columns = ("work", "age", "of no interest")
+
+    def __getitem__(self, name: str) -> pa.ChunkedArray:
+        """Return a column."""
+        return pa.table({"age": AGES, "work": WORKS})[name]
+
+
+FRAMES = {
+    "rows": ROWS,
+    "rows by name": [{"work": work, "age": age} for age, work in ROWS],
+    "columns": {"age": np.array(AGES, dtype=np.float64), "work": WORKS},
+    "columns of objects": {"work": np.array(WORKS, dtype=object), "age": np.array(AGES)},
+    "an array of objects": np.array(ROWS, dtype=object),
+    "a structured array": np.array(
+        [
+            (np.nan if age is None else age, work or "")
+            for age, work in zip(AGES, WORKS, strict=True)
+        ],
+        dtype=[("age", "f8"), ("work", "U20")],
+    ),
+    "an Arrow table": pa.table({"age": AGES, "work": WORKS}),
+    "a data frame": DataFrame(),
+}
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_any_document_predicts_as_the_server_does(data: st.DataObject) -> None:
+    """Random documents give the server's labels to rows in company, in any order and alone."""
+    document = data.draw(documents())
+    published = PublishedClassifier(document, msgspec.json.encode(document))
+    rows = data.draw(vectors(document))
+    client = Classifier.read(published.json)
+    together = client.predict(rows).tolist()
+    assert together == [published.predict(row) for row in rows]
+    assert client.predict(rows[::-1]).tolist()[::-1] == together
+    assert [client.predict([row]).item() for row in rows] == together
+    if document.scores is not None:
+        alone = [client.scores([row]).tolist()[0] for row in rows]
+        assert client.scores(rows).tolist() == alone
+
+
+def test_sums_beyond_64_bits_are_exact() -> None:
+    """A halfspace whose products need more than 64 bits decides by integers all the same."""
+    levels = [{"weights": [1 << 80, -(1 << 80) + 1], "offset": 0}]
+    halfspace = {"features": [0, 1], "bounds": [[0, 1]] * 2, "steps": 1000, "levels": levels}
+    numbers = [{"name": name, "kind": "numeric", "bounds": [0, 1]} for name in "ab"]
+    document = {**DOCUMENT, "version": 2, "features": numbers, "halfspace": halfspace}
+    classifier = Classifier({name: each for name, each in document.items() if name != "tree"})
+    rows = np.array([[0.5, 0.5], [0.0, 0.0], [0.5, 0.501], [0.501, 0.5]])
+    assert classifier.predict(rows).tolist() == ["high", "low", "low", "high"]
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+def test_any_kind_of_table_is_read(frame: Any) -> None:
+    """Columns are found by name, rows by the order of the features or by name."""
+    assert Classifier(DOCUMENT).predict(frame).tolist() == LABELS
+
+
+def test_many_rows_are_read_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels come in the order of rows, however many are computed together, and none of none."""
+    monkeypatch.setattr("conclave_client.classifier.ROWS_TOGETHER", 2)
+    assert Classifier(DOCUMENT).predict(ROWS).tolist() == LABELS
+    assert Classifier(DOCUMENT).predict([]).tolist() == []
+
+
+def test_a_file_is_loaded(tmp_path: Path) -> None:
+    """The file of an export says whose it is and predicts."""
+    path = tmp_path / "classifier.json"
+    path.write_text(json.dumps(DOCUMENT), encoding="utf-8")
+    classifier = load_classifier(path)
+    assert (classifier.release, classifier.label) == ("r", "income")
+    assert classifier.features == ("age", "work")
+    assert classifier.predict(ROWS).tolist() == LABELS
+
+
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        ([["old", "Private"]], "age: a number is needed"),
+        ([[True, "Private"]], "age: a number is needed"),
+        ([[10**400, "Private"]], "age: a number is beyond float64"),
+        ([[1, 2]], "work: a string is needed"),
+        ([[1]], "row 0 is no vector of 2 values"),
+        ([[1, ""], "ab"], "row 1 is no vector of 2 values"),
+        ([{"age": 1}], "row 0 has no work"),
+        ({"age": [1]}, "there is no column work"),
+        (pa.table({"age": [1]}), "there is no column work"),
+        ({"age": [1], "work": []}, "columns are not of one length"),
+        (np.zeros((3, 1)), "an array of 2 columns is needed"),
+    ],
+)
+def test_a_bad_table_is_one_line(frame: Any, told: str) -> None:
+    """What does not fit is named, by its feature or its row."""
+    with pytest.raises(ValueError, match=f"^{told}$"):
+        Classifier(DOCUMENT).predict(frame)
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "is no classifier document"),
+        ({"format": "conclave-statistics", "version": 1}, "is no classifier document"),
+        ({"version": 7}, "has a version that this reader does not know"),
+        ({"version": 2, "predictor": {}}, "predicts by code of the operator's own"),
+        ({"version": 3, "student": {}}, "by which its server alone predicts"),
+        ({"classes": None}, "is no whole classifier document"),
+        ({"version": 4, "scores": {}}, "is no whole classifier document"),
+    ],
+)
+def test_what_cannot_be_predicted_by_is_refused(document: Any, told: str) -> None:
+    """A reader refuses a format, a version or a way to predict that it does not know."""
+    text = document if isinstance(document, str) else json.dumps({**DOCUMENT, **document})
+    with pytest.raises(UnsupportedClassifierError, match=told):
+        Classifier.read(text)
+
+
+def test_labels_alone_have_no_scores() -> None:
+    """Scores are asked of a document that has them."""
+    with pytest.raises(ValueError, match="has no scores"):
+        Classifier(DOCUMENT).scores(ROWS)
