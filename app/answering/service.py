@@ -264,6 +264,20 @@ class ConclaveService:
         """Return what the key of that name was given, as committed by now."""
         return self._answerer.key_counts.get(name, NOTHING)
 
+    async def key_counts(self) -> dict[str, KeyCount]:
+        """Return what every key was given by its name, by every server of the ledger.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+            IntegrityError: a count is not what was written, and the release has stopped.
+
+        """
+        try:
+            return await asyncio.to_thread(self._release.ledger.key_counts)
+        except IntegrityError as error:
+            self._writer.stop(error)
+            raise
+
     def budget(self) -> Budget:
         """Return the body of ``GET /budget`` as this server knows it."""
         return budget_view(self._release)

@@ -87,7 +87,7 @@ def create_application(
 
     """
     meter = RequestMeter(with_times=watching.times)
-    api = Api(slot, limits, observe, meter=meter, watching=watching)
+    api = Api(slot, limits, observe, meter=meter, watching=watching, keys=keys)
     access = Access(keys, loopback_only=loopback_only)
     dashboard = _page_routes(ReadRoute, pages or {})
     # The document is open to all, and so is the page that shows it.

@@ -25,7 +25,7 @@ from starlette.responses import JSONResponse, Response
 
 from app.answering.types import Observer, observe_nothing
 from app.errors import IntegrityError, UnavailableError
-from app.http.access.door import CALLER, caller_of
+from app.http.access.door import CALLER, caller_of, key_field
 from app.http.access.keys import Role
 from app.http.access.rate_limits import rate_limit_headers
 from app.http.limits import OpenStreams
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
     from app.answering.current_service import ServiceSlot
     from app.answering.workload import Buckets
-    from app.http.access.door import Access
+    from app.http.access.door import Access, Caller
+    from app.http.access.keys import Keys
     from app.http.limits import Limits
 
 GIVEN_UP: Final = (
@@ -65,6 +66,7 @@ class Api:
         meter: requests under way and streams that are open.
         streams: how many streams each key has open.
         watching: how closely requests are watched.
+        keys: those that open routes; None where nobody needs one.
 
     """
 
@@ -74,6 +76,7 @@ class Api:
     refusals: Counter[str] = field(default_factory=Counter)
     meter: RequestMeter = field(default_factory=RequestMeter)
     watching: Watching = field(default_factory=Watching)
+    keys: Keys | None = None
     streams: OpenStreams = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,7 +148,8 @@ class Endpoint:
             failed = status >= HTTPStatus.INTERNAL_SERVER_ERROR
             tracing.end(span, {**told, "http.response.status_code": status}, failed=failed)
         if watching.log_requests:
-            log.info("request_answered", route=name, status=status, **identity.fields)
+            key = key_field(caller_of(request.scope))
+            log.info("request_answered", route=name, status=status, **identity.fields, **key)
         return reply
 
     async def _measured_reply(self, request: Request) -> ASGIApp:
@@ -172,20 +176,23 @@ class Endpoint:
         try:
             if self.role is not None:
                 writes = request.method == "POST"
-                caller = self.access.check(request.headers, self.role, writes=writes)
+                caller = self.access.identify(request.headers, self.role, writes=writes)
                 request.scope[CALLER] = caller
+                if caller is not None:
+                    caller.require_role()
             return await self.handler(self.api, request)
         except (ClientDisconnect, OSError):
             raise
         except asyncio.CancelledError:
             # The server gave up on draining this request, whose reply has not begun.
             identity = identity_of(request.scope, request.headers, self.api.watching.ids)
-            log.warning("reply_cancelled", path=self.path, **identity.fields)
+            key = key_field(caller_of(request.scope))
+            log.warning("reply_cancelled", path=self.path, **identity.fields, **key)
             return problem_response(UnavailableError(GIVEN_UP), path=request.url.path)
         except Exception as error:  # noqa: BLE001 -- the edge: an unknown error has fixed text
             identity = identity_of(request.scope, request.headers, self.api.watching.ids)
             if self.role is not None:  # probes ask on and on while a release opens
-                note_refusal(self.api, self.path, error, identity)
+                note_refusal(self.api, self.path, error, identity, caller_of(request.scope))
             return problem_response(error, path=request.url.path)
 
 
@@ -196,7 +203,13 @@ def _status_of(reply: ASGIApp) -> int:
 
 
 def note_refusal(
-    api: Api, path: str, error: Exception, identity: Identity, *, count: int = 1
+    api: Api,
+    path: str,
+    error: Exception,
+    identity: Identity,
+    caller: Caller | None,
+    *,
+    count: int = 1,
 ) -> None:
     """Count and log equal refusals by class only; an integrity error ends the service."""
     if isinstance(error, IntegrityError):
@@ -209,6 +222,7 @@ def note_refusal(
         error=type(error).__name__,
         count=count,
         **identity.fields,
+        **key_field(caller),
     )
 
 

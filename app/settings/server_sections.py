@@ -118,6 +118,13 @@ class ServerSettings(Section):
             "coarse buckets."
         ),
     ] = True
+    key_metrics: Annotated[
+        StrictBool,
+        Field(
+            description="Whether `GET /metrics` has the answers of each key by its name, for every "
+            "reader of the metrics."
+        ),
+    ] = False
 
     @property
     def port_is_set(self) -> bool:

@@ -193,6 +193,10 @@ class MemoryService:
         """Return what a key was given."""
         return self.counts.get(name, KeyCount())
 
+    async def key_counts(self) -> dict[str, KeyCount]:
+        """Return what every key was given."""
+        return dict(self.counts)
+
     async def outlook(self) -> dict[str, object]:
         """Return a whole outlook, with how many entries are checked."""
         chain = OUTLOOK["chain"] | {"checked_to": len(self.answers)}

@@ -17,6 +17,8 @@ from app.ledger.key_counts import KeyCount
 from tests.http.doubles import JSON, NDJSON, Http, assert_problem, problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import httpx
 
     from app.http.access.keys import Found
@@ -75,6 +77,25 @@ def test_a_key_without_a_limit_is_told_nothing() -> None:
         assert told(ask(http, key="desk")) == (None, None)
     with Http() as http:
         assert told(http.ask([1, None])) == (None, None)
+
+
+def test_usage_has_the_keys_of_the_file_and_every_name_that_was_counted() -> None:
+    """A key without an answer has zeros, and a name that is not in the file has no limits."""
+    with Http(keys=ring(limit=5)) as http:
+        http.service.counts |= {"web": KeyCount(3, 1), "gone": KeyCount(7)}
+        reply = http.get("/keys/usage", headers=WEB)
+    members = ("name", "answers", "unstable", "limit", "unstable_limit")
+    expected = [("desk", 0, 0, None, None), ("gone", 7, 0, None, None), ("web", 3, 1, 5, None)]
+    assert reply.json() == {"keys": [dict(zip(members, each, strict=True)) for each in expected]}
+
+
+def test_a_role_that_does_not_open_a_route_is_told_what_is_left() -> None:
+    """A key is known by then, and has its limits in every reply."""
+    keys = KeyRing([Key("web", Role.QUERY, hash_of("web"), limit=5)])
+    with Http(keys=keys) as http:
+        reply = http.get("/keys/usage", headers=WEB)
+    assert reply.status_code == 403
+    assert told(reply) == ('"answers";q=5', '"answers";r=5')
 
 
 def test_a_refusal_at_the_limit_has_the_headers_too() -> None:
@@ -151,6 +172,10 @@ class ChangingKeys:
     def known(self, digest: bytes) -> Found | None:
         """Look in the ring of now."""
         return self.ring.known(digest)
+
+    def listed(self) -> Sequence[Key]:
+        """List the ring of now."""
+        return self.ring.listed()
 
 
 class ChangingHttp(Http):

@@ -86,6 +86,15 @@ class Caller:
     found: Found
     needed: Role
 
+    def require_role(self) -> None:
+        """Let the request go on.
+
+        Raises:
+            ForbiddenError: the key has another role.
+
+        """
+        _allowed(self.found, self.needed)
+
     def asker(self) -> Asker:
         """Return by whom queries are counted, with the limits of now.
 
@@ -98,7 +107,7 @@ class Caller:
 
 
 def caller_of(scope: Scope) -> Caller | None:
-    """Return who sent a request; None on a server without keys."""
+    """Return who sent a request; None on a server without keys, or while nobody is known."""
     caller: Caller | None = scope.get(CALLER)
     return caller
 
@@ -107,6 +116,11 @@ def asker_of(scope: Scope) -> Asker | None:
     """Return by whom the queries of a request are counted; None on a server without keys."""
     caller = caller_of(scope)
     return None if caller is None else caller.found.asker
+
+
+def key_field(caller: Caller | None) -> dict[str, str]:
+    """Return what a log line says of who sent a request: the name of a key, where one came."""
+    return {} if caller is None else {"key": caller.found.asker.name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +138,16 @@ class Access:
     keys: Keys | None
     loopback_only: bool = False
 
-    def check(self, headers: Headers, needed: Role, *, writes: bool) -> Caller | None:
-        """Let a request in, or raise; ``writes`` says that it can spend budget.
+    def identify(self, headers: Headers, needed: Role, *, writes: bool) -> Caller | None:
+        """Return who sent a request, whatever its role; None where the server has no keys.
 
-        Returns:
-            Who sent it; None where the server has no keys.
+        Args:
+            headers: of the request.
+            needed: the role of the route.
+            writes: whether it can spend budget.
 
         Raises:
             UnauthorizedError: no key, or an unknown one.
-            ForbiddenError: a key of another role.
             CrossSiteError: a browser's request for another site.
             MisdirectedRequestError: a ``Host`` that is not a loopback name.
 
@@ -147,7 +162,9 @@ class Access:
             return None
         presented = _presented_key(scheme, credentials)
         found = None if presented is None else self.keys.find(presented)
-        return Caller(self.keys, _allowed(found, needed), needed)
+        if found is None:
+            raise UnauthorizedError(SEND_A_KEY)
+        return Caller(self.keys, found, needed)
 
 
 def _allowed(found: Found | None, needed: Role) -> Found:

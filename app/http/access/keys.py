@@ -98,6 +98,9 @@ class Keys(Protocol):
     def known(self, digest: bytes) -> Found | None:
         """Return the key of a digest that was found before, if it still opens anything."""
 
+    def listed(self) -> Sequence[Key]:
+        """Return every key of the file, disabled ones too."""
+
 
 class KeyRing:
     """The keys that a server knows at one moment.
@@ -128,6 +131,10 @@ class KeyRing:
             if hmac.compare_digest(digest, each.digest):
                 found = each
         return found
+
+    def listed(self) -> Sequence[Key]:
+        """Return every key, in order."""
+        return self.keys
 
 
 def hash_of(secret: str) -> str:
@@ -318,6 +325,10 @@ class WatchedKeys:
     def known(self, digest: bytes) -> Found | None:
         """Return the key of a digest that was found before, if it still opens anything."""
         return self._ring.known(digest)
+
+    def listed(self) -> Sequence[Key]:
+        """Return every key of the file, as it was when last looked at."""
+        return self._ring.keys
 
     def reload(self) -> None:
         """Take over what the file holds, if it changed and is sound."""

@@ -269,7 +269,14 @@ class QueryStream:
             return
         counts = Counter(map(type, replies))
         for kind, refusal in refusals.items():
-            note_refusal(self._api, "/query/stream", refusal, self._identity, count=counts[kind])
+            note_refusal(
+                self._api,
+                "/query/stream",
+                refusal,
+                self._identity,
+                self._caller,
+                count=counts[kind],
+            )
 
 
 def _parsed(
