@@ -5,11 +5,12 @@ FROM python:3.11.14-slim-bookworm AS build
 RUN python -m venv /opt/conclave
 WORKDIR /src
 
-# The libraries change less often than the sources: a layer of their own.  Traces are
-# an extra; here they are installed, and off until a setting asks for them.
-COPY requirements-telemetry.lock ./
+# The libraries change less often than the sources: a layer of their own.  Traces and OpenID
+# tokens are extras; here they are installed, and off until a setting asks for them.
+COPY requirements-oidc.lock requirements-telemetry.lock ./
 RUN /opt/conclave/bin/python -m pip install --no-cache-dir --disable-pip-version-check \
-    --no-deps --require-hashes --requirement requirements-telemetry.lock
+    --no-deps --require-hashes --requirement requirements-telemetry.lock \
+    --requirement requirements-oidc.lock
 
 COPY pyproject.toml README.md ./
 COPY migrations ./migrations

@@ -124,6 +124,7 @@ lock: $(BIN)/python
 	@$(PIP) install --quiet "uv>=0.13"
 	$(COMPILE) pyproject.toml --output-file requirements.lock
 	$(COMPILE) pyproject.toml --extra telemetry --constraint requirements.lock --output-file requirements-telemetry.lock
+	$(COMPILE) pyproject.toml --extra oidc --constraint requirements.lock --output-file requirements-oidc.lock
 	$(COMPILE) pyproject.toml --extra test --constraint requirements.lock --output-file requirements-test.lock
 	$(COMPILE) --no-deps tests/peers/requirements.in --output-file tests/peers/requirements.lock
 	$(COMPILE) benchmarks/peers/requirements.in --output-file benchmarks/peers/requirements.lock

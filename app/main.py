@@ -16,7 +16,7 @@ from app.answering.service import ConclaveService
 from app.answering.threads import in_daemon_thread
 from app.answering.types import Observer, observe_nothing
 from app.errors import ConclaveError, ContainedError, MachineError, UnavailableError
-from app.http.access.door import is_loopback, require_safe_binding
+from app.http.access.door import require_safe_binding
 from app.http.access.keys import WatchedKeys
 from app.http.application import create_application
 from app.http.dashboard.page import page_responses
@@ -49,6 +49,7 @@ from app.release.statistics.released import released_table
 from app.release.terms.configuration import configure
 from app.release.terms.hopelessness import warn_if_hopeless
 from app.release.terms.padding import padding_seconds
+from app.settings.addresses import is_loopback
 from app.settings.learning_sections import JOBS_UNUSED
 
 if TYPE_CHECKING:

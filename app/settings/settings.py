@@ -29,7 +29,7 @@ from app.learning.registry import class_row
 from app.privacy.published_learners import uses_delta
 from app.settings import reading, rules
 from app.settings.data_section import DataSettings
-from app.settings.fields import Section
+from app.settings.fields import Section, section_of
 from app.settings.learning_sections import (
     ClassifierSettings,
     HypothesesSettings,
@@ -320,7 +320,6 @@ def _is_text(keys: tuple[str, ...]) -> bool:
 
 def _fields(annotation: object) -> dict[str, object]:
     """Return the annotations of a table's settings by the keys that the file uses."""
-    if not (isinstance(annotation, type) and issubclass(annotation, Section)):
-        return {}
-    fields = annotation.model_fields.items()
-    return {field.alias or name: field.annotation for name, field in fields}
+    section = section_of(annotation)
+    fields = {} if section is None else section.model_fields
+    return {field.alias or name: field.annotation for name, field in fields.items()}

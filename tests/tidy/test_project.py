@@ -13,7 +13,12 @@ from setuptools import find_namespace_packages
 
 from tests.tidy.sources import ROOT, imported_modules, python_files, repository_files
 
-LOCKS = ("requirements.lock", "requirements-telemetry.lock", "requirements-test.lock")
+LOCKS = (
+    "requirements.lock",
+    "requirements-oidc.lock",
+    "requirements-telemetry.lock",
+    "requirements-test.lock",
+)
 # Libraries that a command imports when it runs, by the extra that installs them.
 IMPORTED_OF_EXTRAS = {"matplotlib": "plot", "opentelemetry": "telemetry"}
 # Pinned and brought along by a library that is declared.

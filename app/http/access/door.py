@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import ipaddress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 from app.errors import ConfigurationError, ForbiddenError, UnauthorizedError
 from app.http.access.keys import Role
 from app.http.problems import CrossSiteError, MisdirectedRequestError
+from app.settings.addresses import is_loopback
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
@@ -24,17 +24,6 @@ if TYPE_CHECKING:
     from app.answering.types import Asker
     from app.http.access.keys import Found, Keys
     from app.settings.settings import Settings
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether ``host``, a name or an address, is only reachable from this machine."""
-    name = host.strip("[]").rstrip(".").lower()
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def require_safe_binding(settings: Settings, *, is_demo: bool) -> None:

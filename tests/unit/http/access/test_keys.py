@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from app.errors import ConfigurationError
-from app.http.access.door import is_loopback, require_safe_binding
+from app.http.access.door import require_safe_binding
 from app.http.access.keys import Key, KeyRing, Role, hash_of, read_key_ring
 
 if TYPE_CHECKING:
@@ -97,27 +97,6 @@ def test_refuses_a_folder(tmp_path: Path) -> None:
 def test_admin_includes_the_roles_that_exclude_each_other(role: Role, allowed: set[Role]) -> None:
     """Roles query and read do not include each other."""
     assert {needed for needed in Role if role.allows(needed)} == allowed
-
-
-@pytest.mark.parametrize(
-    ("host", "expected"),
-    [
-        ("127.0.0.1", True),
-        ("127.1.2.3", True),
-        ("::1", True),
-        ("localhost", True),
-        ("LocalHost.", True),
-        ("0.0.0.0", False),  # noqa: S104 -- what must be refused
-        ("::", False),
-        ("", False),
-        ("10.0.0.1", False),
-        ("example.com", False),
-        ("localhost.example.com", False),
-    ],
-)
-def test_knows_what_only_this_machine_reaches(host: str, expected: bool) -> None:  # noqa: FBT001 -- a table
-    """Addresses and names of loopback, and nothing that could be another machine's."""
-    assert is_loopback(host) is expected
 
 
 def settings(host: str, keys_file: str | None) -> Any:
