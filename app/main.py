@@ -16,8 +16,9 @@ from app.answering.service import ConclaveService
 from app.answering.threads import in_daemon_thread
 from app.answering.types import Observer, observe_nothing
 from app.errors import ConclaveError, ContainedError, MachineError, UnavailableError
-from app.http.access.door import require_safe_binding
-from app.http.access.keys import WatchedKeys
+from app.http.access.door import Access, require_safe_binding
+from app.http.access.keys import KeyRing, WatchedKeys
+from app.http.access.tokens import tokens_of
 from app.http.application import create_application
 from app.http.dashboard.page import page_responses
 from app.http.limits import limits_of
@@ -116,18 +117,24 @@ class Server:
         server = self.settings.server
         self.watching = watching_of(self.settings, SystemNoise().secret)
         require_safe_binding(self.settings, is_demo=self.settings.is_embedded_demo)
-        keys = None if server.keys_file is None else WatchedKeys(server.keys_file)
-        self._keys = keys
+        self._keys = None if server.keys_file is None else WatchedKeys(server.keys_file)
+        tokens = tokens_of(server.oidc, self._subject_name)
+        # Whoever takes tokens lets nobody in without one, or a key.
+        keys = self._keys or (None if tokens is None else KeyRing(()))
+        loopback_only = keys is None and is_loopback(server.host)
         return create_application(
             self.slot,
-            keys,
+            Access(keys, loopback_only=loopback_only, tokens=tokens),
             limits=limits_of(self.settings),
             pages=page_responses(),
-            loopback_only=keys is None and is_loopback(server.host),
             lifespan=self._lifespan,
             observe=self.observe,
             watching=self.watching,
         )
+
+    def _subject_name(self, subject: str) -> str:
+        """Return the name of a token's subject; raises while no release is open."""
+        return self.slot.service.subject_name(subject)
 
     @asynccontextmanager
     async def _lifespan(self, application: FastAPI) -> AsyncIterator[None]:

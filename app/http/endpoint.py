@@ -176,7 +176,7 @@ class Endpoint:
         try:
             if self.role is not None:
                 writes = request.method == "POST"
-                caller = self.access.identify(request.headers, self.role, writes=writes)
+                caller = await self.access.identify(request.headers, self.role, writes=writes)
                 request.scope[CALLER] = caller
                 if caller is not None:
                     caller.require_role()

@@ -1,4 +1,4 @@
-"""Addresses of other servers: which of them only this machine reaches, and which are safe to ask."""
+"""Addresses of other servers: which only this machine reaches, and which are safe to ask."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class LedgerSettings(Section):
 
 
 class OidcSettings(Section):
-    """``[server.oidc]``: bearer tokens of an OpenID provider beside keys; needs the extra `oidc`."""
+    """``[server.oidc]``: tokens of an OpenID provider beside keys; needs the extra ``oidc``."""
 
     issuer: Annotated[
         Issuer,
@@ -81,7 +81,8 @@ class ServerSettings(Section):
         Whole, Field(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     ] = 8000
     keys_file: Annotated[
-        FilePath | None, Field(
+        FilePath | None,
+        Field(
             description="TOML file of keys and roles; unset, loopback only, unless `oidc` is set."
         ),
     ] = None
@@ -90,9 +91,9 @@ class ServerSettings(Section):
         Unit("seconds"),
         Field(ge=0.1, le=3600, description="How often the file of keys is looked at for changes."),
     ] = 1.0
-    oidc: Annotated[
-        OidcSettings | None, Field(description="A table, below; unset, no tokens.")
-    ] = None
+    oidc: Annotated[OidcSettings | None, Field(description="A table, below; unset, no tokens.")] = (
+        None
+    )
     request_bytes_max: Annotated[
         Whole,
         Unit("bytes"),

@@ -26,6 +26,7 @@ from app.errors import (
     StatisticsNotOpenError,
     UnavailableError,
 )
+from app.http.access.door import Access
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.application import create_application
 from app.http.limits import Limits
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from app.answering.service import ConclaveService
     from app.data.vectors import Vector
     from app.http.access.keys import Keys
+    from app.http.access.tokens import Tokens
     from app.http.endpoint import EdgeRoute
 
 SCHEMA = Schema(
@@ -277,6 +279,7 @@ class Http:
         self,
         *,
         keys: Keys | None = None,
+        tokens: Tokens | None = None,
         limits: Limits | None = None,
         is_open: bool = True,
         loopback_only: bool = False,
@@ -290,9 +293,8 @@ class Http:
             self.slot.fill(cast("ConclaveService", self.service))
         self.application: FastAPI = create_application(
             self.slot,
-            keys,
+            Access(keys, loopback_only=loopback_only, tokens=tokens),
             limits=limits or Limits(),
-            loopback_only=loopback_only,
             watching=watching or Watching(),
         )
         self.runner = asyncio.Runner()

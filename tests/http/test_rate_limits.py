@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import KeyLimitError
+from app.http.access.door import Access
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.application import create_application
 from app.http.dashboard.page import page_responses
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from app.http.access.keys import Found
+    from app.http.access.keys import FoundKey
 
 WEB = {"Authorization": "Bearer web"}
 LINE = b'{"features": [1, null]}\n'
@@ -165,11 +166,11 @@ class ChangingKeys:
 
     ring: KeyRing
 
-    def find(self, presented: str) -> Found | None:
+    def find(self, presented: str) -> FoundKey | None:
         """Look in the ring of now."""
         return self.ring.find(presented)
 
-    def known(self, digest: bytes) -> Found | None:
+    def known(self, digest: bytes) -> FoundKey | None:
         """Look in the ring of now."""
         return self.ring.known(digest)
 
@@ -192,6 +193,6 @@ def test_a_page_that_is_sent_again_has_them_once() -> None:
     """The page's replies are kept, and no request adds to those of the next."""
     keys = ring(limit=5)
     with Http(keys=keys) as http:
-        http.application = create_application(http.slot, keys, pages=page_responses())
+        http.application = create_application(http.slot, Access(keys), pages=page_responses())
         replies = [http.get("/", headers=WEB) for _ in range(3)]
     assert [reply.headers.get_list("ratelimit") for reply in replies] == [['"answers";r=5']] * 3

@@ -8,21 +8,25 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
 
-from app.errors import ConfigurationError, ForbiddenError, UnauthorizedError
+from app.errors import ConclaveError, ConfigurationError, ForbiddenError, UnauthorizedError
 from app.http.access.keys import Role
+from app.http.access.tokens import is_token
 from app.http.problems import CrossSiteError, MisdirectedRequestError
 from app.settings.addresses import is_loopback
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.datastructures import Headers
     from starlette.types import Scope
 
     from app.answering.types import Asker
-    from app.http.access.keys import Found, Keys
+    from app.http.access.keys import Keys
+    from app.http.access.tokens import Tokens
     from app.settings.settings import Settings
 
 
@@ -33,11 +37,13 @@ def require_safe_binding(settings: Settings, *, is_demo: bool) -> None:
         ConfigurationError: says what to mount.
 
     """
-    if is_demo or settings.server.keys_file is not None or is_loopback(settings.server.host):
+    server = settings.server
+    has_door = server.keys_file is not None or server.oidc is not None
+    if is_demo or has_door or is_loopback(server.host):
         return
     raise ConfigurationError(
         "server.keys_file",
-        f"not set, and server.host {settings.server.host!r} can be reached from other machines; "
+        f"not set, and server.host {server.host!r} can be reached from other machines; "
         "mount a keys file (`conclave keys add --role query --name NAME` writes one) and set "
         "CONCLAVE_SERVER__KEYS_FILE to its path, or listen on 127.0.0.1",
     )
@@ -45,6 +51,10 @@ def require_safe_binding(settings: Settings, *, is_demo: bool) -> None:
 
 SEND_A_KEY: Final = (
     "send a key of this server as `Authorization: Bearer KEY`, or as the password of Basic"
+)
+SEND_EITHER: Final = (
+    "send a token of this server's OpenID provider as `Authorization: Bearer TOKEN`, or a key of "
+    "this server so, or as the password of Basic"
 )
 CROSS_SITE: Final = (
     "a browser sent this for a page of another site, which may not spend this server's "
@@ -56,24 +66,45 @@ MISDIRECTED: Final = (
 )
 
 
+UNNAMED_SUBJECT: Final = "oidc"
 CALLER: Final = "conclave.caller"
 """Where a request's scope has its caller, if the server has keys."""
 
 
+class Found(Protocol):
+    """What opened the door to a request: a key, or a token."""
+
+    @property
+    def noun(self) -> str:
+        """Which of the two it is."""
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """The roles that it has."""
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """Fresh answers and unstable ones that it may have; None for as many as there are."""
+
+    @property
+    def asker(self) -> Asker:
+        """By whom its queries are counted; of a token, only while a release is open."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever sent a request with a key: a stream may go on while the keys change.
+    """Whoever sent a request with a key or a token: a stream may go on while these change.
 
     Attributes:
-        keys: where it is looked up again.
-        found: the key when the request came.
+        found: the key, or the token, when the request came.
         needed: the role of the route.
+        now: gives what it is now; None once it opens nothing any more.
 
     """
 
-    keys: Keys
     found: Found
     needed: Role
+    now: Callable[[], Found | None]
 
     def require_role(self) -> None:
         """Let the request go on.
@@ -88,11 +119,11 @@ class Caller:
         """Return by whom queries are counted, with the limits of now.
 
         Raises:
-            UnauthorizedError: the key opens nothing any more.
+            UnauthorizedError: the key opens nothing any more, or the token has ended.
             ForbiddenError: it has another role now.
 
         """
-        return _allowed(self.keys.known(self.found.digest), self.needed).asker
+        return _allowed(self.now(), self.needed).asker
 
 
 def caller_of(scope: Scope) -> Caller | None:
@@ -108,8 +139,13 @@ def asker_of(scope: Scope) -> Asker | None:
 
 
 def key_field(caller: Caller | None) -> dict[str, str]:
-    """Return what a log line says of who sent a request: the name of a key, where one came."""
-    return {} if caller is None else {"key": caller.found.asker.name}
+    """Return what a log line says of who sent a request: a name, where a key or a token came."""
+    if caller is None:
+        return {}
+    try:
+        return {"key": caller.found.asker.name}
+    except ConclaveError:  # no release is open, whose secret names the subject of a token
+        return {"key": UNNAMED_SUBJECT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +157,15 @@ class Access:
         loopback_only: whether the server listens on loopback without keys.  Its
             ``Host`` must then be a loopback name, so that no web page reaches it
             through a name of its own (DNS rebinding).
+        tokens: of an OpenID provider, which are taken beside keys; None takes none.
 
     """
 
     keys: Keys | None
     loopback_only: bool = False
+    tokens: Tokens | None = None
 
-    def identify(self, headers: Headers, needed: Role, *, writes: bool) -> Caller | None:
+    async def identify(self, headers: Headers, needed: Role, *, writes: bool) -> Caller | None:
         """Return who sent a request, whatever its role; None where the server has no keys.
 
         Args:
@@ -136,7 +174,8 @@ class Access:
             writes: whether it can spend budget.
 
         Raises:
-            UnauthorizedError: no key, or an unknown one.
+            UnauthorizedError: no key, or an unknown one, or a token that is not valid.
+            IssuerUnavailableError: a token that cannot be checked now.
             CrossSiteError: a browser's request for another site.
             MisdirectedRequestError: a ``Host`` that is not a loopback name.
 
@@ -151,17 +190,22 @@ class Access:
             return None
         presented = _presented_key(scheme, credentials)
         found = None if presented is None else self.keys.find(presented)
-        if found is None:
+        if found is not None:
+            return Caller(found, needed, partial(self.keys.known, found.digest))
+        if self.tokens is None:
             raise UnauthorizedError(SEND_A_KEY)
-        return Caller(self.keys, found, needed)
+        if presented is None or scheme != "bearer" or not is_token(presented):
+            raise UnauthorizedError(SEND_EITHER)
+        token = await self.tokens.find(presented)
+        return Caller(token, needed, token.now)
 
 
 def _allowed(found: Found | None, needed: Role) -> Found:
     if found is None:
         raise UnauthorizedError(SEND_A_KEY)
-    role = found.key.role
-    if not role.allows(needed):
-        text = f"this route needs the role {needed}, and the key has {role}; send another key"
+    if not any(role.allows(needed) for role in found.roles):
+        noun, has = found.noun, " and ".join(sorted(found.roles)) or "none"
+        text = f"this route needs the role {needed}, and the {noun} has {has}; send another {noun}"
         raise ForbiddenError(text)
     return found
 

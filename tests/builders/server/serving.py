@@ -84,9 +84,9 @@ class Served:
         budget: dict[str, Any] = self.get("/budget").json()
         return budget
 
-    def query(self, features: object, key: str | None = None) -> httpx.Response:
+    def query(self, features: object, key: str | None = None, **headers: str) -> httpx.Response:
         """Post one vector."""
-        return self.run(self.post_query(features, key))
+        return self.run(self.post_query(features, key, **headers))
 
     def answer(self, features: object, key: str | None = None) -> dict[str, Any]:
         """Post one vector, which must be answered, and return the answer."""
@@ -95,9 +95,11 @@ class Served:
         answer: dict[str, Any] = response.json()
         return answer
 
-    async def post_query(self, features: object, key: str | None = None) -> httpx.Response:
+    async def post_query(
+        self, features: object, key: str | None = None, **headers: str
+    ) -> httpx.Response:
         """Post one vector; several of these may run at once."""
-        headers = {} if key is None else {"Idempotency-Key": key}
+        headers |= {} if key is None else {"Idempotency-Key": key}
         return await self._client.post("/query", json={"features": features}, headers=headers)
 
     def stream(self, vectors: Iterable[object]) -> list[dict[str, Any]]:

@@ -99,22 +99,29 @@ def test_admin_includes_the_roles_that_exclude_each_other(role: Role, allowed: s
     assert {needed for needed in Role if role.allows(needed)} == allowed
 
 
-def settings(host: str, keys_file: str | None) -> Any:
-    """Return the two settings that the rule reads."""
-    return cast("Any", SimpleNamespace(server=SimpleNamespace(host=host, keys_file=keys_file)))
+def settings(host: str, keys_file: str | None, oidc: object = None) -> Any:
+    """Return the settings that the rule reads."""
+    server = SimpleNamespace(host=host, keys_file=keys_file, oidc=oidc)
+    return cast("Any", SimpleNamespace(server=server))
 
 
 @pytest.mark.parametrize(
-    ("host", "keys_file", "is_demo"),
-    [("127.0.0.1", None, False), ("0.0.0.0", "keys.toml", False), ("0.0.0.0", None, True)],  # noqa: S104 -- the cases
+    ("host", "keys_file", "oidc", "is_demo"),
+    [
+        ("127.0.0.1", None, None, False),
+        ("0.0.0.0", "keys.toml", None, False),  # noqa: S104 -- the cases
+        ("0.0.0.0", None, "a provider", False),  # noqa: S104 -- the cases
+        ("0.0.0.0", None, None, True),  # noqa: S104 -- the cases
+    ],
 )
 def test_serves_where_nobody_is_let_in_by_mistake(
     host: str,
     keys_file: str | None,
+    oidc: str | None,
     is_demo: bool,  # noqa: FBT001 -- a table
 ) -> None:
-    """Loopback, keys, or public data: any of them is enough."""
-    require_safe_binding(settings(host, keys_file), is_demo=is_demo)
+    """Loopback, keys, tokens, or public data: any of them is enough."""
+    require_safe_binding(settings(host, keys_file, oidc), is_demo=is_demo)
 
 
 def test_refuses_private_data_without_keys_on_the_network() -> None:
