@@ -109,9 +109,13 @@ class Served:
         assert response.status_code == httpx.codes.OK, response.text
         return [json.loads(line) for line in response.text.splitlines()]
 
+    def post(self, path: str, body: object) -> httpx.Response:
+        """Post a document."""
+        return self.run(self._client.post(path, json=body))
+
     def post_json(self, path: str, body: object) -> dict[str, Any]:
         """Post a document, which must be answered, and return the reply's."""
-        response = self.run(self._client.post(path, json=body))
+        response = self.post(path, body)
         assert response.status_code == httpx.codes.OK, response.text
         reply: dict[str, Any] = response.json()
         return reply
