@@ -10,12 +10,10 @@ import subprocess
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-import httpx
 from joserfc import jwk, jwt
-
-from tests.builders.server.server_process import ROOT
 
 if TYPE_CHECKING:
     from joserfc.jwk import Key
@@ -37,8 +35,9 @@ class Issuer:
 
     def __init__(self, port: int = 0) -> None:
         """Start it, on a port that is free or was."""
+        root = Path(__file__).parents[3]
         command = [sys.executable, "-m", "tests.builders.server.issuer", str(port)]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline())
         self.address = f"http://{HOST}:{self.port}"
@@ -83,6 +82,8 @@ class Issuer:
 
     def public_key(self) -> dict[str, Any]:
         """Return the newest key that is published."""
+        import httpx
+
         keys: list[dict[str, Any]] = httpx.get(f"{self.address}/keys", trust_env=False).json()[
             "keys"
         ]
@@ -93,6 +94,8 @@ class Issuer:
         return int(self._post("/count", {})["count"])
 
     def _post(self, path: str, body: object) -> dict[str, Any]:
+        import httpx  # which the process itself does not load
+
         reply = httpx.post(self.address + path, json=body, timeout=SECONDS_MAX, trust_env=False)
         document: dict[str, Any] = reply.raise_for_status().json()
         return document
@@ -109,7 +112,7 @@ class Provider(ThreadingHTTPServer):
     """
 
     def __init__(self, port: int) -> None:
-        """Begin with one key of RSA."""
+        """Begin with one key."""
         super().__init__((HOST, port), Handler)
         self.keys: list[Key] = []
         self.changes: dict[str, Any] = {}
@@ -122,13 +125,13 @@ class Provider(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_address[1]}"
 
     def add_key(self) -> None:
-        """Make a key: the first of RSA, the later ones of an elliptic curve."""
+        """Make a key: the first of an elliptic curve, the second of RSA, and so on."""
         self.key_count += 1
         parameters: Any = {"kid": f"key-{self.key_count}", "use": "sig"}
-        if self.key_count == 1:
-            self.keys.append(jwk.generate_key("RSA", 2048, parameters))
-        else:
+        if self.key_count % 2:
             self.keys.append(jwk.generate_key("EC", "P-256", parameters))
+        else:
+            self.keys.append(jwk.generate_key("RSA", 2048, parameters))
 
     def sign(self, claims: dict[str, Any]) -> str:
         """Sign claims by the last key."""
