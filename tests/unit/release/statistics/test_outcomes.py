@@ -15,8 +15,8 @@ from app.learning.trees.listed import TreeList
 from app.release.statistics import released as module
 from app.release.statistics.asked import NEEDS_OUTCOMES, AskedNode, labels_on, parse_hypotheses
 from app.release.statistics.statistics_table import statistics_draw
+from tests.unit.release.statistics.test_statistics import ALONE
 from tests.unit.release.statistics.test_statistics_classes import (
-    ALONE,
     EXACT,
     at_least,
     configuration,
