@@ -115,15 +115,23 @@ class Caller:
         """
         _allowed(self.found, self.needed)
 
-    def asker(self) -> Asker:
-        """Return by whom queries are counted, with the limits of now.
+    def found_now(self) -> Found:
+        """Return the key, or the token, as it is now.
 
         Raises:
             UnauthorizedError: the key opens nothing any more, or the token has ended.
             ForbiddenError: it has another role now.
 
         """
-        return _allowed(self.now(), self.needed).asker
+        return _allowed(self.now(), self.needed)
+
+    @property
+    def name(self) -> str:
+        """The name in the log; of a token, while no release is open that names it, one of all."""
+        try:
+            return self.found.asker.name
+        except ConclaveError:
+            return UNNAMED_SUBJECT
 
 
 def caller_of(scope: Scope) -> Caller | None:
@@ -140,12 +148,7 @@ def asker_of(scope: Scope) -> Asker | None:
 
 def key_field(caller: Caller | None) -> dict[str, str]:
     """Return what a log line says of who sent a request: a name, where a key or a token came."""
-    if caller is None:
-        return {}
-    try:
-        return {"key": caller.found.asker.name}
-    except ConclaveError:  # no release is open, whose secret names the subject of a token
-        return {"key": UNNAMED_SUBJECT}
+    return {} if caller is None else {"key": caller.name}
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,7 +240,7 @@ class QueryStream:
             return NO_QUERIES, dict.fromkeys(range(len(lines)), UnavailableError(DRAINING))
         try:
             service, caller = self._api.slot.service, self._caller
-            asker = None if caller is None else caller.asker()
+            asker = None if caller is None else caller.found_now().asker
         except (RequestError, UnavailableError, IntegrityError) as refusal:
             return NO_QUERIES, dict.fromkeys(range(len(lines)), refusal)
         schema, with_scores = service.schema, service.precision is not None

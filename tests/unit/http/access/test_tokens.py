@@ -30,6 +30,7 @@ from app.http.access.tokens import (
     VerifiedToken,
     tokens_of,
 )
+from app.http.limits import Limits
 from app.settings.server_sections import OidcSettings
 from tests.builders.server.issuer import AUDIENCE, Issuer
 from tests.http.doubles import JSON, KEY_RING, KEYS, Http, assert_problem, problem
@@ -336,12 +337,30 @@ def test_a_subject_has_limits_and_a_name_that_does_not_tell_it(issuer: Issuer) -
     ]
 
 
+def unnamed(subject: str) -> str:
+    """Name nobody, as a release that is not open does."""
+    raise OpeningError(subject)
+
+
+def test_events_need_no_name_of_their_subject(issuer: Issuer) -> None:
+    """A stream ends with its token alone, and not because nobody names it any more."""
+    settings = OidcSettings(issuer=issuer.address, audience=AUDIENCE)
+    token = issuer.token(roles=["read"])
+
+    async def listen(http: Http) -> None:
+        async with http.wire("GET", "/budget/events", Authorization=f"Bearer {token}") as wire:
+            await wire.receive()
+            for _ in range(2):
+                assert (await wire.receive_body()).startswith(b"event: budget")
+                http.service.announce()
+
+    limits = Limits(event_interval_seconds=0.01)
+    with Http(keys=KEY_RING, tokens=tokens_of(settings, unnamed), limits=limits) as http:
+        http.runner.run(listen(http))
+
+
 def test_while_the_release_opens_a_subject_has_no_name(issuer: Issuer) -> None:
     """The ledger's secret names it; a token is checked before anything else is said."""
-
-    def unnamed(subject: str) -> str:
-        raise OpeningError(subject)
-
     settings = OidcSettings(issuer=issuer.address, audience=AUDIENCE, limit=5)
     tokens = tokens_of(settings, unnamed)
     with (
@@ -368,10 +387,10 @@ def test_a_token_that_ends_ends_its_stream() -> None:
         until=time.time() + HOUR,
         name_of=str,
     )
-    assert Caller(token, Role.QUERY, token.now).asker().name == "ada"
+    assert Caller(token, Role.QUERY, token.now).found_now().asker.name == "ada"
     ended = VerifiedToken(token.roles, token.limits, "ada", time.time() - 1, str)
     with pytest.raises(UnauthorizedError, match=SEND_A_KEY):
-        Caller(token, Role.QUERY, ended.now).asker()
+        Caller(token, Role.QUERY, ended.now).found_now()
 
 
 def test_without_the_extra_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
