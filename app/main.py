@@ -22,8 +22,9 @@ from app.errors import (
     MachineError,
     UnavailableError,
 )
-from app.http.access.door import is_loopback, require_safe_binding
-from app.http.access.keys import WatchedKeys
+from app.http.access.door import Access, require_safe_binding
+from app.http.access.keys import KeyRing, WatchedKeys
+from app.http.access.tokens import tokens_of
 from app.http.application import create_application
 from app.http.dashboard.page import page_responses
 from app.http.limits import limits_of
@@ -61,6 +62,7 @@ from app.release.statistics.released import released_table
 from app.release.terms.configuration import configure
 from app.release.terms.hopelessness import warn_if_hopeless
 from app.release.terms.padding import padding_seconds
+from app.settings.addresses import is_loopback
 from app.settings.learning_sections import JOBS_UNUSED
 
 if TYPE_CHECKING:
@@ -69,7 +71,6 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
-    from app.http.access.keys import Keys
     from app.http.application import ConclaveApplication
     from app.http.protocols.v2_grpc.inference_server import InferenceServer
     from app.data.rows import PrivateRows
@@ -135,21 +136,27 @@ class Server:
         server = self.settings.server
         self.watching = watching_of(self.settings, SystemNoise().secret)
         require_safe_binding(self.settings, is_demo=self.settings.is_embedded_demo)
-        keys = None if server.keys_file is None else WatchedKeys(server.keys_file)
-        self._keys = keys
+        self._keys = None if server.keys_file is None else WatchedKeys(server.keys_file)
+        tokens = tokens_of(server.oidc, self._subject_name)
+        # Whoever takes tokens lets nobody in without one, or a key.
+        keys = self._keys or (None if tokens is None else KeyRing(()))
+        access = Access(keys, keys is None and is_loopback(server.host), tokens)
         application = create_application(
             self.slot,
-            keys,
+            access,
             limits=limits_of(self.settings),
             pages=page_responses(),
-            loopback_only=keys is None and is_loopback(server.host),
             lifespan=self._lifespan,
             observe=self.observe,
             watching=self.watching,
         )
         if server.grpc_port is not None:
-            self.inference = _inference_server(application, keys)
+            self.inference = _inference_server(application, access)
         return application
+
+    def _subject_name(self, subject: str) -> str:
+        """Return the name of a token's subject; raises while no release is open."""
+        return self.slot.service.subject_name(subject)
 
     @asynccontextmanager
     async def _lifespan(self, application: FastAPI) -> AsyncIterator[None]:
@@ -233,7 +240,7 @@ class Server:
         return answerer
 
 
-def _inference_server(application: ConclaveApplication, keys: Keys | None) -> InferenceServer:
+def _inference_server(application: ConclaveApplication, access: Access) -> InferenceServer:
     """Return the server of gRPC, whose library is an extra's.
 
     Raises:
@@ -246,7 +253,7 @@ def _inference_server(application: ConclaveApplication, keys: Keys | None) -> In
         )
     except ImportError:
         raise ConfigurationError("server.grpc_port", NO_GRPC) from None
-    return InferenceServer(application.api, keys)
+    return InferenceServer(application.api, access)
 
 
 def open_from_settings(

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from app.ledger.key_counts import KeyCount
     from app.release.statistics.released import ReleasedStatistics, StatisticsAnswer
 
+SUBJECT_PREFIX = "oidc:"
 NO_STATISTICS = "this release has no share for statistics"
 STATISTICS_NOT_OPEN = (
     "the statistics table is not open yet; it opens after the ensemble's last answer, or by "
@@ -263,6 +264,27 @@ class ConclaveService:
     def key_count(self, name: str) -> KeyCount:
         """Return what the key of that name was given, as committed by now."""
         return self._answerer.key_counts.get(name, NOTHING)
+
+    def subject_name(self, subject: str) -> str:
+        """Return the name by which the subject of a token is counted and logged.
+
+        It is a keyed digest: nobody without the ledger's secret can find out whose it is.
+        """
+        return SUBJECT_PREFIX + self._release.ledger.digests.of_subject(subject)
+
+    async def key_counts(self) -> dict[str, KeyCount]:
+        """Return what every key was given by its name, by every server of the ledger.
+
+        Raises:
+            LedgerUnavailableError: the ledger cannot be read.
+            IntegrityError: a count is not what was written, and the release has stopped.
+
+        """
+        try:
+            return await asyncio.to_thread(self._release.ledger.key_counts)
+        except IntegrityError as error:
+            self._writer.stop(error)
+            raise
 
     def budget(self) -> Budget:
         """Return the body of ``GET /budget`` as this server knows it."""

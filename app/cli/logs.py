@@ -31,6 +31,7 @@ FIELDS_ALLOWED: Final = frozenset(
         "step",
         "phase",
         "library",
+        "key",
         "learner",
         "answer_time",
         "request_id",

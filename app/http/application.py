@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from starlette.types import Lifespan, Receive, Scope, Send
 
     from app.answering.current_service import ServiceSlot
-    from app.http.access.keys import Keys
 
 DEFAULT_LIMITS: Final = Limits()
 UNWATCHED: Final = Watching()
@@ -63,11 +62,10 @@ class ConclaveApplication(FastAPI):
 
 def create_application(
     slot: ServiceSlot,
-    keys: Keys | None,
+    access: Access,
     *,
     limits: Limits = DEFAULT_LIMITS,
     pages: Mapping[str, Response] | None = None,
-    loopback_only: bool = False,
     lifespan: Lifespan[FastAPI] | None = None,
     observe: Observer = observe_nothing,
     watching: Watching = UNWATCHED,
@@ -76,19 +74,16 @@ def create_application(
 
     Args:
         slot: where the service will be; requests before that get 503 ``opening``.
-        keys: who may do what; None grants every role.
+        access: who may do what.
         limits: the maxima of the HTTP layer.
         pages: the dashboard, a reply for each of its paths; None serves nothing there.
-        loopback_only: whether the server listens on loopback without keys, and
-            so answers to loopback names in ``Host`` only.
         lifespan: what runs around serving, e.g. opening and closing the release.
         observe: called on both sides of VALIDATE; crash tests kill in it.
         watching: how closely requests are watched.
 
     """
     meter = RequestMeter(with_times=watching.times)
-    api = Api(slot, limits, observe, meter=meter, watching=watching)
-    access = Access(keys, loopback_only=loopback_only)
+    api = Api(slot, limits, observe, meter=meter, watching=watching, keys=access.keys)
     dashboard = _page_routes(ReadRoute, pages or {})
     # The document is open to all, and so is the page that shows it.
     routes = [*ROUTES, *dashboard, *_page_routes(OpenRoute, swagger_responses())]
@@ -107,7 +102,7 @@ def create_application(
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     # Before anything is served: it takes a tenth of a second, in which no query would be answered.
-    application.document = build_document(with_keys=keys is not None)
+    application.document = build_document(with_keys=access.keys is not None)
     application.api = api
     application.endpoints = {route.path: _endpoint(api, access, route) for route in routes}
     return application

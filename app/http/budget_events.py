@@ -142,7 +142,7 @@ class EventStream(Response):
         """Return whether the key still opens this route: a stream may outlive it."""
         try:
             if self._caller is not None:
-                self._caller.asker()
+                self._caller.found_now()
         except RequestError:
             return False
         return True

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp
 
 from app.answering.types import Observer, observe_nothing
 from app.errors import IntegrityError, UnavailableError
-from app.http.access.door import CALLER, caller_of
+from app.http.access.door import CALLER, caller_of, key_field
 from app.http.access.keys import Role
 from app.http.access.rate_limits import rate_limit_headers
 from app.http.limits import OpenStreams
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
     from app.answering.current_service import ServiceSlot
     from app.answering.workload import Buckets
-    from app.http.access.door import Access
+    from app.http.access.door import Access, Caller
+    from app.http.access.keys import Keys
     from app.http.limits import Limits
 
 GIVEN_UP: Final = (
@@ -66,6 +67,7 @@ class Api:
         meter: requests under way and streams that are open.
         streams: how many streams each key has open.
         watching: how closely requests are watched.
+        keys: those that open routes; None where nobody needs one.
 
     """
 
@@ -75,6 +77,7 @@ class Api:
     refusals: Counter[str] = field(default_factory=Counter)
     meter: RequestMeter = field(default_factory=RequestMeter)
     watching: Watching = field(default_factory=Watching)
+    keys: Keys | None = None
     streams: OpenStreams = field(init=False)
 
     def __post_init__(self) -> None:
@@ -133,7 +136,8 @@ class RouteEdge(Generic[ReplyT]):
             failed = status >= HTTPStatus.INTERNAL_SERVER_ERROR
             tracing.end(span, {**told, "http.response.status_code": status}, failed=failed)
         if watching.log_requests:
-            log.info("request_answered", route=name, status=status, **identity.fields)
+            key = key_field(caller_of(request.scope))
+            log.info("request_answered", route=name, status=status, **identity.fields, **key)
         return reply
 
     async def _measured_reply(self, request: Request) -> ReplyT:
@@ -161,20 +165,23 @@ class RouteEdge(Generic[ReplyT]):
         try:
             if self.role is not None:
                 writes = request.method == "POST"
-                caller = self.access.check(request.headers, self.role, writes=writes)
+                caller = await self.access.identify(request.headers, self.role, writes=writes)
                 request.scope[CALLER] = caller
+                if caller is not None:
+                    caller.require_role()
             return await self.handler(self.api, request)
         except (ClientDisconnect, OSError):
             raise
         except asyncio.CancelledError:
             # The server gave up on draining this request, whose reply has not begun.
             identity = identity_of(request.scope, request.headers, self.api.watching.ids)
-            log.warning("reply_cancelled", path=self.path, **identity.fields)
+            key = key_field(caller_of(request.scope))
+            log.warning("reply_cancelled", path=self.path, **identity.fields, **key)
             return self.refuse(UnavailableError(GIVEN_UP), request.url.path)
         except Exception as error:  # noqa: BLE001 -- the edge: an unknown error has fixed text
             identity = identity_of(request.scope, request.headers, self.api.watching.ids)
             if self.role is not None:  # probes ask on and on while a release opens
-                note_refusal(self.api, self.path, error, identity)
+                note_refusal(self.api, self.path, error, identity, caller_of(request.scope))
             return self.refuse(error, request.url.path)
 
 
@@ -208,7 +215,13 @@ def _status_of(reply: object) -> int:
 
 
 def note_refusal(
-    api: Api, path: str, error: Exception, identity: Identity, *, count: int = 1
+    api: Api,
+    path: str,
+    error: Exception,
+    identity: Identity,
+    caller: Caller | None,
+    *,
+    count: int = 1,
 ) -> None:
     """Count and log equal refusals by class only; an integrity error ends the service."""
     if isinstance(error, IntegrityError):
@@ -221,6 +234,7 @@ def note_refusal(
         error=type(error).__name__,
         count=count,
         **identity.fields,
+        **key_field(caller),
     )
 
 

@@ -142,4 +142,4 @@ class OpenStreams:
 
 
 def _name(caller: Caller | None) -> str:
-    return "" if caller is None else caller.found.key.name
+    return "" if caller is None else caller.name

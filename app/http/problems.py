@@ -119,6 +119,13 @@ class TooManyStreamsError(UnavailableError):
     retry_after_seconds = 5
 
 
+class IssuerUnavailableError(UnavailableError):
+    """The keys of the OpenID provider are not known, and cannot be fetched."""
+
+    slug = "issuer-unavailable"
+    retry_after_seconds = 5
+
+
 MEDIA_TYPE: Final = "application/problem+json"
 V2_PATH: Final = "/v2"
 TYPE_PREFIX: Final = "urn:conclave:problem:"
@@ -164,6 +171,7 @@ KINDS: Final[Mapping[type[Exception], Kind]] = {
     HeadersTooLargeError: Kind(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "Headers too large"),
     TooManyConnectionsError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections"),
     TooManyStreamsError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Too many streams"),
+    IssuerUnavailableError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "OpenID provider unavailable"),
     LedgerUnavailableError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Ledger unavailable"),
     SwitchingError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Switching to the classifier"),
     OpeningError: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "Release is opening"),

@@ -18,11 +18,14 @@ from starlette.responses import Response
 from app.answering.types import Budget
 from app.data.validate import describe_schema
 from app.errors import NotExportableError, NotPublishedError
+from app.http.access.keys import Key
 from app.http.endpoint import AdminRoute, CurrentApi, OpenRoute, QueryRoute, ReadRoute, router_of
 from app.http.openapi.declaring import gives
 from app.http.openapi.read_models import (
     Classifier,
     ClassifierModel,
+    KeysUsage,
+    KeyUsage,
     LedgerHead,
     LedgerPage,
     Outlook,
@@ -157,6 +160,23 @@ async def ledger(
     page_size = min(limit, api.limits.ledger_entries_max)
     entries = await service.ledger_entries(after=after, limit=page_size)
     return {"entries": entries, "head": await service.ledger_head()}
+
+
+@admin_router.get("/keys/usage", responses=refused(UNREADABLE))
+async def keys_usage(api: CurrentApi) -> KeysUsage:
+    """Give what each key was given in this release, and its limits."""
+    counts = await api.slot.service.key_counts()
+    listed = {} if api.keys is None else {key.name: key for key in api.keys.listed()}
+    names = sorted({*listed, *counts})
+    return KeysUsage(keys=[_usage(name, listed.get(name), counts.get(name)) for name in names])
+
+
+def _usage(name: str, key: Key | None, count: tuple[int, int] | None) -> KeyUsage:
+    answers, unstable = (0, 0) if count is None else count
+    limit, unstable_limit = (None, None) if key is None else (key.limit, key.unstable_limit)
+    return KeyUsage(
+        name=name, answers=answers, unstable=unstable, limit=limit, unstable_limit=unstable_limit
+    )
 
 
 @read_router.get("/ledger/head", response_model=LedgerHead, responses=refused(UNREADABLE))

@@ -37,6 +37,7 @@ PATHS: Final = (
     "/parameters",
     "/ledger",
     "/ledger/head",
+    "/keys/usage",
     "/classifier",
     "/statistics",
     "/statistics/table",

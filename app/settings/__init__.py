@@ -6,6 +6,7 @@
   (hypotheses, learner, student, classifier, statistics) and ``server_sections.py`` (ledger, server,
   logs, telemetry) declare the keys of each section.
 * ``fields.py`` has the types of their values: exact numbers, bounds, names, paths.
+* ``addresses.py`` says which addresses are loopback's, and which are safe to ask.
 * ``rules.py`` refuses values that do not go together.
 * ``wording.py`` turns a failed validation into one line that names the key.
 """

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import codecs
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -30,6 +29,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, PydanticKnownError, core_schema
 
 from app.data.spelling import NO_DATE, day_in
+from app.settings.addresses import is_http_address, is_secure_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
 
 TEXT_CHARACTERS_MAX = 1000
-HTTP_ADDRESS = re.compile(r"https?://[^\s/@]+(/[^\s@]*)?")
 EXACT_EXPONENT_MIN = -100
 EXACT_EXPONENT_MAX = 20
 EXACT_DIGITS_MAX = 100
@@ -164,8 +163,15 @@ def _filled(value: object) -> object:
 
 def _http_address(value: str) -> str:
     """Accept the address of an HTTP server, without a user or password in it."""
-    if not HTTP_ADDRESS.fullmatch(value):
+    if not is_http_address(value):
         raise _refuse("must be an address such as http://127.0.0.1:4318/v1/traces")
+    return value
+
+
+def _issuer(value: str) -> str:
+    """Accept the identifier of an OpenID provider: an address without parameters."""
+    if not is_secure_address(value) or set(value) & set("?#"):
+        raise _refuse("must be an address such as https://accounts.example.com; http on loopback")
     return value
 
 
@@ -193,6 +199,9 @@ Address = Annotated[SecretStr, BeforeValidator(_filled)]
 
 HttpAddress = Annotated[Text, AfterValidator(_http_address)]
 """The address of an HTTP server, which holds no password."""
+
+Issuer = Annotated[Text, AfterValidator(_issuer)]
+"""The identifier of an OpenID provider, which is an address of https, or of http on loopback."""
 
 FilePath = Annotated[Path, BeforeValidator(_filled)]
 """A path that is not empty."""
@@ -263,3 +272,11 @@ class Section(BaseModel):
     """What every table of the configuration has in common."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+def section_of(annotation: object) -> type[Section] | None:
+    """Return the table that a setting is, or may be; None of a plain value."""
+    for kind in (annotation, *get_args(annotation)):
+        if isinstance(kind, type) and issubclass(kind, Section):
+            return kind
+    return None

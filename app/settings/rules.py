@@ -386,6 +386,9 @@ def check_tests(section: str, chosen: HypothesesSettings, lists: Lists, data: Da
     """
     for name, values in lists.items():
         _check_list(printable(f"{section}.tests.{name}"), name, values, data)
+    # The hypotheses of a table name two labels of any number.
+    if class_row(chosen.kind).numbers is not None and len(data.classes) > len(("no", "yes")):
+        raise ConfigurationError(f"{section}.class", f"{chosen.kind} is for two classes")
     _check_some_test(section, chosen, data)
 
 
@@ -395,7 +398,7 @@ def check_statistics(
     data: DataSettings,
     privacy: PrivacySettings,
 ) -> None:
-    """The table has two labels, a class whose tests can be listed, and one way to mend it.
+    """The table has a class whose tests can be listed, and one way to mend it.
 
     Args:
         written: the section itself.
@@ -410,9 +413,6 @@ def check_statistics(
         raise ConfigurationError("statistics.accuracy", "give updates or an accuracy, not both")
     if privacy.shares.statistics == 0:
         return
-    if len(data.classes) > len(("no", "yes")):
-        problem = "must be 0 with more than two classes: statistics are means of two labels"
-        raise ConfigurationError("privacy.shares.statistics", problem)
     if not class_row(covered.kind).covers:
         problem = f'cannot be "{covered.kind}", whose cells cannot be listed: set '
         listed = sorted(row.kind for row in CLASSES.values() if row.covers)
@@ -527,17 +527,13 @@ def _check_some_test(section: str, chosen: HypothesesSettings, data: DataSetting
     row = class_row(chosen.kind)
     if row.numbers is not None:
         numbers = sum(isinstance(feature, NumericFeatureSettings) for feature in tested)
-        _check_numbers(section, chosen.kind, row.numbers, data, numbers)
+        _check_numbers(section, chosen.kind, row.numbers, numbers)
     elif row.takes_tests and not tested:
         raise ConfigurationError(f"{section}.tests", "leaves no test at all")
 
 
-def _check_numbers(
-    section: str, kind: str, taken: tuple[int, int | None], data: DataSettings, numbers: int
-) -> None:
-    """A class of two sides takes two labels, and some numeric features."""
-    if len(data.classes) > len(("no", "yes")):
-        raise ConfigurationError(f"{section}.class", f"{kind} is for two classes")
+def _check_numbers(section: str, kind: str, taken: tuple[int, int | None], numbers: int) -> None:
+    """A class of two sides takes some numeric features."""
     least, most = taken
     if numbers < least:
         needed = "a test of a number" if least == 1 else "tests of two numbers"

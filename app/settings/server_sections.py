@@ -10,6 +10,7 @@ from app.settings.fields import (
     Address,
     FilePath,
     HttpAddress,
+    Issuer,
     Number,
     OptionalFile,
     Section,
@@ -35,6 +36,43 @@ class LedgerSettings(Section):
     ] = None
 
 
+class OidcSettings(Section):
+    """``[server.oidc]``: tokens of an OpenID provider beside keys; needs the extra ``oidc``."""
+
+    issuer: Annotated[
+        Issuer,
+        Field(
+            description="The provider, as its tokens name it in `iss`: an address of https, or of "
+            "http on loopback."
+        ),
+    ]
+    audience: Annotated[
+        Text, Field(description="This server's name at the provider, which `aud` must have.")
+    ]
+    roles_claim: Annotated[
+        Text,
+        Field(
+            description="Claim with the roles `query`, `read` and `admin`: a list, or a text with "
+            "spaces between; others are ignored."
+        ),
+    ] = "roles"
+    limit: Annotated[
+        Whole | None,
+        Unit("answers"),
+        Field(ge=0, le=10**15, description="Fresh answers that each subject may have."),
+    ] = None
+    unstable_limit: Annotated[
+        Whole | None,
+        Unit("answers"),
+        Field(
+            ge=0,
+            le=10**15,
+            description="Unstable answers that each subject may have; with scores, units of the "
+            "cutoff.",
+        ),
+    ] = None
+
+
 class ServerSettings(Section):
     """``[server]``: where to listen, who may ask, and the limits of a request."""
 
@@ -52,13 +90,19 @@ class ServerSettings(Section):
         ),
     ] = None
     keys_file: Annotated[
-        FilePath | None, Field(description="TOML file of keys and roles; unset, loopback only.")
+        FilePath | None,
+        Field(
+            description="TOML file of keys and roles; unset, loopback only, unless `oidc` is set."
+        ),
     ] = None
     keys_reload_seconds: Annotated[
         Number,
         Unit("seconds"),
         Field(ge=0.1, le=3600, description="How often the file of keys is looked at for changes."),
     ] = 1.0
+    oidc: Annotated[OidcSettings | None, Field(description="A table, below; unset, no tokens.")] = (
+        None
+    )
     request_bytes_max: Annotated[
         Whole,
         Unit("bytes"),
@@ -127,6 +171,13 @@ class ServerSettings(Section):
             "coarse buckets."
         ),
     ] = True
+    key_metrics: Annotated[
+        StrictBool,
+        Field(
+            description="Whether `GET /metrics` has the answers of each key by its name, for every "
+            "reader of the metrics."
+        ),
+    ] = False
 
     @property
     def port_is_set(self) -> bool:

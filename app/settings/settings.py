@@ -34,7 +34,7 @@ from app.settings.data_section import (
     DataSettings,
     NumericFeatureSettings,
 )
-from app.settings.fields import Section
+from app.settings.fields import Section, section_of
 from app.settings.learning_sections import (
     ClassifierSettings,
     HypothesesSettings,
@@ -342,7 +342,6 @@ def _known_keys(location: tuple[int | str, ...]) -> list[str]:
 
 def _fields(annotation: object) -> dict[str, object]:
     """Return the annotations of a table's settings by the keys that the file uses."""
-    if not (isinstance(annotation, type) and issubclass(annotation, Section)):
-        return {}
-    fields = annotation.model_fields.items()
-    return {field.alias or name: field.annotation for name, field in fields}
+    section = section_of(annotation)
+    fields = {} if section is None else section.model_fields
+    return {field.alias or name: field.annotation for name, field in fields.items()}

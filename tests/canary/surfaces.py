@@ -426,6 +426,7 @@ SURFACES: Final = (
     _read("/parameters"),
     _read("/ledger", "?limit=1000", "?after=3&limit=2", "?limit=none"),
     _read("/ledger/head"),
+    _read("/keys/usage"),
     _read("/classifier"),
     Surface(
         "the model", ("GET /classifier",), lambda at: at.send("GET", "/classifier", headers=ONNX)

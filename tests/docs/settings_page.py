@@ -18,7 +18,7 @@ from app.settings.data_section import (
     DateFeatureSettings,
     NumericFeatureSettings,
 )
-from app.settings.fields import OneOf, Section, Unit
+from app.settings.fields import OneOf, Section, Unit, section_of
 from app.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def _sections() -> Iterator[tuple[str, type[Section]]]:
 
 def _nested(path: str, field: FieldInfo) -> Iterator[tuple[str, type[Section]]]:
     """Yield a table and the tables inside it."""
-    section = field.annotation
-    if isinstance(section, type) and issubclass(section, Section):
+    section = section_of(field.annotation)
+    if section is not None:
         yield f"`[{path}]`", section
         for name, inner in section.model_fields.items():
             yield from _nested(f"{path}.{name}", inner)

@@ -26,6 +26,7 @@ from app.errors import (
     StatisticsNotOpenError,
     UnavailableError,
 )
+from app.http.access.door import Access
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.application import create_application
 from app.http.limits import Limits
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from app.answering.service import ConclaveService
     from app.data.vectors import Vector
     from app.http.access.keys import Keys
+    from app.http.access.tokens import Tokens
     from app.http.endpoint import EdgeRoute
 
 SCHEMA = Schema(
@@ -193,6 +195,10 @@ class MemoryService:
         """Return what a key was given."""
         return self.counts.get(name, KeyCount())
 
+    async def key_counts(self) -> dict[str, KeyCount]:
+        """Return what every key was given."""
+        return dict(self.counts)
+
     async def outlook(self) -> dict[str, object]:
         """Return a whole outlook, with how many entries are checked."""
         chain = OUTLOOK["chain"] | {"checked_to": len(self.answers)}
@@ -273,6 +279,7 @@ class Http:
         self,
         *,
         keys: Keys | None = None,
+        tokens: Tokens | None = None,
         limits: Limits | None = None,
         is_open: bool = True,
         loopback_only: bool = False,
@@ -286,9 +293,8 @@ class Http:
             self.slot.fill(cast("ConclaveService", self.service))
         self.application: FastAPI = create_application(
             self.slot,
-            keys,
+            Access(keys, loopback_only=loopback_only, tokens=tokens),
             limits=limits or Limits(),
-            loopback_only=loopback_only,
             watching=watching or Watching(),
         )
         self.runner = asyncio.Runner()

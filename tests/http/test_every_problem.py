@@ -15,8 +15,10 @@ from app.errors import (
     UnavailableError,
 )
 from app.http.access.keys import Role
+from app.http.access.tokens import tokens_of
 from app.http.limits import Limits
 from app.http.problems import TYPE_PREFIX
+from app.settings.server_sections import OidcSettings
 from tests.http.doubles import JSON, KEY_RING, KEYS, Http
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
     import httpx
 
+# Nobody listens on the first port, and the token says which kind of key it asks for.
+NOBODY = OidcSettings(issuer="http://127.0.0.1:1", audience="conclave")
+TOKEN = "Bearer eyJhbGciOiJFUzI1NiJ9.e30.c2lnbmF0dXJl"
 READ = {"Authorization": f"Bearer {KEYS[Role.READ]}"}
 ROW = re.compile(r"^\| `([a-z-]+)` \| ([0-9]{3}) \| (.+) \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
 # What is said before any application is asked is met on real sockets.
@@ -100,6 +105,9 @@ MEETINGS: dict[str, Callable[[], httpx.Response]] = {
     "release-stopped": failing(ContainedError("stopped")),
     "internal-error": failing(ValueError("unforeseen")),
     "ledger-unavailable": failing(LedgerUnavailableError("full")),
+    "issuer-unavailable": meet(
+        keys=KEY_RING, tokens=tokens_of(NOBODY, str), headers=JSON | {"Authorization": TOKEN}
+    ),
     "switching": failing(SwitchingError("drawn")),
     "opening": meet(is_open=False),
     "too-many-streams": meet("GET", "/budget/events", limits=Limits(streams_max=0)),

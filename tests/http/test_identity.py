@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import structlog
 
+from app.http.access.keys import Role
 from app.http.watching.identity import RequestIds
 from app.http.watching.observability import Watching
-from tests.http.doubles import Http
+from tests.http.doubles import JSON, KEY_RING, KEYS, NDJSON, Http
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,3 +156,26 @@ def test_nothing_is_told_of_a_request_that_asked_for_nothing() -> None:
         refused = http.ask(["old", None])
     assert [each["event"] for each in logged] == ["request_refused"]
     assert refused.headers["x-request-id"].endswith("-1")
+
+
+def test_lines_of_requests_name_the_key() -> None:
+    """Of a reply, a refused role and a refused line; a key that is unknown has no name."""
+    watching = Watching(log_requests=True)
+    query = {"Authorization": f"Bearer {KEYS[Role.QUERY]}"}
+    with Http(keys=KEY_RING, watching=watching) as http, structlog.testing.capture_logs() as logged:
+        body = b'{"features": [20, null]}'
+        http.request("POST", "/query", content=body, headers=JSON | query)
+        http.get("/budget", headers=query)
+        http.request("POST", "/query/stream", content=b"{", headers=NDJSON | query)
+        http.get("/budget", headers={"Authorization": "Bearer unknown"})
+    named = [(each["event"], each.get("key")) for each in logged]
+    answered, refused = ("request_answered", "query"), ("request_refused", "query")
+    assert named == [
+        answered,
+        refused,
+        answered,
+        answered,
+        refused,
+        ("request_refused", None),
+        ("request_answered", None),
+    ]

@@ -12,9 +12,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app.answering.current_service import STATES
 from app.answering.workload import SECONDS_BOUNDS, Workload
+from app.http.access.keys import Role
 from app.http.watching.metrics import METRICS, PHASES, RELEASE_METRICS, SLUGS
 from app.http.watching.observability import Watching
-from tests.http.doubles import HEAD, Http
+from app.ledger.key_counts import KeyCount
+from tests.http.doubles import HEAD, KEY_RING, KEYS, Http
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 LABELS = {
     "hash",
+    "key",
     "kind",
     "mechanism",
     "method",
@@ -139,6 +142,16 @@ def test_a_head_file_that_is_not_kept_has_no_sample(monkeypatch: pytest.MonkeyPa
     with Http() as http:
         monkeypatch.setattr(http.service, "noted_sequence", lambda: None)
         assert "conclave_ledger_head_file_sequence" not in samples(http.get("/metrics").text)
+
+
+def test_answers_of_keys_are_exposed_where_an_operator_wants_it() -> None:
+    """By name, those without an answer too; by default no sample tells clients apart."""
+    headers = {"Authorization": f"Bearer {KEYS[Role.READ]}"}
+    for asked, expected in ((False, {}), (True, {("query",): 3, ("read",): 0, ("admin",): 0})):
+        with Http(keys=KEY_RING, watching=Watching(key_metrics=asked)) as http:
+            http.service.counts["query"] = KeyCount(3, 1)
+            found = samples(http.get("/metrics", headers=headers).text)
+        assert found.get("conclave_key_answers_total", {}) == expected
 
 
 def test_exposes_what_is_listed_and_nothing_of_the_process() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.errors import KeyLimitError
+from app.http.access.door import Access
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.application import create_application
 from app.http.dashboard.page import page_responses
@@ -17,9 +18,11 @@ from app.ledger.key_counts import KeyCount
 from tests.http.doubles import JSON, NDJSON, Http, assert_problem, problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import httpx
 
-    from app.http.access.keys import Found
+    from app.http.access.keys import FoundKey
 
 WEB = {"Authorization": "Bearer web"}
 LINE = b'{"features": [1, null]}\n'
@@ -75,6 +78,25 @@ def test_a_key_without_a_limit_is_told_nothing() -> None:
         assert told(ask(http, key="desk")) == (None, None)
     with Http() as http:
         assert told(http.ask([1, None])) == (None, None)
+
+
+def test_usage_has_the_keys_of_the_file_and_every_name_that_was_counted() -> None:
+    """A key without an answer has zeros, and a name that is not in the file has no limits."""
+    with Http(keys=ring(limit=5)) as http:
+        http.service.counts |= {"web": KeyCount(3, 1), "gone": KeyCount(7)}
+        reply = http.get("/keys/usage", headers=WEB)
+    members = ("name", "answers", "unstable", "limit", "unstable_limit")
+    expected = [("desk", 0, 0, None, None), ("gone", 7, 0, None, None), ("web", 3, 1, 5, None)]
+    assert reply.json() == {"keys": [dict(zip(members, each, strict=True)) for each in expected]}
+
+
+def test_a_role_that_does_not_open_a_route_is_told_what_is_left() -> None:
+    """A key is known by then, and has its limits in every reply."""
+    keys = KeyRing([Key("web", Role.QUERY, hash_of("web"), limit=5)])
+    with Http(keys=keys) as http:
+        reply = http.get("/keys/usage", headers=WEB)
+    assert reply.status_code == 403
+    assert told(reply) == ('"answers";q=5', '"answers";r=5')
 
 
 def test_a_refusal_at_the_limit_has_the_headers_too() -> None:
@@ -144,13 +166,17 @@ class ChangingKeys:
 
     ring: KeyRing
 
-    def find(self, presented: str) -> Found | None:
+    def find(self, presented: str) -> FoundKey | None:
         """Look in the ring of now."""
         return self.ring.find(presented)
 
-    def known(self, digest: bytes) -> Found | None:
+    def known(self, digest: bytes) -> FoundKey | None:
         """Look in the ring of now."""
         return self.ring.known(digest)
+
+    def listed(self) -> Sequence[Key]:
+        """List the ring of now."""
+        return self.ring.listed()
 
 
 class ChangingHttp(Http):
@@ -167,6 +193,6 @@ def test_a_page_that_is_sent_again_has_them_once() -> None:
     """The page's replies are kept, and no request adds to those of the next."""
     keys = ring(limit=5)
     with Http(keys=keys) as http:
-        http.application = create_application(http.slot, keys, pages=page_responses())
+        http.application = create_application(http.slot, Access(keys), pages=page_responses())
         replies = [http.get("/", headers=WEB) for _ in range(3)]
     assert [reply.headers.get_list("ratelimit") for reply in replies] == [['"answers";r=5']] * 3

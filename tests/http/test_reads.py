@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.http.access.door import Access
 from app.http.application import create_application
 from app.http.dashboard.page import page_responses
 from app.http.limits import Limits
@@ -292,7 +293,7 @@ def test_serves_the_page_and_lets_nothing_else_load() -> None:
     """Every file of the page comes from here, with a policy that allows no inline code or style."""
     with Http() as http:
         assert http.get("/").status_code == 404
-        http.application = create_application(http.slot, None, pages=page_responses())
+        http.application = create_application(http.slot, Access(None), pages=page_responses())
         replies = {path: http.get(path) for path in page_responses()}
         assert http.get("/dashboard/nothing.js").status_code == 404
     page = replies["/"]

@@ -16,6 +16,7 @@ PATHS: Final = (
     "/classifier",
     "/healthz",
     "/invocations",
+    "/keys/usage",
     "/ledger",
     "/ledger/head",
     "/metrics",

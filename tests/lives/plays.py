@@ -27,6 +27,7 @@ READ: Final = (
     "/ledger?limit=1000",
     "/ledger?after=2&limit=3",
     "/ledger/head",
+    "/keys/usage",
     "/classifier",
     "/statistics/table",
     "/v2",

@@ -22,6 +22,7 @@ LOCKS = ("requirements.lock", "requirements-image.lock", "requirements-test.lock
 IMPORTED_OF_EXTRAS = {
     "google": "grpc",
     "grpc": "grpc",
+    "joserfc": "oidc",
     "matplotlib": "plot",
     "opentelemetry": "telemetry",
 }
@@ -79,7 +80,8 @@ def test_the_locks_cover_the_project() -> None:
     """Every requirement of the project is pinned to a version that it accepts."""
     project = _project()["project"]
     wanted = [Requirement(text) for text in project["dependencies"]]
-    lists = (wanted, wanted + _extra("grpc") + _extra("telemetry"), wanted + _extra("test"))
+    image = [requirement for name in ("grpc", "oidc", "telemetry") for requirement in _extra(name)]
+    lists = (wanted, wanted + image, wanted + _extra("test"))
     for lock, requirements in zip(LOCKS, lists, strict=True):
         pinned = _locked(lock)
         for requirement in requirements:

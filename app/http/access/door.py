@@ -7,34 +7,27 @@ from __future__ import annotations
 
 import base64
 import binascii
-import ipaddress
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
 
-from app.errors import ConfigurationError, ForbiddenError, UnauthorizedError
+from app.errors import ConclaveError, ConfigurationError, ForbiddenError, UnauthorizedError
 from app.http.access.keys import Role
+from app.http.access.tokens import is_token
 from app.http.problems import CrossSiteError, MisdirectedRequestError
+from app.settings.addresses import is_loopback
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.datastructures import Headers
     from starlette.types import Scope
 
     from app.answering.types import Asker
-    from app.http.access.keys import Found, Keys
+    from app.http.access.keys import Keys
+    from app.http.access.tokens import Tokens
     from app.settings.settings import Settings
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether ``host``, a name or an address, is only reachable from this machine."""
-    name = host.strip("[]").rstrip(".").lower()
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def require_safe_binding(settings: Settings, *, is_demo: bool) -> None:
@@ -44,11 +37,13 @@ def require_safe_binding(settings: Settings, *, is_demo: bool) -> None:
         ConfigurationError: says what to mount.
 
     """
-    if is_demo or settings.server.keys_file is not None or is_loopback(settings.server.host):
+    server = settings.server
+    has_door = server.keys_file is not None or server.oidc is not None
+    if is_demo or has_door or is_loopback(server.host):
         return
     raise ConfigurationError(
         "server.keys_file",
-        f"not set, and server.host {settings.server.host!r} can be reached from other machines; "
+        f"not set, and server.host {server.host!r} can be reached from other machines; "
         "mount a keys file (`conclave keys add --role query --name NAME` writes one) and set "
         "CONCLAVE_SERVER__KEYS_FILE to its path, or listen on 127.0.0.1",
     )
@@ -56,6 +51,10 @@ def require_safe_binding(settings: Settings, *, is_demo: bool) -> None:
 
 SEND_A_KEY: Final = (
     "send a key of this server as `Authorization: Bearer KEY`, or as the password of Basic"
+)
+SEND_EITHER: Final = (
+    "send a token of this server's OpenID provider as `Authorization: Bearer TOKEN`, or a key of "
+    "this server so, or as the password of Basic"
 )
 CROSS_SITE: Final = (
     "a browser sent this for a page of another site, which may not spend this server's "
@@ -67,38 +66,76 @@ MISDIRECTED: Final = (
 )
 
 
+UNNAMED_SUBJECT: Final = "oidc"
 CALLER: Final = "conclave.caller"
 """Where a request's scope has its caller, if the server has keys."""
 
 
+class Found(Protocol):
+    """What opened the door to a request: a key, or a token."""
+
+    @property
+    def noun(self) -> str:
+        """Which of the two it is."""
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """The roles that it has."""
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """Fresh answers and unstable ones that it may have; None for as many as there are."""
+
+    @property
+    def asker(self) -> Asker:
+        """By whom its queries are counted; of a token, only while a release is open."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever sent a request with a key: a stream may go on while the keys change.
+    """Whoever sent a request with a key or a token: a stream may go on while these change.
 
     Attributes:
-        keys: where it is looked up again.
-        found: the key when the request came.
+        found: the key, or the token, when the request came.
         needed: the role of the route.
+        now: gives what it is now; None once it opens nothing any more.
 
     """
 
-    keys: Keys
     found: Found
     needed: Role
+    now: Callable[[], Found | None]
 
-    def asker(self) -> Asker:
-        """Return by whom queries are counted, with the limits of now.
+    def require_role(self) -> None:
+        """Let the request go on.
 
         Raises:
-            UnauthorizedError: the key opens nothing any more.
+            ForbiddenError: the key has another role.
+
+        """
+        _allowed(self.found, self.needed)
+
+    def found_now(self) -> Found:
+        """Return the key, or the token, as it is now.
+
+        Raises:
+            UnauthorizedError: the key opens nothing any more, or the token has ended.
             ForbiddenError: it has another role now.
 
         """
-        return _allowed(self.keys.known(self.found.digest), self.needed).asker
+        return _allowed(self.now(), self.needed)
+
+    @property
+    def name(self) -> str:
+        """The name in the log; of a token, while no release is open that names it, one of all."""
+        try:
+            return self.found.asker.name
+        except ConclaveError:
+            return UNNAMED_SUBJECT
 
 
 def caller_of(scope: Scope) -> Caller | None:
-    """Return who sent a request; None on a server without keys."""
+    """Return who sent a request; None on a server without keys, or while nobody is known."""
     caller: Caller | None = scope.get(CALLER)
     return caller
 
@@ -107,6 +144,11 @@ def asker_of(scope: Scope) -> Asker | None:
     """Return by whom the queries of a request are counted; None on a server without keys."""
     caller = caller_of(scope)
     return None if caller is None else caller.found.asker
+
+
+def key_field(caller: Caller | None) -> dict[str, str]:
+    """Return what a log line says of who sent a request: a name, where a key or a token came."""
+    return {} if caller is None else {"key": caller.name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,21 +160,25 @@ class Access:
         loopback_only: whether the server listens on loopback without keys.  Its
             ``Host`` must then be a loopback name, so that no web page reaches it
             through a name of its own (DNS rebinding).
+        tokens: of an OpenID provider, which are taken beside keys; None takes none.
 
     """
 
     keys: Keys | None
     loopback_only: bool = False
+    tokens: Tokens | None = None
 
-    def check(self, headers: Headers, needed: Role, *, writes: bool) -> Caller | None:
-        """Let a request in, or raise; ``writes`` says that it can spend budget.
+    async def identify(self, headers: Headers, needed: Role, *, writes: bool) -> Caller | None:
+        """Return who sent a request, whatever its role; None where the server has no keys.
 
-        Returns:
-            Who sent it; None where the server has no keys.
+        Args:
+            headers: of the request.
+            needed: the role of the route.
+            writes: whether it can spend budget.
 
         Raises:
-            UnauthorizedError: no key, or an unknown one.
-            ForbiddenError: a key of another role.
+            UnauthorizedError: no key, or an unknown one, or a token that is not valid.
+            IssuerUnavailableError: a token that cannot be checked now.
             CrossSiteError: a browser's request for another site.
             MisdirectedRequestError: a ``Host`` that is not a loopback name.
 
@@ -147,15 +193,22 @@ class Access:
             return None
         presented = _presented_key(scheme, credentials)
         found = None if presented is None else self.keys.find(presented)
-        return Caller(self.keys, _allowed(found, needed), needed)
+        if found is not None:
+            return Caller(found, needed, partial(self.keys.known, found.digest))
+        if self.tokens is None:
+            raise UnauthorizedError(SEND_A_KEY)
+        if presented is None or scheme != "bearer" or not is_token(presented):
+            raise UnauthorizedError(SEND_EITHER)
+        token = await self.tokens.find(presented)
+        return Caller(token, needed, token.now)
 
 
 def _allowed(found: Found | None, needed: Role) -> Found:
     if found is None:
         raise UnauthorizedError(SEND_A_KEY)
-    role = found.key.role
-    if not role.allows(needed):
-        text = f"this route needs the role {needed}, and the key has {role}; send another key"
+    if not any(role.allows(needed) for role in found.roles):
+        noun, has = found.noun, " and ".join(sorted(found.roles)) or "none"
+        text = f"this route needs the role {needed}, and the {noun} has {has}; send another {noun}"
         raise ForbiddenError(text)
     return found
 

@@ -74,7 +74,7 @@ class Key:
         return (self.hash,) if self.old_hash is None else (self.hash, self.old_hash)
 
 
-class Found(NamedTuple):
+class FoundKey(NamedTuple):
     """A key that was presented.
 
     Attributes:
@@ -88,15 +88,33 @@ class Found(NamedTuple):
     asker: Asker
     digest: bytes
 
+    @property
+    def noun(self) -> str:
+        """A key."""
+        return "key"
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """The one role of the key."""
+        return frozenset({self.key.role})
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """Fresh answers and unstable ones that it may have; None for as many as there are."""
+        return self.key.limit, self.key.unstable_limit
+
 
 class Keys(Protocol):
     """Where keys are looked up, as they are now."""
 
-    def find(self, presented: str) -> Found | None:
+    def find(self, presented: str) -> FoundKey | None:
         """Return the key that ``presented`` is, or None."""
 
-    def known(self, digest: bytes) -> Found | None:
+    def known(self, digest: bytes) -> FoundKey | None:
         """Return the key of a digest that was found before, if it still opens anything."""
+
+    def listed(self) -> Sequence[Key]:
+        """Return every key of the file, disabled ones too."""
 
 
 class KeyRing:
@@ -110,24 +128,28 @@ class KeyRing:
     def __init__(self, keys: Sequence[Key]) -> None:
         """Hold ``keys``."""
         self.keys = tuple(keys)
-        self._buckets: dict[bytes, tuple[Found, ...]] = {}
+        self._buckets: dict[bytes, tuple[FoundKey, ...]] = {}
         for key in keys:
             asker = Asker(key.name, key.limit, key.unstable_limit)
             for digest in map(bytes.fromhex, () if key.disabled else key.hashes):
                 bucket = self._buckets.get(digest[:BUCKET_BYTES], ())
-                self._buckets[digest[:BUCKET_BYTES]] = (*bucket, Found(key, asker, digest))
+                self._buckets[digest[:BUCKET_BYTES]] = (*bucket, FoundKey(key, asker, digest))
 
-    def find(self, presented: str) -> Found | None:
+    def find(self, presented: str) -> FoundKey | None:
         """Return the key that ``presented`` is, or None; hashes once, however many there are."""
         return self.known(_digest(presented))
 
-    def known(self, digest: bytes) -> Found | None:
+    def known(self, digest: bytes) -> FoundKey | None:
         """Return the key of a digest, or None."""
         found = None
         for each in self._buckets.get(digest[:BUCKET_BYTES], ()):
             if hmac.compare_digest(digest, each.digest):
                 found = each
         return found
+
+    def listed(self) -> Sequence[Key]:
+        """Return every key, in order."""
+        return self.keys
 
 
 def hash_of(secret: str) -> str:
@@ -311,13 +333,17 @@ class WatchedKeys:
         self._ring = read_key_ring(path)
         self._text = read_text(path)
 
-    def find(self, presented: str) -> Found | None:
+    def find(self, presented: str) -> FoundKey | None:
         """Return the key that ``presented`` is, or None."""
         return self._ring.find(presented)
 
-    def known(self, digest: bytes) -> Found | None:
+    def known(self, digest: bytes) -> FoundKey | None:
         """Return the key of a digest that was found before, if it still opens anything."""
         return self._ring.known(digest)
+
+    def listed(self) -> Sequence[Key]:
+        """Return every key of the file, as it was when last looked at."""
+        return self._ring.keys
 
     def reload(self) -> None:
         """Take over what the file holds, if it changed and is sound."""

@@ -25,14 +25,14 @@ def rate_limit_headers(slot: ServiceSlot, caller: Caller | None) -> Headers:
     """
     if caller is None:
         return []
-    asker = caller.found.asker
-    if asker.answer_limit is None and asker.unstable_limit is None:
+    answer_limit, unstable_limit = caller.found.limits
+    if answer_limit is None and unstable_limit is None:
         return []
-    limits = (("answers", asker.answer_limit), ("unstable", asker.unstable_limit))
+    limits = (("answers", answer_limit), ("unstable", unstable_limit))
     policies = [f'"{name}";q={limit}' for name, limit in limits if limit is not None]
     headers = [(b"ratelimit-policy", ", ".join(policies).encode())]
     try:
-        count = slot.service.key_count(asker.name)
+        count = slot.service.key_count(caller.found.asker.name)
     except ConclaveError:
         return headers
     left = [

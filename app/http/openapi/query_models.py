@@ -118,8 +118,8 @@ class StatisticsQuestion(
     """Hypotheses; each is checked against the schema."""
 
     hypotheses: list[Annotated[dict[str, Any], SkipValidation]] = Field(
-        description="classifier documents with a tree, or trees alone: docs/statistics.md has "
-        "their members; 1000 at most"
+        description="classifier documents with a tree, or trees alone, each with `outcomes`, two "
+        "of the classes, where there are more: docs/statistics.md has their members; 1000 at most"
     )
 
 
@@ -130,10 +130,10 @@ class StatisticsAnswer(
     """Means of the hypotheses, in their order."""
 
     values: list[Annotated[float, Field(ge=-1, le=1)]] = Field(
-        description="mean of each over the rows, -1 for the first class, +1 for the second"
+        description="mean of each over the rows, -1 for the first outcome, +1 for the second"
     )
     fractions: list[Annotated[float, Field(ge=0, le=1)]] = Field(
-        description="share of the rows that each labels as the second class"
+        description="share of the rows that each gives the second outcome"
     )
     alpha: float = Field(description="largest error of a value")
     beta: float = Field(description="probability at which alpha may fail")

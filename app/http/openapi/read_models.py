@@ -63,6 +63,37 @@ class LedgerPage(Body, json_schema_extra=like({"entries": [], "head": HEAD})):
     head: LedgerHead
 
 
+class KeyUsage(Body):
+    """What one key was given; a limit is null where it has none, or the file has no such key."""
+
+    name: str
+    answers: Count = Field(description="fresh answers of the ensemble")
+    unstable: Count = Field(description="the unstable ones; with scores, units of the cutoff")
+    limit: Count | None
+    unstable_limit: Count | None
+
+
+class KeysUsage(
+    Body,
+    json_schema_extra=like(
+        {
+            "keys": [
+                {
+                    "name": "web",
+                    "answers": 17,
+                    "unstable": 1,
+                    "limit": 1000,
+                    "unstable_limit": None,
+                }
+            ]
+        }
+    ),
+):
+    """The keys of the file, and every other name with an answer in this release, by name."""
+
+    keys: list[KeyUsage]
+
+
 class Feature(Body):
     """A number or a date within bounds, one of some categories, or a boolean."""
 

@@ -27,6 +27,7 @@ from app.errors import (
 )
 from app.http import limits
 from app.http.access.door import CROSS_SITE, MISDIRECTED, SEND_A_KEY
+from app.http.access.tokens import UNREACHED
 from app.http.endpoint import GIVEN_UP
 from app.http.openapi.declaring import Problem, Responses, V2Error, forms
 from app.http.problems import (
@@ -34,6 +35,7 @@ from app.http.problems import (
     CrossSiteError,
     HeadersTooLargeError,
     InvalidParameterError,
+    IssuerUnavailableError,
     MalformedRequestError,
     MisdirectedRequestError,
     RequestTimeoutError,
@@ -141,6 +143,7 @@ def _common(route: EdgeRoute, *, with_keys: bool) -> Iterable[Exception]:
         yield MisdirectedRequestError(MISDIRECTED)
         return
     yield UnauthorizedError(SEND_A_KEY)
+    yield IssuerUnavailableError(UNREACHED)
     yield ForbiddenError("this route needs another role; send another key")
     if route.path in LIMITED:
         yield KeyLimitError(ANSWERS_USED.format(limit=1000))

@@ -240,7 +240,7 @@ class QueryStream:
             return NO_QUERIES, dict.fromkeys(range(len(lines)), UnavailableError(DRAINING))
         try:
             service, caller = self._api.slot.service, self._caller
-            asker = None if caller is None else caller.asker()
+            asker = None if caller is None else caller.found_now().asker
         except (RequestError, UnavailableError, IntegrityError) as refusal:
             return NO_QUERIES, dict.fromkeys(range(len(lines)), refusal)
         schema, with_scores = service.schema, service.precision is not None
@@ -269,7 +269,14 @@ class QueryStream:
             return
         counts = Counter(map(type, replies))
         for kind, refusal in refusals.items():
-            note_refusal(self._api, "/query/stream", refusal, self._identity, count=counts[kind])
+            note_refusal(
+                self._api,
+                "/query/stream",
+                refusal,
+                self._identity,
+                self._caller,
+                count=counts[kind],
+            )
 
 
 def _parsed(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -56,6 +56,7 @@ class Facts:
         budget: the body of ``GET /budget``; None unless the release is open.
         noted_sequence: the entry that the head file notes; None where none is kept.
         workload: what waits for the writer, and what it counted; None with ``budget``.
+        key_answers: fresh answers of each key by its name; none unless an operator asked for it.
 
     """
 
@@ -65,6 +66,7 @@ class Facts:
     budget: Budget | None = None
     noted_sequence: int | None = None
     workload: Workload | None = None
+    key_answers: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +349,13 @@ RELEASE_METRICS: Final = (
         "Number of the entry that the head file notes, when this process wrote it last",
         lambda facts: [((), facts.noted_sequence)],
     ),
+    Metric(
+        "conclave_key_answers_total",
+        COUNTER,
+        "Fresh answers of each key by its name, with `server.key_metrics`",
+        lambda facts: [((name,), count) for name, count in facts.key_answers.items()],
+        ("key",),
+    ),
 )
 METRICS: Final = (*RELEASE_METRICS, *PROCESS_METRICS)
 router = router_of(ReadRoute)
@@ -374,8 +383,11 @@ def exposition(facts: Facts) -> bytes:
 @router.get("/metrics", response_class=Response, responses=gives({"text/plain": Metrics}))
 async def metrics(api: CurrentApi) -> Response:
     """Give the public quantities to Prometheus, whatever state the server is in."""
+    facts = _facts(api)
+    if api.watching.key_metrics:
+        facts = replace(facts, key_answers=await _key_answers(api))
     return Response(
-        exposition(_facts(api)),
+        exposition(facts),
         headers={"content-type": CONTENT_TYPE_PLAIN_0_0_4, "cache-control": "no-store"},
     )
 
@@ -389,3 +401,14 @@ def _facts(api: Api) -> Facts:
     except (UnavailableError, IntegrityError):
         return Facts(state, api.meter, api.refusals)
     return Facts(state, api.meter, api.refusals, budget, noted, service.workload())
+
+
+async def _key_answers(api: Api) -> dict[str, int]:
+    """Return the answers of each key that has some or is in the file; none while nobody knows."""
+    try:
+        counts = await api.slot.service.key_counts()
+    except (UnavailableError, IntegrityError):
+        return {}
+    listed = () if api.keys is None else api.keys.listed()
+    known = {key.name: 0 for key in listed}
+    return known | {name: answered for name, (answered, _) in sorted(counts.items())}

@@ -31,6 +31,7 @@ class Watching:
         log_requests: whether each has a line in the log.
         ids: makes the names of those that came without.
         tracing: makes their spans; None makes none.
+        key_metrics: whether metrics have the answers of each key.
 
     """
 
@@ -38,6 +39,7 @@ class Watching:
     log_requests: bool = False
     ids: RequestIds = field(default_factory=lambda: RequestIds(bytes(SECRET_BYTES)))
     tracing: Tracing | None = None
+    key_metrics: bool = False
 
 
 def watching_of(settings: Settings, secret: Callable[[int], bytes]) -> Watching:
@@ -56,6 +58,7 @@ def watching_of(settings: Settings, secret: Callable[[int], bytes]) -> Watching:
         log_requests=settings.logs.requests,
         ids=RequestIds(secret(SECRET_BYTES)),
         tracing=open_tracing(settings.telemetry, secret),
+        key_metrics=settings.server.key_metrics,
     )
 
 

@@ -28,6 +28,8 @@ _CELL: Final = b"conclave-cell-1\0"
 _IDEMPOTENCY: Final = b"conclave-idempotency-key-1\0"
 _KEPT_KEY: Final = b"conclave-kept-key-1\0"
 _KEY_COUNT: Final = b"conclave-key-count-1\0"
+_SUBJECT: Final = b"conclave-subject-1\0"
+_SUBJECT_BYTES: Final = 16
 _FINGERPRINT: Final = b"conclave-fingerprint-key-1\0"
 _PERSON: Final = b"conclave-person-key-1\0"
 _CHECKPOINT: Final = b"conclave-checkpoint-1\0"
@@ -116,6 +118,11 @@ class Digests:
         """Return the mark (32 bytes) of what a key of that name was given."""
         counted = f"{release_number} {answered} {unstable} {name}".encode()
         return hmac.digest(self._secret, _KEY_COUNT + counted, "sha256")
+
+    def of_subject(self, subject: str) -> str:
+        """Return what stands for the subject of a token: 32 hexadecimal characters."""
+        keyed = hmac.digest(self._secret, _SUBJECT + subject.encode("utf-8", "replace"), "sha256")
+        return keyed[:_SUBJECT_BYTES].hex()
 
     def fingerprint_key(self, release_number: int = FIRST_RELEASE) -> bytes:
         """Return the key (32 bytes) of the fingerprint of a release's private rows.

@@ -2,11 +2,13 @@
 
 They come as exported: a classifier document with a ``tree``, or a tree alone.  What
 they say is checked against the public schema only.
+
+A table knows two outcomes and no label: which labels these are, a hypothesis says.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -27,6 +29,12 @@ NODES_MAX: Final = 10_000
 TREE_ONLY: Final = (
     'must be a tree as exported: {"tree": {...}}, whose inner nodes have feature, one test, true '
     "and false, and whose leaves have a label"
+)
+
+
+NEEDS_OUTCOMES: Final = (
+    "needs outcomes, a list of two of the classes: a row counts as -1 where the tree says the "
+    "first, and as +1 where it says the second"
 )
 
 
@@ -54,9 +62,23 @@ class AskedDocument(msgspec.Struct, frozen=True):
     tree: AskedNode | None = None
     classes: tuple[str, ...] | None = None
     features: tuple[AskedFeature, ...] | None = None
+    outcomes: object = None
 
 
-def parse_hypotheses(schema: Schema, raw: Sequence[object]) -> list[AskedNode]:
+class AskedHypothesis(NamedTuple):
+    """A hypothesis that was checked.
+
+    Attributes:
+        tree: its leaves have labels that are outcomes.
+        outcomes: two labels, which count as -1 and +1.
+
+    """
+
+    tree: AskedNode
+    outcomes: tuple[str, str]
+
+
+def parse_hypotheses(schema: Schema, raw: Sequence[object]) -> list[AskedHypothesis]:
     """Check posted hypotheses against the public schema.
 
     Args:
@@ -74,15 +96,15 @@ def parse_hypotheses(schema: Schema, raw: Sequence[object]) -> list[AskedNode]:
 
 
 def labels_on(
-    schema: Schema, tree: AskedNode, public_values: NDArray[np.float64]
+    schema: Schema, asked: AskedHypothesis, public_values: NDArray[np.float64]
 ) -> NDArray[np.uint8]:
-    """Return the class index that a checked tree gives each encoded row, shape ``(n,)``."""
+    """Return which outcome, 0 or 1, a hypothesis gives each encoded row, shape ``(n,)``."""
     labels = np.zeros(len(public_values), dtype=np.uint8)
-    pending = [(tree, np.arange(len(public_values)))]
+    pending = [(asked.tree, np.arange(len(public_values)))]
     while pending:
         node, rows = pending.pop()
         if node.label is not None:
-            labels[rows] = schema.classes.index(node.label)
+            labels[rows] = asked.outcomes.index(node.label)
         elif node.true is not None and node.false is not None:
             holds = _holds(schema, node, public_values[rows, node.feature or 0])
             pending += [(node.true, rows[holds]), (node.false, rows[~holds])]
@@ -102,17 +124,30 @@ def _holds(schema: Schema, node: AskedNode, column: NDArray[np.float64]) -> NDAr
     return equal
 
 
-def _parse(schema: Schema, number: int, raw: object) -> AskedNode:
+def _parse(schema: Schema, number: int, raw: object) -> AskedHypothesis:
     try:
         document = msgspec.convert(raw, AskedDocument)
     except (msgspec.ValidationError, RecursionError):
         raise InvalidHypothesisError(number=number, problem=TREE_ONLY) from None
     if document.tree is None:
         raise InvalidHypothesisError(number=number, problem=TREE_ONLY)
-    problem = _of_another_schema(schema, document) or _first_fault(schema, document.tree)
+    outcomes = _outcomes(schema, document)
+    if outcomes is None:
+        raise InvalidHypothesisError(number=number, problem=NEEDS_OUTCOMES)
+    problem = _of_another_schema(schema, document) or _first_fault(schema, document.tree, outcomes)
     if problem:
         raise InvalidHypothesisError(number=number, problem=problem)
-    return document.tree
+    return AskedHypothesis(document.tree, outcomes)
+
+
+def _outcomes(schema: Schema, document: AskedDocument) -> tuple[str, str] | None:
+    """Return the two labels that a hypothesis is about; None where it does not say."""
+    named = list(schema.classes) if document.outcomes is None else document.outcomes
+    match named:
+        case [str(first), str(second)] if first != second and {first, second} <= {*schema.classes}:
+            return first, second
+        case _:
+            return None
 
 
 def _of_another_schema(schema: Schema, document: AskedDocument) -> str:
@@ -124,24 +159,27 @@ def _of_another_schema(schema: Schema, document: AskedDocument) -> str:
     return ""
 
 
-def _first_fault(schema: Schema, tree: AskedNode) -> str:
+def _first_fault(schema: Schema, tree: AskedNode, outcomes: tuple[str, str]) -> str:
     """Say what is wrong with a tree; nothing where it can be applied."""
     pending, node_count = [tree], 0
     while pending:
         node, node_count = pending.pop(), node_count + 1
         if node_count > NODES_MAX:
             return f"has more than {NODES_MAX} nodes"
-        fault = _leaf_fault(schema, node) if node.feature is None else _test_fault(schema, node)
+        is_leaf = node.feature is None
+        fault = _leaf_fault(schema, node, outcomes) if is_leaf else _test_fault(schema, node)
         if fault:
             return fault
         pending += [branch for branch in (node.true, node.false) if branch is not None]
     return ""
 
 
-def _leaf_fault(schema: Schema, node: AskedNode) -> str:
+def _leaf_fault(schema: Schema, node: AskedNode, outcomes: tuple[str, str]) -> str:
     if node.label is None or node.condition_count or node.true or node.false:
         return TREE_ONLY
-    return "" if node.label in schema.classes else "has a label that is not one of the classes"
+    if node.label not in schema.classes:
+        return "has a label that is not one of the classes"
+    return "" if node.label in outcomes else "has a label that is none of its outcomes"
 
 
 def _test_fault(schema: Schema, node: AskedNode) -> str:

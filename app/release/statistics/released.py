@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from app.learning.lists.hypothesis_list import HypothesisList
     from app.ledger.entries.fold import LedgerState
     from app.ledger.ledger import Ledger
-    from app.release.statistics.asked import AskedNode
+    from app.release.statistics.asked import AskedHypothesis
     from app.release.statistics.statistics_table import StatisticsDraw
     from app.release.terms.configuration import Configuration
 
 FORMAT: Final = "conclave-statistics"
 VERSION: Final = 1
+# Whatever the number of labels: a hypothesis names the two that it is about.
+OUTCOME_COUNT: Final = 2
 POINTS_PIECE: Final = "statistics-points"
 # Half of alpha is the points' own, and a value moves by two where a label changes.
 DISAGREEMENT_PARTS: Final = 4
@@ -68,13 +70,14 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
         release: name of the release.
         kind: the class, as in ``[statistics]``.
         depth: levels of tests of its trees; 0 for boxes.
-        classes: the labels that count as -1 and +1.
+        classes: of two labels those that count as -1 and +1; of more those that a hypothesis
+            may name two of.
         tests: what the hypotheses ask.
         hypotheses: a row of integers each.  Trees: test indices in heap order,
             then leaf labels.  Boxes: twice an axis, the first rank inside and the
             first above it that is outside; the axes are the tested features in
             order, and one more that holds every row at rank 0.
-        counts: of each hypothesis, the rows, or persons, that it labels as the second class.
+        counts: of each hypothesis, the rows, or persons, that get the second outcome.
         row_count: the public n.
         cell_count: cells of the hypotheses on the public feature space.
         point_count: public points.
@@ -110,9 +113,9 @@ class StatisticsAnswer:
     """What is given for some hypotheses.
 
     Attributes:
-        values: mean of each over the rows, -1 for the first class and +1 for the second; over
+        values: mean of each over the rows, -1 for the first outcome and +1 for the second; over
             persons, of each the mean over the person's rows.
-        fractions: share of them that each labels as the second class.
+        fractions: share of them that each gives the second outcome.
         alpha: as in the document.
         beta: as in the document.
 
@@ -157,7 +160,7 @@ class ReleasedStatistics:
             document.row_count, document.counts, document.update_count, document.pass_count
         )
 
-    def answer(self, asked: Sequence[AskedNode]) -> StatisticsAnswer:
+    def answer(self, asked: Sequence[AskedHypothesis]) -> StatisticsAnswer:
         """Answer hypotheses by projection; the table is all that is read.
 
         Raises:
@@ -165,7 +168,7 @@ class ReleasedStatistics:
             TooLargeError: too many of them agree with none on all public points.
 
         """
-        labels = [labels_on(self._schema, tree, self._public_values) for tree in asked]
+        labels = [labels_on(self._schema, each, self._public_values) for each in asked]
         self._refuse_long_search(labels)
         indices = [self._index_of(number, each) for number, each in enumerate(labels)]
         fractions = [
@@ -284,7 +287,7 @@ def _hypotheses(document: StatisticsDocument) -> HypothesisList:
     tests = [_test_of(test) for test in document.tests]
     integers = np.array(document.hypotheses, dtype=np.int64)
     if document.kind in TREE_KINDS:
-        return TreeList(tests, integers, depth=document.depth, class_count=len(document.classes))
+        return TreeList(tests, integers, depth=document.depth, class_count=OUTCOME_COUNT)
     return Boxes(axes_of(tests), integers.reshape(len(integers), 2, 3).astype(np.int32))
 
 

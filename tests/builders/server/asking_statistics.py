@@ -17,9 +17,9 @@ SHARES = {"relabel": "0.3", "answers": "0.1", "classifier": "0.3", "statistics":
 ALONE = {"relabel": "0", "answers": "0", "classifier": "0", "statistics": "1"}
 
 
-def stump(cut: float) -> dict[str, Any]:
-    """Return a tree that says yes from an age on."""
-    branches = {"true": {"label": "yes"}, "false": {"label": "no"}}
+def stump(cut: float, first: str = "no", second: str = "yes") -> dict[str, Any]:
+    """Return a tree that says yes, or another second outcome, from an age on."""
+    branches = {"true": {"label": second}, "false": {"label": first}}
     return {"tree": {"feature": 0, "at_least": cut, **branches}}
 
 

@@ -84,9 +84,9 @@ class Served:
         budget: dict[str, Any] = self.get("/budget").json()
         return budget
 
-    def query(self, features: object, key: str | None = None) -> httpx.Response:
+    def query(self, features: object, key: str | None = None, **headers: str) -> httpx.Response:
         """Post one vector."""
-        return self.run(self.post_query(features, key))
+        return self.run(self.post_query(features, key, **headers))
 
     def answer(self, features: object, key: str | None = None) -> dict[str, Any]:
         """Post one vector, which must be answered, and return the answer."""
@@ -95,9 +95,11 @@ class Served:
         answer: dict[str, Any] = response.json()
         return answer
 
-    async def post_query(self, features: object, key: str | None = None) -> httpx.Response:
+    async def post_query(
+        self, features: object, key: str | None = None, **headers: str
+    ) -> httpx.Response:
         """Post one vector; several of these may run at once."""
-        headers = {} if key is None else {"Idempotency-Key": key}
+        headers |= {} if key is None else {"Idempotency-Key": key}
         return await self._client.post("/query", json={"features": features}, headers=headers)
 
     def stream(self, vectors: Iterable[object]) -> list[dict[str, Any]]:
@@ -107,9 +109,13 @@ class Served:
         assert response.status_code == httpx.codes.OK, response.text
         return [json.loads(line) for line in response.text.splitlines()]
 
+    def post(self, path: str, body: object) -> httpx.Response:
+        """Post a document."""
+        return self.run(self._client.post(path, json=body))
+
     def post_json(self, path: str, body: object) -> dict[str, Any]:
         """Post a document, which must be answered, and return the reply's."""
-        response = self.run(self._client.post(path, json=body))
+        response = self.post(path, body)
         assert response.status_code == httpx.codes.OK, response.text
         reply: dict[str, Any] = response.json()
         return reply

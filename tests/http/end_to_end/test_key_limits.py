@@ -191,10 +191,18 @@ def until(holds: Any) -> None:
 
 
 def test_the_usage_of_keys_is_told(keyed: Keyed, capsys: pytest.CaptureFixture[str]) -> None:
-    """``conclave keys usage`` reads the ledger beside a running server."""
+    """The command reads the ledger beside a running server, and the route says the same."""
+    keyed.add("ops", role="admin")
     with keyed.serving() as server:
         keyed.ask(server, "web", agreed(1))
         keyed.ask(server, "web", split(2))
         capsys.readouterr()
         assert run(["keys", "usage", "--config", str(keyed.release.config)]) == 0
+        reply = httpx.get(f"{server.address}/keys/usage", headers=keyed.bearer("ops"))
     assert capsys.readouterr().out == "web\t2\t1\n"
+    web = {"name": "web", "answers": 2, "unstable": 1, "limit": LIMIT, "unstable_limit": 1}
+    others = [
+        {"name": name, "answers": 0, "unstable": 0, "limit": None, "unstable_limit": None}
+        for name in ("desk", "ops")
+    ]
+    assert reply.json() == {"keys": [*others, web]}

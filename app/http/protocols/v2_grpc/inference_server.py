@@ -7,19 +7,19 @@ import os
 # Before the library is loaded: it would write lines of its own beside those of the log.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc.aio
 
 from app.errors import ConfigurationError
-from app.http.access.door import Access
 from app.http.protocols.v2_grpc.calls import Calls
 
 if TYPE_CHECKING:
     import asyncio
     import socket
 
-    from app.http.access.keys import Keys
+    from app.http.access.door import Access
     from app.http.endpoint import Api
     from app.http.limits import Limits
 
@@ -31,17 +31,17 @@ STOP_SECONDS_MAX: Final = 0.5
 class InferenceServer:
     """Answers the protocol over gRPC, on the event loop of the web server."""
 
-    def __init__(self, api: Api, keys: Keys | None) -> None:
+    def __init__(self, api: Api, access: Access) -> None:
         """Wait to be started.
 
         Args:
             api: of the application, whose counts and limits are the same.
-            keys: who may do what; None grants every role.  No ``Host`` is asked for then, as
-                it is over HTTP: a browser does not speak HTTP/2 without TLS.
+            access: the door of HTTP's routes.  No ``Host`` is asked for, as it is there: a
+                browser does not speak HTTP/2 without TLS.
 
         """
         self._api = api
-        self._access = Access(keys)
+        self._access = replace(access, loopback_only=False)
         self._calls: Calls | None = None
         self._server: grpc.aio.Server | None = None
 

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from app.cli import run
+from app.release.statistics.asked import NEEDS_OUTCOMES
 from tests.builders.server.asking_statistics import (
     ALONE,
     COMMAND,
@@ -23,8 +24,9 @@ from tests.builders.server.asking_statistics import (
     stump,
 )
 from tests.builders.server.http_learning import learn, public_points
-from tests.builders.server.http_release import SmallRelease, agreed, split
+from tests.builders.server.http_release import SmallRelease, agreed, private_rows, split
 from tests.builders.server.server_process import serving
+from tests.builders.server.serving import Served
 from tests.http.end_to_end.publishing.test_learn import mechanisms
 
 if TYPE_CHECKING:
@@ -186,3 +188,30 @@ def test_a_classifier_as_exported_is_a_hypothesis(opened: OpenedRelease) -> None
         assert reply.status_code == HTTPStatus.OK, reply.text
         (value,) = reply.json()["values"]
         assert -1 <= value <= 1
+
+
+def test_three_labels_are_asked_about_two_at_a_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One table, drawn once, answers any two outcomes, by the command and by the server."""
+    # A value is further off than alpha/2 with a probability of beta, 1e-9.
+    rows = [*private_rows(), ("60.000", "common", "maybe")]
+    changes = {"shares": ALONE, "answers": {"beta": "1e-9"}}
+    release = SmallRelease(tmp_path, changes).write(rows)
+    classes = {"CONCLAVE_DATA__CLASSES": '["no", "yes", "maybe"]'}
+    monkeypatch.setenv(*next(iter(classes.items())))
+    pairs = (("no", "yes"), ("yes", "maybe"), ("maybe", "no"))
+    document = {"hypotheses": [stump(50, *pair) | {"outcomes": pair} for pair in pairs]}
+    options = ["--config", str(release.config), "--public", str(public_points(release))]
+    assert run(["statistics", *options, str(question(release, document))]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    truth = 2 * sum(float(age) >= 50 for age, _, _ in rows) / len(rows) - 1
+    assert answer["values"] == pytest.approx([truth] * len(pairs), abs=answer["alpha"] / 2)
+    assert answer["alpha"] < 1
+    assert len(set(answer["values"])) == 1
+    with Served(release.settings(classes)) as server:
+        assert server.post_json("/statistics", document) == answer
+        assert mechanisms(server.budget(), "charged") == ["statistics"]
+        refused = server.post("/statistics", QUESTION)
+    assert refused.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert refused.json()["detail"] == f"hypotheses[0] {NEEDS_OUTCOMES}"

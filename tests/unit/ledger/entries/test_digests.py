@@ -35,3 +35,10 @@ def test_private_digest_tells_name_from_body() -> None:
     first = private_digest(KEY, name="ab", body=b"c")
     assert first != private_digest(KEY, name="a", body=b"bc")
     assert first == hmac.new(KEY, b"conclave-private-state-1\0ab\0c", hashlib.sha256).hexdigest()
+
+
+def test_the_name_of_a_subject_needs_the_secret() -> None:
+    """It is half of the documented HMAC, and another one under another secret."""
+    expected = hmac.new(KEY, b"conclave-subject-1\0issuer ada", hashlib.sha256).hexdigest()[:32]
+    assert Digests(KEY).of_subject("issuer ada") == expected
+    assert Digests(b"1" * 32).of_subject("issuer ada") != expected

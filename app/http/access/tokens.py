@@ -1,0 +1,375 @@
+"""Bearer tokens of an OpenID provider, beside keys: whose they are, for whom, and until when.
+
+A token is a signed JSON Web Token (RFC 7519), which joserfc, of the extra ``oidc``, checks.
+Who signed it is found by OpenID Connect Discovery 1.0: the provider's document names the
+address of its public keys, which are fetched when a token needs them and kept.
+
+Nothing of a token is logged or told: neither its text nor a claim.  A subject is counted and
+logged by a keyed digest, which needs the secret of the ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import structlog
+
+from app.answering.types import Asker
+from app.errors import ConfigurationError, UnauthorizedError
+from app.http.access.keys import Role
+from app.http.problems import IssuerUnavailableError
+from app.settings.addresses import is_loopback, is_secure_address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import httpx
+    from joserfc.jwk import Key as SigningKey
+
+    from app.settings.server_sections import OidcSettings
+
+# Signatures alone: no key of a provider's is a shared secret, and "none" signs nothing.
+ALGORITHMS: Final = (
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+    "Ed25519",
+)
+KEY_TYPES: Final = frozenset({"RSA", "EC", "OKP"})
+DISCOVERY: Final = "/.well-known/openid-configuration"
+LEEWAY_SECONDS: Final = 30
+FETCH_SECONDS_MAX: Final = 5.0
+DOCUMENT_BYTES_MAX: Final = 2**20
+# How often keys that are known are fetched again, at a token whose key is unknown and without.
+UNKNOWN_KEY_SECONDS: Final = 60.0
+KNOWN_KEYS_SECONDS: Final = 600.0
+VERIFIED_MAX: Final = 4096
+
+NOT_INSTALLED: Final = (
+    "needs the extra `oidc`, which is not installed; install it, or remove the setting"
+)
+UNREADABLE: Final = "the token is not one that this server reads: a signed JSON Web Token"
+UNSIGNED: Final = "the token is not signed by a key of this server's OpenID provider"
+REFUSED_CLAIMS: Final = {
+    "iss": "the token is of another issuer",
+    "aud": "the token is for another audience",
+    "exp": "the token has expired, or has no time at which it does",
+    "nbf": "the token is not valid yet",
+    "iat": "the token is not valid yet",
+    "sub": "the token has no subject",
+}
+ANOTHER: Final = "; send another one, or a key of this server"
+UNREACHED: Final = (
+    "the keys of this server's OpenID provider cannot be fetched, so that no token can be "
+    "checked; try again in a few seconds, or send a key of this server"
+)
+log = structlog.get_logger("conclave.api")
+
+
+def is_token(presented: str) -> bool:
+    """Return whether a bearer credential that is no key may be a token, which has points."""
+    return "." in presented
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedToken:
+    """A token that a request came with.
+
+    Attributes:
+        roles: those of the claim that names them.
+        limits: fresh answers and unstable ones that its subject may have; None for any number.
+        subject: whose it is, with its issuer.
+        until: when it ends, in seconds since 1970.
+        name_of: gives the name by which a subject is counted.
+
+    """
+
+    roles: frozenset[Role]
+    limits: tuple[int | None, int | None]
+    subject: str = field(repr=False)
+    until: float
+    name_of: Callable[[str], str]
+
+    @property
+    def noun(self) -> str:
+        """A token."""
+        return "token"
+
+    @property
+    def asker(self) -> Asker:
+        """By whom queries are counted.
+
+        Raises:
+            OpeningError: no release is open, whose secret names subjects.
+            ContainedError: the release has stopped.
+
+        """
+        return Asker(self.name_of(self.subject), *self.limits)
+
+    def now(self) -> VerifiedToken | None:
+        """Return the token, or None once it has ended."""
+        return self if time.time() < self.until else None
+
+
+class SigningKeys:
+    """The public keys of one provider, as they were when last fetched.
+
+    One fetch runs at a time, whoever waits for it.  A provider that cannot be reached changes
+    nothing of what is known; where nothing is known yet, it is asked again after a pause.
+
+    Attributes:
+        fetch_count: how often the keys were fetched.
+
+    """
+
+    def __init__(self, issuer: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Know nothing of a provider yet."""
+        import httpx  # noqa: F401, PLC0415 -- loaded now, as no request should wait for it
+
+        self.fetch_count = 0
+        self._issuer = issuer
+        self._clock = clock
+        self._keys: tuple[SigningKey, ...] = ()
+        self._fetching: asyncio.Task[None] | None = None
+        self._tried_at = self._asked_again_at = -math.inf
+
+    async def find(self, key_id: str | None) -> SigningKey | None:
+        """Return the key of an id, or the only one for a token that names none.
+
+        Raises:
+            IssuerUnavailableError: no key is known, and none can be fetched.
+
+        """
+        if not self._keys:
+            await self._fetch_first()
+            return self._known(key_id)
+        found, now = self._known(key_id), self._clock()
+        if found is not None:
+            return found
+        if now >= self._asked_again_at + UNKNOWN_KEY_SECONDS:
+            self._asked_again_at = now
+            self._fetching = self._fetch_soon()
+        if self._fetching is not None:
+            await asyncio.shield(self._fetching)
+        return self._known(key_id)
+
+    def refresh(self) -> None:
+        """Fetch keys again that were fetched a while ago; nobody waits for that."""
+        if self._keys and self._clock() >= self._tried_at + KNOWN_KEYS_SECONDS:
+            self._fetching = self._fetch_soon()
+
+    def _known(self, key_id: str | None) -> SigningKey | None:
+        if key_id is None:
+            return self._keys[0] if len(self._keys) == 1 else None
+        return next((key for key in self._keys if key.kid == key_id), None)
+
+    async def _fetch_first(self) -> None:
+        is_pause = self._clock() < self._tried_at + IssuerUnavailableError.retry_after_seconds
+        if self._fetching is not None or not is_pause:
+            await asyncio.shield(self._fetch_soon())
+        if not self._keys:
+            raise IssuerUnavailableError(UNREACHED)
+
+    def _fetch_soon(self) -> asyncio.Task[None]:
+        """Return the fetch that is under way, which may begin now."""
+        if self._fetching is None:
+            self._tried_at = self._clock()
+            self._fetching = asyncio.create_task(self._fetch())
+        return self._fetching
+
+    async def _fetch(self) -> None:
+        try:
+            async with asyncio.timeout(FETCH_SECONDS_MAX):
+                self._keys = await _published_keys(self._issuer)
+        except Exception as error:  # noqa: BLE001 -- whatever a provider says or does not
+            log.warning("issuer_not_reached", error=type(error).__name__)
+        else:
+            self.fetch_count += 1
+            log.info("signing_keys_fetched", count=len(self._keys))
+        finally:
+            self._fetching = None
+
+
+async def _published_keys(issuer: str) -> tuple[SigningKey, ...]:
+    """Return the keys that a provider signs tokens with.
+
+    Raises:
+        Exception: it cannot be reached, or what it says is not of OpenID Connect.
+
+    """
+    import httpx  # noqa: PLC0415 -- loaded by now
+
+    # Reading the certificates takes tens of milliseconds, in which nothing would be answered.
+    context = await asyncio.to_thread(httpx.create_ssl_context)
+    # A proxy that the environment names is not asked for what only this machine reaches.
+    through_proxy = not is_loopback(httpx.URL(issuer).host)
+    async with httpx.AsyncClient(
+        verify=context, timeout=FETCH_SECONDS_MAX, trust_env=through_proxy
+    ) as client:
+        document = await _document(client, issuer.rstrip("/") + DISCOVERY)
+        address = document.get("jwks_uri")
+        if document.get("issuer") != issuer or not is_secure_address(str(address)):
+            raise ValueError("not the document of this issuer")
+        published = await _document(client, str(address))
+    keys = tuple(key for each in published["keys"] if (key := _signing_key(each)) is not None)
+    if not keys:
+        raise ValueError("no key that signs")
+    return keys
+
+
+async def _document(client: httpx.AsyncClient, address: str) -> dict[str, Any]:
+    body = bytearray()
+    async with client.stream("GET", address) as response:
+        response.raise_for_status()
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) > DOCUMENT_BYTES_MAX:
+                raise ValueError("a document that is too long")
+    return msgspec.json.decode(bytes(body), type=dict[str, Any])
+
+
+def _signing_key(published: object) -> SigningKey | None:
+    """Return a key of a published set; None where it signs nothing, or is not understood."""
+    from joserfc.jwk import import_key  # noqa: PLC0415 -- an extra's
+
+    if not isinstance(published, dict) or published.get("use", "sig") != "sig":
+        return None
+    if published.get("kty") not in KEY_TYPES:
+        return None
+    try:
+        return import_key(published)
+    except Exception:  # noqa: BLE001 -- a set may hold keys of a later standard
+        return None
+
+
+class Tokens:
+    """The tokens of one provider."""
+
+    def __init__(
+        self, settings: OidcSettings, keys: SigningKeys, name_of: Callable[[str], str]
+    ) -> None:
+        """Take tokens of a provider.
+
+        Args:
+            settings: issuer, audience, the claim of roles, and limits.
+            keys: the provider's.
+            name_of: gives the name by which a subject is counted.
+
+        """
+        from joserfc.jws import JWSRegistry  # noqa: PLC0415 -- an extra's
+        from joserfc.jwt import JWTClaimsRegistry  # noqa: PLC0415 -- an extra's
+
+        self._settings = settings
+        self._keys = keys
+        self._name_of = name_of
+        # Providers add members of their own to a header, which mean nothing here.
+        self._headers = JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
+        self._claims = JWTClaimsRegistry(
+            leeway=LEEWAY_SECONDS,
+            iss={"essential": True, "value": settings.issuer},
+            aud={"essential": True, "value": settings.audience},
+            exp={"essential": True},
+            sub={"essential": True},
+        )
+        self._verified: dict[bytes, VerifiedToken] = {}
+        self._verified_by = 0
+
+    async def find(self, presented: str) -> VerifiedToken:
+        """Return the token that came with a request, checked in every respect.
+
+        Raises:
+            UnauthorizedError: it is none, or not valid here and now.
+            IssuerUnavailableError: it cannot be checked, as no key of its provider is known.
+
+        """
+        self._keys.refresh()
+        if self._verified_by != self._keys.fetch_count or len(self._verified) >= VERIFIED_MAX:
+            self._verified.clear()
+            self._verified_by = self._keys.fetch_count
+        digest = hashlib.sha256(presented.encode("utf-8", "surrogateescape")).digest()
+        known = self._verified.get(digest)
+        if known is not None and known.now() is not None:
+            return known
+        key = await self._keys.find(self._key_id(presented))
+        if key is None:
+            raise UnauthorizedError(UNSIGNED + ANOTHER)
+        token = self._read(presented, key)
+        self._verified[digest] = token
+        return token
+
+    def _key_id(self, presented: str) -> str | None:
+        """Return the id of the key that a token says it is signed with."""
+        from joserfc.jws import extract_compact  # noqa: PLC0415 -- loaded by now
+
+        try:
+            header = extract_compact(presented.encode("ascii")).headers()
+            algorithm, key_id = header["alg"], header.get("kid")
+        except Exception:  # noqa: BLE001 -- whatever a client sends
+            raise UnauthorizedError(UNREADABLE + ANOTHER) from None
+        if algorithm not in ALGORITHMS:
+            raise UnauthorizedError(UNSIGNED + ANOTHER)
+        if not isinstance(key_id, str | None):
+            raise UnauthorizedError(UNREADABLE + ANOTHER)
+        return key_id
+
+    def _read(self, presented: str, key: SigningKey) -> VerifiedToken:
+        """Return a token that this key has signed and whose claims hold."""
+        from joserfc.errors import ClaimError, JoseError  # noqa: PLC0415 -- loaded by now
+        from joserfc.jwt import decode  # noqa: PLC0415 -- loaded by now
+
+        try:
+            claims = decode(presented, key, registry=self._headers).claims
+            self._claims.validate(claims)
+            return self._of(claims)
+        except ClaimError as error:
+            text = REFUSED_CLAIMS.get(str(error.claim).partition(",")[0], UNREADABLE)
+            raise UnauthorizedError(text + ANOTHER) from None
+        except JoseError:
+            raise UnauthorizedError(UNSIGNED + ANOTHER) from None
+        except Exception:  # noqa: BLE001 -- whatever a client sends
+            raise UnauthorizedError(UNREADABLE + ANOTHER) from None
+
+    def _of(self, claims: dict[str, Any]) -> VerifiedToken:
+        settings = self._settings
+        named = claims.get(settings.roles_claim)
+        words = named.split() if isinstance(named, str) else named
+        told = {each for each in words if isinstance(each, str)} if isinstance(words, list) else ()
+        return VerifiedToken(
+            roles=frozenset(role for role in Role if role in told),
+            limits=(settings.limit, settings.unstable_limit),
+            subject=f"{settings.issuer} {claims['sub']}",
+            until=float(claims["exp"]) + LEEWAY_SECONDS,
+            name_of=self._name_of,
+        )
+
+
+def tokens_of(settings: OidcSettings | None, name_of: Callable[[str], str]) -> Tokens | None:
+    """Return the tokens that a server takes; None where the configuration names no provider.
+
+    Args:
+        settings: ``[server.oidc]``.
+        name_of: gives the name by which a subject is counted.
+
+    Raises:
+        ConfigurationError: the library is not installed.
+
+    """
+    if settings is None:
+        return None
+    try:
+        return Tokens(settings, SigningKeys(settings.issuer), name_of)
+    except ImportError:
+        raise ConfigurationError("server.oidc", NOT_INSTALLED) from None
