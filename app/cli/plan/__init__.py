@@ -1,6 +1,7 @@
 """``conclave plan``: a plan, printed for people; its figures come from ``app/planning``.
 
 * ``command.py`` has the options and the three forms of the command.
+* ``configured_plan.py`` plans a configuration: in three lines, in full, or as TOML.
 * ``table.py`` prints a plan's document: words, tables, and the meaning of each row.
 * ``plot.py`` draws answers against epsilon, T and n.
 """

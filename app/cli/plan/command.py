@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from app.cli import numeric_options as numbers
-from app.cli.plan.release import (
+from app.cli.plan.configured_plan import (
     OPTIONS,
     POPULATIONS,
     TOML,
