@@ -118,7 +118,7 @@ def draw(
         invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
     else:
         invariant(len(labels) == len(private_weights), "every row has a weight")
-        within = float(private_weights.sum()) <= parameters.row_count
+        within = bool(private_weights.sum() <= parameters.row_count)
         invariant(within, "the rows count for the public n persons at most")
     invariant(len(encoded) == len(labels), "every row has ranks and a label")
     private_counts = level_counts(parameters, encoded, labels, private_weights)
