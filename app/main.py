@@ -71,9 +71,9 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
+    from app.data.rows import PrivateRows
     from app.http.application import ConclaveApplication
     from app.http.protocols.v2_grpc.inference_server import InferenceServer
-    from app.data.rows import PrivateRows
     from app.ledger.head.head_file import HeadFile
     from app.ledger.ledger import Ledger
     from app.noise.source import NoiseSource

@@ -278,7 +278,7 @@ def dialect_of(separator: str, decimal: str, encoding: str) -> CsvDialect:
     try:
         options = DialectOptions.model_validate(given)
     except ValidationError as error:
-        wrong = configuration_error(error)
+        wrong = configuration_error(error, given, lambda _: ())
         raise ConfigurationError(f"--{wrong.key}", wrong.problem) from None
     if options.separator == options.decimal:
         raise ConfigurationError("--decimal", "is --separator too: give one of them")

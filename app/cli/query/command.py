@@ -42,6 +42,7 @@ def register(application: typer.Typer) -> None:
 
 
 def query(
+    *,
     url: Annotated[str, typer.Option("--url", help="Address of the server.")],
     file: Annotated[
         Path | None, typer.Argument(help="CSV with a header line. Default: standard input.")

@@ -12,6 +12,7 @@ import grpc.aio
 from tritonclient.grpc import service_pb2
 
 from app.cli.web_server import listen
+from app.http.access.door import Access
 from app.http.endpoint import Api
 from app.http.limits import Limits
 from app.http.protocols.v2_grpc.inference_server import InferenceServer
@@ -53,7 +54,7 @@ class Grpc:
         """Build the application; ``more`` is for it."""
         self.http = Http(keys=keys, limits=limits, **more)
         self.api: Api = self.http.application.api  # type: ignore[attr-defined]  # of our application
-        self.server = InferenceServer(self.api, keys)
+        self.server = InferenceServer(self.api, Access(keys))
         self.under_way: set[asyncio.Task[Any]] = set()
 
     def __enter__(self) -> Self:

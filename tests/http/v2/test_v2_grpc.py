@@ -26,6 +26,7 @@ from app.errors import (
     SwitchingError,
     UnavailableError,
 )
+from app.http.access.door import Access
 from app.http.access.keys import Key, KeyRing, Role, hash_of
 from app.http.limits import Limits
 from app.http.problems import INTERNAL_DETAIL
@@ -460,7 +461,7 @@ def test_a_port_is_for_one_server() -> None:
         first, second = reserved_socket(), socket.socket()
         second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         second.bind(first.getsockname())
-        others = [InferenceServer(served.api, None) for _ in range(2)]
+        others = [InferenceServer(served.api, Access(None)) for _ in range(2)]
         served.http.runner.run(others[0].start(first, set()))
         with pytest.raises(ConfigurationError, match=r"server\.grpc_port: cannot listen on"):
             served.http.runner.run(others[1].start(second, set()))

@@ -10,7 +10,7 @@ import pytest
 from app.data.schema import BooleanFeature, CategoricalFeature, DateFeature, Schema
 from app.data.spelling import day_in
 from tests.http.doubles import JSON, Http
-from tests.http.inference import elements, infer, infer_binary, tensor
+from tests.http.v2.inference import elements, infer, infer_binary, tensor
 
 SCHEMA = Schema(
     label="income",

@@ -99,9 +99,9 @@ def test_the_labels_of_the_rows_do_not_enter(tmp_path: Path) -> None:
         assert getattr(three, name) == getattr(two, name)
 
 
-def counts_of(labels: NDArray[np.uint8], cells: NDArray[np.int64]) -> NDArray[np.int64]:
+def counts_of(labels: NDArray[np.uint8], cells: NDArray[np.number]) -> NDArray[np.int64]:
     """Return what each query counts, shape (N,), from the rows of each cell."""
-    return labels.astype(np.int64) @ cells
+    return labels.astype(np.int64) @ cells.astype(np.int64)
 
 
 def test_a_record_moves_no_count_by_more_than_one(tmp_path: Path) -> None:
