@@ -46,7 +46,7 @@ from app.cli.demo import command as demo
 from app.cli.init import command as init
 from app.cli.plan import command as plan
 from app.cli.query import command as query
-from app.errors import ConclaveError, ConfigurationError
+from app.errors import ConclaveError, ConfigurationError, MachineError
 
 # One thread a product: the products here are small, and a second thread that
 # waits for a busy core makes them a hundred times slower.  Set before numpy is
@@ -140,8 +140,17 @@ def _account(error: Exception) -> tuple[str, int]:
             return str(error), EXIT_DOES_NOT_HOLD
         case OSError():
             return _system_refusal(error), EXIT_BAD_USAGE
+        case _ if _is_of_machine(error):
+            return str(MachineError()), EXIT_DOES_NOT_HOLD
         case _:
             return _internal_error(error), EXIT_DOES_NOT_HOLD
+
+
+def _is_of_machine(error: Exception) -> bool:
+    """Return whether the machine refused memory or a thread."""
+    from app.learning.chunks import made_by_machine
+
+    return made_by_machine(error)
 
 
 def _line(problem: str) -> str:

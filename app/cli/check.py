@@ -56,7 +56,7 @@ def check(
         for line in _lines(report):
             typer.echo(line)
         if not report.findings:
-            typer.echo(after_check(config, settings, public=public))
+            typer.echo(after_check(config, settings, public=public), err=True)
     if report.findings:
         raise typer.Exit(EXIT_DOES_NOT_FIT)
 

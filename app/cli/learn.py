@@ -59,7 +59,7 @@ def learn(
     if config is not None and output is not None:
         from app.cli.init.next_step import after_learn
 
-        typer.echo(after_learn(config))
+        typer.echo(after_learn(config), err=True)
 
 
 def _learn(

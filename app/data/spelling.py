@@ -178,7 +178,14 @@ def named_number(name: str) -> float | None:
 
 
 class Names:
-    """Public names, among which text is found by its spelling and a number by its value."""
+    """Public names, among which text is found by its spelling and a number by its value.
+
+    Attributes:
+        known: the names.
+        have_numbers: whether one of them is a number.
+        have_booleans: whether one of them is how a boolean is written.
+
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
         """Keep the names; of two that are one number the first is its name."""
@@ -188,6 +195,10 @@ class Names:
             number = named_number(name)
             if number is not None:
                 self._by_number.setdefault(number, name)
+        self.have_numbers = bool(self._by_number)
+        self.have_booleans = any(
+            not self.known.isdisjoint(boolean_spellings(truth)) for truth in (True, False)
+        )
 
     def of(self, given: Plain) -> str | None:
         """Return the name that a plain value is, its usual text, or None where it is missing."""

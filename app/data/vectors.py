@@ -297,12 +297,17 @@ def _value(
 
 
 def _name(feature: Feature, names: Names, value: object) -> str | None:
-    """Return the category that a number or a boolean is, as a source's cell is read."""
-    if isinstance(value, bool):
+    """Return the category that a number or a boolean is, as a source's cell is read.
+
+    Where no category is one, it was meant for another feature: it would be other for certain.
+    """
+    if names.have_booleans and isinstance(value, bool):
         return names.of(value)
-    if isinstance(value, float | int):
+    if names.have_numbers and isinstance(value, float | int) and not isinstance(value, bool):
         return names.of(_number(feature, value))
-    problem = "must be a string, a number, a boolean or null"
+    numbers = ", a number" if names.have_numbers else ""
+    booleans = ", a boolean" if names.have_booleans else ""
+    problem = f"must be a string{numbers}{booleans} or null"
     raise InvalidFeaturesError(feature=feature.name, problem=problem)
 
 

@@ -57,7 +57,7 @@ PARAMETER_OF_KEY: Final = {
     "data.classes": "classes",
 }
 SHARES: Final = "privacy.shares"
-FEATURE: Final = re.compile(r"data\.features\[(\d+)\]\.")
+FEATURE: Final = re.compile(r"data\.features\[(\d+)\](?: \(\".*?\"\))?\.")
 NUMBERS: Final = frozenset({"epsilon", "delta"})
 UNUSED: Final = ("ledger", "server", "logs", "telemetry")
 OF_DATA: Final = ("label", "person", "missing")
@@ -69,6 +69,8 @@ SEQUELS: Final = ("classifier", "halt")
 RULES: Final = ("canonical", "halving")
 SOURCE: Final = "in-memory"
 NO_LEDGER: Final = "sqlite:///no-ledger.db"
+KINDS: Final = (NumericFeature.kind, CategoricalFeature.kind)
+NO_SUCH_KIND: Final = "the estimator takes numbers and categories, and no {kind}"
 NO_STATISTICS: Final = "the estimator has no statistics; set it to 0"
 
 
@@ -122,6 +124,10 @@ def parameters_of(settings: Settings) -> dict[str, Any]:
     """
     if settings.privacy.shares.statistics > 0:
         raise ConfigurationError(f"{SHARES}.statistics", NO_STATISTICS)
+    for place, feature in enumerate(settings.data.features):
+        if feature.kind not in KINDS:
+            problem = NO_SUCH_KIND.format(kind=feature.kind)
+            raise ConfigurationError(f"data.features[{place}].kind", problem)
     whole = settings.model_dump(by_alias=True)
     found: dict[str, Any] = {}
     for key, name in PARAMETERS.items():

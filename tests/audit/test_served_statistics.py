@@ -156,7 +156,7 @@ class WatchedRows:
     def __init__(self, rows: PrivateRows, release: SmallRelease) -> None:
         """Watch these rows."""
         self._rows, self._release = rows, release
-        self.count, self.labels = rows.count, rows.labels
+        self.count, self.labels, self.weights = rows.count, rows.labels, rows.weights
         self.states: list[LedgerState] = []
 
     @property

@@ -24,7 +24,7 @@ CHARGED = ["relabel", "answers"]
 @pytest.mark.parametrize(
     ("point", "charged"),
     [
-        ("opening:calibrating the answers:1", []),
+        ("opening:calibrating the answers:3", []),
         ("opening:drawing the labelling hypothesis:1", CHARGED),
         ("opening:fitting learners:200", CHARGED),
     ],

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from _pytest.capture import CaptureResult
+
 PRINTED_ADDRESS: Final = "http://127.0.0.1:8000"
 SERVE: Final = re.compile(r"^((?:[A-Z_]+=\S+ )*)conclave serve --config (\S+)$")
 REDIRECTED: Final = re.compile(r"^(conclave .*) > (\S+)$")
@@ -34,13 +36,15 @@ class Reader:
     Attributes:
         folder: where everything is typed, the working directory of this process too.
         variables: what the shell knows besides.
+        told: what each ``conclave`` command said besides, on standard error.
 
     """
 
-    def __init__(self, folder: Path, heard: Callable[[], str]) -> None:
+    def __init__(self, folder: Path, heard: Callable[[], CaptureResult[str]]) -> None:
         """Begin in a folder; ``heard`` returns what was printed since it was asked last."""
         self.folder = folder
         self.variables: dict[str, str] = {}
+        self.told: dict[str, str] = {}
         self._heard = heard
         self._servers: list[BackgroundServer] = []
 
@@ -74,7 +78,9 @@ class Reader:
         """Run ``conclave`` here."""
         self._heard()
         assert cli.run(shlex.split(command)[1:]) == 0, (command, self._heard())
-        return self._heard()
+        heard = self._heard()
+        self.told[command] = heard.err
+        return heard.out
 
     def _type(self, command: str) -> str:
         """Run anything else in a shell."""

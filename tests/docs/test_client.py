@@ -31,7 +31,7 @@ def reader_beside_a_release(
     """Return a reader in the folder of the pages' release."""
     monkeypatch.chdir(tmp_path)
     write_release(tmp_path)
-    reader = Reader(tmp_path, lambda: capsys.readouterr().out)
+    reader = Reader(tmp_path, capsys.readouterr)
     yield reader
     reader.leave()
 

@@ -34,7 +34,7 @@ def reader_beside_a_release(
     monkeypatch.chdir(tmp_path)
     write_release(tmp_path)
     (tmp_path / "questions.csv").write_text(PEOPLE, encoding="utf-8")
-    reader = Reader(tmp_path, lambda: capsys.readouterr().out)
+    reader = Reader(tmp_path, capsys.readouterr)
     yield reader
     reader.leave()
 

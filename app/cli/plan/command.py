@@ -131,10 +131,11 @@ def plan(
         holds = plan_config(Path(config or ""), given, as_json=as_json)
         if not holds:
             raise typer.Exit(EXIT_INFEASIBLE)
-        if not as_json and not as_toml:
+        if not (as_json or as_toml or want_answers or want_accuracy):
             from app.cli.init.next_step import after_plan
 
-            typer.echo(after_plan(Path(config or ""), public=public))
+            following = after_plan(Path(config or ""), public=public)
+            typer.echo(following if verbose else f" {following}")
         return
     _show(_paper(given) if form == "--paper" else _profile(given), as_json=as_json)
 

@@ -107,8 +107,8 @@ def _print_first_lines(asked: _Asked) -> None:
 
     settings = asked.settings
     request = plan_request(settings, asked.rows)
-    typer.echo(answers_line(request))
     shares = None if asked.public is None else _label_shares(settings, asked.public)
+    typer.echo(answers_line(request))
     typer.echo(accuracy_line(request, classes=settings.data.classes, label_shares=shares))
 
 
@@ -207,7 +207,8 @@ def _print(
         if offer is not None:
             typer.echo("\n".join(wanted_lines(planned, offer)))
         elif VERBOSE not in given:
-            typer.echo(change_line(planned))
+            # The command that comes next ends the line, where the plan can work.
+            typer.echo(change_line(planned), nl=not planned.feasible)
         if VERBOSE in given:
             print_document(document)
 

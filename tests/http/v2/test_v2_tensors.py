@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.http.doubles import Http
+from app.data.schema import CategoricalFeature
+from tests.http.doubles import SCHEMA, Http
 from tests.http.v2.inference import (
     INFER,
     NUMERIC_SCHEMA,
@@ -68,6 +70,8 @@ def test_a_category_may_be_a_number_or_a_boolean(
     """In JSON and in binary it is the name that the same value has in a source."""
     age = struct.pack("<d", 41.0)
     with Http() as http:
+        workclass = CategoricalFeature(name="workclass", categories=("7", "True", "False"))
+        http.service.schema = replace(SCHEMA, features=(SCHEMA.features[0], workclass))
         infer(http, [tensor("age", "FP64", [41]), tensor("workclass", datatype, values)])
         inputs = [("age", "FP64", (1, 1), age), ("workclass", datatype, (1,), raw)]
         infer_binary(http, inputs)

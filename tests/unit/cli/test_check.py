@@ -74,12 +74,13 @@ def test_rows_that_fit_are_told_by_their_number(
     (folder / "records.csv").write_text(FITS.replace("udp", "ICMP"), encoding="utf-8")
     (folder / "public.csv").write_text("bytes,protocol\n1,TCP\n1,UDP\n", encoding="utf-8")
     assert check(folder, "--public", str(folder / "public.csv")) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == [
         PRIVATE,
         "public points: 50.0% of them equal a record",
         "all columns of 3 rows fit the schema",
-        f"next: conclave serve --config {folder / 'conclave.toml'}",
     ]
+    assert printed.err == f"next: conclave serve --config {folder / 'conclave.toml'}\n"
 
 
 def test_one_json_document_has_it_all(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -115,6 +117,36 @@ def test_sums_beyond_64_bits_are_exact() -> None:
 def test_any_kind_of_table_is_read(frame: Any) -> None:
     """Columns are found by name, rows by the order of the features or by name."""
     assert Classifier(DOCUMENT).predict(frame).tolist() == LABELS
+
+
+def test_dates_and_booleans_are_read_as_they_are_asked() -> None:
+    """A date is a text, a date of some library, or its days; a boolean is one or its name."""
+    features: list[dict[str, object]] = [
+        {"name": "born", "kind": "date", "bounds": [-36524.0, 20000.0]},
+        {"name": "smoker", "kind": "boolean", "categories": ["false", "true"]},
+    ]
+    tree = {
+        "feature": 0,
+        "at_least": 10957.0,
+        "true": {"label": "high"},
+        "false": {
+            "feature": 1,
+            "category": "true",
+            "true": {"label": "high"},
+            "false": {"label": "low"},
+        },
+    }
+    classifier = Classifier({**DOCUMENT, "features": features, "tree": tree})
+    young = ["2000-01-01", dt.date(2000, 1, 1), np.datetime64("2000-01-01T23:00"), 10957.0]
+    old = ["1999-12-31", dt.datetime(1999, 12, 31, 23, tzinfo=dt.UTC), 99.0, None, "", math.nan]
+    rows = [[born, False] for born in (*young, *old)]
+    assert classifier.predict(rows).tolist() == ["high"] * len(young) + ["low"] * len(old)
+    smokers = [[None, each] for each in (True, np.True_, "true", False, "false", None)]
+    assert classifier.predict(smokers).tolist() == ["high"] * 3 + ["low"] * 3
+    with pytest.raises(ValueError, match=r"^born: a date such as 2026-12-31 is needed$"):
+        classifier.predict([["1.1.2000", True]])
+    with pytest.raises(UnsupportedClassifierError, match="a kind of feature"):
+        Classifier({**DOCUMENT, "features": [{**features[0], "kind": "colour"}, features[1]]})
 
 
 def test_many_rows_are_read_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,8 +31,8 @@ REFUSED = [
     ([39, math.inf, "Private", "F"], "hours", "must be a finite number"),
     ([39, -math.inf, "Private", "F"], "hours", "must be a finite number"),
     ([39, 10**400, "Private", "F"], "hours", "must be a finite number"),
-    ([39, 40, math.nan, "F"], "work", "must be a finite number"),
-    ([39, 40, ["Private"], "F"], "work", "must be a string, a number, a boolean or null"),
+    ([39, 40, math.nan, "F"], "work", "must be a string or null"),
+    ([39, 40, ["Private"], "F"], "work", "must be a string or null"),
     ([39, 40, "x" * 1001, "F"], "work", "must have at most 1000 characters"),
     ([39, 40, "\ud800", "F"], "work", "must be Unicode text"),
     ({}, "age", "is absent; null is a missing value"),
@@ -50,7 +50,7 @@ REFUSED = [
     (
         {"age": 39, "hours": 40, "work": "Private", "sex": {}},
         "sex",
-        "must be a string, a number, a boolean or null",
+        "must be a string or null",
     ),
 ]
 

@@ -181,6 +181,17 @@ def test_a_share_of_statistics_is_refused(tmp_path: Path) -> None:
         PrivateQueryClassifier.from_config(path)
 
 
+@pytest.mark.parametrize("kind", ['"boolean"', '"date"\nbounds = ["1900-01-01", "2026-12-31"]'])
+def test_a_kind_that_no_column_has_is_refused(tmp_path: Path, kind: str) -> None:
+    """Columns of X are numbers or categories; cells of another kind would be read as these."""
+    path = write(tmp_path)
+    more = f'[[data.features]]\nname = "more"\nkind = {kind}\n[hypotheses]'
+    text = path.read_text(encoding="utf-8").replace("[hypotheses]", more)
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"^data\.features\[2\]\.kind: the estimator"):
+        PrivateQueryClassifier.from_config(path)
+
+
 def test_persons_of_the_file_are_asked_for(tmp_path: Path) -> None:
     """Where persons are the unit there, a fit without them would promise less."""
     rows, labels = people()

@@ -81,11 +81,10 @@ def test_groups_that_name_nobody_are_refused(groups: Any, line: str) -> None:
     assert not hasattr(private, "budget_")
 
 
-def test_a_learner_that_counts_rows_is_refused_with_groups() -> None:
-    """By the parameter's name."""
-    line = '^classifier_learner: must be "exponential" where groups name persons$'
-    with pytest.raises(ValueError, match=line):
-        estimator(classifier_learner="linear").fit(*rows(), groups=list(range(600)))
+def test_a_learner_of_scores_takes_groups() -> None:
+    """A person's rows share what one row adds to a step."""
+    private = estimator(classifier_learner="linear").fit(*rows(), groups=list(range(600)))
+    assert private.budget_["unit"] == "person"
 
 
 @pytest.mark.parametrize("calibration", ["profile", "svt"])

@@ -66,7 +66,7 @@ def test_what_is_written_loads_and_plans(
     assert (settings.privacy.shares.answers > 0) == (way == "--online")
     assert "thresholds = []" not in Path("conclave.toml").read_text()
     assert run(["plan", "--config", "conclave.toml", "--populations", "0"]) == 0
-    assert capsys.readouterr().out.endswith("next: conclave check --config conclave.toml\n")
+    assert capsys.readouterr().out.endswith(" next: conclave check --config conclave.toml\n")
 
 
 def test_a_dictionary_and_a_sample_complete_each_other() -> None:
@@ -189,10 +189,10 @@ def test_a_release_opens_on_made_up_rows(
     assert run(["check", "--config", "conclave.toml"]) == 0
     following = "learn --config conclave.toml -o classifier.json"
     following = following if way == "--publish" else "serve --config conclave.toml"
-    assert capsys.readouterr().out.endswith(f"\nnext: conclave {following}\n")
+    assert capsys.readouterr().err.endswith(f"next: conclave {following}\n")
     monkeypatch.setenv("CONCLAVE_PRIVACY__EPSILON", "10")
     assert run(["learn", "--config", "conclave.toml", "-o", "classifier.json"]) == 0
-    assert capsys.readouterr().out == "next: conclave serve --config conclave.toml\n"
+    assert capsys.readouterr().err.endswith("next: conclave serve --config conclave.toml\n")
 
 
 def test_made_up_rows_are_made_for_a_file_that_is_there() -> None:
