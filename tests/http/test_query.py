@@ -159,7 +159,7 @@ def test_refuses_a_member_named_twice(body: bytes) -> None:
 
 FINITE = "must be a finite number"
 NUMBER = "must be a number or null"
-NAME = "must be a string, a number, a boolean or null"
+NAME = "must be a string or null"
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ NAME = "must be a string, a number, a boolean or null"
         ('[true, "Private"]', "age", NUMBER),
         ('[[1], "Private"]', "age", NUMBER),
         ('["39", "Private"]', "age", "must be a number, not a string"),
-        ("[1, NaN]", "workclass", FINITE),
+        ("[1, NaN]", "workclass", NAME),
         ("[1, [2]]", "workclass", NAME),
         ("[1, {}]", "workclass", NAME),
         ("[1]", "features", "must be 2 values, got 1"),
