@@ -212,7 +212,7 @@ TEN_PERSONS = {
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("is_planted", [False, True])
+@pytest.mark.parametrize("is_planted", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_rows_of_a_person_that_are_cut_apart_exceed_the_claim(
     monkeypatch: pytest.MonkeyPatch, *, is_planted: bool
 ) -> None:
