@@ -103,7 +103,7 @@ def step(
     thresholds = parameters.thresholds
     last = len(thresholds) - 1
     hit = noise.word() < thresholds[min(distance, last)]
-    return (State(state.hit_count + 1) if hit else state), hit
+    return State(state.hit_count + hit), hit  # the same work for either
 
 
 def steps(

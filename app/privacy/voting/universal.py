@@ -200,7 +200,7 @@ def step(
     if released is not None:
         return following, Outcome(label=label, stable=True, released_bin=released)
     if label is not None:
-        return following, _stable(label)
+        return following, _outcome(label, stable=True)
     return following, _unstable(parameters, noise)
 
 
@@ -229,7 +229,8 @@ def steps(
         return None
     invariant(not state.halted and left > 0, "no step outside the ensemble phase")
     tested, is_hit = row.tests(answering, state.tested, private_votes.distance[:left], noise)
-    outcomes = list(map(_stable, private_votes.plurality[: len(is_hit)].tolist()))
+    labels = private_votes.plurality[: len(is_hit)].tolist()
+    outcomes = [_outcome(label, stable=True) for label in labels]
     for place in is_hit.nonzero()[0].tolist():
         outcomes[place] = _unstable(parameters, noise)
     return state.after(tested, answers=len(outcomes)), outcomes
@@ -274,15 +275,15 @@ def redo(
 
 
 @lru_cache(maxsize=256)
-def _stable(label: int) -> Outcome:
-    """Return a stable answer without a score, of which there are as many as labels."""
-    return Outcome(label, stable=True)
+def _outcome(label: int | None, *, stable: bool) -> Outcome:
+    """Return an answer without a score; there are few, and each takes as long to return."""
+    return Outcome(label, stable)
 
 
 def _unstable(parameters: Parameters, noise: NoiseSource) -> Outcome:
     """Return an unstable answer, with its coin where it gets one."""
     coin = noise.below(parameters.class_count) if parameters.unstable_gets_coin else None
-    return Outcome(label=coin, stable=False)
+    return _outcome(coin, stable=False)
 
 
 def _decide_bin(
