@@ -51,9 +51,12 @@ $(VENV)/.installed: requirements.lock pyproject.toml clients/python/pyproject.to
 	@$(PIP) install --quiet --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
 	@touch $@
 
-$(VENV)/.installed-test: requirements-test.lock $(VENV)/.installed
+# pandas lies in a folder that only the tests with data frames search: see tests/frames.
+$(VENV)/.installed-test: requirements-test.lock tests/frames/requirements.lock $(VENV)/.installed
 	@echo "Installing the test extras from requirements-test.lock ..."
 	@$(PIP) install --quiet --no-deps --require-hashes --requirement requirements-test.lock
+	@rm -rf $(VENV)/frames
+	@$(PIP) install --quiet --no-deps --require-hashes --target $(VENV)/frames --requirement tests/frames/requirements.lock
 	@touch $@
 
 # Clients of other servers whose libraries contradict the lock's, in a folder that
@@ -127,6 +130,7 @@ lock: $(BIN)/python
 	$(COMPILE) pyproject.toml --output-file requirements.lock
 	$(COMPILE) pyproject.toml --extra grpc --extra oidc --extra telemetry --constraint requirements.lock --output-file requirements-image.lock
 	$(COMPILE) pyproject.toml --extra test --constraint requirements.lock --output-file requirements-test.lock
+	$(COMPILE) --no-deps tests/frames/requirements.in --output-file tests/frames/requirements.lock
 	$(COMPILE) --no-deps tests/peers/requirements.in --output-file tests/peers/requirements.lock
 	$(COMPILE) benchmarks/peers/requirements.in --output-file benchmarks/peers/requirements.lock
 	$(COMPILE) benchmarks/utility/requirements.in --output-file benchmarks/utility/requirements.lock

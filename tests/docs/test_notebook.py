@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.docs.notebooks import code_cells, is_noisy, printed_text, stored_text
 from tests.docs.pages import ROOT
+from tests.frames.data_frames import FRAMES
 
 if TYPE_CHECKING:
     import pytest
@@ -17,6 +18,7 @@ NOTEBOOK = ROOT / "docs" / "estimator.ipynb"
 def test_every_cell_prints_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run in one namespace, in its own folder; a cell that says that it is noisy prints anew."""
     monkeypatch.chdir(NOTEBOOK.parent)
+    monkeypatch.syspath_prepend(FRAMES)
     names: dict[str, Any] = {}
     for cell in code_cells(NOTEBOOK):
         printed, shown = printed_text(cell, names), stored_text(cell)

@@ -11,8 +11,6 @@ import hashlib
 import json
 import os
 import resource
-import sys
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -74,16 +72,6 @@ class Hoarder(Plain):
         return {name: value for name, value in vars(self).items() if name != "block_"}
 
 
-class WithoutPandas(MetaPathFinder):
-    """Finds no pandas, which scikit-learn loads where it is, with memory that no limit shrinks."""
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Fail for pandas, and leave others to be found."""
-        del path, target
-        if fullname == "pandas":
-            raise ModuleNotFoundError(name=fullname)
-
-
 def fitted(trees: int) -> FittedEnsemble:
     """Fit a forest a chunk on rows whose labels no forest explains with few leaves."""
     generator = np.random.default_rng(1)
@@ -127,7 +115,6 @@ def in_a_child(work: Callable[[], bytes], room: int) -> str:
 
 def main() -> None:
     """Print the outcomes of a fit and of votes for every room."""
-    sys.meta_path.insert(0, WithoutPandas())
     queries = np.random.default_rng(2).random((QUERIES, len(COLUMNS)))
     few, forests = queries[:1000], fitted(ASKED_TREES)
 

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import psycopg
 import pyarrow as pa
 from pyarrow import parquet
@@ -24,6 +23,7 @@ from app.data.spelling import CellError
 from app.errors import DataError
 from app.estimator import PrivateQueryClassifier
 from app.estimator import classifier as estimator
+from tests.frames.data_frames import pd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,11 +6,11 @@ import re
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from app.estimator import PrivateQueryClassifier, UnchargedDataWarning
 from app.estimator.frame_columns import Columns, public_columns
+from tests.frames.data_frames import pd
 
 COUNT = 400
 BOUNDS = {"age": (0, 120)}

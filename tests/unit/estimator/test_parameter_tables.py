@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -15,6 +14,7 @@ from app.estimator import PrivateQueryClassifier
 from app.estimator.frame_columns import public_columns
 from app.estimator.parameter_tables import tables_of
 from app.settings.settings import Settings, load_settings
+from tests.frames.data_frames import pd
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 COUNT = 900
