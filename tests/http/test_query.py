@@ -71,7 +71,6 @@ def test_takes_json_by_any_of_its_names(kind: str | None) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
         b"{",
         b'{"features": [1, "Private"]} trailing',
         b'{"features": [1, "Private"],}',
@@ -87,6 +86,14 @@ def test_refuses_what_is_not_json(body: bytes) -> None:
     with Http() as http:
         reply = http.request("POST", "/query", content=body, headers=JSON)
         assert_problem(reply, malformed(f"the body is not JSON; {SHAPE}"))
+
+
+@pytest.mark.parametrize("body", [b"", b" \n"])
+def test_says_that_a_body_is_empty(body: bytes) -> None:
+    """A body that was forgotten is not called broken."""
+    with Http() as http:
+        reply = http.request("POST", "/query", content=body, headers=JSON)
+        assert_problem(reply, malformed(f"the body is empty; {SHAPE}"))
 
 
 @pytest.mark.parametrize(

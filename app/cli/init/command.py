@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -14,7 +15,7 @@ from app.cli import numeric_options as numbers
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from app.cli.init.columns import Column, Table
     from app.cli.init.dictionary import Dictionary
@@ -25,6 +26,8 @@ TWIN_NAME: Final = "twin.csv"
 COMMAND: Final = "init"
 OUTPUT: Final = "--output"
 NAMES_SHOWN_MAX: Final = 5
+# A name of which less is alike is another name.
+LIKENESS: Final = 0.7
 
 
 def register(application: typer.Typer) -> None:
@@ -206,6 +209,8 @@ def _table(facts: _Facts, terminal: _Terminal | None) -> Table:
         classes = in_dictionary or classes_in(sample.get(label, ()), tuple(missing))
         if not classes and terminal is not None:
             classes = questions.asked_classes(terminal, label)
+    if label is not None and classes:
+        _check_classes(classes, sample.get(label, ()), missing)
     columns = _columns([name for name in names if name != label], facts, known, sample, missing)
     if terminal is not None:
         columns = questions.asked_columns(terminal, columns)
@@ -215,11 +220,20 @@ def _table(facts: _Facts, terminal: _Terminal | None) -> Table:
 
 def _check_label(label: str, names: Sequence[str], *, may_be_absent: bool) -> None:
     """Refuse a label that the header lacks; a public sample may have no labels."""
-    near = [name for name in names if name.casefold() == label.casefold()]
-    if label in near or (may_be_absent and not near):
+    folded = {name.casefold(): name for name in names}
+    near = get_close_matches(label.casefold(), folded, 1, LIKENESS)
+    if label in names or (may_be_absent and label.casefold() not in near):
         return
-    meant = f'; there is "{near[0]}"' if near else ""
+    meant = f'; there is "{folded[near[0]]}"' if near else ""
     raise ConfigurationError("--label", f'no column is named "{label}"{meant}')
+
+
+def _check_classes(classes: Sequence[str], labels: Sequence[str], missing: Collection[str]) -> None:
+    """Refuse classes among which a label of the public sample is not."""
+    unknown = sorted({label for label in labels if label and label not in missing} - {*classes})
+    if unknown:
+        shown = ", ".join(f'"{label}"' for label in unknown[:NAMES_SHOWN_MAX])
+        raise ConfigurationError("--classes", f"the sample has {shown}, which they lack")
 
 
 def _names(

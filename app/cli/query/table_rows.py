@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
+from app.data.sources.cells import NearNames
 from app.data.sources.csv_dialect import OPTION, PLAIN_CSV
 from app.data.spelling import with_point
 from app.errors import ConfigurationError
@@ -67,8 +68,9 @@ class Table:
 
     def _why(self, error: Exception) -> str:
         """Say why a file is refused."""
-        problem = f"is not a CSV in {self.dialect.encoding.upper()}"
-        return problem if isinstance(error, csv.Error) else f"{problem}: set --encoding"
+        if isinstance(error, csv.Error):
+            return "is not well-formed CSV: a quote is stray, or never closed"
+        return f"is not a CSV in {self.dialect.encoding.upper()}: set --encoding"
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows; empty lines are passed over.
@@ -144,8 +146,10 @@ def _column(feature: dict[str, object], header: Sequence[str], source: str) -> C
     name = str(feature["name"])
     if header.count(name) != 1:
         how = "no" if name not in header else "more than one"
+        near = None if name in header else NearNames(header).near(name)
+        meant = "" if near is None else f'; there is "{near}"'
         raise ConfigurationError(
-            source, f"has {how} column named {name}, which the server asks for"
+            source, f"has {how} column named {name}, which the server asks for{meant}"
         )
     return Column(name, feature["kind"] == "numeric", header.index(name))
 

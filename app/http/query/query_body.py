@@ -211,6 +211,8 @@ def _refuse(schema: Schema, body: bytes) -> NoReturn:
     try:
         loose = json.loads(body.decode("utf-8"), parse_int=float)
     except (ValueError, RecursionError):
+        if not body.strip():
+            raise MalformedBodyError(f"the body is empty; {SHAPE}") from None
         many = f"{MANY}; " if _is_lines(body) else ""
         raise MalformedBodyError(f"the body is not JSON; {many}{SHAPE}") from None
     features = loose.get("features") if isinstance(loose, dict) else None

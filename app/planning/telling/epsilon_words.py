@@ -23,18 +23,37 @@ STRENGTHS: Final = (
 BEYOND: Final = "promises next to nothing in the worst case; 1 is a good start"
 # An even chance that grows beyond this is written as certainty.
 CERTAIN: Final = 0.9999
+# Of one record in so many: what is advised where delta allows to give one away.
+DELTA_SHARE: Final = 0.01
 WHOLE_PERCENT_MAX: Final = 0.99
 
 
 def epsilon_words(request: PlanRequest) -> str:
     """Return what the epsilon of a release protects, for whom, and how well."""
-    epsilon = float(request.epsilon)
+    epsilon, delta = float(request.epsilon), float(request.delta)
     strength = next((words for most, words in STRENGTHS if epsilon <= most), BEYOND)
     unit = "record" if request.unit == "row" else request.unit
     return (
         f"Epsilon {epsilon:g} {strength}: a guess about one {unit} that was an even chance is right"
         f" with at most {even_chance_after(epsilon)} after everything that is released, but for"
-        f" delta = {float(request.delta):g}."
+        f" delta = {delta:g}.{delta_words(delta, request.row_count, unit)}"
+    )
+
+
+def delta_words(delta: float, rows: int | None, unit: str) -> str:
+    """Warn of a delta that lets a release give some records away; nothing for a smaller one.
+
+    Args:
+        delta: of the whole release.
+        rows: number of units, which is public; None where it is not known.
+        unit: what is counted, for people.
+
+    """
+    if rows is None or delta * rows < 1:
+        return ""
+    return (
+        f" That delta is too large: one {unit} in {1 / delta:,.0f} could be published"
+        f" whole. Set delta = {DELTA_SHARE / rows:.0e} or less."
     )
 
 

@@ -128,6 +128,14 @@ def test_no_row_of_the_records_is_read(folder: Path) -> None:
             ("--public", "public.csv", "--label", "Outcome"),
             '--label: no column is named "Outcome"; there is "outcome"',
         ),
+        (
+            ("--public", "public.csv", "--label", "outcom", "--header", "records.csv"),
+            '--label: no column is named "outcom"; there is "outcome"',
+        ),
+        (
+            ("--public", "public.csv", "--label", "outcome", "--classes", "no,maybe"),
+            '--classes: the sample has "yes", which they lack',
+        ),
         (("--header", "records.csv", "--label", "x"), '--label: no column is named "x"'),
         (
             ("--public", "public.csv", "--label", "age", "--skip", "x"),
@@ -141,7 +149,7 @@ def test_no_row_of_the_records_is_read(folder: Path) -> None:
         (("--config", "x.toml"), "--config: is for --twin; -o names the file to write"),
         (("-o", "absent/x.toml"), "--output: there is no folder absent"),
         (
-            ("--public", "public.csv", "--label", "outcome", "--classes", "no"),
+            ("--dictionary", "dictionary.csv", "--label", "outcome", "--classes", "no"),
             "data.classes: must have at least 2 items",
         ),
         (

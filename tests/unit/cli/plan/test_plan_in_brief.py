@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.cli import run
-from app.planning.telling.epsilon_words import even_chance_after
+from app.planning.telling.epsilon_words import delta_words, even_chance_after
 from app.planning.trial import wanted
 from app.settings.settings import load_settings
 from tests.unit.cli.plan.test_command import CONFIGURATION, plan
@@ -158,3 +158,23 @@ def test_bad_wishes_are_refused(
 def test_what_an_even_chance_becomes(epsilon: float, chance: str) -> None:
     """It is e^epsilon to one at most."""
     assert even_chance_after(epsilon) == chance
+
+
+@pytest.mark.parametrize(
+    ("delta", "rows", "told"),
+    [
+        (1e-6, 20_000, ""),
+        (1e-6, None, ""),
+        (
+            1e-2,
+            20_000,
+            (
+                " That delta is too large: one person in 100 could be published whole."
+                " Set delta = 5e-07 or less."
+            ),
+        ),
+    ],
+)
+def test_a_delta_that_gives_records_away_is_told(delta: float, rows: int | None, told: str) -> None:
+    """Where delta times the number of units is 1 or more, the plan names a smaller one."""
+    assert delta_words(delta, rows, "person") == told

@@ -265,7 +265,14 @@ def test_asks_in_bounded_requests(
         ("age,workclass\n1e999,a\n", "age: row 1: a number is needed"),
         ("age,workclass\n1_0,a\n", "age: row 1: a number is needed"),
         ("age,workclass\n1\n", "{path}: row 1 has 1 cells, the header has 2"),
-        ('age,workclass\n1,"a\n', "{path}: is not a CSV in UTF-8"),
+        (
+            "Age,workclass\n1,a\n",
+            '{path}: has no column named age, which the server asks for; there is "Age"',
+        ),
+        (
+            'age,workclass\n1,"a\n',
+            "{path}: is not well-formed CSV: a quote is stray, or never closed",
+        ),
         ("age,workclass\n1,\xff\n", "{path}: is not a CSV in UTF-8: set --encoding"),
         (
             "Age;workclass\n1;a\n",
