@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Kind: TypeAlias = Literal["numeric", "categorical"]
+Kind: TypeAlias = Literal["numeric", "categorical", "boolean", "date"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,9 +19,11 @@ class Column:
     Attributes:
         name: of the column in the records.
         kind: None where nothing says it.
-        bounds: (lower, upper) of a numeric column, in its own unit; None where nothing says it.
-        categories: of a categorical column, distinct; empty where nothing says them.
-        cuts: of a numeric column, increasing, above the lower bound and at most the upper one.
+        bounds: (lower, upper) of a number, in its own unit, or of a date, in days from
+            1970-01-01; None where nothing says it.
+        categories: of a categorical column, distinct, or of a boolean, false and true; empty
+            where nothing says them.
+        cuts: of a number or a date, increasing, above the lower bound and at most the upper one.
         cut_shares: public share of people at or above each cut; one for each cut.
         category_shares: public share of people in each category; empty or one for each.
         left_out: why the column is no feature; empty where it is one.
@@ -40,7 +42,7 @@ class Column:
     @property
     def is_described(self) -> bool:
         """Whether a feature can be written of it, or it is left out."""
-        has_range = self.kind == "numeric" and self.bounds is not None
+        has_range = self.kind in {"numeric", "date"} and self.bounds is not None
         return bool(self.left_out or has_range or (self.kind and self.categories))
 
 

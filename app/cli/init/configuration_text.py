@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
+from app.data.spelling import TRUE_OR_FALSE, iso_date
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from app.cli.init.columns import Column, Table
 
@@ -128,10 +131,15 @@ def _data(table: Table, source: str, rows: int | None) -> str:
 def _feature(column: Column) -> str:
     """Write one table of ``[[data.features]]``."""
     lines = ["[[data.features]]", f"name = {_text(column.name)}", f'kind = "{column.kind}"']
+    if column.kind == "boolean":
+        shares = dict(zip(column.categories, column.category_shares, strict=False))
+        share = [f"true_share = {shares[TRUE_OR_FALSE[True]]!r}"] if shares else []
+        return "\n".join([*lines, *share]) + "\n"
+    as_written: Callable[[float], object] = _date if column.kind == "date" else float
     if column.bounds is not None:
-        lines.append(_list("bounds", column.bounds))
+        lines.append(_list("bounds", [*map(as_written, column.bounds)]))
     lists: dict[str, Sequence[object]] = {
-        "thresholds": column.cuts,
+        "thresholds": [*map(as_written, column.cuts)],
         "threshold_shares": column.cut_shares,
         "categories": column.categories,
         "category_shares": column.category_shares,
@@ -168,6 +176,11 @@ def tested_categories(column: Column) -> list[str]:
     return chosen or [max(shares, key=shares.__getitem__)]
 
 
+def _date(day: float) -> date:
+    """Return a day, which TOML writes bare."""
+    return date.fromisoformat(iso_date(day))
+
+
 def _list(key: str, values: Sequence[object]) -> str:
     """Write a list, on lines of its own where it is long."""
     written = [_text(value) for value in values]
@@ -186,7 +199,9 @@ def _key(name: str) -> str:
 
 
 def _text(value: object) -> str:
-    """Write a TOML string or number."""
+    """Write a TOML string, number or date."""
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, str):
         # Of what a string of JSON may hold bare, TOML refuses one character.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

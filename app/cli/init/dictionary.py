@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from app.cli.init.columns import Column
-from app.data.spelling import number_in
+from app.data.spelling import NO_DATE, TRUE_OR_FALSE, TRUTHS, day_in, number_in
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -29,15 +29,14 @@ FILE_BYTES_MAX: Final = 16 * 2**20
 SEPARATORS: Final = ("|", ";")
 LABEL: Final = "label"
 LEFT_OUT: Final = "the dictionary leaves it out"
-NO_KIND_YET: Final = "dates and times are no features"
-# The categories of a boolean: the one place that says so.
-BOOLEAN_CATEGORIES: Final = ("true", "false")
+NO_KIND_YET: Final = "times and durations are no features"
 WORDS: Final[dict[str, Kind]] = {
     **dict.fromkeys(("numeric", "number", "integer", "int", "float", "year"), "numeric"),
     **dict.fromkeys(("categorical", "category", "string", "text", LABEL), "categorical"),
+    **dict.fromkeys(("boolean", "bool"), "boolean"),
+    **dict.fromkeys(("date", "datetime"), "date"),
 }
-BOOLEANS: Final = ("boolean", "bool")
-TIMES: Final = ("date", "datetime", "time", "yearmonth", "duration")
+TIMES: Final = ("time", "yearmonth", "duration")
 IGNORED: Final = ("ignore", "skip", "id", "object", "array", "geopoint", "geojson")
 
 
@@ -95,9 +94,10 @@ def csv_dictionary(text: str) -> Dictionary:
         if not entry.get("name") or len(cells) > len(header):
             raise ConfigurationError(OPTION, f"{where}: has no name, or too many cells")
         values = tuple(_split(entry.get("values", "")))
-        ends = [_number(entry.get(key, ""), f"{where}: {key}") for key in ("low", "high")]
-        columns.append(_column(entry["name"], entry.get("kind", "").lower(), ends, values, where))
-        if entry.get("kind", "").lower() == LABEL:
+        kind = entry.get("kind", "").lower()
+        ends = [_end(entry.get(key, ""), kind, f"{where}: {key}") for key in ("low", "high")]
+        columns.append(_column(entry["name"], kind, ends, values, where))
+        if kind == LABEL:
             label = _only_label(label, entry["name"], where)
     return Dictionary(columns=_by_name(columns), label=label)
 
@@ -133,10 +133,10 @@ def _field(described: Mapping[str, object], where: str) -> Column:
     listed = constraints.get("enum", [])
     values = tuple(map(_text, listed)) if isinstance(listed, list) else ()
     kind = str(described.get("type", "string"))
-    is_number = WORDS.get(kind) == "numeric"
+    has_range = WORDS.get(kind) in {"numeric", "date"}
     ends = [
-        _number(_text(constraints.get(key, "")), f"{where}.constraints.{key}")
-        if is_number
+        _end(_text(constraints.get(key, "")), kind, f"{where}.constraints.{key}")
+        if has_range
         else None
         for key in ("minimum", "maximum")
     ]
@@ -149,8 +149,8 @@ def _column(
     """Return a column; values make it categorical, whatever they are."""
     if kind in IGNORED:
         return Column(name=name, left_out=LEFT_OUT)
-    if kind in BOOLEANS:
-        return Column(name=name, kind="categorical", categories=values or BOOLEAN_CATEGORIES)
+    if WORDS.get(kind) == "boolean" and all(value.lower() in TRUTHS for value in values):
+        return Column(name=name, kind="boolean", categories=TRUE_OR_FALSE)
     if values:
         if len(set(values)) < len(values):
             raise ConfigurationError(OPTION, f"{where}: values repeat one")
@@ -158,7 +158,7 @@ def _column(
     if kind in TIMES:
         return Column(name=name, left_out=NO_KIND_YET)
     if kind and kind not in WORDS:
-        known = ", ".join(sorted({*WORDS, *BOOLEANS, *TIMES, *IGNORED}))
+        known = ", ".join(sorted({*WORDS, *TIMES, *IGNORED}))
         raise ConfigurationError(OPTION, f"{where}: kind is none of {known}")
     lower, upper = ends
     bounds = None if lower is None or upper is None else (lower, upper)
@@ -180,10 +180,15 @@ def _split(text: str) -> Iterator[str]:
     yield from filter(None, (part.strip() for part in text.split(separator)))
 
 
-def _number(text: str, where: str) -> float | None:
-    """Return an end of a range; None where there is none."""
+def _end(text: str, kind: str, where: str) -> float | None:
+    """Return an end of a range, of dates in days; None where there is none."""
     if not text:
         return None
+    if WORDS.get(kind) == "date":
+        day = day_in(text)
+        if day is None:
+            raise ConfigurationError(OPTION, f"{where} {NO_DATE}")
+        return day
     number = number_in(text)
     if number is None or number in (float("inf"), float("-inf")):
         raise ConfigurationError(OPTION, f"{where} is not a finite number")

@@ -11,7 +11,8 @@ import io
 import math
 from typing import TYPE_CHECKING, Final
 
-from app.data.schema import NumericFeature
+from app.data.schema import BooleanFeature, DateFeature, NumericFeature
+from app.data.spelling import iso_date
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -84,8 +85,12 @@ def _rows(
 def _cells(feature: Feature, values: list[float], missing: frozenset[str]) -> list[str]:
     """Return encoded values as the cells of a CSV."""
     if not isinstance(feature, NumericFeature):
-        names = [*feature.categories, _other(feature.categories, missing)]
-        return [names[int(code)] for code in values]
+        other = [] if isinstance(feature, BooleanFeature) else [_other(feature.categories, missing)]
+        names = [*feature.categories, *other]
+        return [names[min(int(code), len(names) - 1)] for code in values]
+    if isinstance(feature, DateFeature):
+        days = (min(max(round(value), feature.lower), feature.upper) for value in values)
+        return [iso_date(day) for day in days]
     digits = _digits(feature)
     rounded = (round(value, digits) for value in values)
     return [f"{min(max(value, feature.lower), feature.upper):.{digits}f}" for value in rounded]

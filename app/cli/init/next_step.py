@@ -13,7 +13,8 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from app.data.schema import NumericFeature
+from app.data.schema import BooleanFeature, DateFeature, NumericFeature
+from app.data.spelling import iso_date
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,9 +90,13 @@ def _example(schema: Schema) -> dict[str, float | str]:
 
 def _value(feature: Feature) -> float | str:
     """Return a value in the middle of a feature's bounds, or its first category."""
+    if isinstance(feature, BooleanFeature):
+        return True
     if not isinstance(feature, NumericFeature):
         return feature.categories[0]
     middle = feature.lower / 2 + feature.upper / 2
+    if isinstance(feature, DateFeature):
+        return iso_date(middle)
     whole = round(middle)
     return whole if feature.lower <= whole <= feature.upper else middle
 

@@ -12,14 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from app.data.spelling import number_in
+from app.data.spelling import TRUE_OR_FALSE, day_in, number_in
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Protocol
 
-    from app.cli.init.columns import Column
+    from app.cli.init.columns import Column, Kind
 
     class Terminal(Protocol):
         """Where questions are put."""
@@ -37,6 +37,8 @@ Answer = TypeVar("Answer")
 
 ATTEMPTS_MAX: Final = 10
 RANGE: Final = ".."
+# How the ends of a range are read, by the kind that they make.
+RANGES: Final[dict[Kind, Callable[[str], float | None]]] = {"numeric": number_in, "date": day_in}
 SEPARATOR: Final = "|"
 NOT_WANTED: Final = "no feature, as answered"
 PUBLIC_ONLY: Final = (
@@ -44,8 +46,8 @@ PUBLIC_ONLY: Final = (
     " not charged."
 )
 HOW_TO_DESCRIBE: Final = (
-    "For each column: the range of a number, as 0..120; categories, as north|south|east; or"
-    " nothing, to leave the column out."
+    "For each column: the range of a number, as 0..120, or of a date, as 2010-01-01..2026-12-31;"
+    " categories, as north|south|east; true|false; or nothing, to leave the column out."
 )
 
 
@@ -142,17 +144,19 @@ def typed_column(column: Column, text: str) -> Column:
     if not text:
         return replace(column, left_out=NOT_WANTED)
     lower, between, upper = text.partition(RANGE)
-    ends = [number_in(lower), number_in(upper)]
-    low, high = (end for end in ends)
-    if between and low is not None and high is not None:
-        if not low < high or math.isinf(high - low):
-            raise ConfigurationError("answer", "the first number must be below the second")
-        return replace(column, kind="numeric", bounds=(low, high))
+    for kind, read in RANGES.items():
+        low, high = read(lower), read(upper)
+        if between and low is not None and high is not None:
+            if not low < high or math.isinf(high - low):
+                raise ConfigurationError("answer", "the first end must be below the second")
+            return replace(column, kind=kind, bounds=(low, high))
     categories = [part.strip() for part in text.split(SEPARATOR)]
     if len(categories) < len(("one", "other")) or not all(categories):
         raise ConfigurationError("answer", "type a range as 0..120, or categories as north|south")
     if len(set(categories)) < len(categories):
         raise ConfigurationError("answer", "a category is there twice")
+    if set(categories) == set(TRUE_OR_FALSE):
+        return replace(column, kind="boolean", categories=TRUE_OR_FALSE)
     return replace(column, kind="categorical", categories=tuple(categories))
 
 

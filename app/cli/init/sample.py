@@ -14,7 +14,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from app.cli.init.columns import Column
-from app.data.spelling import number_in
+from app.data.spelling import (
+    TRUE_OR_FALSE,
+    TRUTHS,
+    CellError,
+    boolean_name,
+    day_in,
+    number_in,
+)
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -98,9 +105,46 @@ def described(column: Column, cells: Cells, missing: Collection[str]) -> Column:
     is_numeric = len(numbers) == len(known) and all(map(math.isfinite, numbers))
     if column.kind == "numeric" and not is_numeric:
         raise ConfigurationError(OPTION, f'column "{column.name}" is numeric, and has other cells')
+    if column.kind == "boolean" or (column.kind is None and _are_booleans(known)):
+        return _boolean(column, known, len(cells))
     if is_numeric and column.kind != "categorical":
         return _numeric(column, numbers, len(cells))
+    days = [day for day in map(day_in, known) if day is not None]
+    are_dates = len(days) == len(known)
+    if column.kind == "date" and not are_dates:
+        raise ConfigurationError(OPTION, f'column "{column.name}" is a date, and has other cells')
+    if are_dates and column.kind in {None, "date"}:
+        return _numeric(replace(column, kind="date"), days, len(cells))
     return _categorical(column, Counter(known), len(cells))
+
+
+def _are_booleans(known: Sequence[str]) -> bool:
+    """Whether cells are the words for true and false; 0 and 1 are numbers."""
+    return all(cell.strip().lower() in TRUTHS for cell in known)
+
+
+def _boolean(column: Column, known: Sequence[str], row_count: int) -> Column:
+    """Return a boolean with the share of people of whom it is true.
+
+    Raises:
+        ConfigurationError: a cell is neither.
+
+    """
+    try:
+        names = [boolean_name(cell, frozenset()) for cell in known]
+    except CellError:
+        problem = f'column "{column.name}" is a boolean, and has other cells'
+        raise ConfigurationError(OPTION, problem) from None
+    if len(set(names)) == 1 and column.kind is None:
+        return replace(column, left_out=ONE_VALUE)
+    is_true = names.count(TRUE_OR_FALSE[True])
+    share = _share(is_true, row_count)
+    return replace(
+        column,
+        kind="boolean",
+        categories=TRUE_OR_FALSE,
+        category_shares=(_share(len(known) - is_true, row_count), share),
+    )
 
 
 def cuts_of(values: Sequence[float]) -> list[float]:
@@ -145,18 +189,22 @@ def _least_above(value: float, above: Sequence[float]) -> float:
 
 
 def _numeric(column: Column, numbers: Sequence[float], row_count: int) -> Column:
-    """Return a numeric column with bounds, cuts and shares."""
+    """Return a column of numbers, or of days, with bounds, cuts and shares."""
     if column.bounds is None:
         if min(numbers) == max(numbers):
             return replace(column, left_out=ONE_VALUE)
-        if _are_row_numbers(numbers):
+        if column.kind != "date" and _are_row_numbers(numbers):
             return replace(column, left_out=OWN_VALUES)
     lower, upper = column.bounds or (min(numbers), max(numbers))
     clipped = [min(max(number, lower), upper) for number in numbers]
     cuts = tuple(cut for cut in cuts_of(clipped) if lower < cut <= upper)
     shares = [_share(sum(value >= cut for value in clipped), row_count) for cut in cuts]
     return replace(
-        column, kind="numeric", bounds=(lower, upper), cuts=cuts, cut_shares=tuple(shares)
+        column,
+        kind=column.kind or "numeric",
+        bounds=(lower, upper),
+        cuts=cuts,
+        cut_shares=tuple(shares),
     )
 
 

@@ -26,7 +26,9 @@ age,integer,18,90,,years
 region,category,,,north|south; east,
 grade,number,,,1;2;3,
 smoker,boolean,,,,
-born,date,,,,
+shown,bool,,,y|n,
+born,date,1900-01-01,2026-12-31,,
+seen,time,,,,
 record,id,,,,
 outcome,label,,,no|yes,
 """
@@ -39,8 +41,10 @@ def test_a_csv_says_what_columns_hold() -> None:
         Column(name="age", kind="numeric", bounds=(18, 90)),
         Column(name="region", kind="categorical", categories=("north", "south; east")),
         Column(name="grade", kind="categorical", categories=("1", "2", "3")),
-        Column(name="smoker", kind="categorical", categories=("true", "false")),
-        Column(name="born", left_out=NO_KIND_YET),
+        Column(name="smoker", kind="boolean", categories=("false", "true")),
+        Column(name="shown", kind="categorical", categories=("y", "n")),
+        Column(name="born", kind="date", bounds=(-25567.0, 20818.0)),
+        Column(name="seen", left_out=NO_KIND_YET),
         Column(name="record", left_out=LEFT_OUT),
         Column(name="outcome", kind="categorical", categories=("no", "yes")),
     ]
@@ -58,6 +62,7 @@ def test_a_table_schema_says_the_same(tmp_path: Path) -> None:
             {"name": "smoker", "type": "boolean"},
             {"name": "height", "type": "number"},
             {"name": "born", "type": "date", "constraints": {"minimum": "1900-01-01"}},
+            {"name": "seen", "type": "duration"},
         ],
         "primaryKey": "record",
         "missingValues": ["", "NA"],
@@ -70,9 +75,10 @@ def test_a_table_schema_says_the_same(tmp_path: Path) -> None:
         Column(name="age", kind="numeric", bounds=(18, 90)),
         Column(name="region", kind="categorical", categories=("north", "south")),
         Column(name="grade", kind="categorical", categories=("1", "2")),
-        Column(name="smoker", kind="categorical", categories=("true", "false")),
+        Column(name="smoker", kind="boolean", categories=("false", "true")),
         Column(name="height", kind="numeric"),
-        Column(name="born", left_out=NO_KIND_YET),
+        Column(name="born", kind="date"),
+        Column(name="seen", left_out=NO_KIND_YET),
     ]
     assert (found.label, found.missing) == (None, ("NA",))
 
@@ -85,6 +91,7 @@ def test_a_table_schema_says_the_same(tmp_path: Path) -> None:
         ("name,kind\n,number\n", "row 1: has no name"),
         ("name,kind,low,high\nage,number,90,18\n", "row 1: the low end"),
         ("name,kind,low,high\nage,number,low,18\n", "row 1: low is not a finite number"),
+        ("name,kind,low\nborn,date,1900\n", "row 1: low is not a date such as"),
         ("name,kind,values\nx,category,a|a\n", "row 1: values repeat"),
         ("name,kind\nage,number\nage,number\n", "names a column twice"),
         ("name,kind\na,label\nb,label\n", "row 2: is a second label"),

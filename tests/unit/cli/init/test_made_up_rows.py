@@ -19,6 +19,8 @@ TABLES = {
     "features": [
         {"name": "age", "kind": "numeric", "bounds": [18, 90]},
         {"name": "rate", "kind": "numeric", "bounds": [0, 0.01], "thresholds": [0.001]},
+        {"name": "seen", "kind": "date", "bounds": ["2020-02-28", "2020-03-02"]},
+        {"name": "smoker", "kind": "boolean", "true_share": 0.3},
         {"name": "region", "kind": "categorical", "categories": ["a,b", "south"]},
         {
             "name": "kind",
@@ -42,6 +44,9 @@ def test_rows_are_within_the_schema() -> None:
     assert all(18 <= int(row["age"]) <= 90 for row in rows)
     assert all(0 <= float(row["rate"]) <= 0.01 for row in rows)
     assert len({row["rate"] for row in rows}) > 100
+    assert {row["smoker"] for row in rows} == {"false", "true"}
+    dates = {"2020-02-28", "2020-02-29", "2020-03-01", "2020-03-02"}
+    assert {row["seen"] for row in rows} == dates
     assert {row["region"] for row in rows} == {"a,b", "south"}
     assert {row["kind"] for row in rows} == {"x", "y", "other-other"}
     assert {row["outcome"] for row in rows} == {"no", "maybe", "yes"}

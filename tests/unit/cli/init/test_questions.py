@@ -36,19 +36,23 @@ def test_columns_are_asked_that_are_not_described() -> None:
     """A range makes a number, names make categories, and nothing leaves a column out."""
     columns = [
         Column(name="known", kind="numeric", bounds=(0, 1)),
-        *(Column(name=name) for name in ("age", "region", "notes")),
+        *(Column(name=name) for name in ("age", "region", "notes", "seen", "smoker")),
     ]
-    terminal = Typist(["18..90", "north | south", ""])
+    terminal = Typist(["18..90", "north | south", "", "1970-01-02..1970-01-11", "true|false"])
     assert questions.asked_columns(terminal, columns) == [
         columns[0],
         Column(name="age", kind="numeric", bounds=(18, 90)),
         Column(name="region", kind="categorical", categories=("north", "south")),
         Column(name="notes", left_out=questions.NOT_WANTED),
+        Column(name="seen", kind="date", bounds=(1, 10)),
+        Column(name="smoker", kind="boolean", categories=("false", "true")),
     ]
     assert terminal.shown[:2] == [questions.PUBLIC_ONLY, questions.HOW_TO_DESCRIBE]
 
 
-@pytest.mark.parametrize("text", ["90..18", "1..1", "x", "a|a", "a|", "-1e308..1e308"])
+@pytest.mark.parametrize(
+    "text", ["90..18", "1..1", "x", "a|a", "a|", "-1e308..1e308", "2020-02-01..2020-01-01"]
+)
 def test_an_answer_that_makes_no_sense_is_asked_again(text: str) -> None:
     """The reason is shown, and the question is put once more."""
     terminal = Typist([text, "0..1"])

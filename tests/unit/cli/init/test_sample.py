@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from hypothesis import given
@@ -55,6 +55,32 @@ def test_there_are_cuts_on_both_sides_of_the_median(values: list[float]) -> None
     assert all(ordered[0] < cut <= ordered[-1] for cut in cuts)
     assert any(cut <= median for cut in cuts) == (ordered[0] < median)
     assert any(cut > median for cut in cuts) == (ordered[-1] > median)
+
+
+def test_dates_and_booleans_are_kinds_of_their_own() -> None:
+    """Days have bounds, cuts and shares as numbers do, and a boolean has the share of true."""
+    days = [f"2020-01-{day:02d}" for day in range(1, 32)]
+    found = described(Column(name="seen"), [*days, ""], ())
+    assert (found.kind, found.bounds) == ("date", (18262.0, 18292.0))
+    assert len(found.cuts) == len(found.cut_shares) == 4
+    truths = described(Column(name="smoker"), ["True", "false", "FALSE", ""], ())
+    assert (truths.kind, truths.categories) == ("boolean", ("false", "true"))
+    assert truths.category_shares == (0.5, 0.25)
+    assert described(Column(name="bit"), ["1", "0", "1"], ()).kind == "numeric"
+    assert described(Column(name="word"), ["true", "unknown"], ()).kind == "categorical"
+    same = described(Column(name="flag"), ["true", "t"], ())
+    assert same.left_out == ONE_VALUE
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "problem"), [("date", "soon", "is a date"), ("boolean", "2", "is a boolean")]
+)
+def test_a_sample_against_the_dictionary_is_refused(
+    kind: Literal["date", "boolean"], cell: str, problem: str
+) -> None:
+    """A column whose kind is known has no cells of another."""
+    with pytest.raises(ConfigurationError, match=f'column "x" {problem}, and has other cells'):
+        described(Column(name="x", kind=kind), [cell], ())
 
 
 def test_a_number_gets_bounds_cuts_and_shares_of_all_rows() -> None:
