@@ -38,7 +38,8 @@ RUN python -m pip uninstall --yes --root-user-action=ignore pip setuptools wheel
     && rm -rf "$(python -c 'import os, ensurepip; print(os.path.dirname(ensurepip.__file__))')" \
     && groupadd --system --gid 10001 conclave \
     && useradd --system --uid 10001 --gid conclave --home-dir /var/lib/conclave --shell /usr/sbin/nologin conclave \
-    && install -d -o conclave -g conclave -m 0700 /var/lib/conclave /var/lib/conclave-head
+    && install -d -o conclave -g conclave -m 0700 /var/lib/conclave /var/lib/conclave-head \
+        /var/lib/conclave-keys /var/lib/conclave-backups
 
 COPY --from=build /opt/conclave /opt/conclave
 # To start a configuration from; `conclave init` writes one too.

@@ -40,7 +40,7 @@ def test_each_service_sees_the_secrets_that_it_needs() -> None:
     seen = {name: services()[name].get("secrets", []) for name in PROFILE}
     assert seen == {
         "prepare": ["owner_url"],
-        "replica": ["keys", "server_url"],
+        "replica": ["server_url"],
         "balancer": [],
         "postgresql": ["postgres_password", "owner_password", "server_password"],
     }

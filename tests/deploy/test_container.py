@@ -114,14 +114,39 @@ def test_the_image_has_the_examples_and_no_records_beside_them() -> None:
             assert any(map(place.match, let_in)) == (place.name != "train.csv"), place
 
 
-@pytest.mark.parametrize("name", ["demo", "release", "prometheus", "grafana"])
+NAMES = ("demo", "release", "init", "keys", "backup", "prometheus", "grafana")
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_service_may_do_as_little_as_it_needs(name: str) -> None:
     """A root that is read-only, no capability, no new privilege, and loopback on the host."""
     service = services()[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
-    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+    assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
+
+
+def test_no_command_starts_two_services_on_one_port() -> None:
+    """Each has a profile, and two that publish one port are never of one profile."""
+    published = [
+        (profile, port)
+        for service in services().values()
+        for profile in service["profiles"]
+        for port in service.get("ports", ())
+    ]
+    assert len(published) == len(set(published)) == 5
+
+
+def test_what_runs_once_reaches_nobody() -> None:
+    """Of the tools and the copies none has a network, and keys and copies are in volumes."""
+    found = services()
+    assert all(found[name]["network_mode"] == "none" for name in ("init", "keys", "backup"))
+    assert found["init"]["volumes"] == [".:/work:ro"]
+    folders = {volume.split(":")[1] for volume in found["backup"]["volumes"][2:]}
+    installed = DOCKERFILE.read_text("utf-8").partition("install -d -o conclave ")[2]
+    owned = set(re.findall(r"/var/lib/\S+", installed.partition("\n\n")[0]))
+    assert folders | {"/var/lib/conclave-keys", "/var/lib/conclave-head"} == owned
 
 
 def test_what_compose_mounts_is_there() -> None:
@@ -132,5 +157,5 @@ def test_what_compose_mounts_is_there() -> None:
         for volume in service.get("volumes", ())
     ]
     shipped = [path for path in mounted if path.startswith("./deploy")]
-    assert len(shipped) == 5
+    assert len(shipped) == 6
     assert all((ROOT / path).exists() for path in shipped)

@@ -64,6 +64,11 @@ RUN_BY = {
     ),
     "pip wheel --no-deps ./clients/python": "tests/deploy/test_wheels.py",
     "pip install ./conclave_client-*.whl": "tests/deploy/test_wheels.py",
+    "docker compose run --rm -T init --header data/records.csv --public data/public.csv "
+    "--label outcome --classes no,yes -o - > conclave.toml": "tests/deploy/test_container.py",
+    "docker compose run --rm keys add --name ward --role query": "tests/deploy/test_container.py",
+    "docker compose up --detach release": "tests/deploy/test_container.py",
+    "docker compose up --detach backup": "tests/deploy/test_container.py",
     "docker compose up demo": "tests/deploy/test_container.py",
     "docker compose up release": "tests/deploy/test_container.py",
     "docker compose --file docker-compose.yml --file deploy/grpc/compose.yml up release": (

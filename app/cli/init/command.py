@@ -25,6 +25,7 @@ DEFAULT_RECORDS: Final = "records.csv"
 TWIN_NAME: Final = "twin.csv"
 COMMAND: Final = "init"
 OUTPUT: Final = "--output"
+STANDARD_OUTPUT: Final = Path("-")
 NAMES_SHOWN_MAX: Final = 5
 # A name of which less is alike is another name.
 LIKENESS: Final = 0.7
@@ -76,7 +77,8 @@ def init(
         typer.Option(
             "--output",
             "-o",
-            help="File to write. Default: conclave.toml; with --config, twin.csv beside it.",
+            help="File to write; - is standard output. Default: conclave.toml; with --config,"
+            " twin.csv beside it.",
         ),
     ] = None,
     force: Annotated[
@@ -103,6 +105,8 @@ def init(
         _write_twin(config, output or config.parent / TWIN_NAME, twin_count, seed, force=force)
         return
     target = output or DEFAULT_CONFIGURATION
+    if target == STANDARD_OUTPUT and twin_count is not None:
+        raise ConfigurationError("--twin", "needs a configuration in a file; give another --output")
     twin_target = None if twin_count is None else target.parent / TWIN_NAME
     for path in filter(None, (target, twin_target)):
         _check_target(path, header, force=force)
@@ -179,8 +183,11 @@ def _write_configuration(facts: _Facts, target: Path) -> None:
     _write(target, text)
     left_out = [column.name for column in table.columns if column.left_out]
     more = f"; left out: {', '.join(left_out)}" if left_out else ""
-    typer.echo(f"wrote {target}: {len(table.features)} features{more}")
-    typer.echo(after_init(target, public=facts.public, rows_known=rows is not None))
+    is_piped = target == STANDARD_OUTPUT
+    written = DEFAULT_CONFIGURATION if is_piped else target
+    typer.echo(f"wrote {target}: {len(table.features)} features{more}", err=is_piped)
+    following = after_init(written, public=facts.public, rows_known=rows is not None)
+    typer.echo(following, err=is_piped)
 
 
 def _table(facts: _Facts, terminal: _Terminal | None) -> Table:
@@ -318,6 +325,8 @@ def _write_twin(config: Path, target: Path, row_count: int, seed: int, *, force:
 
 def _check_target(target: Path, records: Path | None, *, force: bool) -> None:
     """Refuse to write over a file that is there, over the records most of all."""
+    if target == STANDARD_OUTPUT:
+        return
     if not target.parent.is_dir():
         raise ConfigurationError(OUTPUT, f"there is no folder {target.parent}")
     if not target.exists():
@@ -345,6 +354,9 @@ def _source(header: Path | None, target: Path) -> str:
 
 
 def _write(target: Path, text: str) -> None:
+    if target == STANDARD_OUTPUT:
+        typer.echo(text, nl=False)
+        return
     try:
         target.write_text(text, encoding="utf-8", newline="")
     except OSError as error:

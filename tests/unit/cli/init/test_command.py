@@ -167,6 +167,19 @@ def test_what_is_not_known_is_said_in_one_line(
     assert not Path("conclave.toml").exists()
 
 
+def test_a_dash_writes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    """The configuration alone is there, and what is told goes to standard error."""
+    options = ("--public", "public.csv", "--label", "outcome")
+    assert init(*options) == 0
+    capsys.readouterr()
+    assert init(*options, "-o", "-") == 0
+    printed = capsys.readouterr()
+    assert printed.out == Path("conclave.toml").read_text("utf-8")
+    assert printed.err.splitlines()[-1].startswith("next: conclave plan --config conclave.toml")
+    assert init(*options, "-o", "-", "--twin", "5") == 2
+    assert "--twin: needs a configuration in a file" in capsys.readouterr().err
+
+
 def test_a_file_is_written_over_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
     """What is there stays without ``--force``, and the records stay with it."""
     Path("conclave.toml").write_text("mine")
