@@ -16,6 +16,7 @@ from app.http.limits import Limits
 from app.http.reads import TWO_FORMS
 from app.http.routes import ROUTES
 from tests.http.doubles import HEAD, KEY_RING, OUTLOOK, Http, assert_problem, problem
+from tests.http.wire import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -153,7 +154,7 @@ def test_a_listener_may_hang_up() -> None:
             await wire.receive()
             await next_event(wire)
             wire.hang_up()
-            await asyncio.wait_for(wire.task, 1.0)
+            await asyncio.wait_for(wire.task, PATIENCE_SECONDS)
             assert http.service.subscribers == set()
 
     with Http() as http:

@@ -22,6 +22,7 @@ from tests.http.doubles import (
     problem,
     wait_until,
 )
+from tests.http.wire import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from tests.http.wire import Wire
@@ -226,7 +227,7 @@ def test_hanging_up_ends_the_stream_and_keeps_the_answers() -> None:
             wire.send(json.dumps(query(1)).encode() + b"\n")
             await next_line(wire)
             wire.hang_up()
-            await asyncio.wait_for(wire.task, 1.0)
+            await asyncio.wait_for(wire.task, PATIENCE_SECONDS)
 
     with Http() as http:
         http.runner.run(converse(http))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import Message
+
+PATIENCE_SECONDS: Final = 60.0
+"""For what happens at once on a quiet machine."""
 
 
 class Wire:
@@ -62,8 +65,8 @@ class Wire:
         self._incoming.put_nowait({"type": "http.disconnect"})
 
     async def receive(self) -> Message:
-        """Return the next message of the reply, waiting a second at most."""
-        return await asyncio.wait_for(self._outgoing.get(), 1.0)
+        """Return the next message of the reply, once it is there."""
+        return await asyncio.wait_for(self._outgoing.get(), PATIENCE_SECONDS)
 
     async def receive_body(self) -> bytes:
         """Return the next piece of the reply's body; empty at its end."""
