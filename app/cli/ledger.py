@@ -1,4 +1,4 @@
-"""``conclave ledger``: copies of a ledger that cannot forget, and the end of one."""
+"""``conclave ledger``: backups, copies and retirement of a ledger, with every charge kept."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def prepare(
         typer.Option("--grant", metavar="ROLE", help="Of PostgreSQL: let it serve the ledger."),
     ] = None,
 ) -> None:
-    """Make the tables of the ledger, or bring them to this version, and serve nothing.
+    """Create the tables of the ledger, or upgrade them to this version, and serve nothing.
 
     For a database whose owner is another than who serves it: ``docs/postgresql.md``.
     """
@@ -68,7 +68,7 @@ def backup(
     ],
     config: Config = None,
 ) -> None:
-    """Copy the ledger as it is at one moment, also while it is served.
+    """Copy the ledger as of one moment, even while it is served.
 
     The copy is verified, for its owner's eyes only, and closed: whoever serves it, it
     never answers afresh.
@@ -95,7 +95,7 @@ def restore(
         ),
     ] = None,
 ) -> None:
-    """Put a copy where the ledger of the configuration is to be, and nothing is.
+    """Restore a copy to the ledger's place in the configuration, which must be empty.
 
     It stays closed, unless one of the options shows that it lacks no charge. No server may
     run there: one whose ledger was taken away under it goes on until it is stopped.
@@ -154,7 +154,7 @@ def retire(
         bool, typer.Option("--move", help="Tell a code by which a copy goes on elsewhere.")
     ] = False,
 ) -> None:
-    """End the release for good: its ledger casts no vote and draws nothing any more.
+    """Retire the release for good: its ledger gives no further votes or draws.
 
     Recorded answers and what was published are served on. Nothing takes this back. The
     server must be stopped.

@@ -51,7 +51,7 @@ def simulate(
 
 
 def read_votes(path: Path, *, class_count: int) -> list[list[int]]:
-    """Read vote counts: every line the same sum, which stands for k.
+    """Read vote counts; every line has the same sum, which is k.
 
     Raises:
         ConfigurationError: names the line that is not such a line.

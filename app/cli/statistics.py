@@ -50,7 +50,7 @@ def statistics(
         ),
     ] = False,
 ) -> None:
-    """Give the mean of each hypothesis over the rows, from the release's statistics table.
+    """Print the mean of each hypothesis over the rows, from the release's statistics table.
 
     The first call opens the table and spends the statistics' share, once: before the
     ensemble's first answer on public points, after its last on the queries answered.

@@ -42,7 +42,7 @@ def audit(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
-    """Bound the epsilon of what would serve from below, and compare it with the claim.
+    """Compute a lower bound on the epsilon of a configured release, to compare with its claim.
 
     No private record is read: releases that are run have generated ones.
     """

@@ -1,4 +1,4 @@
-"""``conclave query``: the rows of a CSV through a server, in the shape they came."""
+"""``conclave query``: send the rows of a CSV to a server, and add the answers to a copy."""
 
 from __future__ import annotations
 
