@@ -61,7 +61,7 @@ class NumericFeatureSettings(Section):
         return NumericFeature
 
     def feature(self) -> NumericFeature:
-        """Return the feature as the readers of rows and queries take it."""
+        """Return the feature in the form for readers of rows and queries."""
         lower, upper = self.bounds
         return self._made_as()(
             name=self.name,
@@ -110,7 +110,7 @@ class CategoricalFeatureSettings(Section):
     ] = None
 
     def feature(self) -> CategoricalFeature:
-        """Return the feature as the readers of rows and queries take it."""
+        """Return the feature in the form for readers of rows and queries."""
         return CategoricalFeature(
             name=self.name, categories=self.categories, category_shares=self.category_shares
         )
@@ -128,7 +128,7 @@ class BooleanFeatureSettings(Section):
     ] = 0.5
 
     def feature(self) -> BooleanFeature:
-        """Return the feature as the readers of rows and queries take it."""
+        """Return the feature in the form for readers of rows and queries."""
         shares = (1.0 - self.true_share, self.true_share)
         return BooleanFeature(name=self.name, category_shares=shares)
 
@@ -216,12 +216,12 @@ class DataSettings(Section):
 
     @property
     def unit(self) -> Literal["row", "person"]:
-        """Return what one neighbour replaces: the unit of privacy."""
+        """Return the unit of privacy, one of which neighbours replace."""
         return "row" if self.person is None else "person"
 
     @property
     def unit_count(self) -> int | None:
-        """Return the public number of rows, or of persons where they are named; if known."""
+        """Return the public number of rows, or of named persons; None if it is unknown."""
         return self.rows if self.person is None else self.persons
 
     def person_column(self, key: bytes) -> PersonColumn | None:
@@ -238,7 +238,7 @@ class DataSettings(Section):
 
     @property
     def dialect(self) -> CsvDialect:
-        """Return how CSV files are written."""
+        """Return the dialect of CSV files."""
         return CsvDialect(self.separator, self.decimal, self.encoding)
 
     def grids(self) -> dict[str, tuple[float, ...]]:
@@ -250,7 +250,7 @@ class DataSettings(Section):
         }
 
     def public_schema(self) -> Schema:
-        """Return the public schema, as the readers of rows and queries take it."""
+        """Return the public schema in the form for readers of rows and queries."""
         return Schema(
             label=self.label,
             classes=self.classes,
@@ -268,7 +268,7 @@ class DialectOptions(Section):
 
 
 def dialect_of(separator: str, decimal: str, encoding: str) -> CsvDialect:
-    """Return the dialect that options name, as the configuration names it.
+    """Return the dialect given by options of a command.
 
     Raises:
         ConfigurationError: names the option.

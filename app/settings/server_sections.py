@@ -181,7 +181,7 @@ class ServerSettings(Section):
 
     @property
     def port_is_set(self) -> bool:
-        """Whether the port was chosen, rather than left at its default."""
+        """Whether the port was set, not left at its default."""
         return "port" in self.model_fields_set
 
 
