@@ -38,12 +38,12 @@ PublicShare = Annotated[Number, Field(ge=0, le=1)]
 class NumericFeatureSettings(Section):
     """A ``[[data.features]]`` of kind ``numeric``."""
 
-    name: Annotated[Name, Field(description="Column of the source and key in a posted query.")]
-    kind: Annotated[Literal["numeric"], Field(description="What the feature is.")]
+    name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
+    kind: Annotated[Literal["numeric"], Field(description="Kind of the feature.")]
     bounds: Annotated[
         Bounds,
         Unit("the feature's own"),
-        Field(description="Public [lower, upper]; what lies outside is clipped."),
+        Field(description="Public [lower, upper]; a number outside is clipped."),
     ]
     thresholds: Annotated[
         tuple[Number, ...] | None,
@@ -76,7 +76,7 @@ class DateFeatureSettings(NumericFeatureSettings):
     """A ``[[data.features]]`` of kind ``date``."""
 
     kind: Annotated[  # type: ignore[assignment]  # a kind of its own
-        Literal["date"], Field(description="What the feature is.")
+        Literal["date"], Field(description="Kind of the feature.")
     ]
     bounds: Annotated[
         DateBounds,
@@ -97,11 +97,14 @@ class DateFeatureSettings(NumericFeatureSettings):
 class CategoricalFeatureSettings(Section):
     """A ``[[data.features]]`` of kind ``categorical``."""
 
-    name: Annotated[Name, Field(description="Column of the source and key in a posted query.")]
-    kind: Annotated[Literal["categorical"], Field(description="What the feature is.")]
+    name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
+    kind: Annotated[Literal["categorical"], Field(description="Kind of the feature.")]
     categories: Annotated[
         tuple[Text, ...],
-        Field(min_length=1, description="Public categories; any other string is one more, other."),
+        Field(
+            min_length=1,
+            description="Public categories; any other string counts as one more category, other.",
+        ),
     ]
     category_shares: Annotated[
         tuple[PublicShare, ...] | None,
@@ -119,12 +122,12 @@ class CategoricalFeatureSettings(Section):
 class BooleanFeatureSettings(Section):
     """A ``[[data.features]]`` of kind ``boolean``."""
 
-    name: Annotated[Name, Field(description="Column of the source and key in a posted query.")]
-    kind: Annotated[Literal["boolean"], Field(description="What the feature is.")]
+    name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
+    kind: Annotated[Literal["boolean"], Field(description="Kind of the feature.")]
     true_share: Annotated[
         PublicShare,
         Unit("fraction of people"),
-        Field(description="Public share of people of whom it is true."),
+        Field(description="Public share of people for whom the feature is true."),
     ] = 0.5
 
     def feature(self) -> BooleanFeature:
@@ -183,7 +186,7 @@ class DataSettings(Section):
     ] = None
     separator: Annotated[
         Separator,
-        Field(description="Character between the cells of a CSV: of `source`, and of `--public`."),
+        Field(description="Character between the fields of a CSV: of `source`, and of `--public`."),
     ] = ","
     decimal: Annotated[
         Literal[".", ","],
@@ -200,7 +203,7 @@ class DataSettings(Section):
     ]
     missing: Annotated[
         tuple[str, ...],
-        Field(description="Strings that stand for a missing value, besides an empty cell."),
+        Field(description="Strings that stand for a missing value, besides an empty field."),
     ] = ()
     dead_features: Annotated[
         Literal["refuse", "allow"],

@@ -231,7 +231,7 @@ TestValue = Annotated[float | str, BeforeValidator(_test_value)]
 """A cut of a numeric feature or of a date, or a category."""
 
 Separator = Annotated[Text, AfterValidator(_separator)]
-"""The character between the cells of a CSV."""
+"""The character between the fields of a CSV."""
 
 Encoding = Annotated[Text, AfterValidator(_encoding)]
 """A text encoding, by Python's own name of it."""

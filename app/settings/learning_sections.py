@@ -147,7 +147,7 @@ class ClassifierSettings(Section):
     ] = None
     predictors: Annotated[
         Predictors | None,
-        Field(description="Functions of a row that make up the class finite."),
+        Field(description="Functions of a row that form the class finite."),
     ] = None
     cells: Annotated[
         Cells | None, Field(description="Tests that part the rows into the class cells.")
@@ -292,7 +292,7 @@ class StatisticsSettings(Section):
         Field(
             ge=1,
             le=1024,
-            description="U: hypotheses answered with noise of their own; unset, from n, the share "
+            description="U: hypotheses answered with separate noise; unset, from n, the share "
             "and the size of the table.",
         ),
     ] = None
