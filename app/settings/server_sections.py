@@ -220,7 +220,7 @@ class LogsSettings(Section):
     requests: Annotated[
         StrictBool,
         Field(
-            description="Whether every request gets a log line: route, status and ids, and no time.",
+            description="Whether every request gets a log line: route, status and ids, no time.",
         ),
     ] = False
 
