@@ -205,7 +205,7 @@ class Rate(Body):
 
 
 class Ahead(Body):
-    """The expected end: after so many answers, and seconds if queries keep arriving."""
+    """The expected end: a number of answers, and of seconds if queries keep arriving."""
 
     answers: Number
     seconds: Number | None = Field(None, description="absent where nothing is asked now")

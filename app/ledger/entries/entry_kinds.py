@@ -250,7 +250,7 @@ class StatisticsReleased(Event, frozen=True):
 
 
 class ReleaseHalted(Event, frozen=True):
-    """The release gives no fresh answer any more, whatever its counters say.
+    """The release gives no further new answer, whatever its counters say.
 
     Attributes:
         reason: one of a few fixed texts; never anything drawn from rows.

@@ -118,7 +118,7 @@ def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | 
 
 
 class HeadFile:
-    """One head file; reads and notes are whole, whoever else writes meanwhile."""
+    """One head file; reads and notes are atomic, even if others write at the same time."""
 
     def __init__(self, path: Path) -> None:
         """Keep the path, which need not exist; its folder must."""

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def dichotomy_bound(settings: Settings, row_count: int) -> int:
-    """Bound the number of labellings of a number of rows, by public numbers only."""
+    """Bound the number of labellings of n rows, by public numbers only."""
     return dichotomy_count_bound(_asked(settings), row_count)
 
 
