@@ -33,7 +33,7 @@ def check(
     public: Annotated[
         Path | None,
         typer.Option(
-            "--public", metavar="CSV", help="Public points; say how many of them equal a record."
+            "--public", metavar="CSV", help="Public points; print how many of them equal a record."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,

@@ -30,19 +30,17 @@ KeysFile = Annotated[
 Config = Annotated[
     Path | None, typer.Option("--config", help="A configuration that names the file of keys.")
 ]
-Name = Annotated[str, typer.Option("--name", help="Which key.")]
-Limit = Annotated[
-    int | None, typer.Option("--limit", min=0, help="Fresh answers that it may have at most.")
-]
+Name = Annotated[str, typer.Option("--name", help="Name of the key.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=0, help="Maximum number of new answers.")]
 UnstableLimit = Annotated[
     int | None,
-    typer.Option("--unstable-limit", min=0, help="Unstable answers that it may have at most."),
+    typer.Option("--unstable-limit", min=0, help="Maximum number of unstable answers."),
 ]
 
 
 def register(application: typer.Typer) -> None:
     """Add ``conclave keys`` and its subcommands."""
-    keys = typer.Typer(help="The keys of a server, and their limits.", no_args_is_help=True)
+    keys = typer.Typer(help="The API keys of a server, and their limits.", no_args_is_help=True)
     keys.command("add")(add)
     keys.command("list")(list_keys)
     keys.command("limit")(limit_key)
@@ -57,7 +55,7 @@ def register(application: typer.Typer) -> None:
 
 def add(
     role: Annotated[str, typer.Option("--role", help="query, read or admin.")],
-    name: Annotated[str, typer.Option("--name", help="Who the key is for: a-z, 0-9, . _ -")],
+    name: Annotated[str, typer.Option("--name", help="Name of the key's holder: a-z, 0-9, . _ -")],
     limit: Limit = None,
     unstable_limit: UnstableLimit = None,
     keys_file: KeysFile = None,
@@ -119,9 +117,7 @@ def remove(name: Name, keys_file: KeysFile = None, config: Config = None) -> Non
 
 def rotate(
     name: Name,
-    at_once: Annotated[
-        bool, typer.Option("--at-once", help="The old key opens nothing from now on.")
-    ] = False,
+    at_once: Annotated[bool, typer.Option("--at-once", help="End the old key at once.")] = False,
     keys_file: KeysFile = None,
     config: Config = None,
 ) -> None:

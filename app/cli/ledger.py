@@ -45,7 +45,9 @@ def prepare(
     config: Config = None,
     grant: Annotated[
         str | None,
-        typer.Option("--grant", metavar="ROLE", help="Of PostgreSQL: let it serve the ledger."),
+        typer.Option(
+            "--grant", metavar="ROLE", help="Role of PostgreSQL that may serve the ledger."
+        ),
     ] = None,
 ) -> None:
     """Create the tables of the ledger, or upgrade them to this version, and serve nothing.
@@ -63,9 +65,7 @@ def prepare(
 
 
 def backup(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="COPY", help="A file that is not there.")
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="COPY", help="A new file.")],
     config: Config = None,
 ) -> None:
     """Copy the ledger as of one moment, even while it is served.
@@ -80,18 +80,20 @@ def backup(
 
 
 def restore(
-    backup_file: Annotated[Path, typer.Argument(metavar="COPY", help="What `backup` wrote.")],
+    backup_file: Annotated[
+        Path, typer.Argument(metavar="COPY", help="A copy that `backup` wrote.")
+    ],
     config: Config = None,
     code: Annotated[
         str | None,
-        typer.Option("--code", help="What `conclave ledger retire --move` told of its ledger."),
+        typer.Option("--code", help="The code printed by `conclave ledger retire --move`."),
     ] = None,
     expect_head: Annotated[
         str | None,
         typer.Option(
             "--expect-head",
             metavar="HASH",
-            help="The newest head that anybody noted of the lost ledger; it must be the copy's.",
+            help="The newest noted head of the lost ledger; it must be the copy's.",
         ),
     ] = None,
 ) -> None:
@@ -123,11 +125,11 @@ def restore(
 def copy(
     source: Annotated[str, typer.Option("--from", metavar="URL", help="The ledger's address.")],
     target: Annotated[
-        str, typer.Option("--to", metavar="URL", help="Of a database that holds no ledger.")
+        str, typer.Option("--to", metavar="URL", help="Address of a database without a ledger.")
     ],
     head_file: Annotated[
         Path | None,
-        typer.Option("--head-file", help="Where the ledger's head is noted, if not beside it."),
+        typer.Option("--head-file", help="The ledger's head file, if it is not next to it."),
     ] = None,
 ) -> None:
     """Move a whole ledger to another database, in SQLite or PostgreSQL, and retire it here.
@@ -151,7 +153,7 @@ def copy(
 def retire(
     config: Config = None,
     move: Annotated[
-        bool, typer.Option("--move", help="Tell a code by which a copy goes on elsewhere.")
+        bool, typer.Option("--move", help="Print a code by which a copy may continue elsewhere.")
     ] = False,
 ) -> None:
     """Retire the release for good: its ledger gives no further votes or draws.

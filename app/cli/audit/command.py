@@ -30,7 +30,9 @@ def register(application: typer.Typer) -> None:
 
 def audit(
     config: Annotated[Path, typer.Option(help="Configuration: classes, privacy, answers.")],
-    quick: Annotated[bool, typer.Option("--quick", help="Under a minute, by fewer runs.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer runs, in less than a minute.")
+    ] = False,
     http: Annotated[
         int | None,
         typer.Option(
