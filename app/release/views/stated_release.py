@@ -38,7 +38,7 @@ class Claimed(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The largest lower bound of one kind of adversary; None is beyond every number."""
+    """The largest lower bound of one kind of adversary; None means infinity."""
 
     epsilon: float | None
     share_of_claim: float | None
