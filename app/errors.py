@@ -75,7 +75,7 @@ class DataError(ConfigurationError):
 
 
 class HeadFileError(ConfigurationError):
-    """A ledger that is not the newest by its head file, or a file that cannot tell."""
+    """A ledger that is older than its head file says, or a head file that cannot be used."""
 
     def __init__(self, problem: str) -> None:
         """Name the setting, whatever the problem."""
@@ -83,11 +83,11 @@ class HeadFileError(ConfigurationError):
 
 
 class NoLedgerError(ConfigurationError):
-    """There is no ledger where one is to be read."""
+    """The ledger to be read does not exist."""
 
 
 class ReleaseMismatchError(ConfigurationError):
-    """The ledger holds a release opened with something else than what is given."""
+    """The ledger holds a release that was opened with other settings or rows."""
 
 
 class UnknownRowsError(ReleaseMismatchError):
@@ -95,11 +95,11 @@ class UnknownRowsError(ReleaseMismatchError):
 
 
 class VerificationError(ConclaveError):
-    """The thing asked for does not hold; its text is a plain account."""
+    """A requested condition does not hold; the text is a plain account."""
 
 
 class NotExportableError(VerificationError):
-    """A published classifier that the format asked for cannot hold."""
+    """A published classifier that the requested format cannot represent."""
 
 
 class MachineError(ConclaveError):
@@ -183,7 +183,7 @@ class NotPublishedError(RequestError):
 
 
 class NoStatisticsError(RequestError):
-    """The release has no share for statistics."""
+    """The release has no share of epsilon for statistics."""
 
     slug = "no-statistics"
 
@@ -260,7 +260,7 @@ class InvariantError(IntegrityError):
 
 
 class LedgerCorruptError(IntegrityError):
-    """The ledger, or a private piece bound to it, is not what was written."""
+    """The ledger, or a private piece bound to it, differs from what was written."""
 
 
 class UncountedDrawsError(IntegrityError):

@@ -92,7 +92,7 @@ def _ignore(line: str) -> None:
 
 @dataclass(slots=True)
 class Server:
-    """One server process: its application, and what ended it.
+    """One server process: its application, and the error that ended it.
 
     Attributes:
         settings: the whole configuration.

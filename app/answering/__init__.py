@@ -1,4 +1,4 @@
-"""From a checked query to a committed answer: the one writer and the state that it owns.
+"""Answering: from a validated query to a committed answer, by one writer that owns the state.
 
 Start at ``answer_query.py``; ``docs/life-of-a-query.md`` names the steps.  Nothing here reads
 settings or private rows.

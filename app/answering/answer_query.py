@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class Undelivered(NamedTuple):
-    """The draws of a batch whose commit failed, or is under way.
+    """Draws of a batch whose commit failed or is still in progress.
 
     Attributes:
         fresh: as they were drawn; none where every draw is known to be committed.
@@ -63,18 +63,18 @@ class Undelivered(NamedTuple):
     was_refused: bool = False
 
     def followed_by(self, fresh: Sequence[Fresh], transaction: Transaction) -> Undelivered:
-        """Return what is undelivered if ``transaction`` fails, which takes these up."""
+        """Return the draws left unrecorded if ``transaction``, which records these, fails."""
         was_refused = bool(self.fresh) and not self.left_no_trace
         return Undelivered(fresh, transaction, was_refused)
 
     @property
     def may_be_recorded(self) -> bool:
-        """Whether the last transaction may have been committed, unknown to this process."""
+        """Whether the last transaction may have been committed without this process knowing."""
         return self.transaction is not None and self.transaction.may_be_committed
 
     @property
     def left_no_trace(self) -> bool:
-        """Whether nothing that was seen can depend on what was drawn.
+        """Whether nothing visible outside can depend on the draws.
 
         A server that was paused, a network or a database that went away: they end a
         connection whatever is under way on it, as a crash of this process would, after
@@ -192,7 +192,7 @@ class QueryAnswerer:
         return decisions
 
     def identify(self, queries: Queries) -> IdentifiedQueries:
-        """Attach the keyed digests by which queries are found again."""
+        """Attach the keyed digests under which queries are recorded."""
         digests, vectors, keys = self.release.digests, queries.vectors, queries.idempotency_keys
         splits = self.release.decided_cells
         usual = self.release.precision
@@ -226,7 +226,7 @@ class QueryAnswerer:
         *,
         further_vectors: Sequence[bytes] = (),
     ) -> ReplayIndex:
-        """Return everything that is recorded of what ``queries`` ask.
+        """Return everything recorded about the vectors and keys of ``queries``.
 
         Args:
             queries: with their digests.
@@ -341,7 +341,7 @@ class QueryAnswerer:
             self._log_later(batch)
 
     def _log_later(self, batch: Batch) -> None:
-        """Note what is to be logged of a batch, by whoever has given its answers by then."""
+        """Queue the log line of a batch, to be written after its answers are sent."""
         self._untold.append(
             {
                 "count": len(batch.fresh),
@@ -353,12 +353,12 @@ class QueryAnswerer:
         )
 
     def tell_committed(self) -> None:
-        """Log the batches that were committed since, on whichever thread."""
+        """Log the batches committed since the last call, on any thread."""
         while self._untold:
             log.info("answers_committed", **self._untold.popleft())
 
     def follow(self) -> bool:
-        """Adopt what other processes have committed; return whether there was anything.
+        """Adopt entries that other processes have committed; return whether there were any.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
@@ -372,7 +372,7 @@ class QueryAnswerer:
         return has_changed
 
     def _catch_up(self, transaction: Transaction) -> None:
-        """Adopt what another process, or a commit of unknown outcome, put there."""
+        """Adopt the entries of another process, or of a commit of unknown outcome."""
         self._adopt_newer(transaction.state, transaction)
 
     def _adopt_newer(self, state: LedgerState, records: Ledger | Transaction) -> bool:

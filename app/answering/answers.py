@@ -1,4 +1,4 @@
-"""From what is decided, recorded or published to what a client is told.
+"""Replies to clients, made of decisions, recorded answers or the published classifier.
 
 Results in the order of what was asked: those known at once, and those that come in parts.
 """
@@ -33,7 +33,7 @@ def answers_for(
     schema: Schema,
     classify: Callable[[Sequence[bytes]], Sequence[Told]],
 ) -> list[Told]:
-    """Return what clients are told of decisions.
+    """Return the replies to clients for the given decisions.
 
     Args:
         decisions: of queries, in order.
@@ -59,7 +59,7 @@ def _answer_for(
 
 
 def answer_of(recorded: RecordedAnswer, schema: Schema, *, replayed: bool) -> Answer:
-    """Return an answer of the ensemble, given for the first time or again."""
+    """Return the reply for an answer of the ensemble, new or replayed."""
     index, precision = recorded.label, recorded.precision
     label = None if index is None else schema.classes[index]
     answer = Answer(recorded.query_id, label, recorded.stable, _ENSEMBLE, replayed)
@@ -69,7 +69,7 @@ def answer_of(recorded: RecordedAnswer, schema: Schema, *, replayed: bool) -> An
 
 
 def classified_as(label: str, *, with_scores: bool) -> Answer:
-    """Return an answer of the published classifier, which has no score."""
+    """Return the reply for an answer of the published classifier, which has no score."""
     answer = Answer(None, label, stable=True, phase=Phase.CLASSIFIER.value, replayed=False)
     return with_score(answer, None, None) if with_scores else answer
 
@@ -80,7 +80,7 @@ ResultT = TypeVar("ResultT")
 async def in_turn(
     known: Mapping[int, ResultT], parts: AsyncIterator[Sequence[ResultT]]
 ) -> AsyncIterator[Sequence[ResultT]]:
-    """Yield results in order, part by part; where none is known at once, the parts as they are.
+    """Yield results in the order of the queries, in parts; ``parts`` unchanged if none is known.
 
     Args:
         known: results by their place.

@@ -1,4 +1,4 @@
-"""Which vectors are recorded as asked, in a release that decides each public cell once.
+"""The vectors recorded as asked, in a release that decides each public cell once.
 
 An answer is found again by its cell there, and the vectors themselves are what a classifier
 takes for its points and a student for its examples.  So each is recorded once, in the
@@ -18,7 +18,7 @@ ASKED_MAX: Final = 100_000
 
 
 class AskedVectors:
-    """The vectors that are recorded, by the digest of each as posted.
+    """The recorded vectors, found by the digest of each vector as posted.
 
     Changed on the writer's thread after a commit, and read on any.
     """
@@ -37,7 +37,7 @@ class AskedVectors:
         self._asked_max = asked_max
 
     def add(self, posted_digests: Iterable[bytes]) -> None:
-        """Add what is committed."""
+        """Add committed vectors."""
         self._digests.update(posted_digests)
 
     def know(self, posted_digest: bytes) -> bool:
@@ -45,7 +45,7 @@ class AskedVectors:
         return posted_digest in self._digests
 
     def want(self, posted_digest: bytes, *, beside: int = 0) -> bool:
-        """Return whether a further vector of a decided cell is to be recorded.
+        """Return whether one more vector of a decided cell must be recorded.
 
         Args:
             posted_digest: of the vector.

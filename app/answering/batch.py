@@ -1,4 +1,4 @@
-"""A batch in the making: replay and step, query by query, nothing visible yet.
+"""A batch being decided: replay and step, query by query, with nothing visible yet.
 
 The batch lays its own answers over the committed ones, so that a vector or a
 key asked twice in one batch is treated as it would be in two.
@@ -62,7 +62,7 @@ UNSTABLE_USED: Final = (
 
 
 def key_limit_refusal(asker: Asker, given: KeyCount) -> KeyLimitError | None:
-    """Return why a key gets no further fresh answer, or None where it does.
+    """Return the reason why a key gets no further new answer, or None if it gets one.
 
     The answer that reaches a limit is still given, as the T-th unstable one is.
     """
@@ -146,7 +146,7 @@ class Batch:
         left_no_trace: bool = False,
         may_be_recorded: bool = True,
     ) -> None:
-        """Take up answers that were drawn before and whose commit failed.
+        """Restore answers that were drawn earlier and whose commit failed.
 
         None is drawn again; one that is recorded by now, because its commit
         happened after all or another process answered it, is left as it is.

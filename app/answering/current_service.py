@@ -1,4 +1,4 @@
-"""Where the running service is found: absent while opening, refused once stopped."""
+"""Access to the running service: absent while opening, refused once stopped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ServiceSlot:
 
     @property
     def state(self) -> str:
-        """Which of ``STATES`` the server is in."""
+        """The state of the server, one of ``STATES``."""
         if self._stopped:
             return "stopped"
         if self.draining:
@@ -60,7 +60,7 @@ class ServiceSlot:
         return self._draining.is_set()
 
     def check_open(self) -> None:
-        """Raise what :attr:`service` raises unless it is there."""
+        """Raise the error of :attr:`service` unless the service is available."""
         _ = self.service
 
     def fill(self, service: ConclaveService) -> None:
@@ -68,12 +68,12 @@ class ServiceSlot:
         self._service = service
 
     def stop(self, error: IntegrityError | None = None) -> None:
-        """Refuse everything from now on; ``error`` is not kept, it may be private."""
+        """Refuse every request from now on; ``error`` is dropped, because it may be private."""
         del error
         self._stopped = True
 
     def drain(self) -> None:
-        """Ask every stream to end; the answers under way are still given."""
+        """Ask every stream to end; answers in progress are still sent."""
         self._draining.set()
 
     async def drained(self) -> None:

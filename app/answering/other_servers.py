@@ -1,4 +1,4 @@
-"""Keeping abreast of other servers: what the ledger says now, for whoever is about to read it."""
+"""Synchronisation with other servers: the ledger is read before its state is used."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Abreast:
         self._next: asyncio.Task[LedgerState] | None = None
 
     async def state(self) -> LedgerState:
-        """Return what is committed by now; what one server alone writes, it knows.
+        """Return the committed state; a server that writes alone has it in memory.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.

@@ -1,4 +1,4 @@
-"""Queries side by side, a column a property; one alone is a batch of one.
+"""Batches of queries, one column per property; a single query is a batch of one.
 
 The answers that a batch makes of them.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Queries(msgspec.Struct, frozen=True, gc=False):
-    """Validated queries of one caller or of many, in columns of one length.
+    """Validated queries of one or several callers, in columns of equal length.
 
     Attributes:
         vectors: canonical bytes of each vector.
@@ -39,7 +39,7 @@ class Queries(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def plain(cls, vectors: Sequence[bytes], asker: Asker | None = None) -> Self:
-        """Return queries of one caller with neither an idempotency key nor a precision."""
+        """Return queries of one caller without idempotency keys and precisions."""
         nothing = [None] * len(vectors)
         return cls(vectors, nothing, nothing, [asker] * len(vectors))
 
@@ -49,33 +49,33 @@ class Queries(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def have_keys(self) -> bool:
-        """Whether one of them has an idempotency key."""
+        """Whether any of the queries has an idempotency key."""
         return self.idempotency_keys.count(None) < len(self.idempotency_keys)
 
     def part(self, start: int, end: int) -> Self:
-        """Return the queries from one place up to another."""
+        """Return the queries from one index up to another."""
         if start == 0 and end >= len(self.vectors):
             return self
         return type(self)(*[column[start:end] for column in astuple(self)])
 
     def at(self, places: Sequence[int]) -> Self:
-        """Return the queries at these places."""
+        """Return the queries at the given indices."""
         return type(self)(*[[column[place] for place in places] for column in astuple(self)])
 
     def followed_by(self, others: Iterable[Self]) -> Self:
-        """Return these queries and those of others after them."""
+        """Return these queries followed by the others."""
         columns = zip(*map(astuple, (self, *others)), strict=True)
         return type(self)(*[list(chain.from_iterable(parts)) for parts in columns])
 
 
 def alone(query: Query) -> Queries:
-    """Return a batch of one, in half the calls that many take."""
+    """Return a batch of one query, with half the function calls of the general case."""
     vector = replay_key(query.vector)
     return Queries((vector,), (query.idempotency_key,), (query.precision,), (query.asker,))
 
 
 def in_columns(queries: Sequence[Query]) -> Queries:
-    """Return the columns of queries."""
+    """Return a list of queries as a batch of columns."""
     return Queries(
         replay_keys([each.vector for each in queries]),
         [each.idempotency_key for each in queries],
@@ -85,7 +85,7 @@ def in_columns(queries: Sequence[Query]) -> Queries:
 
 
 class IdentifiedQueries(Queries, frozen=True, gc=False):
-    """Queries with the keyed digests by which they are found again.
+    """Queries with the keyed digests under which they are recorded.
 
     Their precisions are those that they are answered with; None for a label.
 
@@ -109,7 +109,7 @@ NO_QUERIES: Final = IdentifiedQueries((), (), (), (), (), (), (), ())
 
 
 class Fresh(msgspec.Struct, frozen=True, gc=False):
-    """An answer that this batch makes, to be committed.
+    """A new answer of this batch, to be committed.
 
     Attributes:
         recorded: the answer.
@@ -134,5 +134,5 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def hit_count(self) -> int:
-        """Units of the cutoff that it used."""
+        """Number of units of the cutoff that the answer used."""
         return self.following.unstable_count - self.drawn_in.unstable_count

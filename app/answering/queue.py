@@ -1,4 +1,4 @@
-"""Queries in the writer's queue, and what becomes of them.
+"""The writer's queue of queries, and the decisions on them.
 
 How long a batch waits for queries that are likely to come right now.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Decided(msgspec.Struct, frozen=True):
-    """What became of queries that waited together.
+    """The decisions on queries that waited together.
 
     Attributes:
         decisions: of the first of them, in order.
@@ -44,7 +44,7 @@ class Decided(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """Queries of one caller in the queue, decided in one batch, and the caller that waits.
+    """Queries of one caller in the queue, decided in one batch, with the waiting caller.
 
     Attributes:
         queries: in order, at least one.
@@ -66,7 +66,7 @@ class Waiting:
         self._give(Decided(decisions))
 
     def settle_up_to(self, deferred: int, decisions: Decisions) -> Waiting:
-        """Give the caller what comes before the first deferred query; return what goes on waiting.
+        """Return results to the caller up to the first deferred query; return the queries after it.
 
         Args:
             deferred: its place.
@@ -82,7 +82,7 @@ class Waiting:
         return rest
 
     def end(self, result: Deferred | UnavailableError | IntegrityError) -> None:
-        """Give the caller one result for every query that has none."""
+        """Return the same result to the caller for every query that has none."""
         if isinstance(result, IntegrityError):
             self._give(result)
             return
@@ -95,7 +95,7 @@ class Waiting:
 
 
 class Queue:
-    """What waits to be decided, in order of arrival; its length is the number of queries."""
+    """Undecided queries in order of arrival; its length is the number of queries."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -107,13 +107,13 @@ class Queue:
         return self._query_count
 
     def extend(self, waiting: Iterable[Waiting]) -> None:
-        """Append what came."""
+        """Append arrived queries."""
         for each in waiting:
             self._waiting.append(each)
             self._query_count += len(each.queries)
 
     def take(self, count_max: int) -> list[Waiting]:
-        """Take what fits in a batch of at most ``count_max`` queries; none is more than that."""
+        """Remove and return queries for a batch of at most ``count_max``, which each entry fits."""
         taken: list[Waiting] = []
         room = count_max
         while self._waiting and (count := len(self._waiting[0].queries)) <= room:
@@ -124,7 +124,7 @@ class Queue:
 
 
 def parted(batch: Sequence[Waiting], decided: Sequence[Decision]) -> Iterable[Sequence[Decision]]:
-    """Return of the decisions of a batch those of each caller."""
+    """Split the decisions of a batch by caller."""
     if len(batch) == len(decided):  # of one query each
         return ((decision,) for decision in decided)
     ends = accumulate(map(len, batch))
@@ -132,7 +132,7 @@ def parted(batch: Sequence[Waiting], decided: Sequence[Decision]) -> Iterable[Se
 
 
 def first_deferred(decisions: Decisions) -> int | None:
-    """Return the place of the first query that is left to the classifier."""
+    """Return the index of the first query that is left to the classifier."""
     places = (place for place, each in enumerate(decisions) if isinstance(each, Deferred))
     return next(places, None)
 
@@ -170,7 +170,7 @@ async def _decided(pending: Pending) -> Decided:
 
 
 def contained(error: BaseException) -> UnavailableError | IntegrityError:
-    """Return an error that the writer foresees, or a fixed text in place of one that it does not.
+    """Return an error that the writer foresees, or a fixed text for any other error.
 
     Whatever that one says may be private.
     """
@@ -180,7 +180,7 @@ def contained(error: BaseException) -> UnavailableError | IntegrityError:
 
 
 class Arrivals:
-    """Counts the queries that wait against those that are expected.
+    """Counts waiting queries against the expected number.
 
     Expected are as many as were answered last or waited by then: who was answered asks
     again.  Whether they come is public, and so is when: nothing here depends on a vote.
@@ -199,17 +199,17 @@ class Arrivals:
         self.expect(count_max)
 
     def expect(self, count: int) -> None:
-        """Expect so many queries from now on."""
+        """Expect this many further queries from now on."""
         self._expected = min(count, self._count_max)
         self._seen, self._seen_at = 0, math.inf
         self._is_quiet = False
 
     def are_complete(self, waiting_count: int) -> bool:
-        """Return whether as many wait as are expected, or nobody has come for a while."""
+        """Return whether all expected queries wait, or none has arrived for a while."""
         return self._is_quiet or waiting_count >= self._expected
 
     def note(self, waiting_count: int) -> None:
-        """Take note of how many wait by now, in a turn of the loop of its own.
+        """Note the number of waiting queries in a separate turn of the event loop.
 
         What was answered before is on its way by then, and the quiet begins.
         """

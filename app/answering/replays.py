@@ -103,17 +103,17 @@ ValueT = TypeVar("ValueT")
 
 
 class Records(Protocol):
-    """Where every committed answer and key is found: a ledger, or its open transaction."""
+    """A source of every committed answer and key: a ledger, or its open transaction."""
 
     def known_answers(self, vector_digests: Sequence[bytes]) -> list[tuple[bytes, RecordedAnswer]]:
-        """Return the answers to those of the vectors that have one, each with its digest."""
+        """Return the recorded answers to the given vectors, each with its digest."""
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return those of the keys that are recorded: (key digest, vector digest)."""
+        """Return the recorded ones of the given keys: (key digest, vector digest)."""
 
 
 class RecentReplays:
-    """The newest committed answers and keys of one release, up to a number of each.
+    """The newest committed answers and keys of one release, up to a maximum number of each.
 
     Changed by threads of this process one at a time, and read by any.
     """
@@ -144,13 +144,13 @@ class RecentReplays:
             _keep(self._vector_by_key, pairs, self._recent_max)
 
     def leave_out_answers(self) -> None:
-        """Take note that some answer was not added: what is not here must be looked up."""
+        """Note that some answer was left out: an answer missing here must be looked up."""
         self._lacks_answers = True
 
     def know_any(
         self, key_digests: Iterable[bytes | None], vector_digests: Iterable[bytes]
     ) -> bool:
-        """Return whether one of the keys, or the answer of one of the vectors, is in memory."""
+        """Return whether any of the keys, or the answer to any of the vectors, is in memory."""
         keys, vectors = self._vector_by_key.keys(), self._by_vector.keys()
         return not (keys.isdisjoint(key_digests) and vectors.isdisjoint(vector_digests))
 
@@ -180,7 +180,7 @@ class RecentReplays:
         key_digests: Collection[bytes],
         records: Records,
     ) -> ReplayIndex:
-        """Return everything that is recorded of these vectors and keys.
+        """Return everything recorded about these vectors and keys.
 
         Args:
             vector_digests: of the vectors that are asked.
@@ -212,7 +212,7 @@ class RecentReplays:
 
 
 def released_bin(answer: RecordedAnswer) -> ScoreBin | None:
-    """Return the bin of an answer's score, where it has one."""
+    """Return the score bin of an answer, if it has one."""
     if answer.precision is None or answer.bin_index is None:
         return None
     return ScoreBin(answer.precision, answer.bin_index, shifted=bool(answer.bin_shifted))
@@ -250,7 +250,7 @@ RecordedT = TypeVar("RecordedT")
 
 
 class AnswerSource(StrEnum):
-    """What answers a query that gets no recorded answer, if anything does."""
+    """The source of the answer to a query without a recorded answer."""
 
     ENSEMBLE = "ensemble"
     CLASSIFIER = "classifier"
@@ -260,7 +260,7 @@ class AnswerSource(StrEnum):
 def answer_source(
     phase: Phase, *, by_key: RecordedT | None, by_vector: RecordedT | None
 ) -> RecordedT | AnswerSource:
-    """Return the recorded answer of a query, or what answers it in this phase.
+    """Return the recorded answer of a query, or the source that answers it in this phase.
 
     Args:
         phase: of the release.

@@ -1,4 +1,4 @@
-"""The service of one open release: what the HTTP layer talks to."""
+"""The service of one open release: the interface that the HTTP layer uses."""
 
 from __future__ import annotations
 
@@ -96,16 +96,16 @@ class ConclaveService:
 
     @property
     def precision(self) -> int | None:
-        """Bins of a score where a query does not say; None where labels are answered."""
+        """Default number of score bins; None where labels are answered."""
         return self._release.precision
 
     def start(self) -> None:
-        """Start the writer on the running event loop, and note from now on what it answers."""
+        """Start the writer on the running event loop, and start counting its answers."""
         self._writer.start()
         self._outlook.start(self._changes)
 
     def drain(self) -> None:
-        """Take no query any more; those that are queued are still answered."""
+        """Accept no further queries; queued queries are still answered."""
         self._writer.drain()
 
     async def close(self) -> None:
@@ -176,7 +176,7 @@ class ConclaveService:
             yield answers_for(decisions, vectors, self.schema, self._classify)
 
     async def _answers_without_writer(self, queries: IdentifiedQueries) -> Mapping[int, Told]:
-        """Answer by their place those that committed state or the classifier answers."""
+        """Return, by index, the answers that committed state or the classifier gives."""
         # Before the look-up: whoever sees that it has changed finds every answer before.
         release = self._release
         phase = await self._abreast.phase_for(queries) if release.is_shared else release.phase
@@ -262,18 +262,18 @@ class ConclaveService:
     # -- the public side -------------------------------------------------------
 
     def key_count(self, name: str) -> KeyCount:
-        """Return what the key of that name was given, as committed by now."""
+        """Return the committed answer counts of the key of that name."""
         return self._answerer.key_counts.get(name, NOTHING)
 
     def subject_name(self, subject: str) -> str:
-        """Return the name by which the subject of a token is counted and logged.
+        """Return the name under which the subject of a token is counted and logged.
 
         It is a keyed digest: nobody without the ledger's secret can find out whose it is.
         """
         return SUBJECT_PREFIX + self._release.ledger.digests.of_subject(subject)
 
     async def key_counts(self) -> dict[str, KeyCount]:
-        """Return what every key was given by its name, by every server of the ledger.
+        """Return the answer counts of every key by its name, over all servers of the ledger.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
@@ -287,11 +287,11 @@ class ConclaveService:
             raise
 
     def budget(self) -> Budget:
-        """Return the body of ``GET /budget`` as this server knows it."""
+        """Return the body of ``GET /budget`` from this server's state."""
         return budget_view(self._release)
 
     async def read_budget(self) -> Budget:
-        """Return the body of ``GET /budget``, with what other servers have committed.
+        """Return the body of ``GET /budget``, including entries that other servers committed.
 
         Raises:
             LedgerUnavailableError: the ledger cannot be read.
@@ -320,16 +320,16 @@ class ConclaveService:
         return [each._asdict() for each in explained(self._release)]
 
     async def ledger_head(self) -> dict[str, object]:
-        """Return the sequence and hash of the newest entry; raises as :meth:`read_budget` does."""
+        """Return the number and hash of the newest entry; raises as :meth:`read_budget` does."""
         head = (await self._abreast.state()).head
         return {"sequence": head.sequence, "hash": head.hash}
 
     def noted_sequence(self) -> int | None:
-        """Return the number of the entry that the head file notes; None where none is kept."""
+        """Return the entry number noted in the head file; None where there is no head file."""
         return self._release.ledger.noted_sequence
 
     def workload(self) -> Workload:
-        """Return what waits for the writer, and what it counted."""
+        """Return the length of the writer's queue, and the writer's counters."""
         writer = self._writer
         return Workload(
             waiting=writer.waiting_count,
@@ -343,11 +343,11 @@ class ConclaveService:
         return await asyncio.to_thread(self._release.ledger.public_entries, after, limit)
 
     async def classifier(self) -> bytes:
-        """Return the published classifier's JSON; raises as its forms do."""
+        """Return the published classifier as JSON; errors as in :class:`PublishedForms`."""
         return await self._forms.document()
 
     async def classifier_onnx(self) -> bytes:
-        """Return the published classifier as an ONNX model; raises as its forms do."""
+        """Return the published classifier as ONNX; errors as in :class:`PublishedForms`."""
         return await self._forms.onnx()
 
     async def statistics(self, raw: Sequence[object]) -> StatisticsAnswer:
@@ -392,7 +392,7 @@ class ConclaveService:
         return released_statistics(ledger.read_state(), ledger, self.schema)
 
     def subscribe(self) -> AbstractAsyncContextManager[AsyncIterator[None]]:
-        """Yield an iterator that yields once for every change, coalesced."""
+        """Yield an iterator that yields once after every change; close changes are merged."""
         return self._changes.subscribe()
 
     def _stop(self, error: IntegrityError) -> None:
@@ -402,7 +402,7 @@ class ConclaveService:
 
 
 def _looked_up(queries: IdentifiedQueries, phase: Phase) -> Sequence[int]:
-    """Return the places of what the ledger is asked for before the queue, if not in memory.
+    """Return the indices of queries to look up in the ledger before the queue, if not in memory.
 
     While the ensemble answers the writer looks, for a whole batch at once.
     """

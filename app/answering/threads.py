@@ -1,4 +1,4 @@
-"""One thread for one kind of work, and an event loop that waits for it.
+"""A thread for one kind of work, whose results an event loop awaits.
 
 Long work beside an event loop, which does not hold up the end of the process.
 """
@@ -22,7 +22,7 @@ ResultT = TypeVar("ResultT")
 
 
 class WorkThread:
-    """Does what it is given, in order, on a thread that begins with the first of it.
+    """Runs functions in order on one thread, which starts with the first function.
 
     An executor's future takes locks and conditions on both sides; here a result goes
     to the waiting task by one call of its loop, in half the time.  The thread does not
@@ -36,7 +36,7 @@ class WorkThread:
         self._thread: threading.Thread | None = None
 
     async def run(self, function: Callable[[], ResultT]) -> ResultT:
-        """Call ``function`` on the thread; return or raise as it does.
+        """Call ``function`` on the thread; return its result or raise its error.
 
         Where the caller is cancelled meanwhile, it is called all the same.
         """
@@ -45,7 +45,7 @@ class WorkThread:
         return await done
 
     def give(self, function: Callable[[], object], then: Then) -> None:
-        """Call ``function`` on the thread, and then ``then`` on the running loop.
+        """Call ``function`` on the thread, then ``then`` on the running loop with its result.
 
         Args:
             function: what is to be done.
@@ -58,7 +58,7 @@ class WorkThread:
             self._thread.start()
 
     def close(self) -> None:
-        """Wait until everything given is done, and end the thread."""
+        """Wait until all given work is done, and end the thread."""
         self._tasks.put(None)
         if self._thread is not None:
             self._thread.join()
@@ -76,7 +76,7 @@ def _tell(
     loop: asyncio.AbstractEventLoop,
     then: Then,
 ) -> None:
-    """Call, and tell the loop what came of it; one that has ended has nobody who waits."""
+    """Call a function, and post its result to the loop, unless that loop has ended."""
     try:
         result, error = function(), None
     except BaseException as raised:  # noqa: BLE001 -- handed to the waiting task whole
@@ -95,7 +95,7 @@ def _settle(done: asyncio.Future[ResultT], result: object, error: BaseException 
 
 
 async def in_daemon_thread(function: Callable[[], ResultT]) -> ResultT:
-    """Run ``function`` on a thread that does not keep a stopped process alive.
+    """Run ``function`` on a daemon thread, which cannot keep a stopped process alive.
 
     What an interrupted opening charged and did not persist left no trace
     outside; the next start draws it again under the same charge.

@@ -1,4 +1,4 @@
-"""What the service takes and gives: a query, who asks it, and its answer.
+"""Inputs and outputs of the service: a query, its asker and its answer.
 
 The steps of a query, one name for code, docs, logs and crash tests.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Asker(msgspec.Struct, frozen=True):
-    """The key of a server that a query came with, by which its answers are counted.
+    """The API key or token under whose name a query's answer is counted.
 
     Attributes:
         name: of the key.
@@ -34,7 +34,7 @@ class Asker(msgspec.Struct, frozen=True):
 
     @property
     def is_limited(self) -> bool:
-        """Whether it may be refused a fresh answer."""
+        """Whether a limit may refuse it a new answer."""
         return self.answer_limit is not None or self.unstable_limit is not None
 
 
@@ -75,7 +75,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Bin(msgspec.Struct, frozen=True):
-    """Scores from ``lower`` on and below ``upper``, or up to it where that is 1."""
+    """Scores from ``lower`` up to but excluding ``upper``, or including it where it is 1."""
 
     lower: float
     upper: float
@@ -97,7 +97,7 @@ class ScoredAnswer(Answer, frozen=True, gc=False):
 
 
 def with_score(answer: Answer, released: ScoreBin | None, precision: int | None) -> ScoredAnswer:
-    """Return an answer with the mid-point of its bin, where it has one."""
+    """Return an answer with the mid-point of its bin, if it has one."""
     return ScoredAnswer(
         query_id=answer.query_id,
         label=answer.label,
@@ -111,7 +111,7 @@ def with_score(answer: Answer, released: ScoreBin | None, precision: int | None)
 
 
 class Step(StrEnum):
-    """What happens to a query, in this order; see ``docs/life-of-a-query.md``."""
+    """The steps of a query, in order; see ``docs/life-of-a-query.md``."""
 
     VALIDATE = "validate"
     REPLAY = "replay"
@@ -123,7 +123,7 @@ class Step(StrEnum):
 
 
 class Edge(StrEnum):
-    """Which side of a step is meant."""
+    """The moment before or after a step."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -134,5 +134,5 @@ Observer = Callable[[Step, Edge], None]
 
 
 def observe_nothing(step: Step, edge: Edge) -> None:
-    """Observe nothing: what production passes."""
+    """Observe nothing; the observer of production."""
     del step, edge

@@ -1,4 +1,4 @@
-"""How much work there is and how long it takes, in coarse public buckets.
+"""Counts of work and of durations, in coarse public buckets.
 
 The time of an answer is outside the guarantee (``docs/guarantee.md``), and what is
 counted here is coarser than what every client measures: a value is forgotten as soon
@@ -37,11 +37,11 @@ class Buckets:
         self._counts = [0] * (len(bounds) + 1)
 
     def add(self, value: float) -> None:
-        """Count ``value``: a look-up in a short tuple and one addition."""
+        """Count ``value``, by a look-up in a short tuple and one addition."""
         self._counts[bisect_left(self._bounds, value)] += 1
 
     def cumulative(self) -> list[tuple[str, float]]:
-        """Return for every bound, as Prometheus writes it, how many values are up to it."""
+        """Return the number of values up to each bound, in Prometheus' cumulative form."""
         counts, total, found = list(self._counts), 0, []
         for bound, count in zip((*self._bounds, None), counts, strict=True):
             total += count
@@ -49,7 +49,7 @@ class Buckets:
         return found
 
     def sum_of_bounds(self) -> float:
-        """Return the sum that the values would have at their buckets' upper bounds.
+        """Return the sum of all values, each taken as the upper bound of its bucket.
 
         It stands for the sum of the values, which would give back a single one.  What
         exceeds the last bound counts as that bound.
@@ -60,7 +60,7 @@ class Buckets:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What waits for the writer, and what it has counted since the process started.
+    """The writer's queue length, and its counters since the process started.
 
     Attributes:
         waiting: queries in the queue, and those that wait for the switch.
@@ -85,18 +85,18 @@ class Changes:
         self._closed = False
 
     def notify(self) -> None:
-        """Tell every listener that something has changed."""
+        """Notify every listener of a change."""
         for changed in self._listeners:
             changed.set()
 
     def close(self) -> None:
-        """End what every listener iterates over."""
+        """End the iterators of all listeners."""
         self._closed = True
         self.notify()
 
     @asynccontextmanager
     async def subscribe(self) -> AsyncIterator[AsyncIterator[None]]:
-        """Yield an iterator that yields once for every change, coalesced."""
+        """Yield an iterator that yields once after every change; close changes are merged."""
         changed = asyncio.Event()
         self._listeners.add(changed)
         try:

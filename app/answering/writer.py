@@ -98,20 +98,20 @@ class Writer:
     _thread: WorkThread = field(default_factory=lambda: WorkThread("conclave-writer"))
 
     def start(self) -> None:
-        """Write from now on, on the running event loop."""
+        """Start writing on the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._go_on()  # a switch that a restart interrupted goes on at once
         if self.answerer.release.is_shared:
             self._following = self._loop.create_task(self._follow())
 
     def drain(self) -> None:
-        """Take no query any more, and let none wait for a switch; the queued are answered."""
+        """Accept no further queries and let none wait for a switch; queued ones are answered."""
         self._closing = True
         self._unpark(UnavailableError(CLOSING))
         self._go_on()
 
     async def close(self) -> None:
-        """Drain, wait for what is under way, and end the thread."""
+        """Drain, wait for work in progress, and end the thread."""
         self.drain()
         if self._following is not None:
             self._following.cancel()
@@ -122,7 +122,7 @@ class Writer:
         self.answerer.tell_committed()
 
     def enqueue(self, queries: IdentifiedQueries) -> list[Pending]:
-        """ENQUEUE ``queries`` in order; their decisions come once they are committed.
+        """ENQUEUE ``queries`` in order; their decisions are available once they are committed.
 
         They come for as many queries together as a batch may hold, which no batch divides.
         A caller that hangs up and waits no more changes nothing: its queries
@@ -166,13 +166,13 @@ class Writer:
 
     @property
     def waiting_count(self) -> int:
-        """Queries in the queue, and those that wait for the switch."""
+        """Number of queries in the queue, plus those that wait for the switch."""
         return len(self._queue) + self._parked_count
 
     # -- one thing after another -------------------------------------------------
 
     def _go_on(self) -> None:
-        """Begin what is due, unless something is under way, which goes on when it is done."""
+        """Begin the next task, unless one is in progress, which will begin it when done."""
         if self._is_busy or self._loop is None:
             return
         is_serving = self._stopped is None and not self._closing
@@ -256,7 +256,7 @@ class Writer:
                 self._defer(waiting.settle_up_to(deferred, own))
 
     def _tell_later(self) -> None:
-        """Log what was committed a moment after its replies.
+        """Log committed batches a moment after their replies.
 
         One client asks again within a tenth of a millisecond, which a line takes too: told
         at once, each line would come before the next query.
@@ -270,7 +270,7 @@ class Writer:
         self.answerer.tell_committed()
 
     async def _on_thread(self, function: Callable[[], ResultT]) -> ResultT:
-        """Run ``function`` on the writer's thread; what it does not foresee is contained."""
+        """Run ``function`` on the writer's thread; an unforeseen error is contained."""
         try:
             return await self._thread.run(function)
         except Exception as error:  # noqa: BLE001 -- containment: whatever it says may be private
@@ -294,7 +294,7 @@ class Writer:
             await self.catch_up()
 
     async def catch_up(self) -> None:
-        """Adopt what other servers have committed, between two batches."""
+        """Adopt entries that other servers have committed, between two batches."""
         try:
             has_changed = await self._on_thread(self.answerer.follow)
         except UnavailableError as error:
@@ -344,7 +344,7 @@ class Writer:
         return self.answerer.release.must_open_statistics
 
     def _end_statistics(self, drawn: Failure | None) -> None:
-        """Tell of the table; try again later where the ledger failed."""
+        """Announce the table; try again later if the ledger failed."""
         if self._drawn(drawn, "statistics_postponed"):
             self.on_change()
 
@@ -376,7 +376,7 @@ class Writer:
         self._unpark(error)
 
     def stop(self, error: IntegrityError) -> None:
-        """Refuse everything from now on, and what waits; a second failure changes nothing."""
+        """Refuse all queries from now on, waiting ones too; a second failure changes nothing."""
         if self._stopped is not None:
             return
         self._stopped = error

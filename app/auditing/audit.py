@@ -40,7 +40,7 @@ STEPS_LONG: Final = 60_000_000
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What an audit found, beside what is claimed.
+    """The findings of an audit, with the claim.
 
     Attributes:
         mechanism: what answers.
@@ -75,7 +75,7 @@ class AuditReport:
 def audit(
     settings: Settings, *, steps: int, noise: NoiseSource, with_draws: bool = True
 ) -> AuditReport:
-    """Bound the epsilon of the answers from below, and of the draws beside them.
+    """Compute lower bounds on the epsilon of the answers and of the draws.
 
     Args:
         settings: of the answers, classes, privacy and answers are used.
@@ -92,7 +92,7 @@ def audit(
 
 
 def report_on(audited: Audited, *, steps: int, noise: NoiseSource) -> AuditReport:
-    """Audit one mechanism, whose steps a test may have replaced; arguments as :func:`audit`."""
+    """Audit one mechanism, whose steps a test may replace; arguments as in :func:`audit`."""
     return AuditReport(
         mechanism=AUDITED[audited.row.name].called(audited.answering),
         epsilon=float(audited.epsilon),
@@ -104,7 +104,7 @@ def report_on(audited: Audited, *, steps: int, noise: NoiseSource) -> AuditRepor
 
 
 def audit_document(report: AuditReport) -> dict[str, object]:
-    """Return a report in plain values, as ``conclave audit --json`` prints it.
+    """Return a report as plain values, in the form of ``conclave audit --json``.
 
     What is infinite is null there: every event shows less.
     """
@@ -149,7 +149,7 @@ def _finite(value: float) -> float | None:
 
 
 def audited_answers(settings: Settings) -> Audited:
-    """Return the mechanism that would serve, with as many votes as its noise can hide.
+    """Return the mechanism that would serve, with a number of votes that its noise can hide.
 
     Raises:
         ConfigurationError: as :func:`audit`.

@@ -1,4 +1,4 @@
-"""What is audited: an answering mechanism as the writer runs it, with its claim.
+"""The audited object: an answering mechanism as the writer runs it, with its claim.
 
 The steps are held as functions, so that a test puts a faulty double in the place of
 one of them; what serves is the default of each.
@@ -37,13 +37,13 @@ LABEL: Final = 0
 
 
 def restart(state: State) -> State:
-    """Return the state that a restart reads from the ledger: the same one."""
+    """Return the state that a restart reads from the ledger: the same state."""
     return state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """An answering mechanism, and what it claims.
+    """An answering mechanism and its claim.
 
     Attributes:
         parameters: public, as the writer has them; votes are their ensemble's.
@@ -87,7 +87,7 @@ class Audited:
 
     @property
     def row(self) -> AnsweringRow:
-        """The mechanism's row."""
+        """The mechanism's row in the table of audited mechanisms."""
         return cast("AnsweringRow", self.parameters.row)
 
     @property
@@ -96,12 +96,12 @@ class Audited:
         return self.ensemble_size // 2 - self.votes_moved
 
     def tally_of(self, lead: int) -> Tally:
-        """Return what votes come to that have ``lead`` more than half for the label."""
+        """Return the tally of votes with ``lead`` more than half for the audited label."""
         (value,) = self.tallies_of([lead])
         return value
 
     def tallies_of(self, leads: Sequence[int]) -> list[Tally]:
-        """Return what the votes of each lead come to; arguments as :meth:`tally_of`."""
+        """Return the tally of each lead; arguments as in :meth:`tally_of`."""
         votes = np.zeros((len(leads), self.parameters.class_count), dtype=np.int64)
         votes[:, :BINARY] = self.ensemble_size // 2
         votes[:, LABEL] += leads
@@ -109,5 +109,5 @@ class Audited:
         return self.tally(votes)
 
     def answers(self, state: State) -> bool:
-        """Tell whether the run answers another query."""
+        """Return whether the run answers another query."""
         return self.phase(self.parameters, state) is Phase.ENSEMBLE

@@ -65,14 +65,14 @@ COINS: Final = 1
 
 
 def rows_wanted(epsilon: float) -> int:
-    """Return how many equal records make the event rare."""
+    """Return the number of equal records that makes the event rare."""
     return min(ROWS_MAX, math.ceil(LOG_ODDS / epsilon) + 1)
 
 
 def draw_bound(
     parameters: Parameters, point: NDArray[np.float64], rows_each: int | None = None
 ) -> Bound:
-    """Return the most that one draw shows.
+    """Return the largest lower bound from one draw.
 
     Args:
         parameters: of the draw, over as many rows as are wanted.
@@ -132,7 +132,7 @@ EPSILON_MAX: Final = 2000.0
 def gradient_bound(
     parameters: GradientParameters, *, delta: float, rows_each: int | None = None
 ) -> Bound:
-    """Return the epsilon that all steps together show, at delta, for one label replaced.
+    """Return the epsilon that all steps together reach at delta, for one replaced label.
 
     Args:
         parameters: of the draw.
@@ -158,7 +158,7 @@ def gradient_bound(
 
 
 def shown_epsilon(separation: float, delta: float) -> float:
-    """Return the epsilon at which two normal laws this many deviations apart show delta."""
+    """Return the epsilon at which two normal laws this many deviations apart have that delta."""
     if _delta_at(0.0, separation) <= delta:
         return 0.0
     low, high = 0.0, EPSILON_MAX
@@ -181,7 +181,7 @@ def _above(deviations: float) -> float:
 
 
 def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> Bound:
-    """Return the epsilon that all levels together show, where the label of one record is replaced.
+    """Return the epsilon that all levels together reach, for one replaced label.
 
     The event is that every number of its cells is larger than the rows are many: far out in the
     noise, where the chances of neighbours have the ratio of the law's own steps.
@@ -208,7 +208,7 @@ def grid_bound(parameters: GridParameters, *, rows_each: int | None = None) -> B
 
 @dataclass(frozen=True, slots=True)
 class DrawReport:
-    """What one draw shows, beside what it may cost.
+    """The lower bound of one draw, with its claimed cost.
 
     Attributes:
         mechanism: what it is drawn for.
@@ -230,7 +230,7 @@ class DrawReport:
 
 
 def audit_draws(settings: Settings) -> tuple[DrawReport, ...]:
-    """Bound the epsilon of each draw from a class that public choices fix.
+    """Compute a lower bound on epsilon for each draw from a class that public choices fix.
 
     A class of the rows' own labellings is fixed by no public choice, and is left out.
     """

@@ -144,11 +144,11 @@ def exact_bound(audited: Audited, *, thorough: bool = True) -> Bound:
 
 
 def broken_conditions(audited: Audited) -> list[str]:
-    """Return which conditions of the proofs do not hold, in words; none where all do."""
+    """Return the proof conditions that do not hold, in words; none where all hold."""
     checks = AUDITED[audited.row.name].conditions(audited)
     return [name for name, holds in checks.items() if not holds]
 
 
 def adversaries(audited: Audited) -> Sequence[Adversary]:
-    """Return what the mechanism that answers is asked; a function of public numbers only."""
+    """Return the adversaries for the answering mechanism; a function of public numbers only."""
     return AUDITED[audited.row.name].adversaries(audited)

@@ -59,7 +59,7 @@ THRESHOLD_PARTS: Final = (0.9, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Some queries in a row with the same votes.
+    """Consecutive queries with the same votes.
 
     Attributes:
         one: lead on one side, in votes beyond half.
@@ -75,7 +75,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Adversary:
-    """What is asked, in order, and whether the process starts again between queries."""
+    """A sequence of queries, with or without restarts of the process between them."""
 
     name: str
     stretches: tuple[Stretch, ...]
@@ -93,7 +93,7 @@ def _at_most(audited: Audited, count: int) -> int:
 
 
 def ask_decisions(audited: Audited) -> list[Adversary]:
-    """Ask as many decisions as one record moves, some with a restart in between."""
+    """Ask as many decisions as one record can change, some with a restart in between."""
     answering = own(audited.answering, stability.HitProfile)
     leads = [_lead_of(audited, answering, share) for share in HIT_SHARES]
     asked = [(_moved(audited, lead, audited.decisions_moved),) for lead in leads]
@@ -108,7 +108,7 @@ def ask_decisions(audited: Audited) -> list[Adversary]:
 
 
 def ask_words(audited: Audited) -> list[Adversary]:
-    """Ask the same query until some hits are likely, restarts, and a ladder."""
+    """Ask the same query until some hits are likely, with restarts, then a ladder of queries."""
     answering = own(audited.answering, stability.Parameters)
     cutoff, found = answering.cutoff, [flip(audited)]
     for share in HIT_SHARES:
@@ -123,7 +123,7 @@ def ask_words(audited: Audited) -> list[Adversary]:
 
 
 def ask_threshold(audited: Audited) -> list[Adversary]:
-    """Ask for releases and then for hits, restarts, and a ladder."""
+    """Ask until releases and then hits are likely, with restarts, then a ladder of queries."""
     answering = own(audited.answering, sparse_vector.Parameters)
     moved, found = audited.votes_moved, [flip(audited)]
     for part in THRESHOLD_PARTS:
@@ -142,7 +142,7 @@ def ask_threshold(audited: Audited) -> list[Adversary]:
 
 
 def ask_votes(audited: Audited) -> list[Adversary]:
-    """Ask the same query as often as it is answered."""
+    """Ask the same query until the answers end."""
     answering = own(audited.answering, noisy_vote.Parameters)
     count = min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit))
     deviation = math.sqrt(answering.vote_noise.variance)
@@ -153,7 +153,7 @@ def ask_votes(audited: Audited) -> list[Adversary]:
 
 
 def ask_bits(audited: Audited) -> list[Adversary]:
-    """Ask the same query as often as it is answered, at leads of which labels come more or less."""
+    """Ask the same query until the answers end, at leads where labels vary in frequency."""
     answering = own(audited.answering, bit_vote.Parameters)
     count, found = (
         min(STEPS_MAX, _at_most(audited, audited.parameters.answer_limit)),
@@ -224,7 +224,7 @@ Outcome: TypeAlias = tuple[tuple[tuple[str, int], ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """What sampling shows, and what it could show.
+    """The sampled lower bound, and the largest one that sampling could show.
 
     Attributes:
         bound: the largest lower bound on epsilon.
@@ -289,7 +289,7 @@ def _runs(audited: Audited, adversary: Adversary, steps: int, noise: NoiseSource
 def bound_of(
     audited: Audited, adversary: Adversary, *, runs: int, miss: float, noise: NoiseSource
 ) -> Bound:
-    """Choose events on one half, in both orders, and bound epsilon on the other half."""
+    """Choose events on one half of the runs, in both orders, and bound epsilon on the other."""
     chosen, tested = (
         [_outcomes(audited, adversary, side, runs, noise) for side in (0, 1)] for _ in range(2)
     )

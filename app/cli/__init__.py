@@ -130,7 +130,7 @@ def _conclave(
 
 
 def _account(error: Exception) -> tuple[str, int]:
-    """Return the line that tells of an error, and the exit code it ends with."""
+    """Return the line for an error, and the exit code for it."""
     match error:
         case typer.TyperException():
             return error.format_message(), error.exit_code

@@ -66,7 +66,7 @@ class BackgroundServer:
             return
 
     def stop(self) -> None:
-        """Drain, and end the thread; one that hangs is left behind."""
+        """Drain, and end the thread; a thread that hangs is abandoned."""
         if self._web_server is not None and self._thread is not None:
             self._web_server.stop()
             self._thread.join(END_SECONDS)

@@ -1,4 +1,4 @@
-"""``conclave check``: what of the rows does not fit the schema, on the operator's terminal."""
+"""``conclave check``: rows that do not fit the schema, on the operator's terminal."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def check(
     public: Annotated[
         Path | None,
         typer.Option(
-            "--public", metavar="CSV", help="Public points; say how many of them equal a record."
+            "--public", metavar="CSV", help="Public points; print how many of them equal a record."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Read the rows, and say of all columns at once what does not fit the schema.
+    """Read the rows, and report for every column the fields that do not fit the schema.
 
     What it prints is private. It charges nothing and opens no ledger. Exit code 0, or 1
     where something does not fit.

@@ -14,7 +14,7 @@ from app.errors import ConfigurationError, VerificationError
 
 
 class Format(StrEnum):
-    """The formats that the command line knows."""
+    """The formats of ``conclave export``."""
 
     JSON = "json"
     ONNX = "onnx"
@@ -37,7 +37,7 @@ def export(
         Path | None, typer.Option("--output", "-o", help="A file. Default: standard output.")
     ] = None,
 ) -> None:
-    """Write the published classifier, once there is one."""
+    """Write the published classifier, if there is one."""
     if file_format is Format.JSON:
         write_document(_published(config), output)
         return
@@ -47,7 +47,7 @@ def export(
 
 
 def write_document(document: str, output: Path | None) -> None:
-    """Write a document byte for byte, save for a terminal's last line."""
+    """Write a document byte for byte, plus a final newline on a terminal."""
     if output is None:
         typer.echo(document, nl=sys.stdout.isatty())
     else:

@@ -1,4 +1,4 @@
-"""``conclave keys``: who may use a server, and how much of its answers each may take."""
+"""``conclave keys``: the API keys of a server, and their limits on answers."""
 
 from __future__ import annotations
 
@@ -30,19 +30,17 @@ KeysFile = Annotated[
 Config = Annotated[
     Path | None, typer.Option("--config", help="A configuration that names the file of keys.")
 ]
-Name = Annotated[str, typer.Option("--name", help="Which key.")]
-Limit = Annotated[
-    int | None, typer.Option("--limit", min=0, help="Fresh answers that it may have at most.")
-]
+Name = Annotated[str, typer.Option("--name", help="Name of the key.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=0, help="Maximum number of new answers.")]
 UnstableLimit = Annotated[
     int | None,
-    typer.Option("--unstable-limit", min=0, help="Unstable answers that it may have at most."),
+    typer.Option("--unstable-limit", min=0, help="Maximum number of unstable answers."),
 ]
 
 
 def register(application: typer.Typer) -> None:
     """Add ``conclave keys`` and its subcommands."""
-    keys = typer.Typer(help="The keys of a server, and their limits.", no_args_is_help=True)
+    keys = typer.Typer(help="The API keys of a server, and their limits.", no_args_is_help=True)
     keys.command("add")(add)
     keys.command("list")(list_keys)
     keys.command("limit")(limit_key)
@@ -57,7 +55,7 @@ def register(application: typer.Typer) -> None:
 
 def add(
     role: Annotated[str, typer.Option("--role", help="query, read or admin.")],
-    name: Annotated[str, typer.Option("--name", help="Who the key is for: a-z, 0-9, . _ -")],
+    name: Annotated[str, typer.Option("--name", help="Name of the key's holder: a-z, 0-9, . _ -")],
     limit: Limit = None,
     unstable_limit: UnstableLimit = None,
     keys_file: KeysFile = None,
@@ -87,28 +85,28 @@ def limit_key(
     keys_file: KeysFile = None,
     config: Config = None,
 ) -> None:
-    """Set the limits of a key; one that is left out is taken away."""
+    """Set the limits of a key; an omitted limit is removed."""
     path = _keys_path(keys_file, config)
     _change(path, _limited(_named(path, name), limit, unstable_limit))
     typer.echo(f"limits of {name}: {_or_dash(limit)}, unstable {_or_dash(unstable_limit)}")
 
 
 def disable(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
-    """Let a key open nothing, until it is enabled."""
+    """Disable a key until it is enabled again."""
     path = _keys_path(keys_file, config)
     _change(path, replace(_named(path, name), disabled=True))
     typer.echo(f"disabled {name}")
 
 
 def enable(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
-    """Let a key that was disabled open what it opened."""
+    """Enable a disabled key with its former role."""
     path = _keys_path(keys_file, config)
     _change(path, replace(_named(path, name), disabled=False))
     typer.echo(f"enabled {name}")
 
 
 def remove(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
-    """Remove a key; what it was given stays counted by its name."""
+    """Remove a key; its answers stay counted under its name."""
     from app.http.access.keys import read_keys, write_keys
 
     path = _keys_path(keys_file, config)
@@ -119,9 +117,7 @@ def remove(name: Name, keys_file: KeysFile = None, config: Config = None) -> Non
 
 def rotate(
     name: Name,
-    at_once: Annotated[
-        bool, typer.Option("--at-once", help="The old key opens nothing from now on.")
-    ] = False,
+    at_once: Annotated[bool, typer.Option("--at-once", help="End the old key at once.")] = False,
     keys_file: KeysFile = None,
     config: Config = None,
 ) -> None:
@@ -140,7 +136,7 @@ def rotate(
 
 
 def retire_old(name: Name, keys_file: KeysFile = None, config: Config = None) -> None:
-    """End a rotation: the old key opens nothing any more."""
+    """End a rotation: the old key is no longer accepted."""
     path = _keys_path(keys_file, config)
     _change(path, replace(_named(path, name), old_hash=None))
     typer.echo(f"retired the old key of {name}")
@@ -151,7 +147,7 @@ def usage(
         Path | None, typer.Option(help="Configuration file; without one, the embedded demo.")
     ] = None,
 ) -> None:
-    """Tell what each key was given: its name, fresh answers, unstable ones; tabs between."""
+    """Print the answer counts of each key: name, new answers, unstable ones; tabs between."""
     from app.ledger.ledger import open_ledger
     from app.settings.settings import demo_settings, load_settings
 

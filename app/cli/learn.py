@@ -39,7 +39,7 @@ def learn(
     even_if_hopeless: Annotated[
         bool,
         typer.Option(
-            "--even-if-hopeless", help="Open a release that is hopeless all the same, on record."
+            "--even-if-hopeless", help="Open even a hopeless release; the ledger records it."
         ),
     ] = False,
 ) -> None:

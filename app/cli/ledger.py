@@ -1,4 +1,4 @@
-"""``conclave ledger``: copies of a ledger that cannot forget, and the end of one."""
+"""``conclave ledger``: backups, copies and retirement of a ledger, with every charge kept."""
 
 from __future__ import annotations
 
@@ -45,10 +45,12 @@ def prepare(
     config: Config = None,
     grant: Annotated[
         str | None,
-        typer.Option("--grant", metavar="ROLE", help="Of PostgreSQL: let it serve the ledger."),
+        typer.Option(
+            "--grant", metavar="ROLE", help="Role of PostgreSQL that may serve the ledger."
+        ),
     ] = None,
 ) -> None:
-    """Make the tables of the ledger, or bring them to this version, and serve nothing.
+    """Create the tables of the ledger, or upgrade them to this version, and serve nothing.
 
     For a database whose owner is another than who serves it: ``docs/postgresql.md``.
     """
@@ -63,12 +65,10 @@ def prepare(
 
 
 def backup(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="COPY", help="A file that is not there.")
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="COPY", help="A new file.")],
     config: Config = None,
 ) -> None:
-    """Copy the ledger as it is at one moment, also while it is served.
+    """Copy the ledger as of one moment, even while it is served.
 
     The copy is verified, for its owner's eyes only, and closed: whoever serves it, it
     never answers afresh.
@@ -80,22 +80,24 @@ def backup(
 
 
 def restore(
-    backup_file: Annotated[Path, typer.Argument(metavar="COPY", help="What `backup` wrote.")],
+    backup_file: Annotated[
+        Path, typer.Argument(metavar="COPY", help="A copy that `backup` wrote.")
+    ],
     config: Config = None,
     code: Annotated[
         str | None,
-        typer.Option("--code", help="What `conclave ledger retire --move` told of its ledger."),
+        typer.Option("--code", help="The code printed by `conclave ledger retire --move`."),
     ] = None,
     expect_head: Annotated[
         str | None,
         typer.Option(
             "--expect-head",
             metavar="HASH",
-            help="The newest head that anybody noted of the lost ledger; it must be the copy's.",
+            help="The newest noted head of the lost ledger; it must be the copy's.",
         ),
     ] = None,
 ) -> None:
-    """Put a copy where the ledger of the configuration is to be, and nothing is.
+    """Restore a copy to the ledger's place in the configuration, which must be empty.
 
     It stays closed, unless one of the options shows that it lacks no charge. No server may
     run there: one whose ledger was taken away under it goes on until it is stopped.
@@ -123,11 +125,11 @@ def restore(
 def copy(
     source: Annotated[str, typer.Option("--from", metavar="URL", help="The ledger's address.")],
     target: Annotated[
-        str, typer.Option("--to", metavar="URL", help="Of a database that holds no ledger.")
+        str, typer.Option("--to", metavar="URL", help="Address of a database without a ledger.")
     ],
     head_file: Annotated[
         Path | None,
-        typer.Option("--head-file", help="Where the ledger's head is noted, if not beside it."),
+        typer.Option("--head-file", help="The ledger's head file, if it is not next to it."),
     ] = None,
 ) -> None:
     """Move a whole ledger to another database, in SQLite or PostgreSQL, and retire it here.
@@ -151,10 +153,10 @@ def copy(
 def retire(
     config: Config = None,
     move: Annotated[
-        bool, typer.Option("--move", help="Tell a code by which a copy goes on elsewhere.")
+        bool, typer.Option("--move", help="Print a code by which a copy may continue elsewhere.")
     ] = False,
 ) -> None:
-    """End the release for good: its ledger casts no vote and draws nothing any more.
+    """Retire the release for good: its ledger gives no further votes or draws.
 
     Recorded answers and what was published are served on. Nothing takes this back. The
     server must be stopped.

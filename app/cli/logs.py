@@ -1,4 +1,4 @@
-"""Structured logs: one JSON line an event on stderr, fields from an allow-list."""
+"""Structured logs: one JSON line per event on stderr, with fields from an allow-list."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ _WRITING: Final = threading.Lock()
 
 
 class _LibraryLog(logging.Handler):
-    """Tells that a library logged a warning or worse, and never what.
+    """Reports that a library logged a warning or worse, without its text.
 
     The web server and the event loop log exceptions with their texts.  Without
     any handler Python would print them as they are.

@@ -1,4 +1,4 @@
-"""A client of one server on this machine: one connection, one request after the other.
+"""A client of one server on this machine: one connection, one request after another.
 
 An audit sends a hundred thousand requests, so it spares them what a general client does
 for proxies, redirects, cookies and certificates.
@@ -27,7 +27,7 @@ LATIN: Final = "latin-1"
 
 @dataclass
 class Reply:
-    """A whole reply.
+    """A complete reply.
 
     Attributes:
         status: its code.
@@ -42,7 +42,7 @@ class Reply:
     is_complete: bool = False
 
     def header(self, name: str) -> str:
-        """Return the first header of a name in lower case; empty where there is none."""
+        """Return the first header with a name in lower case; empty if there is none."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 
@@ -98,7 +98,7 @@ class LoopbackClient:
 
 @asynccontextmanager
 async def connected(listening: socket.socket) -> AsyncIterator[LoopbackClient]:
-    """Connect to a socket of ours, and hang up at the end."""
+    """Connect to one of our sockets, and disconnect at the end."""
     host, port = listening.getsockname()[:2]
     reader, writer = await asyncio.open_connection(host, port)
     try:

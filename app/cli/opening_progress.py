@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class OpeningProgress:
-    """Shows one bar a stage; a context manager around the opening.
+    """Shows one progress bar per stage; a context manager around the opening.
 
     Called from the opening's thread; rich takes its own lock.
     """

@@ -26,13 +26,13 @@ def serve(
         typer.Option(
             "--expect-head",
             metavar="HASH",
-            help="A hash noted before, from GET /ledger/head; without it in the chain, refuse.",
+            help="A noted hash from GET /ledger/head; refuse a chain without it.",
         ),
     ] = None,
     even_if_hopeless: Annotated[
         bool,
         typer.Option(
-            "--even-if-hopeless", help="Open a release that is hopeless all the same, on record."
+            "--even-if-hopeless", help="Open even a hopeless release; the ledger records it."
         ),
     ] = False,
 ) -> None:

@@ -22,9 +22,11 @@ def register(application: typer.Typer) -> None:
 def simulate(
     config: Annotated[Path, typer.Option(help="Configuration: classes, privacy, answers.")],
     votes: Annotated[
-        Path, typer.Option(help="CSV without header: a query a line, a class a column.")
+        Path, typer.Option(help="CSV without header: one line per query, one column per class.")
     ],
-    trials: Annotated[int, typer.Option(min=1, max=TRIALS_MAX, help="Runs from a fresh state.")],
+    trials: Annotated[
+        int, typer.Option(min=1, max=TRIALS_MAX, help="Number of runs, each from a new state.")
+    ],
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
     """Run the mechanism that serves on given vote counts and count the outcomes."""
@@ -51,7 +53,7 @@ def simulate(
 
 
 def read_votes(path: Path, *, class_count: int) -> list[list[int]]:
-    """Read vote counts: every line the same sum, which stands for k.
+    """Read vote counts; every line has the same sum, which is k.
 
     Raises:
         ConfigurationError: names the line that is not such a line.

@@ -37,7 +37,7 @@ def statement(
     ] = None,
     audit: Annotated[
         Path | None,
-        typer.Option("--audit", help="What `conclave audit --json` printed on this configuration."),
+        typer.Option("--audit", help="Output of `conclave audit --json` on this configuration."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:

@@ -46,11 +46,11 @@ def statistics(
     even_if_hopeless: Annotated[
         bool,
         typer.Option(
-            "--even-if-hopeless", help="Open a release that is hopeless all the same, on record."
+            "--even-if-hopeless", help="Open even a hopeless release; the ledger records it."
         ),
     ] = False,
 ) -> None:
-    """Give the mean of each hypothesis over the rows, from the release's statistics table.
+    """Print the mean of each hypothesis over the rows, from the release's statistics table.
 
     The first call opens the table and spends the statistics' share, once: before the
     ensemble's first answer on public points, after its last on the queries answered.

@@ -33,7 +33,7 @@ def verify(
         typer.Option(
             "--expect-head",
             metavar="HASH",
-            help="A hash noted before, from GET /ledger/head; it must occur in the chain.",
+            help="A noted hash from GET /ledger/head; it must occur in the chain.",
         ),
     ] = None,
 ) -> None:

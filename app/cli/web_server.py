@@ -1,4 +1,4 @@
-"""Uvicorn around a server: its socket, its signals, its end."""
+"""The Uvicorn web server: its socket, its signals, its shutdown."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ GRPC_PORT: Final = "server.grpc_port"
 
 
 class WebServer(uvicorn.Server):
-    """Serves until a signal, or until the release cannot open."""
+    """Serves until a signal arrives, or until the release fails to open."""
 
     def __init__(self, application: FastAPI, server: Server, listening: socket.socket) -> None:
         """Serve ``server`` on a socket that is bound already."""
@@ -68,7 +68,7 @@ class WebServer(uvicorn.Server):
         server.on_failure = self.stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen for calls of gRPC and then for requests, before the release opens."""
+        """Listen for gRPC calls and then for HTTP requests, before the release opens."""
         if self.server.inference is not None and self.grpc_listening is not None:
             try:
                 under_way = self.server_state.tasks
@@ -80,7 +80,7 @@ class WebServer(uvicorn.Server):
         await super().startup(sockets)
 
     async def on_tick(self, counter: int) -> bool:
-        """Cut off clients that keep the server waiting, twice a second."""
+        """Disconnect clients that keep the server waiting, twice a second."""
         if counter % TICKS_BETWEEN_LOOKS == 0:
             now = asyncio.get_running_loop().time()
             cut_off_overdue(self.server_state.connections, now)
@@ -91,7 +91,7 @@ class WebServer(uvicorn.Server):
         self.should_exit = True
 
     def serve_until_stopped(self) -> None:
-        """Serve; raise what kept the release from opening.
+        """Serve; raise the error that kept the release from opening.
 
         Raises:
             ConclaveError: why the release could not open.
@@ -103,7 +103,7 @@ class WebServer(uvicorn.Server):
             raise self.server.failure
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Reply to everything that had reached this machine at the wish to end, then close.
+        """Reply to every request that had arrived when the shutdown began, then close.
 
         What had reached it was read by the process, or lay with the system: bytes that no
         one had read yet, also on connections that no one had accepted yet.
@@ -140,7 +140,7 @@ class WebServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take SIGTERM and SIGINT as a wish to drain, and end with exit code 0."""
+        """Handle SIGTERM and SIGINT as requests to drain, and end with exit code 0."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -153,7 +153,7 @@ class WebServer(uvicorn.Server):
                 signal.signal(wish, handler)
 
     def _drain(self, number: int, frame: FrameType | None) -> None:
-        """Drain; what hangs is ended, since every acknowledged answer is committed."""
+        """Bind the server's socket before any other work."""
         del number, frame
         self.should_exit = True
         last = threading.Timer(END_SECONDS, os._exit, args=(0,))
@@ -217,12 +217,12 @@ def listen(
 
 
 def address_of(listening: socket.socket) -> str:
-    """Return the URL at which a socket of ours is reached from this machine."""
+    """Return the URL of one of our sockets, as reached from this machine."""
     return f"http://{place_of(listening)}"
 
 
 def place_of(listening: socket.socket) -> str:
-    """Return host and port at which a socket of ours is reached from this machine."""
+    """Return the host and port of one of our sockets, as reached from this machine."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):  # noqa: S104 -- compared, not bound
         host = "127.0.0.1"
@@ -230,7 +230,7 @@ def place_of(listening: socket.socket) -> str:
 
 
 def end_process(exit_code: int) -> None:
-    """End without waiting for a thread whose work nobody needs any more."""
+    """End the process without waiting for threads whose work is no longer needed."""
     sys.stdout.flush()
     sys.stderr.flush()
     # A thread of ours may fit learners, whose library may have threads that an end would wait for.

@@ -1,4 +1,4 @@
-"""The public schema, vectors and rows by it, and in ``sources/`` the readers of private rows.
+"""The public schema, its vectors and rows, and in ``sources/`` the readers of private rows.
 
 * ``schema.py`` has the schema: features with bounds or categories, and the label's classes.
 * ``schema_columns.py`` gives the schema's features in the form that learners take.

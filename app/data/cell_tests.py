@@ -1,4 +1,4 @@
-"""Reading a public partition: tests in words, from the root down.
+"""Parsing of a public partition: tests in words, from the root down.
 
 A list is in preorder: a test, then all of its false side, then all of its true side;
 an empty text is a cell.  ``["age >= 40", "", "region = north", "", ""]`` has three.

@@ -1,4 +1,4 @@
-"""The persons whom rows are about, where a private column names them: the unit of privacy.
+"""The persons of the rows, named by a private column: the unit of privacy.
 
 Neighbours then replace all rows of one person by all rows of another, any number of them.
 The number of persons is public, and the number of rows is not.  A person's identifier is
@@ -46,7 +46,7 @@ LOST_DIGITS: Final = "is a number whose last digits may be lost; store text or i
 
 @dataclass(frozen=True, eq=False)
 class Persons:
-    """Which rows are about whom; secret, and never shown by ``repr``.
+    """The person of each row; secret, and never shown by ``repr``.
 
     Attributes:
         numbers: int64 (n,); the number of each row's person, from 0.
@@ -67,7 +67,7 @@ class Persons:
 
     @property
     def count(self) -> int:
-        """Return n_p, which is public."""
+        """Return the number of persons, which is public."""
         return len(self.identities)
 
     @cached_property
@@ -79,11 +79,11 @@ class Persons:
 
     @cached_property
     def row_counts(self) -> NDArray[np.int64]:
-        """Return how many rows the person of each row has, shape ``(n,)``."""
+        """Return the number of rows of each row's person, shape ``(n,)``."""
         return self._counts[self.numbers]
 
     def positions(self, persons: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where the rows of some persons are, and where each person's begin among those.
+        """Return the indices of some persons' rows, and where each person's indices begin.
 
         Args:
             persons: numbers of persons in any order, shape ``(m,)``; one may occur again.
@@ -141,7 +141,7 @@ class _Numbers(dict[str, int]):
 
 
 class PersonReader:
-    """Cells of a column that names persons: each is read as a number of first appearance.
+    """Reads the column that names persons; each person is a number, by first appearance.
 
     Identifiers themselves are held only while rows are read, as the rows are.
     """
@@ -152,7 +152,7 @@ class PersonReader:
         self._found = _Numbers()
 
     def read(self, value: object) -> float:
-        """Return the number of a person.
+        """Return the number of a named person.
 
         Raises:
             CellError: there is no identifier, or none that can be told from others.
@@ -164,7 +164,7 @@ class PersonReader:
         return self._found[identifier]
 
     def read_all(self, values: Sequence[object]) -> NDArray[np.float64]:
-        """Return what :meth:`read` returns of many values.
+        """Return the results of :meth:`read` for many values.
 
         Raises:
             CellError: some value names nobody; which one is for the caller.
@@ -180,16 +180,16 @@ class PersonReader:
 
     @property
     def count(self) -> int:
-        """Return how many persons were read."""
+        """Return the number of persons read so far."""
         return len(self._found)
 
     @property
     def expected(self) -> int | None:
-        """Return the public number of persons, where it is known beforehand."""
+        """Return the public number of persons, if it is known beforehand."""
         return self._column.count
 
     def persons(self, first_numbers: NDArray[np.int64]) -> Persons:
-        """Return the persons of rows that were read, by their keyed digests and in their order.
+        """Return the persons of all rows read, by keyed digest and in order.
 
         Args:
             first_numbers: what :meth:`read` returned of each row, shape ``(n,)``.

@@ -1,4 +1,4 @@
-"""Public points from a CSV: rows of features that anybody may know, read as queries are.
+"""Public points from a CSV: rows of features that are public, parsed like queries.
 
 They fix the class that the semi-private learner draws from.  Columns are found
 by their names; the label's, like any other, is ignored.
@@ -74,7 +74,7 @@ def read_public_points(
 def read_label_shares(
     path: Path, label: str, dialect: CsvDialect = PLAIN_CSV
 ) -> dict[str, float] | None:
-    """Return the share of the rows that have each label; None without that column, or rows.
+    """Return the share of rows with each label; None without the label's column or without rows.
 
     The file is one that :func:`read_public_points` has read.
     """

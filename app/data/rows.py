@@ -51,16 +51,16 @@ class PrivateRows:
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Return what each row counts for in a sum over rows, shape ``(n,)``; None for 1 each."""
+        """Return the weight of each row in a sum over rows, shape ``(n,)``; None for 1 each."""
         return None if self.persons is None else self.persons.weights
 
     @property
     def person_row_counts(self) -> NDArray[np.int64] | None:
-        """Return how many rows the person of each has, shape ``(n,)``; None where none is named."""
+        """Return the number of rows of each row's person, shape ``(n,)``; None without persons."""
         return None if self.persons is None else self.persons.row_counts
 
     def positions(self, units: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where the rows of some units are, and where each unit's begin among those.
+        """Return the indices of some units' rows, and where each unit's indices begin.
 
         Args:
             units: positions of rows, or numbers of persons where they are named, shape ``(m,)``.

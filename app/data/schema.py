@@ -1,4 +1,4 @@
-"""The public schema: what a row and a query look like.
+"""The public schema of rows and queries.
 
 Everything here is public and fixed before any private row is read.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class NumericFeature:
-    """A number; what lies outside its bounds is clipped.
+    """A numeric feature; values outside its bounds are clipped.
 
     Attributes:
         name: column of the source and key in a posted query.
@@ -41,7 +41,7 @@ class NumericFeature:
     threshold_shares: tuple[float, ...] | None = None
 
     def cut(self, written: float | str) -> float:
-        """Return a cut as a number from how it is written.
+        """Return a cut as a number, parsed from its text.
 
         Raises:
             ValueError: it is not written as values of the feature are.
@@ -62,12 +62,12 @@ class NumericFeature:
 
 @dataclass(frozen=True, kw_only=True)
 class DateFeature(NumericFeature):
-    """A date, which counts as the number of days from 1970-01-01 to it."""
+    """A date, encoded as the number of days from 1970-01-01."""
 
     kind: ClassVar[str] = "date"
 
     def cut(self, written: float | str) -> float:
-        """Return a date as the number of days up to it, and such a number as it is.
+        """Return a cut as a number of days, from a date or from such a number.
 
         Raises:
             ValueError: it is no date.
@@ -88,7 +88,7 @@ class DateFeature(NumericFeature):
 
 @dataclass(frozen=True, kw_only=True)
 class CategoricalFeature:
-    """One of the public categories, or any other string, which counts as one more.
+    """A categorical feature; any unlisted string counts as one further category.
 
     Attributes:
         name: column of the source and key in a posted query.
@@ -103,14 +103,14 @@ class CategoricalFeature:
     category_shares: tuple[float, ...] | None = None
 
     def codes(self, missing_tokens: frozenset[str]) -> CategoryCodes:
-        """Return the codes of categories and of what is missing; the rest is other."""
+        """Return the codes of the categories and of missing values; any other value is "other"."""
         codes: CategoryCodes = dict.fromkeys((*missing_tokens, None), self.missing_code)
         codes.update({category: code for code, category in enumerate(self.categories)})
         return codes
 
     @property
     def other_code(self) -> int:
-        """Return C, the code of a string that is no category."""
+        """Return C, the code of any string that is not a category."""
         return len(self.categories)
 
     @property
@@ -169,7 +169,7 @@ class Schema:
 
     @cached_property
     def numeric_flags(self) -> tuple[bool, ...]:
-        """Return of each feature whether it is numeric; a date is none."""
+        """Return for each feature whether it is numeric; dates are not."""
         return tuple(feature.kind == NumericFeature.kind for feature in self.features)
 
     @cached_property
@@ -197,7 +197,7 @@ class Schema:
 
     @cached_property
     def category_names(self) -> tuple[Names | None, ...]:
-        """Return what finds a value among the categories of each feature; None for a number."""
+        """Return the look-up of each feature's categories; None for a number."""
         tokens = sorted(self.missing_tokens)
         return tuple(
             None if isinstance(feature, NumericFeature) else Names((*feature.categories, *tokens))
@@ -206,7 +206,7 @@ class Schema:
 
     @cached_property
     def value_bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the bounds that encoded values are clipped to, float64 of shape (d,) each."""
+        """Return the bounds to which encoded values are clipped, float64 of shape (d,) each."""
         bounds = [
             (feature.lower, feature.upper)
             if isinstance(feature, NumericFeature)

@@ -1,4 +1,4 @@
-"""The public encoding of a schema, as classes and learners take it."""
+"""The public encoding of a schema, as classes and learners use it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def public_columns(schema: Schema) -> tuple[PublicColumn, ...]:
-    """Return one column a feature: a number's bounds, or how many categories are listed."""
+    """Return one column per feature: a number's bounds, or the number of listed categories."""
     return tuple(
         PublicColumn(bounds=(feature.lower, feature.upper))
         if isinstance(feature, NumericFeature)

@@ -1,4 +1,4 @@
-"""One value of a row: the text, number, boolean or date that it is, whatever its type.
+"""One field of a row: a text, number, boolean or date, independent of its stored type.
 
 A CSV holds text and nothing else; other sources hold numbers and booleans too.
 Types are the writer's choice, and often follow from all rows together, so that
@@ -45,11 +45,11 @@ _TEXT_OR_TRUTH = (str, bool, type(None))
 
 
 class CellError(Exception):
-    """A cell that does not fit; the text says why and holds no value."""
+    """A field that does not fit; the text gives the reason and holds no value."""
 
 
 def plain(value: object) -> Plain:
-    """Return a value as text, a boolean, a float64, or None where it is missing, as NaN is.
+    """Return a value as text, a boolean or a float64; None for a missing value or NaN.
 
     Raises:
         CellError: a value of any other type.
@@ -74,7 +74,7 @@ def boolean_spellings(value: bool) -> tuple[str, str]:  # noqa: FBT001 -- the va
 
 
 def number_in(text: str) -> float | None:
-    """Return the float64 that a decimal number is, infinite beyond the largest; else None."""
+    """Return the float64 of a decimal number, infinite beyond the largest; None for other text."""
     return float(text) + 0.0 if DECIMAL_NUMBER.fullmatch(text.strip(BLANKS)) else None
 
 
@@ -118,7 +118,7 @@ def boolean_name(value: object, missing: frozenset[str]) -> str | None:
 
 
 def day_number(value: object, missing: frozenset[str]) -> float | None:
-    """Return the days from 1970-01-01 to the date that a value is, None where it is missing.
+    """Return the days from 1970-01-01 to the date in a value; None where it is missing.
 
     Of a moment it is the date as it is written or held, in the moment's own time zone.
 
@@ -150,7 +150,7 @@ def _is_missing(given: object, missing: frozenset[str]) -> bool:
 
 
 def day_in(value: object) -> float | None:
-    """Return the days up to a date, or up to the one that a text begins with; else None."""
+    """Return the days up to a date, or to the date at the start of a text; else None."""
     if isinstance(value, dt.date):  # a datetime is one
         return float(value.toordinal() - DAY_ZERO)
     written = ISO_DATE.fullmatch(value.strip(BLANKS)) if isinstance(value, str) else None
@@ -167,18 +167,18 @@ def iso_date(day: float) -> str:
 
 
 def finite_numbers(tokens: Iterable[str]) -> frozenset[float]:
-    """Return the numbers among tokens for a missing value, which a number is compared with."""
+    """Return the numbers among the tokens for a missing value."""
     numbers = map(number_in, tokens)
     return frozenset(number for number in numbers if number is not None and math.isfinite(number))
 
 
 def named_number(name: str) -> float | None:
-    """Return the float64 that a category or a class names; None where it names none."""
+    """Return the float64 that the name of a category or class spells; None if it spells none."""
     return float(name) + 0.0 if NAMED_NUMBER.fullmatch(name) else None
 
 
 class Names:
-    """Public names, among which text is found by its spelling and a number by its value.
+    """Public names, matched to texts by spelling and to numbers by value.
 
     Attributes:
         known: the names.
@@ -201,7 +201,7 @@ class Names:
         )
 
     def of(self, given: Plain) -> str | None:
-        """Return the name that a plain value is, its usual text, or None where it is missing."""
+        """Return the public name of a plain value, else its usual text; None where missing."""
         if given is None or isinstance(given, str):
             return given
         if isinstance(given, bool):
@@ -211,7 +211,7 @@ class Names:
 
 
 def twins(names: Iterable[str]) -> tuple[str, str] | None:
-    """Return the first two names that are one number, which no typed value tells apart."""
+    """Return the first two names of the same number, which no typed value can distinguish."""
     found: dict[float, str] = {}
     for name in names:
         number = named_number(name)

@@ -66,13 +66,13 @@ def quantile_cuts(
 
 
 def is_spiked(public_column: NDArray[np.float64]) -> bool:
-    """Tell whether over half of the public values are one, and others are not."""
+    """Return whether more than half of the public values are equal, and others are not."""
     values = np.sort(public_column[~np.isnan(public_column)])
     return len(values) > 0 and bool(values[0] < values[-1]) and bool(_cuts_of_common_value(values))
 
 
 def extra_cuts(*, bins: int, spare: int, spiked_count: int) -> int:
-    """Return how many cuts more every spiked feature has.
+    """Return the number of extra cuts for every spiked feature.
 
     Args:
         bins: two or more.
@@ -88,7 +88,7 @@ def extra_cuts(*, bins: int, spare: int, spiked_count: int) -> int:
 def frequent_codes(
     public_column: NDArray[np.float64], codes: Sequence[int], *, bins: int
 ) -> tuple[int, ...]:
-    """Return the codes without the rare ones, in their order.
+    """Return the codes in order, without the rare ones.
 
     Rare is what less than one in ``2 bins`` points holds.  The rarest are
     left out first, of equal ones the last, as long as no more than a quarter
@@ -199,7 +199,7 @@ def classifier_tests(
 
 
 def equal_cuts(*, lower: float, upper: float, bins: int) -> tuple[float, ...]:
-    """Return the ``bins`` - 1 distinct cuts that part [lower, upper] equally."""
+    """Return the ``bins`` - 1 distinct cuts that divide [lower, upper] equally."""
     cuts = (lower + (upper - lower) * index / bins for index in range(1, bins))
     return tuple(dict.fromkeys(cuts))
 

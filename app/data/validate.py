@@ -1,4 +1,4 @@
-"""VALIDATE: public inputs against the public schema, nothing else.
+"""VALIDATE: public inputs are checked against the public schema alone.
 
 The layers above take vectors and the schema's description from here, so that
 they never import the readers of private rows.
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def describe_schema(schema: Schema) -> dict[str, object]:
-    """Return what a client needs to ask: features in order, classes, missing tokens."""
+    """Return the schema for clients: features in order, classes, missing tokens."""
     return {
         "features": [_describe(feature) for feature in schema.features],
         "label": schema.label,

@@ -1,4 +1,4 @@
-"""Feature vectors: from what a client posted to a replay key and to encoded values.
+"""Feature vectors: from posted values to a replay key and to encoded values.
 
 A vector keeps what was posted, in schema order: floats (``-0.0`` is 0, 1 is
 1.0), strings, None.  A date is the number of its day, and a boolean ``true`` or
@@ -94,7 +94,7 @@ def parse_features(schema: Schema, raw: object) -> Vector:
 
 
 def replay_key(vector: Vector) -> bytes:
-    """Return the canonical bytes of a vector: equal iff the vectors are."""
+    """Return the canonical bytes of a vector; equal vectors, and no others, have equal bytes."""
     return _encoder.encode(vector)
 
 
@@ -105,7 +105,7 @@ def replay_keys(vectors: Sequence[Vector]) -> list[bytes]:
 
 
 def parse_numbers(schema: Schema, rows: Sequence[tuple[float, ...]]) -> list[bytes] | None:
-    """Return the canonical bytes of what :func:`parse_features` makes of many rows of numbers.
+    """Return the canonical bytes of many rows of numbers, as after :func:`parse_features`.
 
     Args:
         schema: the public schema.
@@ -130,12 +130,12 @@ def parse_numbers(schema: Schema, rows: Sequence[tuple[float, ...]]) -> list[byt
 
 
 def decode_key(key: bytes) -> Vector:
-    """Return the vector whose replay key this is."""
+    """Return the vector of a replay key."""
     return _decoder.decode(key)
 
 
 def encode(schema: Schema, vectors: Sequence[Vector]) -> NDArray[np.float64]:
-    """Encode vectors as private rows are encoded.
+    """Encode vectors in the same way as private rows.
 
     Args:
         schema: the public schema.
@@ -160,7 +160,7 @@ def encode(schema: Schema, vectors: Sequence[Vector]) -> NDArray[np.float64]:
 
 
 def decode(schema: Schema, values: NDArray[np.float64]) -> list[Vector]:
-    """Return vectors that encode to these values: a string of no category stands for others.
+    """Return vectors with these encoded values; one unlisted string stands for all others.
 
     Args:
         schema: the public schema.
@@ -185,7 +185,7 @@ def _names(feature: CategoricalFeature, missing: frozenset[str]) -> list[str | N
 
 
 def encode_keys(schema: Schema, keys: Sequence[bytes]) -> NDArray[np.float64]:
-    """Encode vectors, as :func:`encode` does, that are given by their canonical bytes."""
+    """Encode vectors given by their canonical bytes, with the result of :func:`encode`."""
     layout = _layout(len(schema.features))
     are_many = len(keys) >= TOGETHER_MIN and schema.is_numeric
     if are_many and set(map(len, keys)) == {layout.itemsize}:

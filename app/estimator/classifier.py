@@ -88,12 +88,12 @@ NO_PERSONS: Final = "groups: the configuration names persons; give the person of
 
 
 class HopelessReleaseWarning(UserWarning):
-    """A release was opened though its ensemble gives next to no stable answer."""
+    """A release was opened although its ensemble gives almost no stable answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswer:
-    """What one query got.
+    """The result of one query.
 
     Attributes:
         label: one of ``classes_``; of an unstable answer ``unstable_label``, or a coin's.
@@ -234,7 +234,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @classmethod
     def from_config(cls, path: str | Path, **changes: Any) -> Self:  # noqa: ANN401 -- any parameter
-        """Return an estimator that is configured as ``conclave serve`` would be.
+        """Return an estimator configured in the same way as ``conclave serve``.
 
         The environment beats the file, as ever.  What concerns records, ledger and server is
         left aside: the rows are those of :meth:`fit`.  Classes are sorted.
@@ -269,7 +269,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.generic]:  # noqa: N803 -- scikit-learn's name
-        """Return a label a query; a vector that was asked before gets its label again.
+        """Return one label per query; a vector that was asked before gets the same label.
 
         Args:
             X: queries, shape (m, d); they are public, and protected from nobody.
@@ -286,14 +286,14 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return np.array(labels, dtype=self.classes_.dtype if self.unstable_label is None else None)
 
     def answer(self, X: ArrayLike) -> list[QueryAnswer]:  # noqa: N803 -- scikit-learn's name
-        """Return what each query got, with its stable flag and phase; raises as ``predict``."""
+        """Return each query's result, with its stable flag and phase; raises as ``predict``."""
         check_is_fitted(self)
         checks = self._input_checks()
         return self._answered(validate_data(self, self._given(X), reset=False, **checks))
 
     @available_if(_answers_scores)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803 -- scikit-learn's name
-        """Return the probabilities of both classes by each query's score.
+        """Return the probabilities of both classes, from each query's score.
 
         There is such a method where ``output`` is ``"score"``.  The second class of an unstable
         answer has 1/2; the classifier has labels alone, which count as 0 or 1.
@@ -313,7 +313,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @available_if(_published_scores)  # type: ignore[untyped-decorator]  # as above
     def decision_function(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803 -- as above
-        """Return the scores of the published classifier, where it has any; they rank.
+        """Return the scores of the published classifier, if it has any; only their order counts.
 
         Args:
             X: as :meth:`PublicClassifier.decision_function` takes them, free of charge.
@@ -339,7 +339,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @property
     def classifier_(self) -> PublicClassifier:
-        """The published classifier; absent until there is one."""
+        """The published classifier; the attribute is absent until it is published."""
         published = self._release.classifier if hasattr(self, "_release") else None
         if published is None or self.learner_ is None:
             raise AttributeError(NO_CLASSIFIER)
@@ -347,7 +347,7 @@ class PrivateQueryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @property
     def budget_(self) -> dict[str, Any]:
-        """What is charged, reserved and left; absent before ``fit``."""
+        """The charged, reserved and remaining budget; absent before ``fit``."""
         if not hasattr(self, "_release"):
             message = "budget_ is there once the estimator is fitted"
             raise AttributeError(message)

@@ -1,4 +1,4 @@
-"""From the columns of an array or a data frame to the public schema, and from rows to vectors.
+"""Conversion of an array or data frame: its columns to the public schema, rows to vectors.
 
 Columns are named by their place, or in a data frame by their name.  What a column is, a number
 within bounds or one of some categories, is public configuration: parameters say it, and nothing
@@ -57,7 +57,7 @@ Categories = Mapping[int | str, Iterable[object]] | str
 
 
 class UnchargedDataWarning(UserWarning):
-    """Something public was read from the private rows: the promise does not cover it."""
+    """A public parameter was read from the private rows, which the promise does not cover."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class NumericColumn:
     missing: frozenset[str] = NOTHING
 
     def cells(self, values: NDArray[np.generic]) -> list[float | str | None]:
-        """Return the cells of a vector, each a function of its value; -0.0 is 0.
+        """Return the values of a vector, each converted independently; -0.0 becomes 0.
 
         Raises:
             ValueError: a cell is no finite number.
@@ -85,7 +85,7 @@ class NumericColumn:
         return [None if math.isnan(number) else number for number in numbers]
 
     def table(self) -> dict[str, object]:
-        """Return the feature as a configuration has it."""
+        """Return the feature as a table of the configuration."""
         return {"name": self.name, "kind": "numeric", "bounds": [self.lower, self.upper]}
 
     def _numbers(self, values: Sequence[object]) -> list[float]:
@@ -100,7 +100,7 @@ class NumericColumn:
 
 @dataclass(frozen=True, slots=True)
 class CategoricalColumn:
-    """A column of categories: text by its spelling, a number by its value; None is missing.
+    """A column of categories: text matched by spelling, a number by value; None is missing.
 
     Where the categories are False and True, the numbers 0 and 1 are these: an array that holds
     numbers too makes them so.
@@ -112,7 +112,7 @@ class CategoricalColumn:
     missing: frozenset[str] = NOTHING
 
     def cells(self, values: NDArray[np.generic]) -> list[float | str | None]:
-        """Return the cells of a vector, each a function of its value."""
+        """Return the values of a vector, each converted independently."""
         reader = cells.NamedColumn((*self.categories, *sorted(self.missing)))
         given = values.tolist()
         return [
@@ -120,7 +120,7 @@ class CategoricalColumn:
         ]
 
     def table(self) -> dict[str, object]:
-        """Return the feature as a configuration has it."""
+        """Return the feature as a table of the configuration."""
         return {"name": self.name, "kind": "categorical", "categories": list(self.categories)}
 
 
@@ -146,17 +146,17 @@ class Columns:
         return list(zip(*found, strict=True))
 
     def tables(self) -> list[dict[str, object]]:
-        """Return the features as a configuration has them."""
+        """Return the features as tables of the configuration."""
         return [column.table() for column in self.columns]
 
 
 def is_frame(values: object) -> TypeGuard[Any]:
-    """Return whether rows are a data frame of pandas, or behave as one."""
+    """Return whether rows are a pandas data frame, or behave like one."""
     return hasattr(values, "iloc") and hasattr(values, "dtypes") and hasattr(values, "columns")
 
 
 def as_given(values: ArrayLike) -> ArrayLike:
-    """Return rows whose cells are what each is alone.
+    """Return rows whose values do not depend on the common type of a column or array.
 
     The common type of rows without one, and of the columns of a data frame, follows from all of
     them: both become objects, and what a data frame holds as missing becomes None.
@@ -170,7 +170,7 @@ def as_given(values: ArrayLike) -> ArrayLike:
 
 
 def as_number(value: object) -> object:
-    """Return a boolean as the number that it is to numpy, anything else as it is."""
+    """Return a boolean as numpy's number for it, any other value unchanged."""
     return int(value) if isinstance(value, bool | np.bool) else value
 
 
@@ -180,7 +180,7 @@ def public_name(value: object) -> str:
 
 
 def class_names(classes: NDArray[np.generic]) -> list[str]:
-    """Return the name of each class as text, a boolean's as that of a number.
+    """Return the name of each class as text; booleans are named as numbers.
 
     Raises:
         ValueError: two classes are one number.
@@ -203,7 +203,7 @@ def public_columns(
     dtypes: Sequence[object] | None = None,
     missing: frozenset[str] = NOTHING,
 ) -> Columns:
-    """Return the columns that public parameters fix.
+    """Return the columns that public parameters determine.
 
     Args:
         values: the private rows, shape (n, d); read only where bounds are not given.

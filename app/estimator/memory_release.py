@@ -1,4 +1,4 @@
-"""A release that lives in one object: the mechanisms that serve, without a ledger.
+"""A release held by one object: the serving mechanisms, without a ledger.
 
 What a ledger does for a server, this object does for as long as it lives: shares are
 charged before a row is read for them, an answer is recorded before it is given, a vector
@@ -125,16 +125,16 @@ class MemoryRelease:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether it was opened though it is hopeless."""
+        """Whether the release was opened although it is hopeless."""
         return self._is_hopeless
 
     @property
     def phase(self) -> Phase:
-        """What answers the next new vector."""
+        """The phase, which says what answers the next new vector."""
         return universal.phase(self._mechanism, self._state)
 
     def answer(self, vectors: Sequence[Vector]) -> list[Answer | BudgetExhaustedError]:
-        """Answer vectors in their order; a refusal stands in the place of its vector.
+        """Answer vectors in order; a refusal takes the place of its vector.
 
         Args:
             vectors: in schema order, as :func:`app.data.vectors.parse_features` gives them.
@@ -152,7 +152,7 @@ class MemoryRelease:
         return answers
 
     def publish_if_due(self) -> None:
-        """Draw the classifier under its charge, where it answers and is not drawn yet.
+        """Charge and draw the classifier if it must answer and is not drawn yet.
 
         Raises:
             ContainedError: the release has stopped; its text is fixed.
@@ -165,7 +165,7 @@ class MemoryRelease:
 
     @property
     def answers_scores(self) -> bool:
-        """Whether the ensemble answers scores, not labels alone."""
+        """Whether the ensemble answers with scores, not only with labels."""
         return self._precision is not None
 
     @property
@@ -186,7 +186,7 @@ class MemoryRelease:
                 raise ContainedError(FAILED) from None
 
     def budget(self) -> dict[str, object]:
-        """Return what ``GET /budget`` shows of a release, but for its name and its ledger."""
+        """Return the body of ``GET /budget``, without the release's name and ledger."""
         state, mechanism = self._state, self._mechanism
         charges = self._configuration.charges.values()
         return {

@@ -1,4 +1,4 @@
-"""Between the parameters of the estimator and the tables of a configuration.
+"""Conversion between the estimator's parameters and the tables of a configuration.
 
 Most parameters are one setting by another name: :data:`PARAMETERS` says which.  A configuration
 says more than they do; :func:`parameters_of` keeps the rest as tables, over which
@@ -81,7 +81,7 @@ def tables_of(
     classes: Sequence[str],
     of_persons: bool = False,
 ) -> dict[str, object]:
-    """Return the configuration that the estimator's parameters come to.
+    """Return the configuration that corresponds to the estimator's parameters.
 
     Args:
         parameters: of the estimator, by their names.
@@ -116,7 +116,7 @@ def tables_of(
 
 
 def parameters_of(settings: Settings) -> dict[str, Any]:
-    """Return the parameters of an estimator that is configured as a server is.
+    """Return the estimator's parameters that correspond to a server's configuration.
 
     Raises:
         ConfigurationError: names a setting that the estimator does not serve.
@@ -160,17 +160,17 @@ def feature_names(configuration: Mapping[str, Any] | None) -> list[str] | None:
 
 
 def missing_tokens(configuration: Mapping[str, Any] | None) -> frozenset[str]:
-    """Return the texts that stand for a missing value by a configuration."""
+    """Return the configured texts that stand for a missing value."""
     return frozenset() if configuration is None else frozenset(configuration["data"]["missing"])
 
 
 def names_persons(configuration: Mapping[str, Any] | None) -> bool:
-    """Return whether persons are the unit of privacy by a configuration."""
+    """Return whether persons are the configured unit of privacy."""
     return configuration is not None and "person" in configuration["data"]
 
 
 def parameter_line(refused: ConfigurationError, names: Sequence[str]) -> str:
-    """Return a refusal's line with the parameter, or the column, in place of the setting."""
+    """Return a refusal that names the parameter or the column in place of the setting."""
     key = refused.key
     feature = FEATURE.match(key)
     if feature is not None:

@@ -1,4 +1,4 @@
-"""The published classifier of an estimator: public, so that it may be asked, copied and kept.
+"""The published classifier of an estimator: public, free to query, to copy and to keep.
 
 Whatever it gives is post-processing of one charged draw; nothing is counted.
 """
@@ -28,7 +28,7 @@ def _has_scores(classifier: PublicClassifier) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PublicClassifier:
-    """A published classifier that predicts, and is written as a document or a model.
+    """A published classifier that predicts, and that exports to JSON and ONNX.
 
     Attributes:
         learner: that published it: ``exponential``, ``linear``, ``kernel`` or ``grid``.
@@ -45,7 +45,7 @@ class PublicClassifier:
 
     @property
     def json(self) -> bytes:
-        """The document, as ``GET /classifier`` of a server gives one."""
+        """The document, as in ``GET /classifier``."""
         return self.published.json
 
     def predict(self, X: ArrayLike) -> NDArray[np.generic]:  # noqa: N803 -- scikit-learn's name
@@ -64,7 +64,7 @@ class PublicClassifier:
 
     @available_if(_has_scores)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def decision_function(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803 -- as above
-        """Return the scores of each row, on a scale of their own: they rank, and are no chances.
+        """Return the scores of each row; they rank rows, and are no probabilities.
 
         Args:
             X: as :meth:`predict` takes them.

@@ -1,4 +1,4 @@
-"""The HTTP application: routes, their door, and the shape of every refusal."""
+"""The HTTP application: routes, access control, and the form of every refusal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNWATCHED: Final = Watching()
 
 
 class ConclaveApplication(FastAPI):
-    """FastAPI with the edge of each route.
+    """A FastAPI application in which every route has access control and error handling.
 
     Attributes:
         api: for every handler.
@@ -70,7 +70,7 @@ def create_application(
     observe: Observer = observe_nothing,
     watching: Watching = UNWATCHED,
 ) -> ConclaveApplication:
-    """Build the application around a slot that may still be empty.
+    """Build the application around a service slot that may still be empty.
 
     Args:
         slot: where the service will be; requests before that get 503 ``opening``.

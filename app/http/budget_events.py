@@ -65,7 +65,7 @@ WithOutlook = Annotated[
 async def open_events(
     api: CurrentApi, request: Request, *, outlook: WithOutlook = False
 ) -> EventStream:
-    """Give the budget, and again on every change, as events named budget."""
+    """Stream the budget, now and after every change, as events named budget."""
     api.slot.check_open()
     is_head = request.method == "HEAD"
     caller = caller_of(request.scope)

@@ -23,7 +23,7 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much one client may ask of the server at once.
+    """The most that one client may send, hold or have open at once.
 
     Attributes:
         body_bytes_max: of a request body that is read whole.
@@ -108,7 +108,7 @@ FULL_FOR_KEY: Final = "this key has as many open streams as the server takes of 
 
 
 class OpenStreams:
-    """Open streams, of all clients and by key."""
+    """Open streams, in total and by key."""
 
     def __init__(self, limits: Limits) -> None:
         """Start with none."""
@@ -117,7 +117,7 @@ class OpenStreams:
         self._count = 0
 
     def require_room(self, caller: Caller | None) -> None:
-        """Let a further stream begin.
+        """Check that a further stream may begin.
 
         Raises:
             TooManyStreamsError: there are as many as may be, of this key or of all.
@@ -130,7 +130,7 @@ class OpenStreams:
 
     @contextmanager
     def hold(self, caller: Caller | None) -> Iterator[None]:
-        """Count a stream while it lasts."""
+        """Count a stream as open during the block."""
         name = _name(caller)
         self._count += 1
         self._by_key[name] += 1

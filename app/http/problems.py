@@ -140,7 +140,7 @@ NO_SUCH_PATH: Final = "there is no such path; GET /openapi.json lists the routes
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What all errors of one class have in common on the outside."""
+    """The public properties shared by all errors of one class."""
 
     status: HTTPStatus
     title: str
@@ -199,7 +199,7 @@ def slug_of(error: Exception) -> str:
 
 
 def problem_of(error: Exception) -> dict[str, object]:
-    """Return the members of the problem that ``error`` is to a client."""
+    """Return the members of the problem document for ``error``."""
     kind = kind_of(error)
     problem: dict[str, object] = {
         "type": TYPE_PREFIX + slug_of(error),
@@ -223,7 +223,7 @@ def is_below_v2(path: str) -> bool:
 
 
 def v2_error_of(error: Exception) -> dict[str, object]:
-    """Return the error as the Open Inference Protocol has it: one member, for people."""
+    """Return the error in the form of the Open Inference Protocol: one member, for people."""
     return {"error": public_detail(error)}
 
 
@@ -254,7 +254,7 @@ def problem_response(error: Exception, path: str = "") -> Response:
 
 
 def from_router(error: HTTPException) -> RequestError:
-    """Translate the router's own refusals: no such path, no such method there."""
+    """Translate the router's own refusals: unknown path, or unsupported method."""
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allow = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
         return MethodNotAllowedError(f"this path takes {allow}", allow=allow)
@@ -262,7 +262,7 @@ def from_router(error: HTTPException) -> RequestError:
 
 
 def public_detail(error: Exception) -> str:
-    """Return what is said of an error to people; of one that nobody foresaw, a fixed text."""
+    """Return the text of an error for people; a fixed text for an unforeseen error."""
     if isinstance(error, (RequestError, UnavailableError)):
         return _public_text(error.detail)
     return STOPPED if isinstance(error, IntegrityError) else INTERNAL_DETAIL

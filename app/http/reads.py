@@ -41,7 +41,7 @@ WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
 
 def accepted(header_lines: Sequence[str], offered: Sequence[str]) -> list[str]:
-    """Return the offered media types that a client takes, the liked best first.
+    """Return the offered media types that a client accepts, in its order of preference.
 
     Of the ranges that match a type the most exact one says its weight.  Equal
     weights leave the order of ``offered``; no header at all takes everything.
@@ -123,7 +123,7 @@ Limit = Annotated[
 
 @read_router.get("/budget", responses=refused(UNREADABLE))
 async def budget(api: CurrentApi) -> Budget:
-    """Give phase, charges and what is left."""
+    """Return the phase, the charges and the remaining budget."""
     return await api.slot.service.read_budget()
 
 
@@ -134,13 +134,13 @@ async def budget(api: CurrentApi) -> Budget:
     responses=refused(UNREADABLE),
 )
 async def outlook(api: CurrentApi) -> dict[str, object]:
-    """Give what was answered when, what is to be expected, and how far entries were checked."""
+    """Return past answers over time, the forecast, and the progress of the ledger's check."""
     return await api.slot.service.outlook()
 
 
 @read_router.get("/parameters", response_model=Parameters)
 async def parameters(api: CurrentApi) -> dict[str, object]:
-    """Give the public parameters in words, each with its formula."""
+    """Return the public parameters in words, each with its formula."""
     return {"parameters": api.slot.service.parameters()}
 
 
@@ -155,7 +155,7 @@ async def parameters(api: CurrentApi) -> dict[str, object]:
 async def ledger(
     api: CurrentApi, after: After = 0, limit: Limit = LEDGER_LIMIT_DEFAULT
 ) -> dict[str, object]:
-    """Give a page of the ledger's public part, and the head it was read at."""
+    """Return a page of the ledger's public entries, and the newest entry at that time."""
     service = api.slot.service
     page_size = min(limit, api.limits.ledger_entries_max)
     entries = await service.ledger_entries(after=after, limit=page_size)
@@ -164,7 +164,7 @@ async def ledger(
 
 @admin_router.get("/keys/usage", responses=refused(UNREADABLE))
 async def keys_usage(api: CurrentApi) -> KeysUsage:
-    """Give what each key was given in this release, and its limits."""
+    """Return the answer counts of each key in this release, and its limits."""
     counts = await api.slot.service.key_counts()
     listed = {} if api.keys is None else {key.name: key for key in api.keys.listed()}
     names = sorted({*listed, *counts})
@@ -181,7 +181,7 @@ def _usage(name: str, key: Key | None, count: tuple[int, int] | None) -> KeyUsag
 
 @read_router.get("/ledger/head", response_model=LedgerHead, responses=refused(UNREADABLE))
 async def ledger_head(api: CurrentApi) -> dict[str, object]:
-    """Give sequence and hash of the newest entry."""
+    """Return the number and hash of the newest entry."""
     return await api.slot.service.ledger_head()
 
 
@@ -196,7 +196,7 @@ async def ledger_head(api: CurrentApi) -> dict[str, object]:
     ),
 )
 async def classifier(api: CurrentApi, request: Request) -> Response:
-    """Give the published classifier in the form that the client likes best."""
+    """Return the published classifier in the form that the client prefers."""
     service = api.slot.service
     body = await service.classifier()
     refusal = TWO_FORMS
@@ -214,7 +214,7 @@ async def classifier(api: CurrentApi, request: Request) -> Response:
 
 @query_router.get("/schema", response_model=Schema, response_model_exclude_unset=True)
 async def schema(api: CurrentApi) -> dict[str, object]:
-    """Give what a client needs to ask: features, classes, missing tokens, a score's precision."""
+    """Return the schema: features, classes, missing tokens, the precision of scores."""
     service = api.slot.service
     scores = {} if service.precision is None else {"precision": service.precision}
     return {"release": service.release_name} | describe_schema(service.schema) | scores
@@ -222,12 +222,12 @@ async def schema(api: CurrentApi) -> dict[str, object]:
 
 @probe_router.get("/healthz")
 async def alive() -> Status:
-    """Say that the process answers."""
+    """Report that the process answers."""
     return Status(status="alive")
 
 
 @probe_router.get("/readyz")
 async def ready(api: CurrentApi) -> Status:
-    """Say that the release is open, in whatever phase; refuse while it is not."""
+    """Report that the release is open, in any phase; refuse while it is not."""
     api.slot.check_open()
     return Status(status="ready")

@@ -1,4 +1,4 @@
-"""Which version of the project serves, and of the interface that it serves."""
+"""The versions of the project and of its HTTP interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNKNOWN: Final = "unknown"
 
 @cache
 def installed_version() -> str:
-    """Return the version of the installed project; of sources that nobody installed, unknown."""
+    """Return the version of the installed project; "unknown" for sources without installation."""
     try:
         return version("conclave")
     except PackageNotFoundError:

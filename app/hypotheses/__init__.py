@@ -1,4 +1,4 @@
-"""The path from which users' own predictors import; the code is in ``app/learning/predictors``.
+"""The import path for predictors of users; the code is in ``app/learning/predictors``.
 
 * ``predictors.py`` passes its public names on.
 """

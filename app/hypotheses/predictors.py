@@ -1,4 +1,4 @@
-"""The public names of ``app/learning/predictors``, for predictors that users wrote.
+"""The public names of ``app/learning/predictors``, for predictors written by users.
 
 A ledger binds the digest of a user's predictor file, so the imports in it cannot be edited:
 this path stays whatever moves inside.

@@ -1,4 +1,4 @@
-"""Cutting n permuted rows into k chunks of public sizes.
+"""Division of n permuted rows into k chunks of public sizes.
 
 What every built-in learner does alike, whatever class it searches.
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def chunk_offsets(row_count: int, chunk_count: int) -> NDArray[np.int64]:
-    """Return where each chunk starts, and the end of the last.
+    """Return the start of each chunk, and the end of the last one.
 
     Sizes depend on n and k only and differ by at most one.
 
@@ -67,7 +67,7 @@ def check_rule(rule: str) -> None:
 
 
 def label_without_learning(labels: NDArray[np.int64]) -> int | None:
-    """Return the one label of a chunk, class 0 of an empty one, None where there are several."""
+    """Return the only label of a chunk, class 0 if it is empty, None if it has several labels."""
     present = np.unique(labels)
     if len(present) > 1:
         return None
@@ -99,7 +99,7 @@ class _Silence:
     """A file that forgets what is written to it."""
 
     def write(self, text: str) -> int:
-        """Take any text."""
+        """Discard any text."""
         return len(text)
 
     def flush(self) -> None:
@@ -108,7 +108,7 @@ class _Silence:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Swallow warnings, and what is printed to standard output.
+    """Suppress warnings and everything printed to standard output.
 
     Of the process, not of a thread: while a release opens and after it has
     opened, one thread at a time runs learners and nothing else prints there.
@@ -120,7 +120,7 @@ def silence() -> Iterator[None]:
 
 
 def fitted_or_none(attempt: Callable[[], ResultT]) -> ResultT | None:
-    """Return what ``attempt`` returns, or None if the learner fails; nobody is told.
+    """Return the result of ``attempt``, or None if the learner fails; the failure is not reported.
 
     Raises:
         MachineError: the machine failed, whatever the learner made of it.
@@ -136,7 +136,7 @@ def fitted_or_none(attempt: Callable[[], ResultT]) -> ResultT | None:
 
 
 def raise_if_machine_failed(failed: list[Exception]) -> None:
-    """Raise where the machine made an error, which is handled by now, and let it go.
+    """Raise if the machine caused a learner's error, which this function then forgets.
 
     Args:
         failed: the one error that a learner raised; it is taken away, since it keeps alive
@@ -159,11 +159,11 @@ def _being_handled() -> BaseException | None:
 
 
 class _ProbeError(Exception):
-    """Raised to see what it is raised in."""
+    """Raised to find the error that is being handled."""
 
 
 def made_by_machine(error: BaseException, *, handled: BaseException | None = None) -> bool:
-    """Return whether the machine made an error, or one that it came of, wrapped or not.
+    """Return whether the machine caused an error, itself or through one that led to it.
 
     Args:
         error: of a learner, or of what runs it.

@@ -1,4 +1,4 @@
-"""What the service asks of k fitted learners.
+"""The interface of k fitted learners to the service.
 
 The front door: k learners from permuted rows, and the same ones after a restart.
 """
@@ -133,7 +133,7 @@ def _read(learner: Learner, body: bytes) -> Ensemble:
 
 
 def check_learner(learner: Learner, *, section: str = "learner") -> None:
-    """Refuse what could not be fitted or stored whatever the rows, before they are read.
+    """Refuse a learner that cannot be fitted or stored for any rows, before rows are read.
 
     Args:
         learner: the public choice.
@@ -152,7 +152,7 @@ def check_learner(learner: Learner, *, section: str = "learner") -> None:
 
 
 def votes_by_cell(searched: HypothesisClass, estimator: str | None) -> bool:
-    """Return whether learners vote by public cells, which a row each does best."""
+    """Return whether learners vote by public cells, for which one row each is best."""
     return estimator is None and row_of(searched).splits is not None
 
 

@@ -1,4 +1,4 @@
-"""What a finite hypothesis class offers the mechanisms, and what they get from it.
+"""The interface of a finite hypothesis class to the mechanisms.
 
 A class is a row of :mod:`app.learning.registry`, which lies in the class's folder, in
 ``class_row.py``.  The form in which its hypotheses are published is a row of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Hypothesis(Protocol):
-    """A drawn hypothesis, a private value until whoever charged for it publishes it."""
+    """A drawn hypothesis, private until the mechanism that charged for it publishes it."""
 
     def predict(self, encoded: Encoded) -> NDArray[np.int64]:
         """Return the class index of every row that its class encoded, shape ``(n,)``."""
@@ -56,7 +56,7 @@ class HypothesisClass(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of hypotheses as they are weighed, a public constant."""
+        """Number of weighed hypotheses, a public constant."""
         ...
 
     @property
@@ -66,11 +66,11 @@ class HypothesisClass(Protocol):
 
     @property
     def truncation_variation(self) -> Fraction:
-        """Total variation that the integer weights of one whole draw may cost."""
+        """Bound on the total variation that integer weights cause in one whole draw."""
         ...
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
-        """Return rows as the class reads them, each a function of its own values.
+        """Return rows in the class's encoding, each a function of that row's values.
 
         Args:
             values: encoded by the public schema, shape ``(n, d)``.
@@ -127,7 +127,7 @@ class HypothesisClass(Protocol):
         ...
 
     def restricted_to(self, public_points: Encoded) -> HypothesisClass:
-        """Return the class as these public points tell its hypotheses apart.
+        """Return the class without hypotheses that these public points cannot distinguish.
 
         One hypothesis for every dichotomy of the points; a class of trees
         keeps one test for every distinct cut instead.  Without points it is
@@ -193,16 +193,16 @@ class Ensemble(Protocol):
 
 
 class FittedEnsemble(Ensemble, Protocol):
-    """An ensemble fresh from its fit."""
+    """An ensemble just after its fit."""
 
     def repeated(self, times: int) -> Ensemble:
-        """Return an ensemble with every model so many times, to measure the work of more."""
+        """Return an ensemble with every model repeated, to measure the work of more models."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassAsked:
-    """What a configuration asks of a class; all of it public.
+    """The public choices of a configuration for a class.
 
     Attributes:
         kind: the name of the class.
@@ -240,7 +240,7 @@ class ClassAsked:
 
     @property
     def source(self) -> PredictorSource:
-        """Where predictors come from, which a class of predictors must be told."""
+        """The source of predictors, needed by a class of predictors."""
         if self.predictors is None:
             raise ConfigurationError("hypotheses.class", f"{self.kind} needs its predictors")
         return self.predictors
@@ -253,7 +253,7 @@ def no_dichotomies(asked: ClassAsked, *_: object) -> Never:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassRow:
-    """A hypothesis class as learners search it; its functions take its own types.
+    """A hypothesis class for the learners; its functions use its own types.
 
     Attributes:
         kind: its name in a configuration.

@@ -1,4 +1,4 @@
-"""A seed for each learner and for the student; the only place that makes numpy generators.
+"""Seeds for each learner and for the student; the only module that makes numpy generators.
 
 No privacy claim rests on a learner's randomness; it must only be the chunk's
 own and the same after a restart.
@@ -36,7 +36,7 @@ def generator(seed: bytes) -> LearnerGenerator:
 
 
 def seed_shared_generator(seed: bytes) -> None:
-    """Give one learner numpy's global generator in a state of its own.
+    """Set numpy's global generator to a separate state for one learner.
 
     Some estimators draw from it and take no seed, in fitting or in predicting; what
     one chunk's drew would otherwise move what the next one draws.

@@ -1,4 +1,4 @@
-"""A student: one learner on queries and the labels that they were answered with.
+"""A student: one learner trained on queries and the labels of their answers.
 
 What it learns from is public, so nothing here is private: a failure is told,
 and its place is taken by the label that most queries have.  Where the machine fails there
@@ -85,7 +85,7 @@ Student: TypeAlias = "Hypothesis | EstimatorStudent | ConstantStudent"
 
 
 def check_student(learner: Learner) -> None:
-    """Refuse a student's learner that could not be fitted whatever the queries.
+    """Refuse a student's learner that cannot be fitted on any queries.
 
     Raises:
         ConfigurationError: names ``hypotheses``, ``student.estimator`` or ``student.params``.
@@ -97,7 +97,7 @@ def check_student(learner: Learner) -> None:
 def fit_student(
     learner: Learner, values: NDArray[np.float64], labels: NDArray[np.int64], *, seed: bytes
 ) -> Student:
-    """Fit the student, the same one each time.
+    """Fit the student, deterministically.
 
     Args:
         learner: the public choice; its rule is the canonical one.

@@ -1,4 +1,4 @@
-"""Counting votes, eight of them an addition."""
+"""Counting of votes, eight per addition."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def padded_size(vote_count: int) -> int:
 
 
 def count_votes(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Count what is true in each row.
+    """Count the true values in each row.
 
     Args:
         flags: shape ``(B, w)``, contiguous, w a multiple of eight.
@@ -40,7 +40,7 @@ def count_votes(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def count_by_column(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Count what is true in each column.
+    """Count the true values in each column.
 
     Args:
         flags: shape ``(k, w)``, contiguous, w one or a multiple of eight.

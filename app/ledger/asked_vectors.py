@@ -27,7 +27,7 @@ RELEASE_SECRET: Final = "release-secret"  # noqa: S105 -- the name of the piece,
 
 
 class AskedVector(NamedTuple):
-    """A vector as it was asked, and the answer that it got.
+    """A vector as it was asked, and its answer.
 
     Attributes:
         query_id: number of the answer of its cell.
@@ -44,12 +44,12 @@ _decoder = msgspec.msgpack.Decoder(list[AskedVector])
 
 
 def asked_body(vectors: Sequence[AskedVector]) -> bytes:
-    """Return vectors as a piece of private state."""
+    """Return vectors in the form of a private piece."""
     return _encoder.encode(vectors)
 
 
 def asked_of(body: bytes) -> list[AskedVector]:
-    """Return the vectors of a piece.
+    """Return the vectors in a private piece.
 
     Raises:
         LedgerCorruptError: it holds none.
@@ -64,7 +64,7 @@ def asked_of(body: bytes) -> list[AskedVector]:
 def read_asked(
     connection: Connection, release_number: int, *, after: int, until: int
 ) -> list[AskedVector]:
-    """Return the vectors after a number and up to another, in the order of asking.
+    """Return the vectors after a number and up to another, in the order of the queries.
 
     Args:
         connection: inside a transaction.

@@ -1,4 +1,4 @@
-"""What each key of a server was given: its fresh answers, and units of the cutoff.
+"""Answer counts of each API key: new answers, and units of the cutoff.
 
 Counts stand beside the ledger, without an entry: which client asked what is in nobody's
 copy of the entries, and not in this table either, which has totals alone.  They are
@@ -36,7 +36,7 @@ _BEGIN: Final = (
 
 
 class KeyCount(NamedTuple):
-    """What a key was given so far.
+    """The answer counts of a key so far.
 
     Attributes:
         answered: fresh answers of the ensemble.
@@ -58,7 +58,7 @@ def read_key_counts(
     *,
     digests: Digests,
 ) -> dict[str, KeyCount]:
-    """Return the counts of the keys of these names that have one, or of every key.
+    """Return the answer counts of the keys of these names, or of every key.
 
     Args:
         connection: inside a transaction.
@@ -89,7 +89,7 @@ def write_key_counts(
     *,
     digests: Digests,
 ) -> None:
-    """Write what keys were given by now, none of them less than before.
+    """Write the present answer counts of keys, none lower than before.
 
     Raises:
         SQLAlchemyError: the database does not take it.

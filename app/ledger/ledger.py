@@ -117,14 +117,14 @@ class Ledger:
 
     @property
     def release_number(self) -> int:
-        """The release's number in its database, counted from 1; every key begins with it.
+        """The release's number in its database, counted from 1, which begins every primary key.
 
         Of a release that is yet to open, the one that it would have.
         """
         return self._release_number
 
     def keep_head(self, keeper: HeadKeeper) -> None:
-        """Tell a keeper of every commit from now on; it ends with the ledger."""
+        """Report every commit to a head keeper from now on; it ends with the ledger."""
         self._keeper = keeper
         keeper.committed(self.read_state())
 
@@ -139,7 +139,7 @@ class Ledger:
         return self._openings
 
     def require_named(self) -> None:
-        """Refuse a database that holds releases, and none of the name.
+        """Refuse a database that holds releases, but none of this name.
 
         Raises:
             ConfigurationError: names the releases that are there.
@@ -161,7 +161,7 @@ class Ledger:
     # -- reading ---------------------------------------------------------------
 
     def read_state(self) -> LedgerState:
-        """Fold the entries and return what they say.
+        """Return the state folded from all entries.
 
         Only entries that this process has not folded yet are read, and of those
         only the ones after the newest checkpoint.
@@ -196,7 +196,7 @@ class Ledger:
             return read_asked(connection, self._release_number, after=number, until=until)
 
     def asked_vectors(self) -> Iterator[AnswerRow]:
-        """Yield the vectors that were asked, each with the answer that it got, by its digest.
+        """Yield the digest of each asked vector, with the answer that it got.
 
         In the order of their answers, or of asking where a cell is decided once.
 
@@ -220,7 +220,7 @@ class Ledger:
         return every(self._read_keys, b"", lambda key: key[0])
 
     def known_answers(self, vector_digests: Sequence[bytes]) -> list[tuple[bytes, RecordedAnswer]]:
-        """Return the answers to those of ``vector_digests`` that have one, each with its digest.
+        """Return the recorded answers to ``vector_digests``, each with its digest.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -230,7 +230,7 @@ class Ledger:
             return find_answers(connection, self._release_number, vector_digests)
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return those of ``key_digests`` that are recorded: (key digest, vector digest).
+        """Return the recorded ones of ``key_digests``: (key digest, vector digest).
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -240,7 +240,7 @@ class Ledger:
             return find_keys(connection, self._release_number, key_digests, digests=self.digests)
 
     def key_counts(self) -> dict[str, KeyCount]:
-        """Return what every key was given, by its name.
+        """Return the answer counts of every key, by its name.
 
         Raises:
             LedgerCorruptError: a count was altered.
@@ -251,7 +251,7 @@ class Ledger:
             return read_key_counts(connection, self._release_number, None, digests=self.digests)
 
     def public_entries(self, after: int, limit: int) -> list[dict[str, object]]:
-        """Return entries after number ``after`` as ``GET /ledger`` gives them.
+        """Return entries after number ``after``, in the form of ``GET /ledger``.
 
         Args:
             after: number of an entry, 0 for the beginning.
@@ -308,7 +308,7 @@ class Ledger:
             give_back(connection)  # which may be cut off: what was read is true all the same
 
     def is_backup(self) -> bool:
-        """Return whether this is a copy, or was moved: another database may go on beside it.
+        """Return whether this is a copy or was moved, so that another database may continue.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -396,7 +396,7 @@ class Ledger:
         self._openings = openings
 
     def keep_checkpoint(self) -> None:
-        """Write a checkpoint where the next start would fold many entries for want of one.
+        """Write a checkpoint if the next start would otherwise fold many entries.
 
         Transactions write theirs themselves; a ledger of an earlier version has none.
 

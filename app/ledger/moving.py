@@ -69,7 +69,7 @@ AGAIN: Final = "the copy was refused: {reason}; give the same command again to g
 
 
 class MoveStep(Enum):
-    """What is done in turn; a process may end before each."""
+    """The steps of a move, in order; a process may end before each."""
 
     VERIFY = "verify"
     RESERVE = "reserve"
@@ -147,7 +147,7 @@ def move(
     noise: NoiseSource,
     observe: Callable[[MoveStep], object] = lambda _: None,
 ) -> Moved:
-    """Move every release of a ledger to an empty database, and retire the one that is left.
+    """Move every release of a ledger to an empty database, and retire the old ledger.
 
     Args:
         source_url: of the ledger; one in SQLite must not be served meanwhile.
@@ -305,7 +305,7 @@ def _refuse_same(source_url: str, target_url: str) -> None:
 
 @contextmanager
 def told_as(option: str) -> Iterator[None]:
-    """Tell of an address by the option that gave it."""
+    """Name an address by the option that gave it."""
     try:
         yield
     except ConfigurationError as error:

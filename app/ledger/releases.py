@@ -70,7 +70,7 @@ _STRAY_ROWS = {
 
 
 def read_release_count(connection: Connection) -> int:
-    """Return how many releases the database holds, which is the newest one's number."""
+    """Return the number of releases in the database, which is also the newest one's number."""
     newest: int | None = connection.execute(_NEWEST).scalar()
     return 0 if newest is None else newest
 
@@ -90,7 +90,7 @@ def read_openings(connection: Connection) -> tuple[ReleaseOpened, ...]:
 
 
 def holds_backup(connection: Connection) -> bool:
-    """Return whether the newest entry of a release says that another database may go on.
+    """Return whether the newest entry of a release allows another database to continue.
 
     This one is a copy then, or was retired for a copy of it to go on.  What is opened
     in the other cannot be seen here.
@@ -107,7 +107,7 @@ def holds_backup(connection: Connection) -> bool:
 
 
 def read_closing(connection: Connection, number: int) -> ReleaseClosed | None:
-    """Return the newest entry of a release where it is one that closes it, or None.
+    """Return the newest entry of a release if it closes the release, or None.
 
     Raises:
         LedgerCorruptError: the release ends with an entry that is none.
@@ -118,7 +118,7 @@ def read_closing(connection: Connection, number: int) -> ReleaseClosed | None:
 
 
 def read_move(connection: Connection, number: int) -> ReleaseMoved | None:
-    """Return the newest entry of a release where it says which database goes on, or None.
+    """Return the newest entry of a release if it names the database that continues, or None.
 
     Raises:
         LedgerCorruptError: the release ends with an entry that is none.
@@ -139,7 +139,7 @@ def _read_end(connection: Connection, number: int) -> ReleaseClosed | ReleaseMov
 
 
 def stray_row(connection: Connection, release_count: int) -> str | None:
-    """Name a row of a release that is none of the first ``release_count``, or return None."""
+    """Describe a row of a release beyond the first ``release_count``, or return None."""
     known = {"first": FIRST_RELEASE, "newest": release_count}
     piece = connection.execute(_STRAY_PIECE, known).first()
     if piece is not None:
@@ -196,7 +196,7 @@ def promised(opened: ReleaseOpened) -> Promise:
 
 
 def stated(opened: ReleaseOpened) -> Promise | None:
-    """Return what a release's opening states of all releases together, or None.
+    """Return the promise for all releases in a release's opening, or None.
 
     Raises:
         LedgerCorruptError: a statement that is no exact number.
@@ -209,7 +209,7 @@ def stated(opened: ReleaseOpened) -> Promise | None:
 
 
 def total(openings: Sequence[ReleaseOpened]) -> Promise:
-    """Return the sum of what releases promise one by one."""
+    """Return the sum of the promises of single releases."""
     each = [promised(opened) for opened in openings]
     return Promise(
         sum((promise.epsilon for promise in each), Fraction(0)),
@@ -218,7 +218,7 @@ def total(openings: Sequence[ReleaseOpened]) -> Promise:
 
 
 def composed(openings: Sequence[ReleaseOpened]) -> Promise | None:
-    """Return what all releases of a database promise together; None for one that is alone.
+    """Return the joint promise of all releases of a database; None for a single release.
 
     It is the largest statement on record, which is never below the sum; one
     release that states a larger budget than its own is taken at its word.
@@ -237,7 +237,7 @@ def composed(openings: Sequence[ReleaseOpened]) -> Promise | None:
 
 
 def is_covered(openings: Sequence[ReleaseOpened]) -> bool:
-    """Return whether the newest of ``openings`` states at least the sum of all of them.
+    """Return whether the newest opening states at least the sum of all ``openings``.
 
     The first release of a database needs no statement.
     """

@@ -101,7 +101,7 @@ class Transaction:
 
     @property
     def release_number(self) -> int:
-        """The release's number in its database, which holds under the lock."""
+        """The release's number in its database, which is fixed under the lock."""
         return self._release_number
 
     @property
@@ -195,7 +195,7 @@ class Transaction:
         )
 
     def asked_after(self, number: int) -> list[AskedVector]:
-        """Return the committed vectors asked after a number, in the order of asking.
+        """Return the committed vectors asked after a number, in the order of the queries.
 
         Raises:
             LedgerCorruptError: a piece of them is missing or altered.
@@ -211,7 +211,7 @@ class Transaction:
         )
 
     def known_answers(self, vector_digests: Sequence[bytes]) -> list[tuple[bytes, RecordedAnswer]]:
-        """Return the answers to those of ``vector_digests`` that have one, each with its digest.
+        """Return the recorded answers to ``vector_digests``, each with its digest.
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -235,7 +235,7 @@ class Transaction:
         return [row for _, row in found]
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return those of ``key_digests`` that are recorded: (key digest, vector digest).
+        """Return the recorded ones of ``key_digests``: (key digest, vector digest).
 
         Raises:
             LedgerUnavailableError: the database cannot be read.
@@ -246,7 +246,7 @@ class Transaction:
         )
 
     def key_counts(self, names: Collection[str]) -> dict[str, KeyCount]:
-        """Return what those keys were given that have a count.
+        """Return the answer counts of those keys that have any.
 
         Raises:
             LedgerCorruptError: a count was altered.
@@ -258,7 +258,7 @@ class Transaction:
         )
 
     def keep_key_counts(self, counts: Mapping[str, KeyCount]) -> None:
-        """Keep what keys were given by now, with the answers of this transaction.
+        """Store the present answer counts of keys, with the answers of this transaction.
 
         Raises:
             InvariantError: a count would be less than before.
@@ -270,7 +270,7 @@ class Transaction:
         )
 
     def record_key(self, key_digest: bytes, vector_digest: bytes) -> None:
-        """Keep an idempotency key beside the answer of its vector, without an entry.
+        """Store an idempotency key for the answer to its vector, without an entry.
 
         Args:
             key_digest: keyed digest of the key, 32 bytes, new to the ledger.
@@ -289,7 +289,7 @@ class Transaction:
         )
 
     def put_private(self, name: str, body: bytes) -> str:
-        """Keep a piece of private state, for ever, and return its keyed digest.
+        """Store a piece of private state permanently, and return its keyed digest.
 
         The digest belongs in ``private_digests`` of the event that follows in
         this transaction.  ``release-secret`` comes before any other piece.
@@ -312,7 +312,7 @@ class Transaction:
         return digest
 
     def finish(self) -> None:
-        """Write what is left and check that the transaction is whole, just before its commit.
+        """Write the remaining rows, and check that the transaction is complete, before its commit.
 
         Raises:
             InvariantError: private state that no entry binds.
@@ -326,7 +326,7 @@ class Transaction:
             self._in_database(self._connection.execute, _INSERT_KEYS, self._key_rows)
 
     def note_its_end(self) -> None:
-        """Note, once it has ended, whether the connection was cut off meanwhile."""
+        """Note after the end whether the connection was cut off."""
         self.was_cut_off = is_cut_off(self._connection)
 
     def _in_database(

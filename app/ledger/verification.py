@@ -1,4 +1,4 @@
-"""Verification: everything that can be recomputed is, from entry one.
+"""Verification: everything that can be recomputed is recomputed, from entry one.
 
 What fails first is told in one plain sentence.  A row that was never written
 cannot be missed, so a database that was restored whole from an older copy
@@ -55,7 +55,7 @@ Told: TypeAlias = tuple[int | None, bool, int | None, int | None, bool | None, i
 
 @dataclass(frozen=True, slots=True)
 class VerificationReport:
-    """What a ledger that verifies says.
+    """The facts of a verified ledger.
 
     Attributes:
         head: number and hash of the newest entry.

@@ -77,7 +77,7 @@ def draw_repeated(
 
 
 def truncation_variation(count: int) -> Fraction:
-    """Bound the total variation that the integer grid costs one draw among ``count``.
+    """Bound the total variation that the integer grid causes in one draw among ``count``.
 
     Each weight loses less than one grid step and the total is at least
     ``2**192`` steps, since the largest weight alone is.

@@ -1,4 +1,4 @@
-"""The one door through which randomness enters the mechanisms.
+"""The only way in which randomness enters the mechanisms.
 
 A mechanism is a pure function of its parameters, its state, a private value
 and a :class:`NoiseSource`; production passes

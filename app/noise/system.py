@@ -48,7 +48,7 @@ class SystemNoise:
 
 
 class DrawnAhead(SystemNoise):
-    """Words that were drawn in one call, for one batch of draws on one thread.
+    """Words from one call of the generator, for one batch of draws on one thread.
 
     What else is asked for, and words beyond those, come from the system as ever.
     """
@@ -59,7 +59,7 @@ class DrawnAhead(SystemNoise):
         self._left: list[int] = []
 
     def word(self) -> int:
-        """Return a word that nobody has got before."""
+        """Return a word that was never returned before."""
         if self._count:
             self._left, self._count = super().words(self._count), 0
         return self._left.pop() if self._left else super().word()

@@ -1,4 +1,4 @@
-"""What a configuration gives, before a record is read: parameters, advice, expected answers.
+"""Planning: parameters, advice and expected answers of a configuration, without a record.
 
 * ``from_settings.py`` makes a request of settings; ``request.py`` is that request.
 * ``plan.py`` plans: every parameter of a release, whether it can work, and advice.

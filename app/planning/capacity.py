@@ -1,4 +1,4 @@
-"""How many answers a budget gives, by how widely the learners agree.
+"""The number of answers within a budget, by the agreement of the learners.
 
 How widely they agree on a query is a property of the records, which planning does not
 read.  It is therefore an argument here: a share f of k votes for one label, all others
@@ -42,7 +42,7 @@ ANSWERS_MAX: Final = 10**18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """What queries of one agreement come to.
+    """The answers to queries of one agreement.
 
     Attributes:
         agreement: share f of the votes that the first label has.
@@ -64,7 +64,7 @@ class Capacity:
 
 
 def capacity_of_votes(calibration: VoteCalibration, agreement: Fraction, lead: int) -> Capacity:
-    """Return what queries of one lead come to where noise is added to their votes."""
+    """Return the answers to queries of one lead, where noise is added to their votes."""
     answers = calibration.answers_within(lead)
     return Capacity(
         agreement=agreement,
@@ -77,7 +77,7 @@ def capacity_of_votes(calibration: VoteCalibration, agreement: Fraction, lead: i
 
 
 def capacity_of_test(test: HitTest, agreement: Fraction, lead: int) -> Capacity:
-    """Return what queries of one lead come to where their stability is tested."""
+    """Return the answers to queries of one lead, where their stability is tested."""
     distance = max(0, (lead + 1) // 2 - 1)
     probability = test.hit_probability(distance)
     answers, unstable = ANSWERS_MAX, test.cutoff or 0

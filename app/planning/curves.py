@@ -27,7 +27,7 @@ ROWS_UNKNOWN: Final = Fraction(10_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """What one agreement gives along a lever.
+    """The answers at one agreement, along a lever.
 
     Attributes:
         agreement: share of the votes.
@@ -58,7 +58,7 @@ class Panel:
 def panels(
     request: PlanRequest, *, rows_needed: int | None, progress: Callable[[int, int], None]
 ) -> tuple[Panel, ...]:
-    """Work out the series of every lever that a release has.
+    """Compute the series of every lever of a release.
 
     Args:
         request: the release as planned.

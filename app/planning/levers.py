@@ -1,4 +1,4 @@
-"""A release as planned, with one public number of it changed, and what that would give.
+"""A planned release with one public number changed, and its result.
 
 Everything else stays as configured: the shares, k where it is a number, and the rule for
 k where it is ``auto``.
@@ -27,7 +27,7 @@ Told: TypeAlias = Callable[[int, int], None]
 
 
 class Lever(StrEnum):
-    """What an operator may turn, by the key of the configuration."""
+    """A setting that an operator may change, by its key of the configuration."""
 
     EPSILON = "privacy.epsilon"
     CUTOFF = "answers.cutoff"
@@ -35,7 +35,7 @@ class Lever(StrEnum):
 
 
 def setting_of(lever: Lever, unit: Unit) -> str:
-    """Return the key of the configuration by which a lever is turned."""
+    """Return the key of the configuration that sets a lever."""
     return COUNTS[unit] if lever is Lever.ROWS else lever.value
 
 
@@ -57,7 +57,7 @@ class Change:
 
 
 def levers(request: PlanRequest) -> tuple[Lever, ...]:
-    """Return what can be turned: not T where the mechanism has none, or sets its own."""
+    """Return the levers: without T, where the mechanism has none or sets its own."""
     if request.budget is None:
         return ()
     if not PLANNED[request.row.name].takes_cutoff:
@@ -66,7 +66,7 @@ def levers(request: PlanRequest) -> tuple[Lever, ...]:
 
 
 def value_of(request: PlanRequest, lever: Lever) -> Fraction | None:
-    """Return the value of a lever as it is planned; None for rows that are unknown."""
+    """Return the planned value of a lever; None for an unknown number of rows."""
     if lever is Lever.EPSILON:
         return request.epsilon
     if lever is Lever.CUTOFF:
@@ -97,7 +97,7 @@ def changed(request: PlanRequest, lever: Lever, value: Fraction) -> PlanRequest:
 
 
 def labels_at(request: PlanRequest, agreement: Fraction) -> int | None:
-    """Return the labels that queries of one agreement get; None where nothing would serve."""
+    """Return the labels given to queries of one agreement; None where nothing would serve."""
     try:
         calibration = quick_calibration(request)
     except ConfigurationError:
@@ -110,7 +110,7 @@ def labels_at(request: PlanRequest, agreement: Fraction) -> int | None:
 
 
 def change(request: PlanRequest, lever: Lever, value: Fraction, agreement: Fraction) -> Change:
-    """Return what one other value of a lever would give."""
+    """Return the result of another value of a lever."""
     try:
         labels = labels_at(changed(request, lever, value), agreement)
     except ConfigurationError:
@@ -119,7 +119,7 @@ def change(request: PlanRequest, lever: Lever, value: Fraction, agreement: Fract
 
 
 def quick_calibration(request: PlanRequest) -> Weighed:
-    """Return the calibration of a request, that of Theorem A in doubles.
+    """Return the calibration of a request; Theorem A's in doubles.
 
     Raises:
         ConfigurationError: there is none for the budget.

@@ -1,4 +1,4 @@
-"""What a release would be: every parameter, whether it can work, what to change.
+"""A plan: every parameter of a release, whether it is feasible, and advice.
 
 Nothing private is read: a plan is a function of :class:`PlanRequest`, hence of the
 configuration and of the public number of rows.
@@ -84,7 +84,7 @@ class Plan:
 
     @property
     def feasible(self) -> bool:
-        """Whether it can work at the n given, where one is given."""
+        """Whether it can work with n rows, if n is given."""
         return not self.reasons
 
     @property
@@ -99,7 +99,7 @@ class Plan:
 
 
 def plan_release(request: PlanRequest) -> Plan:
-    """Work out what a configuration gives.
+    """Compute the plan of a configuration.
 
     Args:
         request: public configuration values.
@@ -144,7 +144,7 @@ def plan_release(request: PlanRequest) -> Plan:
 
 
 def plan_answers(request: PlanRequest) -> Verdict:
-    """Return the answers' part of a plan alone, without comparing mechanisms.
+    """Return the part of a plan about answers, without comparing mechanisms.
 
     Raises:
         ConfigurationError: where the calibration refuses the budget.
@@ -168,7 +168,7 @@ def _relabel_parameter(request: PlanRequest) -> float | None:
 
 
 def excess_errors(request: PlanRequest) -> dict[Mechanism, float]:
-    """Bound the excess error of what is drawn from a class, on the rows it is drawn from."""
+    """Bound the excess error of a draw from a class, on the rows of the draw."""
     bounds, parameter = {}, _relabel_parameter(request)
     sampled, classifier = request.sampled_row_count, request.charge(Mechanism.CLASSIFIER)
     if sampled and parameter:
@@ -271,7 +271,7 @@ def _score_notes(request: PlanRequest, answers: Verdict) -> tuple[str, ...]:
 
 
 def cell_notes(request: PlanRequest) -> tuple[str, ...]:
-    """Return a note where more answers are planned than cells, each of which is decided once."""
+    """Return a note if more answers are planned than cells, each of which is decided once."""
     if not request.never_ends:
         return ()
     follows = "" if request.after == "halt" else f" and the {request.after} never follows"

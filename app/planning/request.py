@@ -1,4 +1,4 @@
-"""What planning is asked: public configuration values and nothing else."""
+"""A planning request: public configuration values and nothing else."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class PlanRequest:
         return self._row_named(self.mechanism, self.calibration)
 
     def may_serve(self, row: AnsweringRow) -> bool:
-        """Return whether it is the row that would serve, were its mechanism configured."""
+        """Return whether a row would serve if its mechanism were configured."""
         return self._row_named(row.mechanism, row.calibration or self.calibration) is row
 
     def _row_named(self, mechanism: str, calibration: str) -> AnsweringRow:
@@ -132,12 +132,12 @@ class PlanRequest:
 
     @property
     def by_cell(self) -> bool:
-        """Whether learners vote by public cells, for which a row each is enough."""
+        """Whether learners vote by public cells, for which one row each is enough."""
         return self.cell_count is not None
 
     @property
     def never_ends(self) -> bool:
-        """Whether fewer cells than answers are there, and nothing else ends the ensemble."""
+        """Whether there are fewer cells than answers, and nothing else ends the ensemble."""
         cells = self.cell_count
         return (
             self.counts_decisions and self.row.counts_decisions and self.query_count > (cells or 0)
@@ -145,7 +145,7 @@ class PlanRequest:
 
     @property
     def asked(self) -> AnswersAsked:
-        """What is asked of the answers; the sample and the grid are those of the budget."""
+        """The answers' part of the request; the sample and the grid are those of the budget."""
         return AnswersAsked(
             relabel=self.charge(Mechanism.RELABEL),
             answers=self.charge(Mechanism.ANSWERS),
@@ -159,7 +159,7 @@ class PlanRequest:
 
     @property
     def account(self) -> Account:
-        """What answers and draws share where they are one account."""
+        """The account that answers and draws share, if they share one."""
         return account_of(self.charges, learner=self.learner)
 
     @property
@@ -185,5 +185,5 @@ class PlanRequest:
         return self.budget.sampled_row_count(self.row_count)
 
     def charge(self, mechanism: Mechanism) -> Charge | None:
-        """Return what a mechanism is charged; None where it has no share."""
+        """Return the charge of a mechanism; None if it has no share."""
         return next((charge for charge in self.charges if charge.mechanism == mechanism), None)

@@ -1,4 +1,4 @@
-"""The row of an answering mechanism, as :mod:`app.privacy.mechanisms` holds it.
+"""The row of an answering mechanism in the table :mod:`app.privacy.mechanisms`.
 
 A row lies in its mechanism's folder, in ``answering_row.py``: a release calibrates, checks,
 serves and explains answers by it.  The rooms above hold rows of their own under its name:
@@ -43,12 +43,12 @@ class Answering(Protocol):
 
     @property
     def cutoff(self) -> int | None:
-        """T; None where no count of unstable answers ends the run."""
+        """T; None where no number of unstable answers ends the run."""
         ...
 
 
 class Calibration(Protocol):
-    """Parameters that serve, with the budget that they were made for.
+    """Serving parameters, with the budget for which they were made.
 
     Its module says and proves the claim, and has a ``check`` that decides it again from
     what was persisted, every rounding going against us.
@@ -66,7 +66,7 @@ class Calibration(Protocol):
 
     @property
     def cutoff(self) -> int | None:
-        """T; None where no count of unstable answers ends the run."""
+        """T; None where no number of unstable answers ends the run."""
         ...
 
     def to_plain(self) -> Plain:
@@ -76,7 +76,7 @@ class Calibration(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswersAsked:
-    """What a configuration asks of its answers, in public numbers.
+    """The public numbers of a configuration for its answers.
 
     Attributes:
         relabel: what relabelling is charged; None where rows keep their labels.
@@ -100,17 +100,17 @@ class AnswersAsked:
     account: Account | None = None
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the draws that share an account of an epsilon; none where shares add up."""
+        """Return the draws in an account of a given epsilon; none where shares add up."""
         return () if self.account is None else self.account.draws_at(epsilon)
 
     def epsilon_of(self, row: AnsweringRow, epsilon: Fraction) -> Fraction:
-        """Return what of an account's epsilon a row has: its share, where it cannot be in it."""
+        """Return a row's part of an account's epsilon; its share, if it cannot join the account."""
         draws = () if row.may_share_account else self.draws_at(epsilon)
         return left_for_answers(epsilon, draws)
 
     @property
     def answers_charge(self) -> Charge:
-        """What the answers are charged, where they have a share."""
+        """The charge of the answers, if they have a share."""
         if self.answers is None:
             raise ConfigurationError("privacy.shares.answers", "is 0")
         return self.answers
@@ -126,7 +126,7 @@ class HitState:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a run has come to: public counters, and the threshold's noise, secret.
+    """The state of a run: public counters, and the threshold's noise, secret.
 
     Attributes:
         answered_count: fresh answers of the ensemble.
@@ -144,11 +144,11 @@ class State:
 
     @property
     def tested(self) -> HitState:
-        """What the test inside has come to."""
+        """The state of the inner test."""
         return HitState(self.unstable_count, self.private_threshold_noise)
 
     def after(self, tested: HitState, *, answers: int = 1) -> State:
-        """Return the state after so many answers more."""
+        """Return the state after a number of further answers."""
         return State(
             self.answered_count + answers,
             tested.hit_count,
@@ -157,7 +157,7 @@ class State:
 
 
 class Explained(NamedTuple):
-    """One parameter: its name, its value, what it means, and the formula behind it."""
+    """One parameter: its name, its value, its meaning and its formula."""
 
     name: str
     value: str
@@ -166,7 +166,7 @@ class Explained(NamedTuple):
 
 
 def shared_budget(asked: AnswersAsked) -> PipelineBudget | None:
-    """Divide what is charged among relabelling and answers.
+    """Divide the charge between relabelling and answers.
 
     Raises:
         ConfigurationError: Lemma L's least cost exceeds what relabelling may cost.
@@ -185,7 +185,7 @@ def shared_budget(asked: AnswersAsked) -> PipelineBudget | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweringRow:
-    """An answering mechanism as it serves; its functions take its own types.
+    """An answering mechanism that serves; its functions use its own types.
 
     Attributes:
         mechanism: its name in ``answers.mechanism``.
@@ -262,17 +262,17 @@ class AnsweringRow:
 
     @property
     def name(self) -> str:
-        """The name by which tables hold it."""
+        """Its name in all tables."""
         return self.entry or self.shown
 
     @property
     def shown(self) -> str:
-        """The name by which it is configured and shown."""
+        """Its name in settings and on display."""
         return self.calibration or self.mechanism
 
 
 def own(value: object, kind: type[OwnT]) -> OwnT:
-    """Return a row's own parameters, or calibration, as its functions are handed them.
+    """Return parameters, or a calibration, as the type of the row's own functions.
 
     Raises:
         InvariantError: they are another mechanism's.
@@ -299,7 +299,7 @@ def step_of(
 
 
 def in_short(value: float) -> str:
-    """Write a number with three digits that count; one beyond a million by its power of ten."""
+    """Write a number with three significant digits; one beyond a million by its power of ten."""
     if value and not 1e-4 <= abs(value) < 1e6:  # noqa: PLR2004 -- where plain digits are hard to read
         digits, _, power = f"{value:.2e}".partition("e")
         return f"{float(digits):g}e{int(power)}"

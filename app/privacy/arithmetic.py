@@ -1,4 +1,4 @@
-"""Decimals rounded in a direction of choice, so that an error is always on our side.
+"""Decimal arithmetic with directed rounding, so that every error is on the safe side.
 
 An upper bound of a sum, product or quotient of positive numbers comes out of upper
 bounds of what is added, multiplied or divided and lower bounds of divisors, where
@@ -59,19 +59,19 @@ def exponential_down(exponent: Fraction) -> Decimal:
 
 
 class Record(Protocol):
-    """Any dataclass, as the type checker sees it."""
+    """Any dataclass, for the type checker."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
 
 def to_plain(record: Record) -> dict[str, str]:
-    """Write every field as a string; rationals, integers and names are exact so."""
+    """Write every field as a string; rationals, integers and names stay exact."""
     return {each.name: str(getattr(record, each.name)) for each in fields(record)}
 
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Refuse in one sentence what :func:`to_plain` never wrote.
+    """Refuse, in one sentence, text that :func:`to_plain` never writes.
 
     Args:
         what: whose parameters they are.

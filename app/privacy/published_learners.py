@@ -1,4 +1,4 @@
-"""The learners of the published classifier: the table of what is public of each.
+"""The learners of the published classifier: a table of their public facts.
 
 A learner is a row here, a row of ``app.release.classifier.learner_table`` under the same name,
 which prepares its draw, and one of ``app.auditing.draws``, which bounds what it shows.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedLearner:
-    """What is public of a learner, whatever the release.
+    """The public facts of a learner, for any release.
 
     Attributes:
         name: in ``classifier.learner``.
@@ -102,7 +102,7 @@ def may_rank(learner: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicNumbers:
-    """The public numbers that ``auto`` goes by; nothing of a record is in them.
+    """The public numbers that decide ``auto``; none depends on a record's values.
 
     Attributes:
         row_count: the public n; None where it is not known, which counts as many.
@@ -151,7 +151,7 @@ NEWEST_AUTO_RULE: Final = 2
 
 
 def learner_of(learner: str, numbers: PublicNumbers, *, rule: int = NEWEST_AUTO_RULE) -> str:
-    """Return the name of the learner: as configured, or by public numbers where that is ``auto``.
+    """Return the learner's name, as configured, or as public numbers decide for ``auto``.
 
     Args:
         learner: as configured.

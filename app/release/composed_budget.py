@@ -1,4 +1,4 @@
-"""A release beside others in one database: refused unless it says what all promise together.
+"""Releases in one database: a further one is refused unless it states the joint promise.
 
 Every other release counts, whatever its rows.  Rows that differ may be about the
 same people: one row more is nearly the same data set.  And whether two data
@@ -41,7 +41,7 @@ DIGITS: Final = Context(prec=300)
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What a release that is about to open finds in its database.
+    """The other releases of the database, for a release that is about to open.
 
     Attributes:
         openings: first entries of the releases that are there, in order.
@@ -57,7 +57,7 @@ class Beside:
     is_backup: bool = False
 
     def check(self, configuration: Configuration) -> None:
-        """Refuse a further release that does not state at least the sum of all budgets.
+        """Refuse a further release that states less than the sum of all budgets.
 
         Raises:
             ReleaseMismatchError: names the key, what is there and what to state.
@@ -112,7 +112,7 @@ class Beside:
 
 
 def composed_view(openings: Sequence[ReleaseOpened]) -> dict[str, object] | None:
-    """Return what ``GET /budget`` shows of all releases together; None for one that is alone."""
+    """Return the joint promise of all releases for ``GET /budget``; None for a single one."""
     promise = composed(openings)
     if promise is None:
         return None
@@ -124,7 +124,7 @@ def composed_view(openings: Sequence[ReleaseOpened]) -> dict[str, object] | None
 
 
 def warn_of_others(openings: Sequence[ReleaseOpened], warn: Callable[[str], None]) -> None:
-    """Tell an operator, in one line, what the releases of a database promise together."""
+    """Tell an operator, in one line, the joint promise of a database's releases."""
     promise = composed(openings)
     if promise is not None and len(openings) > 1:
         warn(
@@ -134,7 +134,7 @@ def warn_of_others(openings: Sequence[ReleaseOpened], warn: Callable[[str], None
 
 
 def exact_text(cost: Fraction) -> str:
-    """Write a cost exactly, as a configuration would: a decimal where there is one."""
+    """Write a cost exactly, in the form of a configuration: as a decimal if possible."""
     decimal = DIGITS.divide(Decimal(cost.numerator), Decimal(cost.denominator))
     if Fraction(decimal) != cost:
         return str(cost)

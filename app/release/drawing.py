@@ -1,4 +1,4 @@
-"""Draw everything that a release draws at its opening, or read it back.
+"""The draws of a release's opening, made or read back.
 
 Permutation, sample, relabelling hypothesis, chunks, k learners, the answers'
 calibration and its threshold's noise: drawn once, persisted together, never drawn
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SampledRows:
-    """The rows of a sample, left where they are among all rows; secret.
+    """The rows of a sample, as indices into all rows; secret.
 
     Attributes:
         rows: all private rows.
@@ -111,14 +111,14 @@ class SampledRows:
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Return what each row of the sample counts for, shape ``(m,)``; None for 1 each."""
+        """Return the weight of each row of the sample, shape ``(m,)``; None for 1 each."""
         weights = self.rows.weights
         return None if weights is None else weights[self.positions]
 
     def cut(
         self, places: NDArray[np.int64], *, size: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows of each chunk: their positions, and where each chunk begins in those.
+        """Return the rows of each chunk: their indices, and where each chunk's indices begin.
 
         Args:
             places: of units of the sample, cut into chunks in that order.
@@ -129,11 +129,11 @@ class SampledRows:
         return positions, starts[chunk_offsets(len(places), size)]
 
     def encoded_by(self, encode: Callable[[NDArray[np.float64]], Encoded]) -> RowsByPart:
-        """Return the sample as a class encodes it, part by part."""
+        """Return the sample in a class's encoding, part by part."""
         return RowsByPart(encode, self.rows.values, self.positions)
 
     def in_order_of_rows(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Put labels of the sample where their rows are; all other rows get class 0."""
+        """Return the sample's labels at the indices of their rows; all other rows get class 0."""
         placed = np.zeros(len(self.rows.labels), dtype=np.int64)
         placed[self.positions] = labels
         return placed
@@ -154,7 +154,7 @@ def sampled_rows(rows: PrivateRows, permutation: NDArray[np.int64], *, count: in
 
 
 def chunk_places(count: int, *, with_replacement: bool, noise: NoiseSource) -> NDArray[np.int64]:
-    """Return the places of the sample that are cut into chunks, in their order; secret.
+    """Return the indices into the sample that are cut into chunks, in order; secret.
 
     Without replacement the sample is in uniformly random order already.  With it (NB
     Algorithm 3, step 4), each place is drawn anew from all of them.
@@ -165,7 +165,7 @@ def chunk_places(count: int, *, with_replacement: bool, noise: NoiseSource) -> N
 
 
 def positions_bytes(positions: NDArray[np.int64]) -> bytes:
-    """Return positions as a release keeps them."""
+    """Return indices in the stored form of a release."""
     return positions.astype("<u4").tobytes()
 
 
@@ -175,7 +175,7 @@ FITTING = "fitting learners"
 
 @dataclass(frozen=True, slots=True)
 class AnsweringParts:
-    """What answers: the mechanism's public parameters and the private learners."""
+    """The answering parts: the mechanism's public parameters and the private learners."""
 
     mechanism: Parameters
     private_ensemble: Ensemble | None
@@ -183,7 +183,7 @@ class AnsweringParts:
 
 @dataclass(frozen=True, slots=True)
 class DrawnEnsemble:
-    """What was drawn, and the private pieces to persist."""
+    """The drawn ensemble, and its private pieces."""
 
     parts: AnsweringParts
     pieces: Mapping[str, bytes]
@@ -199,7 +199,7 @@ def draw_ensemble(
     noise: NoiseSource,
     progress: Progress,
 ) -> DrawnEnsemble:
-    """Draw and fit under charges that are committed already."""
+    """Draw and fit under committed charges."""
     permutation = noise.permutation(rows.count)
     sample = sampled_rows(rows, permutation, count=parameters.sampled_row_count)
     private_hypothesis, private_labels = _relabel(
@@ -231,7 +231,7 @@ def draw_ensemble(
 
 
 def read_ensemble(configuration: Configuration, ledger: Ledger) -> AnsweringParts:
-    """Read back what an opening persisted; every piece is checked, none is drawn.
+    """Read back the pieces of an opening; every piece is checked, none is drawn.
 
     Raises:
         LedgerCorruptError: a piece is missing or altered.
@@ -295,7 +295,7 @@ DEAD_FEATURES = "data.dead_features"
 def read_private_rows(
     settings: Settings, progress: Progress, *, person_key: bytes = UNKEPT
 ) -> PrivateRows:
-    """Read every private row; a cell that does not fit the schema ends the opening.
+    """Read every private row; a field that does not fit the schema ends the opening.
 
     Args:
         settings: the whole configuration.
@@ -367,7 +367,7 @@ def read_rows_beside(
 
 
 def refuse_dead_features(settings: Settings, rows: PrivateRows) -> None:
-    """Refuse an opening on rows that a feature says nothing of, unless the settings allow it.
+    """Refuse an opening on rows with a dead feature, unless the settings allow it.
 
     Raises:
         DataError: names every such feature, and says why it is one.
@@ -388,7 +388,7 @@ def refuse_dead_features(settings: Settings, rows: PrivateRows) -> None:
 def check_private_rows(
     settings: Settings, points: NDArray[np.float64] | None, progress: Progress
 ) -> SourceReport:
-    """Return what of the private rows does not fit the schema, for the operator's terminal.
+    """Return the problems of the private rows, for the operator's terminal.
 
     Args:
         settings: the whole configuration.

@@ -165,7 +165,7 @@ def begin_release(
     public_values: NDArray[np.float64] | None = None,
     tell: Callable[[str], None] = _ignore,
 ) -> EnsembleParameters | None:
-    """Charge what an opening charges, or compare with the release that is open; draw nothing.
+    """Charge an opening, or compare settings with the open release; draw nothing.
 
     Args:
         configuration: the release's.
@@ -238,7 +238,7 @@ def _refuse_new(
 def refuse_before_ledger(
     configuration: Configuration, rows: PrivateRows, progress: Progress
 ) -> None:
-    """Refuse what can be refused of a new release before there is a ledger, so that none is made.
+    """Refuse an invalid new release before a ledger is created.
 
     Raises:
         ConfigurationError: as :func:`open_release`.
@@ -362,7 +362,7 @@ def _append_shares(configuration: Configuration, transaction: Transaction) -> No
 
 
 def found_state(configuration: Configuration, ledger: Ledger) -> LedgerState:
-    """Return the state of a ledger whose release, where there is one, has these settings.
+    """Return the state of a ledger; its release, if any, must have these settings.
 
     Raises:
         ReleaseMismatchError: names the first setting that differs.
@@ -375,7 +375,7 @@ def found_state(configuration: Configuration, ledger: Ledger) -> LedgerState:
 
 
 def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> None:
-    """Compare every bound setting with the first entry's, before any row is read.
+    """Compare every bound setting with the first entry, before any row is read.
 
     Raises:
         ReleaseMismatchError: names the first setting that differs.

@@ -26,12 +26,12 @@ THRESHOLD_NOISE_BYTES: Final = 16
 
 
 def put_pieces(transaction: Transaction, pieces: Mapping[str, bytes]) -> dict[str, str]:
-    """Write pieces; return the digests for the entry that must bind them next."""
+    """Write pieces; return the digests that the next entry must bind."""
     return {name: transaction.put_private(name, body) for name, body in pieces.items()}
 
 
 def read_piece(ledger: Ledger, name: str, state: LedgerState | None = None) -> bytes:
-    """Return a private piece that an open release has, in ``state`` or in the newest.
+    """Return a private piece of an open release, from ``state`` or from the newest state.
 
     Raises:
         LedgerCorruptError: it is missing or altered; nothing is drawn again.
@@ -44,7 +44,7 @@ def read_piece(ledger: Ledger, name: str, state: LedgerState | None = None) -> b
 
 
 def threshold_noise_piece(unstable_count: int, private_noise: int | None) -> dict[str, bytes]:
-    """Return the threshold's noise after so many hits, as a release keeps it; none if none."""
+    """Return the threshold's noise after a number of hits, as stored; None without noise."""
     if private_noise is None:
         return {}
     body = private_noise.to_bytes(THRESHOLD_NOISE_BYTES, "big", signed=True)
@@ -52,7 +52,7 @@ def threshold_noise_piece(unstable_count: int, private_noise: int | None) -> dic
 
 
 def read_threshold_noise(ledger: Ledger, state: LedgerState, unstable_count: int) -> int:
-    """Return the threshold's noise after so many hits, the newest in ``state``.
+    """Return the threshold's noise after a number of hits, by default of the newest state.
 
     Raises:
         LedgerCorruptError: it is missing or altered; it is never drawn again.

@@ -1,4 +1,4 @@
-"""How far an opening has come, told without a private value."""
+"""The progress of an opening, without private values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release draws once: refuse where closed, take the turn, charge, draw, publish, adopt.
+"""One-time draws: refuse if closed, take the turn, charge, draw, publish, adopt.
 
 A share is charged in a commit of its own before a private row is read for it.  A crash
 between charge and publication left no trace outside: the next try draws again under the
@@ -31,7 +31,7 @@ TURN_LOST: Final = "another server's turn to draw has come; nothing was publishe
 
 
 def no_turn() -> Turn:
-    """Return a turn that is always held, where none is needed."""
+    """Return a turn that is always held, for draws that need none."""
     return nullcontext(lambda: True)
 
 
@@ -108,7 +108,7 @@ class Publication(Generic[DrawnT]):
         return draw_once(turn=turn, charge=self.charge, draw=draw, publish=self.publish)
 
     def charge(self) -> bool:
-        """Commit the share as charged, unless it is; return whether a publication is due."""
+        """Commit the charge of the share, once; return whether a publication is due."""
         if self.share is None:
             state = self.ledger.read_state()
         else:
@@ -121,7 +121,7 @@ class Publication(Generic[DrawnT]):
         return not self.is_published(state)
 
     def publish(self, drawn: DrawnT) -> bool:
-        """Commit what was drawn; return False where another process was first."""
+        """Commit the draw; return False if another process was first."""
         # Drawn once: that its publication fails may tell of its length, on a full disk.
         self.keep(drawn)
         with self.ledger.transaction() as transaction:
@@ -132,7 +132,7 @@ class Publication(Generic[DrawnT]):
         return is_first
 
     def is_due(self, state: LedgerState) -> bool:
-        """Return whether it is yet to be published; refuse a state that has no place for it.
+        """Return whether it must still be published; refuse a state that has no place for it.
 
         Raises:
             VerificationError: the ledger is closed, or has no place for it now.

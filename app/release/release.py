@@ -1,4 +1,4 @@
-"""One open release: its public parameters, its private state, what is committed.
+"""One open release: its public parameters, private state and committed state.
 
 A release that has ended, or rows not recognised: what is still given, and what is refused.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Release:
-    """What serves; changed only by the one writer, and only to what is committed.
+    """The serving release; changed only by the one writer, and only to committed state.
 
     Attributes:
         configuration: what it was opened with; public.
@@ -101,18 +101,18 @@ class Release:
 
     @property
     def precision(self) -> int | None:
-        """Bins of a score where the query does not say; None where labels are answered."""
+        """Default number of score bins; None where labels are answered."""
         answers = self.configuration.settings.answers
         return answers.precision if self.mechanism.with_scores else None
 
     @property
     def answering_state(self) -> State:
-        """What is committed, as the mechanism takes it."""
+        """The committed state, in the mechanism's form."""
         return self._counters(self.state, self.private_threshold_noise)
 
     @property
     def phase(self) -> Phase:
-        """The phase that the committed entries put the release in."""
+        """The release's phase by the committed entries."""
         state, mechanism, phase = self._known_phase or (None, None, None)
         if phase is None or state is not self.state or mechanism is not self.mechanism:
             phase = self.phase_at(self.state)
@@ -120,26 +120,26 @@ class Release:
         return phase
 
     def phase_at(self, state: LedgerState) -> Phase:
-        """Return the phase that ``state`` puts the release in."""
+        """Return the release's phase by ``state``."""
         return universal.phase(self.mechanism, self._counters(state))
 
     @property
     def sequel(self) -> Sequel | None:
-        """What follows the ensemble, once it has given its last answer."""
+        """The ensemble's successor, once the ensemble has given its last answer."""
         return self.sequel_at(self.state)
 
     def sequel_at(self, state: LedgerState) -> Sequel | None:
-        """Return what follows the ensemble where ``state`` has its last answer."""
+        """Return the ensemble's successor, if ``state`` has the last answer."""
         return universal.sequel(self.mechanism, self._counters(state))
 
     @property
     def is_switching(self) -> bool:
-        """Whether new queries wait for a classifier that is yet to be published."""
+        """Whether new queries wait for a classifier that is not published yet."""
         return self.phase is Phase.CLASSIFIER and self.classifier is None
 
     @property
     def may_switch(self) -> bool:
-        """Whether a classifier may follow the ensemble, which answers as yet."""
+        """Whether a classifier may follow the ensemble, which still answers."""
         return self.phase is Phase.ENSEMBLE and self.mechanism.sequels != {Sequel.HALT}
 
     @property
@@ -152,7 +152,7 @@ class Release:
 
     @property
     def must_open_statistics(self) -> bool:
-        """Whether the statistics table is to be drawn now, on the queries answered."""
+        """Whether the statistics table must be drawn now, on the answered queries."""
         may_draw = self._awaits_statistics and not self._is_ended(self.state)
         may_open = self.state.has_last_answer and self.state.may_open_statistics
         return may_draw and self.state.answered > 0 and may_open
@@ -165,7 +165,7 @@ class Release:
 
     @property
     def decided_cells(self) -> CellSplits | None:
-        """The public cells that are each decided once; None where a vector is."""
+        """The public cells, if each is decided once; None if each vector is."""
         if not self.state.decides_cells:
             return None
         return cells_of(self.configuration.hypotheses)
@@ -177,27 +177,27 @@ class Release:
 
     @property
     def ensemble(self) -> Ensemble:
-        """The fitted learners, which exist wherever the ensemble answers."""
+        """The fitted learners, which exist whenever the ensemble answers."""
         if self.private_ensemble is None:
             raise InvariantError("the ensemble is kept while it answers, and not after")
         return self.private_ensemble
 
     def rows_for_drawing(self) -> PrivateRows:
-        """Return the private rows; their share must be charged by now."""
+        """Return the private rows, after their share was charged."""
         if self.private_rows is None:
             raise InvariantError("the rows are kept until the classifier is drawn")
         return self.private_rows
 
     def keep_classifier(self, drawn: PublishedClassifier) -> None:
-        """Keep what was drawn until it is known to be published."""
+        """Keep the drawn classifier until it is known to be published."""
         self.private_classifier = drawn
 
     def keep_student(self, trained: TrainedStudent) -> None:
-        """Keep what was trained until it is known to be published."""
+        """Keep the trained student until it is known to be published."""
         self.trained_student = trained
 
     def keep_statistics(self, drawn: DrawnStatistics) -> None:
-        """Keep what was drawn until it is known to be released."""
+        """Keep the drawn table until it is known to be released."""
         self.private_statistics = drawn
 
     def adopt(self, state: LedgerState) -> None:
@@ -286,7 +286,7 @@ def refuse_closed(state: LedgerState) -> None:
 
 @contextmanager
 def ending_where_closed(release: Release) -> Iterator[None]:
-    """Let a halt follow where the ledger was closed before what the block would publish.
+    """Continue with a halt if the ledger was closed before the block could publish.
 
     Whoever closes or moves a ledger may do it between a server's last answer and its draw.
 
@@ -304,7 +304,7 @@ def ending_where_closed(release: Release) -> Iterator[None]:
 
 
 def warn_if_ended(release: Release, warn: Callable[[str], None]) -> None:
-    """Tell the operator, in a line each, what a release serves that draws nothing any more."""
+    """Tell the operator, one line each, the remaining service of a release without draws."""
     halted, closed = release.state.halted, release.state.closed
     serves = CLASSIFIER_SERVES if release.phase is Phase.CLASSIFIER else REPLAYS
     if halted is not None:

@@ -1,4 +1,4 @@
-"""Run the very mechanism that serves on given vote counts, many times.
+"""Simulation: the serving mechanism run many times on given vote counts.
 
 The opening (calibration, its verification, initial state) and the step are the
 ones that the writer uses; only the votes are given.

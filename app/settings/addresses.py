@@ -1,4 +1,4 @@
-"""Addresses of other servers: which only this machine reaches, and which are safe to ask."""
+"""Addresses of other servers: whether they are on this machine, and whether they are safe."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_http_address(text: str) -> bool:
 
 
 def is_secure_address(text: str) -> bool:
-    """Return whether nobody on a network can answer in the place of an address.
+    """Return whether an address is safe from impersonation on a network.
 
     That is one of https, or one of http on loopback.
     """

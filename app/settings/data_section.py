@@ -38,12 +38,12 @@ PublicShare = Annotated[Number, Field(ge=0, le=1)]
 class NumericFeatureSettings(Section):
     """A ``[[data.features]]`` of kind ``numeric``."""
 
-    name: Annotated[Name, Field(description="Column of the source and key in a posted query.")]
-    kind: Annotated[Literal["numeric"], Field(description="What the feature is.")]
+    name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
+    kind: Annotated[Literal["numeric"], Field(description="Kind of the feature.")]
     bounds: Annotated[
         Bounds,
         Unit("the feature's own"),
-        Field(description="Public [lower, upper]; what lies outside is clipped."),
+        Field(description="Public [lower, upper]; a number outside is clipped."),
     ]
     thresholds: Annotated[
         tuple[Number, ...] | None,
@@ -61,7 +61,7 @@ class NumericFeatureSettings(Section):
         return NumericFeature
 
     def feature(self) -> NumericFeature:
-        """Return the feature as the readers of rows and queries take it."""
+        """Return the feature in the form for readers of rows and queries."""
         lower, upper = self.bounds
         return self._made_as()(
             name=self.name,
@@ -76,7 +76,7 @@ class DateFeatureSettings(NumericFeatureSettings):
     """A ``[[data.features]]`` of kind ``date``."""
 
     kind: Annotated[  # type: ignore[assignment]  # a kind of its own
-        Literal["date"], Field(description="What the feature is.")
+        Literal["date"], Field(description="Kind of the feature.")
     ]
     bounds: Annotated[
         DateBounds,
@@ -97,11 +97,14 @@ class DateFeatureSettings(NumericFeatureSettings):
 class CategoricalFeatureSettings(Section):
     """A ``[[data.features]]`` of kind ``categorical``."""
 
-    name: Annotated[Name, Field(description="Column of the source and key in a posted query.")]
-    kind: Annotated[Literal["categorical"], Field(description="What the feature is.")]
+    name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
+    kind: Annotated[Literal["categorical"], Field(description="Kind of the feature.")]
     categories: Annotated[
         tuple[Text, ...],
-        Field(min_length=1, description="Public categories; any other string is one more, other."),
+        Field(
+            min_length=1,
+            description="Public categories; any other string counts as one more category, other.",
+        ),
     ]
     category_shares: Annotated[
         tuple[PublicShare, ...] | None,
@@ -110,7 +113,7 @@ class CategoricalFeatureSettings(Section):
     ] = None
 
     def feature(self) -> CategoricalFeature:
-        """Return the feature as the readers of rows and queries take it."""
+        """Return the feature in the form for readers of rows and queries."""
         return CategoricalFeature(
             name=self.name, categories=self.categories, category_shares=self.category_shares
         )
@@ -119,16 +122,16 @@ class CategoricalFeatureSettings(Section):
 class BooleanFeatureSettings(Section):
     """A ``[[data.features]]`` of kind ``boolean``."""
 
-    name: Annotated[Name, Field(description="Column of the source and key in a posted query.")]
-    kind: Annotated[Literal["boolean"], Field(description="What the feature is.")]
+    name: Annotated[Name, Field(description="Column of the source, and name in a posted query.")]
+    kind: Annotated[Literal["boolean"], Field(description="Kind of the feature.")]
     true_share: Annotated[
         PublicShare,
         Unit("fraction of people"),
-        Field(description="Public share of people of whom it is true."),
+        Field(description="Public share of people for whom the feature is true."),
     ] = 0.5
 
     def feature(self) -> BooleanFeature:
-        """Return the feature as the readers of rows and queries take it."""
+        """Return the feature in the form for readers of rows and queries."""
         shares = (1.0 - self.true_share, self.true_share)
         return BooleanFeature(name=self.name, category_shares=shares)
 
@@ -183,7 +186,7 @@ class DataSettings(Section):
     ] = None
     separator: Annotated[
         Separator,
-        Field(description="Character between the cells of a CSV: of `source`, and of `--public`."),
+        Field(description="Character between the fields of a CSV: of `source`, and of `--public`."),
     ] = ","
     decimal: Annotated[
         Literal[".", ","],
@@ -200,7 +203,7 @@ class DataSettings(Section):
     ]
     missing: Annotated[
         tuple[str, ...],
-        Field(description="Strings that stand for a missing value, besides an empty cell."),
+        Field(description="Strings that stand for a missing value, besides an empty field."),
     ] = ()
     dead_features: Annotated[
         Literal["refuse", "allow"],
@@ -216,12 +219,12 @@ class DataSettings(Section):
 
     @property
     def unit(self) -> Literal["row", "person"]:
-        """Return what one neighbour replaces: the unit of privacy."""
+        """Return the unit of privacy, one of which neighbours replace."""
         return "row" if self.person is None else "person"
 
     @property
     def unit_count(self) -> int | None:
-        """Return the public number of rows, or of persons where they are named; if known."""
+        """Return the public number of rows, or of named persons; None if it is unknown."""
         return self.rows if self.person is None else self.persons
 
     def person_column(self, key: bytes) -> PersonColumn | None:
@@ -238,7 +241,7 @@ class DataSettings(Section):
 
     @property
     def dialect(self) -> CsvDialect:
-        """Return how CSV files are written."""
+        """Return the dialect of CSV files."""
         return CsvDialect(self.separator, self.decimal, self.encoding)
 
     def grids(self) -> dict[str, tuple[float, ...]]:
@@ -250,7 +253,7 @@ class DataSettings(Section):
         }
 
     def public_schema(self) -> Schema:
-        """Return the public schema, as the readers of rows and queries take it."""
+        """Return the public schema in the form for readers of rows and queries."""
         return Schema(
             label=self.label,
             classes=self.classes,
@@ -268,7 +271,7 @@ class DialectOptions(Section):
 
 
 def dialect_of(separator: str, decimal: str, encoding: str) -> CsvDialect:
-    """Return the dialect that options name, as the configuration names it.
+    """Return the dialect given by options of a command.
 
     Raises:
         ConfigurationError: names the option.

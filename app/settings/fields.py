@@ -1,4 +1,4 @@
-"""Field types of the settings: what a TOML or JSON value may be.
+"""Field types of the settings: the accepted TOML and JSON values.
 
 Numbers arrive as ``int`` or as ``Decimal`` (nothing is ever parsed into a
 binary float first), so shares, epsilon and delta stay exact.
@@ -231,7 +231,7 @@ TestValue = Annotated[float | str, BeforeValidator(_test_value)]
 """A cut of a numeric feature or of a date, or a category."""
 
 Separator = Annotated[Text, AfterValidator(_separator)]
-"""The character between the cells of a CSV."""
+"""The character between the fields of a CSV."""
 
 Encoding = Annotated[Text, AfterValidator(_encoding)]
 """A text encoding, by Python's own name of it."""
@@ -245,7 +245,7 @@ EnsembleSize = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of the names that a table has when the configuration is read.
+    """One of the names in a table, looked up when the configuration is read.
 
     Attributes:
         names: returns them, in the order of the table.
@@ -269,13 +269,13 @@ class OneOf:
 
 
 class Section(BaseModel):
-    """What every table of the configuration has in common."""
+    """The common part of every table of the configuration."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 def section_of(annotation: object) -> type[Section] | None:
-    """Return the table that a setting is, or may be; None of a plain value."""
+    """Return the type of the table in a setting; None for a plain value."""
     for kind in (annotation, *get_args(annotation)):
         if isinstance(kind, type) and issubclass(kind, Section):
             return kind

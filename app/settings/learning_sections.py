@@ -147,7 +147,7 @@ class ClassifierSettings(Section):
     ] = None
     predictors: Annotated[
         Predictors | None,
-        Field(description="Functions of a row that make up the class finite."),
+        Field(description="Functions of a row that form the class finite."),
     ] = None
     cells: Annotated[
         Cells | None, Field(description="Tests that part the rows into the class cells.")
@@ -156,7 +156,7 @@ class ClassifierSettings(Section):
     def inherit(
         self, hypotheses: HypothesesSettings, *, grids: Mapping[str, tuple[float, ...]]
     ) -> HypothesesSettings:
-        """Return the whole class: keys absent here are as in ``[hypotheses]``.
+        """Return the whole class, with absent keys from ``[hypotheses]``.
 
         Args:
             hypotheses: what absent keys are taken from.
@@ -224,7 +224,7 @@ class LearnerSettings(Section):
 
 
 class StudentSettings(Section):
-    """``[student]``: what learns from the answers where a student follows; absent, `[learner]`."""
+    """``[student]``: the learner of a student of the answers; if absent, that of `[learner]`."""
 
     rule: Annotated[
         Literal["canonical"] | None,
@@ -243,7 +243,7 @@ class StudentSettings(Section):
     ] = {}
 
     def inherit(self, learner: LearnerSettings) -> LearnerSettings:
-        """Return the whole choice: the estimator of ``[learner]`` where there is neither here.
+        """Return the whole choice, with the estimator of ``[learner]`` if none is set here.
 
         Whatever rule the chunks are given, a student takes the canonical one,
         which gives a single hypothesis.
@@ -259,7 +259,7 @@ DEPTH_DEFAULT_MAX: Final = 2
 
 
 class StatisticsSettings(Section):
-    """``[statistics]``: the class that the table covers, and how it is mended."""
+    """``[statistics]``: the class that the table covers, and how its errors are corrected."""
 
     kind: Annotated[
         str | None,
@@ -292,7 +292,7 @@ class StatisticsSettings(Section):
         Field(
             ge=1,
             le=1024,
-            description="U: hypotheses answered with noise of their own; unset, from n, the share "
+            description="U: hypotheses answered with separate noise; unset, from n, the share "
             "and the size of the table.",
         ),
     ] = None
@@ -307,7 +307,7 @@ class StatisticsSettings(Section):
     ] = None
 
     def inherit(self, hypotheses: HypothesesSettings) -> HypothesesSettings:
-        """Return the whole class: keys absent here are as in ``[hypotheses]``."""
+        """Return the whole class, with absent keys from ``[hypotheses]``."""
         depth = self.depth or min(hypotheses.depth, DEPTH_DEFAULT_MAX)
         update = {
             "kind": self.kind or hypotheses.kind,

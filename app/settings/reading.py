@@ -62,7 +62,7 @@ def read_environment(
     is_text: Callable[[tuple[str, ...]], bool],
     folder: Path,
 ) -> list[tuple[tuple[str, ...], object]]:
-    """Return what the environment sets: (keys from the section down, value).
+    """Return the settings in the environment: (keys from the section down, value).
 
     ``CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`` gives (privacy, shares, relabel).
     A value is JSON, or the string itself where it is none or where the setting
@@ -130,7 +130,7 @@ def sqlite_address(path: Path) -> str:
 
 
 def with_placeholders(tables: Tables) -> Tables:
-    """Return the tables with what ``simulate`` can do without filled in where absent."""
+    """Return the tables with placeholders for settings that ``simulate`` does not use."""
     defaults: dict[str, Tables] = {
         "release": {"name": "simulation"},
         "data": {

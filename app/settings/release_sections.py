@@ -53,7 +53,7 @@ class DeltaSharesSettings(Section):
     answers: Annotated[
         Share | None,
         Unit("fraction of delta"),
-        Field(description="Share of the ensemble's answers; by default what the others leave."),
+        Field(description="Share of the ensemble's answers; by default the rest."),
     ] = None
     classifier: Annotated[
         Share | None,
@@ -113,7 +113,8 @@ class PrivacySettings(Section):
         Field(
             gt=0,
             le=1,
-            description="Sample that the ensemble is made of; smaller ones may spend more on it.",
+            description="Share of the rows that the ensemble uses, at random; a smaller sample may "
+            "spend more epsilon on it.",
         ),
     ] = Decimal(1)
     accounting: Annotated[
@@ -170,7 +171,11 @@ class AnswersSettings(Section):
     queries: Annotated[
         Whole,
         Unit("answers"),
-        Field(ge=1, le=10**12, description="m (m_o): fresh answers of the ensemble, at most."),
+        Field(
+            ge=1,
+            le=10**12,
+            description="m (m_o): maximum number of new answers of the ensemble.",
+        ),
     ] = 1000
     cutoff: Annotated[Whole, Unit("unstable answers"), Field(ge=1, le=10**9, description="T.")] = 5
     ensemble: Annotated[
@@ -178,21 +183,25 @@ class AnswersSettings(Section):
     ] = "auto"
     unstable: Annotated[
         Literal["abstain", "coin"],
-        Field(description="Label of an unstable answer: null, or fair and random."),
+        Field(description="Label of an unstable answer: null, or random by a fair coin."),
     ] = "abstain"
-    after: Annotated[Successor, Field(description="What follows query m.")] = "classifier"
+    after: Annotated[Successor, Field(description="What follows answer m.")] = "classifier"
     on_cutoff: Annotated[Successor, Field(description="What follows unstable answer T.")] = "halt"
     output: Annotated[
         Literal["label", "score"],
         Field(
-            description="What a query gets: a label, or the bin of the probability of the second "
+            description="Kind of answer: a label, or the bin of the probability of the second "
             "of two classes, with its label."
         ),
     ] = "label"
     precision: Annotated[
         Whole,
         Unit("bins"),
-        Field(ge=2, le=1000, description="Equal bins of a score; a query may ask for others."),
+        Field(
+            ge=2,
+            le=1000,
+            description="Number of equal bins of a score; a query may set another number.",
+        ),
     ] = 10
     alpha: Annotated[
         Number,
@@ -202,7 +211,7 @@ class AnswersSettings(Section):
     beta: Annotated[
         Number,
         Unit("probability"),
-        Field(gt=0, lt=1, description="Failure allowed by planning, and by calibration paper."),
+        Field(gt=0, lt=1, description="Failure probability of planning, and of calibration paper."),
     ] = 0.05
     query_seconds_max: Annotated[
         Number,

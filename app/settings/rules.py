@@ -90,7 +90,7 @@ DELTA_MECHANISMS: tuple[DeltaMechanism, ...] = ("answers", "classifier", "statis
 
 
 def check_delta_shares(privacy: PrivacySettings, *, classifier_uses_delta: bool) -> None:
-    """Whatever needs delta has a share of it, a pure classifier has none, and they add up."""
+    """Check that each user of delta has a share, others have none, and the shares add up."""
     answers, classifier, statistics = (
         privacy.delta_share(name, classifier_uses_delta=classifier_uses_delta)
         for name in DELTA_MECHANISMS
@@ -160,7 +160,7 @@ def _check_person(data: DataSettings) -> None:
 
 
 def check_wanted(classifier: ClassifierSettings) -> None:
-    """What is wanted for ranking has a learner that publishes scores."""
+    """A classifier that must rank needs a learner that publishes scores."""
     if classifier.wanted == RANKING and not may_rank(classifier.learner):
         scored = " or ".join(f'"{name}"' for name in (*LEARNERS, AUTO) if may_rank(name))
         problem = f'"{RANKING}" takes a learner with scores: classifier.learner = {scored}'
@@ -176,7 +176,7 @@ def why_sum(
     has_public_grid: bool,
     votes_by_cell: bool,
 ) -> str:
-    """Say why shares can only be added up; nothing where one account may hold them.
+    """Return the reason why shares only add up; none where one account may hold them.
 
     Args:
         privacy: shares and calibration.
@@ -207,7 +207,7 @@ def why_sum(
 
 
 def check_joint(needed: str) -> None:
-    """Refuse one account where shares can only be added up, for which ``needed`` is missing."""
+    """Refuse one account if shares can only be added up, or if ``needed`` is missing."""
     if needed:
         raise ConfigurationError("privacy.accounting", f'"joint" takes {needed}')
 
@@ -320,7 +320,7 @@ def _check_demo_schema(data: DataSettings) -> None:
 
 
 def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
-    """What follows the ensemble needs its share, and a mechanism its calibration."""
+    """Each successor of the ensemble needs its share, and each mechanism its calibration."""
     name = privacy.calibration
     if MECHANISMS[name].is_printed and answers.mechanism != MECHANISMS[name].mechanism:
         problem = (
@@ -344,7 +344,7 @@ def check_answers(answers: AnswersSettings, privacy: PrivacySettings) -> None:
 
 
 def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataSettings) -> None:
-    """Scores are of two classes, and an ensemble's tests of stability release them."""
+    """Scores need two classes, and an ensemble with a stability test."""
     if answers.output == "label":
         if "precision" in answers.model_fields_set:
             raise ConfigurationError("answers.precision", 'is for answers.output = "score"')
@@ -361,7 +361,7 @@ def check_scores(answers: AnswersSettings, privacy: PrivacySettings, data: DataS
 
 
 def check_learner(section: str, learner: LearnerSettings | StudentSettings) -> None:
-    """A chunk is given a rule or an estimator, and so is a student.
+    """Each chunk, and each student, needs either a rule or an estimator.
 
     Args:
         section: ``learner`` or ``student``.
@@ -398,7 +398,7 @@ def check_statistics(
     data: DataSettings,
     privacy: PrivacySettings,
 ) -> None:
-    """The table has a class whose tests can be listed, and one way to mend it.
+    """The table needs a class whose tests can be listed, and one way to correct its errors.
 
     Args:
         written: the section itself.
@@ -444,7 +444,7 @@ def check_absent_hypotheses(privacy: PrivacySettings, classifier: ClassifierSett
 def check_predictors(
     section: str, chosen: HypothesesSettings, written: Sequence[str] | None
 ) -> None:
-    """The class finite has its functions, each once, and no other class has any.
+    """The class finite needs its functions, without repeats, and no other class has any.
 
     Args:
         section: ``hypotheses`` or ``classifier``.
@@ -461,7 +461,7 @@ def check_predictors(
 
 
 def check_path(hypotheses: HypothesesSettings, published: HypothesesSettings) -> None:
-    """A folder of code is for predictors of one's own, which one of the two classes has."""
+    """A folder of code needs a class of user-written predictors."""
     own = [each for each in (hypotheses, published) if is_predictor_kind(each.kind)]
     if hypotheses.path is not None and not own:
         problem = "is for predictors of your own, and no class is of them; leave it out"

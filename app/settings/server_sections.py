@@ -42,12 +42,15 @@ class OidcSettings(Section):
     issuer: Annotated[
         Issuer,
         Field(
-            description="The provider, as its tokens name it in `iss`: an address of https, or of "
-            "http on loopback."
+            description="Address of the provider, as in `iss` of its tokens: https, or http on "
+            "loopback."
         ),
     ]
     audience: Annotated[
-        Text, Field(description="This server's name at the provider, which `aud` must have.")
+        Text,
+        Field(
+            description="This server's name at the provider, which `aud` of a token must contain."
+        ),
     ]
     roles_claim: Annotated[
         Text,
@@ -59,7 +62,7 @@ class OidcSettings(Section):
     limit: Annotated[
         Whole | None,
         Unit("answers"),
-        Field(ge=0, le=10**15, description="Fresh answers that each subject may have."),
+        Field(ge=0, le=10**15, description="Maximum number of new answers for each subject."),
     ] = None
     unstable_limit: Annotated[
         Whole | None,
@@ -67,8 +70,8 @@ class OidcSettings(Section):
         Field(
             ge=0,
             le=10**15,
-            description="Unstable answers that each subject may have; with scores, units of the "
-            "cutoff.",
+            description="Maximum number of unstable answers for each subject; with scores, units "
+            "of the cutoff.",
         ),
     ] = None
 
@@ -78,7 +81,7 @@ class ServerSettings(Section):
 
     host: Annotated[Text, Field(description="Address to listen on.")] = "127.0.0.1"
     port: Annotated[
-        Whole, Field(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+        Whole, Field(ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
     ] = 8000
     grpc_port: Annotated[
         Whole | None,
@@ -98,15 +101,16 @@ class ServerSettings(Section):
     keys_reload_seconds: Annotated[
         Number,
         Unit("seconds"),
-        Field(ge=0.1, le=3600, description="How often the file of keys is looked at for changes."),
+        Field(ge=0.1, le=3600, description="How often the file of keys is checked for changes."),
     ] = 1.0
-    oidc: Annotated[OidcSettings | None, Field(description="A table, below; unset, no tokens.")] = (
-        None
-    )
+    oidc: Annotated[
+        OidcSettings | None,
+        Field(description="A table, described below; unset, no tokens are accepted."),
+    ] = None
     request_bytes_max: Annotated[
         Whole,
         Unit("bytes"),
-        Field(ge=1024, le=2**30, description="Largest body of a request, streams aside."),
+        Field(ge=1024, le=2**30, description="Largest body of a request, except for streams."),
     ] = 4 * 2**20
     stream_line_bytes_max: Annotated[
         Whole, Unit("bytes"), Field(ge=256, le=2**30, description="Longest line of a stream.")
@@ -119,50 +123,68 @@ class ServerSettings(Section):
     header_seconds_max: Annotated[
         Number,
         Unit("seconds"),
-        Field(ge=0.5, le=3600, description="Until the headers of a request must be whole."),
+        Field(ge=0.5, le=3600, description="Time until the headers of a request must be complete."),
     ] = 10.0
     body_seconds_max: Annotated[
         Number,
         Unit("seconds"),
-        Field(ge=0.5, le=3600, description="Until a body must be whole after that, streams aside."),
+        Field(
+            ge=0.5,
+            le=3600,
+            description="Time until a body must be complete after that, except for streams.",
+        ),
     ] = 60.0
     keep_alive_seconds_max: Annotated[
         Whole,
         Unit("seconds"),
-        Field(ge=1, le=3600, description="Until a connection without a request is closed."),
+        Field(ge=1, le=3600, description="Time until a connection without a request is closed."),
     ] = 5
     stream_idle_seconds_max: Annotated[
         Number,
         Unit("seconds"),
-        Field(ge=0.5, le=86400, description="Until a stream must have sent another whole line."),
+        Field(
+            ge=0.5,
+            le=86400,
+            description="Time until a stream must have sent another complete line.",
+        ),
     ] = 600.0
     stalled_seconds_max: Annotated[
         Number,
         Unit("seconds"),
-        Field(ge=0.5, le=3600, description="Until a client must have read more of its reply."),
+        Field(ge=0.5, le=3600, description="Time until a client must have read more of its reply."),
     ] = 60.0
     connections_max: Annotated[
         Whole,
         Unit("connections"),
-        Field(ge=1, le=10**6, description="Open connections of all clients."),
+        Field(ge=1, le=10**6, description="Maximum number of open connections of all clients."),
     ] = 4096
     connections_per_client_max: Annotated[
         Whole,
         Unit("connections"),
-        Field(ge=1, le=10**6, description="Open connections of one address, a proxy's too."),
+        Field(
+            ge=1,
+            le=10**6,
+            description="Maximum number of open connections of one address, possibly a proxy's.",
+        ),
     ] = 2048
     streams_max: Annotated[
         Whole,
         Unit("streams"),
-        Field(ge=1, le=10**6, description="Open streams of queries and events, of all clients."),
+        Field(
+            ge=1,
+            le=10**6,
+            description="Maximum number of open streams of queries and events, of all clients.",
+        ),
     ] = 256
     streams_per_key_max: Annotated[
-        Whole, Unit("streams"), Field(ge=1, le=10**6, description="Open streams of one key.")
+        Whole,
+        Unit("streams"),
+        Field(ge=1, le=10**6, description="Maximum number of open streams of one API key."),
     ] = 64
     pending_queries_max: Annotated[
         Whole,
         Unit("queries"),
-        Field(ge=1, le=10**6, description="Queries that may wait for the writer."),
+        Field(ge=1, le=10**6, description="Maximum number of queries that wait for the writer."),
     ] = 10_000
     time_metrics: Annotated[
         StrictBool,
@@ -174,14 +196,14 @@ class ServerSettings(Section):
     key_metrics: Annotated[
         StrictBool,
         Field(
-            description="Whether `GET /metrics` has the answers of each key by its name, for every "
-            "reader of the metrics."
+            description="Whether `GET /metrics` has the answers of each API key by its name, for "
+            "every reader of the metrics."
         ),
     ] = False
 
     @property
     def port_is_set(self) -> bool:
-        """Whether the port was chosen, rather than left at its default."""
+        """Whether the port was set, not left at its default."""
         return "port" in self.model_fields_set
 
 
@@ -190,14 +212,16 @@ class LogsSettings(Section):
 
     format: Annotated[
         Literal["json", "console"],
-        Field(description="One JSON object a line, or text for people."),
+        Field(description="Format of a log line: one JSON object, or text for people."),
     ] = "json"
     level: Annotated[
-        Literal["info", "warning", "error"], Field(description="The least level that is written.")
+        Literal["info", "warning", "error"], Field(description="Lowest level that is written.")
     ] = "info"
     requests: Annotated[
         StrictBool,
-        Field(description="A line for every request: route, status and ids, and no time."),
+        Field(
+            description="Whether every request gets a log line: route, status and ids, no time.",
+        ),
     ] = False
 
 
@@ -214,8 +238,12 @@ class TelemetrySettings(Section):
     resolution_seconds: Annotated[
         Number,
         Unit("seconds"),
-        Field(ge=0.001, le=60, description="Times of spans are rounded outwards to multiples."),
+        Field(
+            ge=0.001,
+            le=60,
+            description="Times of spans are rounded outwards to multiples of this.",
+        ),
     ] = 0.01
-    service_name: Annotated[Text, Field(description="What the collector calls the server.")] = (
+    service_name: Annotated[Text, Field(description="Name of the server at the collector.")] = (
         "conclave"
     )

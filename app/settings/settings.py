@@ -59,7 +59,7 @@ from app.settings.wording import configuration_error, with_feature_name
 
 
 def demo_tables() -> dict[str, object]:
-    """Return the demo_tables of the demo: everything but the ledger's address."""
+    """Return the configuration tables of the demo: all but the ledger's address."""
     return {
         "release": {"name": "demo"},
         "data": {
@@ -185,7 +185,7 @@ class Settings(Section):
 
     @property
     def classifier_uses_delta(self) -> bool:
-        """Whether the published classifier is learned with noise that needs a share of delta."""
+        """Whether learning the published classifier adds noise that needs a share of delta."""
         return uses_delta(self.classifier.learner) and self.privacy.shares.classifier > 0
 
     def delta_share(self, mechanism: DeltaMechanism) -> Fraction:
@@ -195,7 +195,7 @@ class Settings(Section):
 
     @property
     def accounting(self) -> Literal["joint", "sum"]:
-        """Return how shares are accounted: as configured, or as a new release's would be.
+        """Return the accounting of shares: as configured, or as in a new release.
 
         A statistics table, which is outside one account, would have to wait for a classifier
         that a halted release may never draw: beside its share the others add up.  So they do
@@ -211,7 +211,7 @@ class Settings(Section):
 
     @property
     def why_sum(self) -> str:
-        """Say why shares can only be added up; nothing where one account may hold them."""
+        """Return the reason why shares only add up; none where one account may hold them."""
         return rules.why_sum(
             self.privacy,
             self.answers,
@@ -225,7 +225,7 @@ class Settings(Section):
 
     @property
     def taught(self) -> LearnerSettings:
-        """Return the learner of a student: absent keys as in ``[learner]``."""
+        """Return the learner of a student, with absent keys from ``[learner]``."""
         return self.student.inherit(self.learner)
 
     @property
@@ -235,7 +235,7 @@ class Settings(Section):
 
     @property
     def covered(self) -> HypothesesSettings:
-        """Return the class of the statistics table: absent keys as in ``[hypotheses]``."""
+        """Return the class of the statistics table, with absent keys from ``[hypotheses]``."""
         return self.statistics.inherit(self.hypotheses)
 
 

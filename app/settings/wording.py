@@ -64,7 +64,7 @@ PATTERN_PROBLEMS = {
 def configuration_error(
     error: ValidationError, tables: Mapping[str, object], known: Callable[[Location], Sequence[str]]
 ) -> ConfigurationError:
-    """Return the first thing wrong, by its dotted key, without the value given.
+    """Return the first error, by its dotted key, without the given value.
 
     Args:
         error: the failed validation.
@@ -80,7 +80,7 @@ def configuration_error(
 
 
 def with_feature_name(key: str, tables: Mapping[str, object]) -> str:
-    """Return a key in which the name of a feature follows its index."""
+    """Return a key with the name of a feature after its index."""
     found = FEATURE_INDEX.match(key)
     feature = None if found is None else _at(tables, (*FEATURES, int(found[1])))
     name = feature.get("name") if isinstance(feature, dict) else None

@@ -38,7 +38,7 @@ relative to the file. The environment beats the file, for the embedded demo too:
 `CONCLAVE_PRIVACY__SHARES__RELABEL=0.1`; lists and tables as JSON; relative paths
 there are relative to the working directory. `CONCLAVE_LEDGER__URL_FILE` and
 `CONCLAVE_DATA__SOURCE_FILE` name files that hold the address. A name without `__` is no setting. An
-unknown key is refused. `conclave serve` without a file serves the embedded demo.
+unknown setting is refused. `conclave serve` without a file serves the embedded demo.
 
 `epsilon`, `delta` and all shares are read as exact decimals. What is bound when a
 release opens, the schema, the hypotheses, the learner, privacy and answers, cannot
@@ -56,7 +56,7 @@ def page() -> str:
         )
         rows = [_row(name, field) for name, field in section.model_fields.items()]
         table = "\n".join(row for row in rows if row)
-        head = "| key | default | unit | what it is |\n| --- | --- | --- | --- |"
+        head = "| setting | default | unit | meaning |\n| --- | --- | --- | --- |"
         if table:
             text = f"{summary[:1].upper()}{summary[1:]}\n\n" if summary else ""
             parts.append(f"## {heading}\n\n{text}{head}\n{table}\n")

@@ -1,4 +1,4 @@
-"""How long the budget lasts, by public counters: for ``GET /budget/outlook`` and the dashboard.
+"""The outlook: how long the budget lasts, by public counters.
 
 * ``answer_rate.py`` keeps recent counts by second: answers a second since this start.
 * ``drain_forecast.py`` bounds the unstable rate and forecasts when the ensemble ends.

@@ -1,4 +1,4 @@
-"""Answers by time, as the server that is running saw them: bounded, and no finer than a second.
+"""Counts of answers over time in this server: bounded, and no finer than a second.
 
 The ledger's entries carry no times, so this begins when the release was opened here.
 """
@@ -17,7 +17,7 @@ WINDOW_SECONDS_MAX: Final = 300
 
 
 class Sample(NamedTuple):
-    """Counts at the end of a second: answers of the ensemble, and units of the cutoff."""
+    """Counts at the end of one second: answers of the ensemble, and used units of the cutoff."""
 
     second: int
     answered: int
@@ -26,7 +26,7 @@ class Sample(NamedTuple):
 
 @dataclass(slots=True)
 class Pace:
-    """What was answered when.
+    """The recent rate of answers.
 
     Attributes:
         began: the counts at the beginning.
@@ -47,11 +47,11 @@ class Pace:
 
     @property
     def newest(self) -> Sample:
-        """The counts as last noted."""
+        """The counts noted last."""
         return self._recent[-1]
 
     def note(self, sample: Sample) -> None:
-        """Note counts; the last ones of a second stand for it."""
+        """Note counts; later counts within one second replace earlier ones."""
         newest = self.newest
         invariant(sample.second >= newest.second, "time goes on")
         if sample[1:] == newest[1:]:
@@ -64,7 +64,7 @@ class Pace:
             self._thin()
 
     def answers_per_second(self, *, now: int, window_seconds: int) -> float:
-        """Return the mean of the last ``window_seconds``, or of the time since the beginning.
+        """Return the mean rate over ``window_seconds``, or since the start if that is shorter.
 
         Args:
             now: the second that it is.

@@ -1,4 +1,4 @@
-"""An alarm when unstable answers come unusually often, with a bound on false alarms for life.
+"""An alarm for unusually frequent unstable answers, with a lifetime bound on false alarms.
 
 **What is unusual.** T unstable answers are meant to last for m answers: T/m an answer is
 the pace at which both run out together.  The hypothesis that is tested is that every answer
@@ -35,7 +35,7 @@ BEGINNINGS_MAX: Final = 256
 
 
 class DrainAlarm:
-    """The fortune of one release, told of its answers in order.
+    """The gambler's fortune of one release, updated after every answer in order.
 
     Attributes:
         pace: r = T/m, units an answer.
@@ -74,16 +74,16 @@ class DrainAlarm:
 
     @property
     def is_raised(self) -> bool:
-        """Whether the alarm sounds now; it falls silent once answers are stable for long."""
+        """Whether the alarm sounds now; it stops after a long run of stable answers."""
         return self.fortune * FALSE_ALARM_PROBABILITY >= 1
 
     def note_stable(self, count: int) -> None:
-        """Note that ``count`` further answers used nothing."""
+        """Note ``count`` further stable answers, which use no unit of the cutoff."""
         self._answered += count
         self._logs = self._logs + count * np.log1p(-self._bets)
 
     def note_hit(self, units: int) -> None:
-        """Note a further answer, which used 1 or 2 units."""
+        """Note one further answer that used 1 or 2 units of the cutoff."""
         self._answered += 1
         self._hits += 1
         self._logs = self._logs + np.log1p(self._bets * (units / self.pace - 1))

@@ -1,4 +1,4 @@
-"""What counts so far say of the answers to come: a band of the unstable rate, and when it ends.
+"""A forecast from public counts: a band for the unstable rate, and the ensemble's end.
 
 Public counters in, figures for people out; nothing here decides anything.  Both assume
 that answers to come are unstable as often as answers so far, independently: true where
@@ -64,13 +64,13 @@ class Counts:
 
     @property
     def units(self) -> int:
-        """Units of the cutoff that are used."""
+        """Number of units of the cutoff used so far."""
         return self.hits + self.double_hits
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Units of the cutoff an answer: the mean so far, and Clopper and Pearson's bounds.
+    """Units of the cutoff per answer: the mean so far, with Clopper and Pearson's bounds.
 
     Attributes:
         mean: units used, over answers given.
@@ -86,7 +86,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """After how many further answers the ensemble ends.
+    """The number of further answers after which the ensemble ends.
 
     Attributes:
         by_limit: answers left to m_o.
@@ -105,7 +105,7 @@ class Forecast:
 
 
 def band(counts: Counts) -> Band | None:
-    """Return the band of the unstable rate; None before the first answer.
+    """Return the confidence band of the unstable rate; None before the first answer.
 
     With scores the rate is P(1 unit or more) + P(2 units), each with half the miss.
     """
@@ -119,7 +119,7 @@ def band(counts: Counts) -> Band | None:
 
 
 def forecast(counts: Counts) -> Forecast:
-    """Return when the ensemble ends, in answers, but for probability ``4 MISS``."""
+    """Return the ensemble's end, in answers, correct except with probability ``4 MISS``."""
     left = counts.limit - counts.answered
     if counts.cutoff is None:
         return Forecast(left, None, None, None, LIMIT)

@@ -1,4 +1,4 @@
-"""What a release's counters say of its future, and how far its ledger was checked from entry one.
+"""The outlook of a release: a forecast from its counters, and the progress of its check.
 
 Everything here follows from the public part of the ledger and from when this process saw it
 grow.  It is worked out when somebody looks, and decides nothing.
@@ -36,7 +36,7 @@ HITS_SHOWN_MAX: Final = 240
 
 
 class Outlook:
-    """What is seen of one release's past and future; used on the event loop."""
+    """Observed counts and forecast of one release; used on the event loop."""
 
     def __init__(
         self,
@@ -68,11 +68,11 @@ class Outlook:
         self._seen: tuple[tuple[int, str], dict[str, object]] | None = None
 
     def start(self, changes: Changes) -> None:
-        """Note the counts after every change from now on, once a second at most."""
+        """Note the counts after every change from now on, at most once a second."""
         self._watching = asyncio.create_task(self._watch(changes))
 
     async def close(self) -> None:
-        """Note nothing any more."""
+        """Stop noting counts."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait({self._watching})
@@ -84,7 +84,7 @@ class Outlook:
                 await asyncio.sleep(SAMPLE_SECONDS)
 
     def note(self, at: LedgerState | None = None) -> None:
-        """Note the counts as they are here, or at a state that another server came to."""
+        """Note the counts in memory, or those of a state that another server committed."""
         state = at or self._release.state
         newest = self._pace.newest
         if (state.answered, state.unstable) < newest[1:]:

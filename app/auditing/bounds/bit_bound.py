@@ -1,4 +1,4 @@
-"""The noisy vote of two labels: one query asked m times, and queries chosen after each answer.
+"""Lower bounds for the noisy vote of two labels: one repeated query, and adaptive queries.
 
 The second adversary plans by dynamic programming over the answers left and the likelihood ratio
 of what was seen: of two neighbouring votes, and which side has more of them, the pair is asked
@@ -39,7 +39,7 @@ def label_table(audited: Audited) -> Floats:
 
 
 def bit_bound(audited: Audited) -> Bound:
-    """Return the most that asking one query m times shows."""
+    """Return the largest lower bound from asking one query m times."""
     table, moved = label_table(audited), audited.votes_moved
     answers, delta = answers_moved(audited), float(audited.delta)
     one, other = table[:-moved, 0], table[moved:, 0]
@@ -50,7 +50,7 @@ def bit_bound(audited: Audited) -> Bound:
 
 
 def adaptive_bit_bound(audited: Audited, constant: Bound) -> Bound:
-    """Return the most that an adaptive adversary was found to show beyond a constant one."""
+    """Return the largest lower bound found for an adaptive adversary, beyond a constant one."""
     answers = answers_moved(audited)
     if not 0 < answers <= ANSWERS_MAX:
         return strongest([])
@@ -62,7 +62,7 @@ def adaptive_bit_bound(audited: Audited, constant: Bound) -> Bound:
 
 
 def pairs_of(table: Floats, *, moved: int) -> Floats:
-    """Return chances of either label on both sides, in both orders, shape (pairs, 2, 2)."""
+    """Return the probabilities of both labels on both sides, in both orders, (pairs, 2, 2)."""
     leads = np.unique(np.linspace(0, len(table) - 1 - moved, LEADS).astype(np.int64))
     forward = np.stack([table[leads], table[leads + moved]], axis=2)
     both = np.concatenate([forward, forward[:, :, ::-1]])
@@ -71,7 +71,7 @@ def pairs_of(table: Floats, *, moved: int) -> Floats:
 
 
 def planned_outcomes(pairs: Floats, *, answers: int, epsilon: float) -> tuple[Floats, Floats]:
-    """Return the probabilities of all that the adversary remembers in the end, by side.
+    """Return the probabilities of everything the adversary remembers at the end, by side.
 
     Args:
         pairs: chances of either label on both sides, shape (pairs, 2, 2).

@@ -31,7 +31,7 @@ BINARY: Final = 2
 
 
 def vote_bound(audited: Audited) -> Bound:
-    """Return the most that the answers to m equal queries show."""
+    """Return the largest lower bound from the answers to m equal queries."""
     answering = own(audited.answering, noisy_vote.Parameters)
     law = _law(float(answering.vote_noise.variance))
     moved, found, answers = audited.votes_moved, [], answers_moved(audited)

@@ -1,4 +1,4 @@
-"""What the proofs need of a step, asked exactly: some faults change no bound that is seen.
+"""The proofs' conditions on a step, checked exactly: some faults change no lower bound.
 
 One hit too many, a distance that is off where the plurality changes, or noise for fewer
 hits may cost less than a proof leaves unused; words of few bits differ where no sample
@@ -98,17 +98,17 @@ def _of_test(audited: Audited, *, labels: bool) -> Checks:
 
 
 def of_words(audited: Audited) -> Checks:
-    """Ask what the words of calibration ``profile`` decide."""
+    """Check the decisions of every random word in calibration ``profile``."""
     return _of_paid_words(audited, words_are_paid(audited))
 
 
 def of_certified_words(audited: Audited) -> Checks:
-    """Ask what the words of calibration ``certified`` decide."""
+    """Check the decisions of every random word in calibration ``certified``."""
     return _of_paid_words(audited, certified_words_are_paid(audited))
 
 
 def of_decisions(audited: Audited) -> Checks:
-    """Ask what the words of counted decisions decide; none of them ends the run."""
+    """Check the words of counted decisions; no decision ends the run."""
     paid, labels = decisions_are_paid(audited)
     return _of_test(audited, labels=labels) | _of_fresh_words(audited) | {DECISIONS_PAID: paid}
 
@@ -126,7 +126,7 @@ def _of_fresh_words(audited: Audited) -> Checks:
 
 
 def of_threshold(audited: Audited) -> Checks:
-    """Ask what the sparse vector does with its two noises."""
+    """Check how the sparse vector uses its two noises."""
     answering, heard = own(audited.answering, sparse_vector.Parameters), _Heard.of(audited)
     hits, labels = threshold_is_paid(audited)
     return _of_hits(audited, hits=hits, labels=labels) | {
@@ -138,7 +138,7 @@ def of_threshold(audited: Audited) -> Checks:
 
 
 def of_votes(audited: Audited) -> Checks:
-    """Ask what the noisy vote does."""
+    """Check the answers of the noisy vote."""
     heard = _Heard.of(audited)
     return {
         FRESH: _draws_afresh(audited) and heard.are_fresh,
@@ -151,7 +151,7 @@ def of_votes(audited: Audited) -> Checks:
 
 
 def of_bits(audited: Audited) -> Checks:
-    """Ask what the table of two labels decides."""
+    """Check the answers of the table of two labels."""
     return {
         FRESH: _draws_afresh(audited) and _each_label_alone(audited),
         EVERY_BIT: _table_decides(audited),

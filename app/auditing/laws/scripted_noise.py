@@ -1,4 +1,4 @@
-"""Laws of noise that draw one given value: they ask a step what it does with it."""
+"""Scripted noise: laws that draw given values, to observe the response of a step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS_HEARD: Final = 2
 
 
 class PrescribedLaplace(DiscreteLaplace):
-    """A law that draws the values it was given, in their order."""
+    """A law that draws given values, in their order."""
 
     def __init__(self, values: Iterable[int] = ()) -> None:
         """Start with these values."""
@@ -29,7 +29,7 @@ class PrescribedLaplace(DiscreteLaplace):
         self.prescribe(values)
 
     def prescribe(self, values: Iterable[int]) -> None:
-        """Draw these values from now on."""
+        """Set the next values."""
         object.__setattr__(self, "_values", iter(values))
 
     def draw(self, noise: NoiseSource) -> int:
@@ -40,7 +40,7 @@ class PrescribedLaplace(DiscreteLaplace):
 
 
 class PrescribedGaussian(DiscreteGaussian):
-    """A law that draws the values it was given, in their order."""
+    """A law that draws given values, in their order."""
 
     def __init__(self, values: Iterable[int] = ()) -> None:
         """Start with these values."""
@@ -48,7 +48,7 @@ class PrescribedGaussian(DiscreteGaussian):
         self.prescribe(values)
 
     def prescribe(self, values: Iterable[int]) -> None:
-        """Draw these values from now on."""
+        """Set the next values."""
         object.__setattr__(self, "_values", iter(values))
 
     def draw(self, noise: NoiseSource) -> int:
@@ -59,7 +59,7 @@ class PrescribedGaussian(DiscreteGaussian):
 
 
 class ListeningLaplace(PrescribedLaplace):
-    """A law that draws one given value, and keeps the words of every source it is handed."""
+    """A law that draws one given value, and records the words of its noise sources."""
 
     def __init__(self, value: int, heard: list[int]) -> None:
         """Draw this value always; words are added to ``heard``."""
@@ -67,13 +67,13 @@ class ListeningLaplace(PrescribedLaplace):
         object.__setattr__(self, "_heard", heard)
 
     def draw(self, noise: NoiseSource) -> int:
-        """Return the value."""
+        """Return the given value."""
         self.__dict__["_heard"].extend(noise.words(WORDS_HEARD))
         return super().draw(noise)
 
 
 class ListeningGaussian(PrescribedGaussian):
-    """As :class:`ListeningLaplace`, in place of the noisy vote's law; it draws zeros."""
+    """The noisy vote's counterpart of :class:`ListeningLaplace`; it draws zeros."""
 
     def __init__(self, heard: list[int]) -> None:
         """Draw zero always; words are added to ``heard``."""

@@ -1,4 +1,4 @@
-"""Ask a step, value by value of its noise, what it does: the law of one query, exactly.
+"""The exact law of one query: a step evaluated at every value of its noise.
 
 A step is monotone in the one value that decides it, so bisection finds where it turns.
 What a faulty step does is found in the same way: nothing is taken from the calibration
@@ -83,7 +83,7 @@ def _expected_words(answering: Answering | None, value: Tally) -> int:
 
 
 def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the largest noise of a query with which it is a hit, in ``svt``.
+    """Return the largest noise at which a query is still a hit, in ``svt``.
 
     Args:
         audited: what answers.
@@ -121,7 +121,7 @@ def hit_noise(audited: Audited, lead: int, threshold_noise: NDArray[np.int64]) -
 
 
 def released_from(audited: Audited, lead: int) -> tuple[int, int]:
-    """Return the first word from which a query is released, in ``svt`` without threshold noise.
+    """Return the first word that releases a query, in ``svt`` without threshold noise.
 
     Later words are zero.
 
@@ -147,7 +147,7 @@ def released_from(audited: Audited, lead: int) -> tuple[int, int]:
 
 
 def label_words(audited: Audited, lead: int) -> int:
-    """Return how many of the ``2**64`` words give the second label, in the table of two labels."""
+    """Return the number of the ``2**64`` words that give the second label, two-label table."""
     value = audited.tally_of(lead)
 
     def is_first(word: int) -> bool:
@@ -161,7 +161,7 @@ def label_words(audited: Audited, lead: int) -> int:
 
 
 def labels_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[int | None]:
-    """Return the labels of some queries in a row, each with a first word of its own."""
+    """Return the labels of consecutive queries, each with its own first word."""
     state, value = _opened_plainly(audited), audited.tally_of(lead)
     labels: list[int | None] = []
     for word in words:
@@ -190,7 +190,7 @@ def label_noise(audited: Audited, lead: int) -> int:
 
 
 def labels_with(audited: Audited, lead: int, noises: Sequence[Sequence[int]]) -> list[int | None]:
-    """Return the label of the noisy vote for each vector of noise, one a count that gets some."""
+    """Return the noisy vote's label for each noise vector, with one value per noisy count."""
     value, drawn = audited.tally_of(lead), PrescribedGaussian()
     parameters = _with_vote_noise(audited.parameters, drawn)
     labels = []
@@ -201,7 +201,7 @@ def labels_with(audited: Audited, lead: int, noises: Sequence[Sequence[int]]) ->
 
 
 def words_heard(audited: Audited, source: NoiseSource, *, queries: int) -> list[list[int]]:
-    """Return the words that the laws of noise are handed, at the opening and at each query.
+    """Return the words passed to the laws of noise, at the opening and at each query.
 
     The laws listen, and draw such values that no query is a hit.
     """
@@ -220,7 +220,7 @@ def words_heard(audited: Audited, source: NoiseSource, *, queries: int) -> list[
 
 
 def hits_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[bool]:
-    """Return which of some queries in a row are hits, each with a first word of its own.
+    """Return which of consecutive queries are hits, each with its own first word.
 
     Fewer where the run ends before.
     """
@@ -236,7 +236,7 @@ def hits_of_words(audited: Audited, lead: int, words: Sequence[int]) -> list[boo
 
 
 def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | None]:
-    """Return the threshold's noise at the opening and after each query, restarts in between.
+    """Return the threshold's noise at the opening and after each query, across restarts.
 
     The law draws 1, 2, 3 and so on.
 
@@ -261,25 +261,25 @@ def threshold_noises(audited: Audited, queries: Sequence[bool]) -> list[int | No
 
 
 def answers_allowed(audited: Audited) -> int:
-    """Return how many answers the noisy vote gives before it ends, as :func:`hits_allowed`."""
+    """Return the number of answers of the noisy vote before it ends, as :func:`hits_allowed`."""
     paid = audited.parameters.answer_limit
     state = audited.restart(replace(_opened_plainly(audited), answered_count=paid - 1))
     return _count_allowed(audited, state, paid, lambda state: _vote(audited, state))
 
 
 def answers_moved(audited: Audited) -> int:
-    """Return how many answers of the noisy vote one record may move: all, or counted decisions."""
+    """Return the number of noisy-vote answers that one record can change: all, or the counted."""
     return audited.decisions_moved if audited.row.counts_decisions else answers_allowed(audited)
 
 
 def answers_paid(audited: Audited) -> int:
-    """Return how many answers the noisy vote is calibrated for."""
+    """Return the number of answers that the noisy vote is calibrated for."""
     limit = audited.parameters.answer_limit
     return DECISIONS_MOVED if audited.row.counts_decisions else limit
 
 
 def hits_allowed(audited: Audited) -> int:
-    """Return how many hits a run answers before it ends, restarts between them included.
+    """Return the number of hits that a run gives before it ends, across restarts.
 
     It is asked at the last hit that is paid for; a run that goes on and on counts as one
     whose counter was lost once.
@@ -304,14 +304,14 @@ def _count_allowed(
 
 
 def hits_paid(audited: Audited) -> int:
-    """Return how many hits a run may have: T, or the limit of answers where it is less."""
+    """Return the maximum number of hits: T, or the limit of answers where that is smaller."""
     cutoff = audited.parameters.cutoff
     limit = audited.parameters.answer_limit
     return limit if cutoff is None else min(cutoff, limit)
 
 
 def outcome_of_a_hit(audited: Audited, lead: int, coin: int) -> Outcome:
-    """Return what leaves at a hit, where the words that follow it are all ``coin``."""
+    """Return the outcome released at a hit, where all following words are ``coin``."""
     return _hit(audited, _at_hit(audited, 0), lead=lead, coin=coin)[1]
 
 

@@ -1,4 +1,4 @@
-"""Transcripts of whole releases over HTTP: everything that a server sent, and what that shows.
+"""Transcripts of whole releases over HTTP: everything a server sent, and the bounds from it.
 
 The servers are run by ``app/cli/audit/audited_releases.py``.
 

@@ -1,4 +1,4 @@
-"""What an outsider can hold a release to, exactly, from what one run of it said.
+"""Promises that an outsider can check exactly on the transcript of one run.
 
 An answer that is said is charged before and for good: it is counted, recorded and given
 again, across a restart too, and unstable answers end where they must.  A process that
@@ -24,7 +24,7 @@ BARE: Final = "an unstable answer has no label where it abstains"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer as it was heard.
+    """One answer as an outsider received it.
 
     Attributes:
         question: which vector was asked; the same number for the same vector.
@@ -43,18 +43,18 @@ class Answer:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the ensemble gave it now, by a draw of its own."""
+        """Whether the ensemble gave it now, by a new draw."""
         return self.query_id is not None and not self.replayed
 
     @property
     def said(self) -> tuple[int | None, str | None, bool]:
-        """What another answer to the same vector must say too."""
+        """The members that another answer to the same vector must repeat."""
         return self.query_id, self.label, self.stable
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """What one process said, from its start to its end.
+    """Everything one process sent, from its start to its end.
 
     Attributes:
         answers: in order.
@@ -71,7 +71,7 @@ class Life:
 
 
 def broken_promises(lives: Sequence[Life], *, cutoff: int | None, abstains: bool) -> frozenset[str]:
-    """Return what one run of a release did not keep, in words; nothing where it kept all.
+    """Return the promises that one run of a release broke, in words; none if it kept all.
 
     Args:
         lives: what its processes said, one after the other, on one ledger.

@@ -1,4 +1,4 @@
-"""What whole releases told over HTTP, beside what they promise."""
+"""The audit of whole releases over HTTP: their replies against their promises."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RUNS_MIN: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Everything that one run of a release said, across its restarts.
+    """Everything that one run of a release sent, across its restarts.
 
     Attributes:
         transcript: all of it, by channel.
@@ -41,13 +41,13 @@ class Heard:
     lives: tuple[Life, ...]
 
     def broken(self, promised: Promised) -> frozenset[str]:
-        """Return the promises that an outsider can check and that were not kept."""
+        """Return the broken promises that an outsider can check."""
         return broken_promises(self.lives, cutoff=promised.cutoff, abstains=promised.abstains)
 
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """What each run is held to.
+    """The promises that each run is checked against.
 
     Attributes:
         claim: epsilon and delta of all that a release may draw.
@@ -63,7 +63,7 @@ class Promised:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many runs there are, and for what.
+    """The numbers of runs, and their purposes.
 
     Attributes:
         choosing: runs on each side of each pair that choose what to look at.
@@ -81,7 +81,7 @@ class Plan:
 
 
 def plan_runs(claim: Claim, *, runs: int, pair_count: int) -> Plan:
-    """Share runs among pairs, sides and purposes.
+    """Divide runs among pairs, sides and purposes.
 
     Args:
         claim: what is promised.
@@ -102,7 +102,7 @@ def plan_runs(claim: Claim, *, runs: int, pair_count: int) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was looked at in one run.
+    """The observations on one run.
 
     Attributes:
         events: for each order of the sides whether the event came; none of a run that chose.
@@ -116,7 +116,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class ServedReport:
-    """What an audit over HTTP found.
+    """The findings of an audit over HTTP.
 
     Attributes:
         epsilon: claimed for all that the releases may draw.
@@ -135,7 +135,7 @@ class ServedReport:
 
     @property
     def runs(self) -> int:
-        """Whole releases that were run."""
+        """Number of whole releases that were run."""
         return 2 * len(self.told) * self.plan.runs
 
     @property
@@ -146,19 +146,19 @@ class ServedReport:
 
 
 def suspicion_of(chosen: tuple[Sequence[Heard], Sequence[Heard]], plan: Plan) -> Suspicion:
-    """Choose what to look at in the other runs of a pair."""
+    """Choose the events to test in the other runs of a pair."""
     one, other = ([run.transcript for run in side] for side in chosen)
     return suspect((one, other), plan.trials)
 
 
 def told_of(suspicion: Suspicion, seen: tuple[Sequence[Seen], Sequence[Seen]], plan: Plan) -> Bound:
-    """Bound epsilon by what was seen in the runs that did not choose."""
+    """Bound epsilon by the observations on the runs that did not choose the events."""
     one, other = ([run.events for run in side] for side in seen)
     return told_by(suspicion, (one, other), plan.trials)
 
 
 def served_document(report: ServedReport) -> dict[str, object]:
-    """Return a report in plain values, as ``conclave audit --json`` prints it.
+    """Return a report as plain values, in the form of ``conclave audit --json``.
 
     A limit that is infinite is null there: no epsilon would show.
     """
@@ -187,7 +187,7 @@ def served_document(report: ServedReport) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the releases of an audit over HTTP promise, exactly."""
+    """The exact claim of the releases in an audit over HTTP."""
 
     epsilon: Fraction
     delta: Fraction

@@ -1,4 +1,4 @@
-"""One run of a whole release, as an outsider sees it: real servers, a real client.
+"""One run of a whole release, as an outsider sees it: real servers and a real client.
 
 The composition root's server opens a ledger of its own, uvicorn serves it on a loopback
 socket, and it is ended and started again between queries.  Whatever comes back is kept:
@@ -55,7 +55,7 @@ REFUSED: Final = {"features": [ABOVE, ABOVE]}
 
 
 async def hear(settings: Settings, *, questions: int, opening: asyncio.Lock) -> Heard:
-    """Open a release, ask, restart, ask again, and end it.
+    """Open a release, query it, restart it, query it again, and end it.
 
     Args:
         settings: of a release whose rows are there and whose ledger is not.
@@ -80,7 +80,7 @@ async def hear(settings: Settings, *, questions: int, opening: asyncio.Lock) -> 
 
 @asynccontextmanager
 async def _client_of(settings: Settings, opening: asyncio.Lock) -> AsyncIterator[LoopbackClient]:
-    """Serve from here to the end, which drains as a signal would."""
+    """Serve until the end of the block, which drains the server like a signal."""
     listening = listen(settings.server.host, settings.server.port)
     # An audit asks worst-case releases on purpose, in ledgers of its own.
     server = Server(settings, even_if_hopeless=True)
@@ -114,7 +114,7 @@ async def _opened(server: Server, serving: asyncio.Task[None]) -> None:
 
 @dataclass
 class Visit:
-    """What is asked of one process, and everything that it said.
+    """The queries to one process, and everything that it sent.
 
     Attributes:
         name: of the process, which begins the name of every channel.
@@ -130,7 +130,7 @@ class Visit:
     _entries: tuple[str, ...] = ()
 
     async def ask(self, questions: Sequence[int]) -> None:
-        """Ask vectors by their numbers, the first alone, and then whatever else is told."""
+        """Ask vectors by their numbers, the first alone, then read every other public route."""
         asked = [_query(number) for number in questions]
         self._hear(questions[:1], await self._post(QUERY, asked[:1], headers=KEY))
         self._hear(questions[1:], await self._post(STREAM, asked[1:], kind=NDJSON))
@@ -143,7 +143,7 @@ class Visit:
 
     @property
     def life(self) -> Life:
-        """What an outsider can hold the process to."""
+        """The transcript of the process, for the promises that an outsider can check."""
         counts = (
             self._budget.get(table, {}).get(count, UNSAID)
             for table, count in (("queries", "answered"), ("unstable", "count"))

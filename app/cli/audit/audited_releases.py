@@ -66,7 +66,7 @@ MEMORY: Final = Path("/dev", "shm")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some runs of a pair.
+    """A part of the runs of one pair.
 
     Attributes:
         settings: of the promise and the answers.
@@ -86,7 +86,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of one run: its side, all of it where it chooses, and what was seen."""
+    """The kept part of a run: its side, its observations, and all of it where it chooses events."""
 
     side: int
     heard: Heard | None
@@ -100,7 +100,7 @@ def audit_releases(
     processes: int | None = None,
     pairs: Sequence[Neighbours] | None = None,
 ) -> ServedReport | None:
-    """Run whole releases over HTTP, and compare what they told with what they promise.
+    """Run whole releases over HTTP, and compare their replies with their promises.
 
     Args:
         settings: of the promise and the answers; the rows are generated.
@@ -146,7 +146,7 @@ def _audit_pair(
     run_parts: RunPart,
     broken: Counter[str],
 ) -> Bound:
-    """Let some runs choose what to look at, look at it in the others, and count what broke."""
+    """Divide the runs: some choose the events, the others test them; count broken promises."""
 
     def kept_of(count: int, suspicion: Suspicion | None) -> tuple[list[Kept], list[Kept]]:
         drawn = _drawn_sides(count)
@@ -209,7 +209,7 @@ def _begin_worker() -> None:
 
 
 def run_part(part: Part) -> list[Kept]:
-    """Run some releases, on a thread: on the main one a server takes the process's signals.
+    """Run some releases on a thread, because a server on the main one takes over its signals.
 
     Raises:
         ConclaveError: why a release could not open.

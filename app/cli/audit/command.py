@@ -30,7 +30,9 @@ def register(application: typer.Typer) -> None:
 
 def audit(
     config: Annotated[Path, typer.Option(help="Configuration: classes, privacy, answers.")],
-    quick: Annotated[bool, typer.Option("--quick", help="Under a minute, by fewer runs.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer runs, in less than a minute.")
+    ] = False,
     http: Annotated[
         int | None,
         typer.Option(
@@ -42,7 +44,7 @@ def audit(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
-    """Bound the epsilon of what would serve from below, and compare it with the claim.
+    """Compute a lower bound on the epsilon of a configured release, to compare with its claim.
 
     No private record is read: releases that are run have generated ones.
     """

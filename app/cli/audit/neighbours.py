@@ -62,7 +62,7 @@ COPIES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Two data sets that differ in one record, and how much is asked about them.
+    """Two data sets that differ in one record, and the number of queries about them.
 
     Attributes:
         name: in words.
@@ -88,7 +88,7 @@ class Neighbours:
 
 
 def audited_claim(settings: Settings) -> Claim:
-    """Return what is charged for everything that the audited releases may draw."""
+    """Return the charge of everything that the audited releases may draw."""
     charges = charges_by_mechanism(_release_settings(settings, votes=VOTES_OF_A_FLIP))
     draws = {Mechanism.RELABEL, Mechanism.ANSWERS}
     # What is one account promises its whole, whatever of it is drawn.
@@ -102,7 +102,7 @@ def audited_claim(settings: Settings) -> Claim:
 
 
 def neighbours(settings: Settings) -> tuple[Neighbours, ...]:
-    """Return the neighbours that tell most of what the settings would serve.
+    """Return the neighbours that reveal most about the configured mechanism.
 
     None for calibration ``paper``, whose chunks need more rows than can be run often.
 
@@ -136,7 +136,7 @@ def neighbours(settings: Settings) -> tuple[Neighbours, ...]:
 
 
 def served_settings(settings: Settings, pair: Neighbours, folder: Path) -> Settings:
-    """Return the settings of one release: its rows are in ``folder``, as is its ledger."""
+    """Return the settings of one release, whose rows and ledger are in ``folder``."""
     return _release_settings(settings, votes=pair.votes, folder=folder)
 
 

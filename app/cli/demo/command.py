@@ -1,4 +1,4 @@
-"""``conclave demo``: the main job on public data, from opening to both phases.
+"""``conclave demo``: the whole process on public data, from opening to both phases.
 
 Two real releases on the embedded rows are served over HTTP and asked the same
 held-out queries: the demo itself, and one without relabelling whose relabel
@@ -39,7 +39,7 @@ def demo(
         Path | None, typer.Option("--json", help="Write the report to this file.")
     ] = None,
 ) -> None:
-    """Open the embedded demo afresh, serve it, ask it, and show what came of it."""
+    """Open the embedded demo anew, serve it, query it, and show the results."""
     import signal
     import time
 

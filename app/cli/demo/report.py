@@ -51,7 +51,7 @@ class ComparisonFigures(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What ``--json`` writes."""
+    """The document of ``--json``."""
 
     ensemble: EnsembleFigures
     classifier: ClassifierFigures
@@ -86,7 +86,7 @@ def read_budget(address: str) -> Budget:
 def report_of(
     replies: list[Reply], without: list[Reply], budget: Budget, *, seconds: float
 ) -> Report:
-    """Work out every figure from replies and held-out labels."""
+    """Compute every figure from replies and held-out labels."""
     labels = demo_queries().labels
     ensemble = [pair for pair in zip(replies, labels, strict=True) if pair[0].phase == "ensemble"]
     stable = [pair for pair in ensemble if pair[0].stable]
@@ -103,7 +103,7 @@ def report_of(
 
 
 def show(report: Report, address: str) -> None:
-    """Print the result table and where the dashboard is."""
+    """Print the result table and the dashboard's address."""
     table = Table("", "answered", "unstable", "accuracy", title="Private answers on held-out rows")
     ensemble, classifier = report.ensemble, report.classifier
     table.add_row(

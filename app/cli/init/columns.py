@@ -1,4 +1,4 @@
-"""Public facts of a table: its columns, its label and the classes of it.
+"""Public facts of a table: its columns, its label column and its classes.
 
 Nothing here is read from a private row.  A column is known in part at first: a header has
 its name, a dictionary its bounds, a public sample its cuts.
@@ -41,7 +41,7 @@ class Column:
 
     @property
     def is_described(self) -> bool:
-        """Whether a feature can be written of it, or it is left out."""
+        """Whether the column is left out, or can be written as a feature."""
         has_range = self.kind in {"numeric", "date"} and self.bounds is not None
         return bool(self.left_out or has_range or (self.kind and self.categories))
 

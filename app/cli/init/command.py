@@ -40,9 +40,7 @@ def init(
     *,
     header: Annotated[
         Path | None,
-        typer.Option(
-            metavar="CSV", help="The records, of which the first line is read and no more."
-        ),
+        typer.Option(metavar="CSV", help="The records; only their first line is read."),
     ] = None,
     public: Annotated[
         Path | None, typer.Option(metavar="CSV", help="A public sample; never the records.")
@@ -56,7 +54,7 @@ def init(
     ] = None,
     label: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
     classes: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Labels that it may hold.")
+        str | None, typer.Option(metavar="A,B", help="Labels in that column.")
     ] = None,
     skip: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A column to leave out; repeatable.")
@@ -78,19 +76,18 @@ def init(
             "--output",
             "-o",
             help="File to write; - is standard output. Default: conclave.toml; with --config,"
-            " twin.csv beside it.",
+            " twin.csv next to it.",
         ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over a file that is there.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     twin: Annotated[
         str | None,
-        typer.Option(metavar="N", help="Also make N rows up that fit, as twin.csv."),
+        typer.Option(metavar="N", help="Also write N made-up rows that fit, as twin.csv."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the rows that are made up.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the made-up rows.")] = 0,
     config: Annotated[
-        Path | None, typer.Option(help="With --twin: make rows up for this file, write no other.")
+        Path | None,
+        typer.Option(help="With --twin: write made-up rows for this file, and no configuration."),
     ] = None,
 ) -> None:
     """Write a configuration from public facts; no row of the records is read.

@@ -168,7 +168,7 @@ def _tests(columns: Sequence[Column]) -> list[str]:
 
 
 def tested_categories(column: Column) -> list[str]:
-    """Return the categories with a middling share, or the commonest; one of two is enough."""
+    """Return the categories with a medium share, or the commonest; one of two is enough."""
     shares = dict(zip(column.categories, column.category_shares, strict=True))
     chosen = [name for name, share in shares.items() if SHARE_MIN <= share <= 1 - SHARE_MIN]
     if len(chosen) == len(shares) == len(("one", "other")):

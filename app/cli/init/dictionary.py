@@ -1,4 +1,4 @@
-"""A data dictionary: what each column of the records holds, as public documents say it.
+"""A data dictionary: a public description of each column of the records.
 
 Two forms are read.  A CSV has the columns ``name`` and ``kind``, and where they apply
 ``low``, ``high`` and ``values``; values are separated by ``|``, or by ``;`` where there is no
@@ -42,7 +42,7 @@ IGNORED: Final = ("ignore", "skip", "id", "object", "array", "geopoint", "geojso
 
 @dataclass(frozen=True, kw_only=True)
 class Dictionary:
-    """A dictionary as read.
+    """A parsed data dictionary.
 
     Attributes:
         columns: by name, in the order of the file; the label's has its classes as categories.
@@ -57,7 +57,7 @@ class Dictionary:
 
 
 def read_dictionary(path: Path) -> Dictionary:
-    """Read a data dictionary, by its suffix a Table Schema or a CSV.
+    """Read a data dictionary: a Table Schema or a CSV, by its suffix.
 
     Raises:
         ConfigurationError: it cannot be read, or an entry makes no sense; the line names it.
@@ -76,7 +76,7 @@ def read_dictionary(path: Path) -> Dictionary:
 
 
 def csv_dictionary(text: str) -> Dictionary:
-    """Return what a dictionary in CSV says."""
+    """Return the facts in a dictionary that is a CSV."""
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error:
@@ -103,7 +103,7 @@ def csv_dictionary(text: str) -> Dictionary:
 
 
 def table_schema(text: str) -> Dictionary:
-    """Return what a Table Schema says."""
+    """Return the facts in a Table Schema."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):

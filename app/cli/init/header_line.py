@@ -1,4 +1,4 @@
-"""The names of a table's columns: the first line of a file, and not one byte more.
+"""The column names of a table, of whose file only the first line is read.
 
 The file may hold private records.  So it is read without a buffer, byte by byte, up to the
 end of its first line that is not empty.

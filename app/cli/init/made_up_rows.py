@@ -1,4 +1,4 @@
-"""Rows that are made up to fit a public schema, to develop clients on at no charge.
+"""Made-up rows that fit a public schema, for developing clients at no charge.
 
 Features are independent, by the schema's public shares, and labels follow from them and
 chance.  No private row has a part in it; the same seed makes the same rows.
@@ -29,7 +29,7 @@ WHOLE_SPAN: Final = 10
 
 
 def made_up_csv(data: DataSettings, row_count: int, seed: int) -> str:
-    """Return a CSV with a header, of rows that fit ``[data]``.
+    """Return a CSV with a header, and with rows that fit ``[data]``.
 
     Args:
         data: the schema; the column of persons is made up too, where it names one.

@@ -1,4 +1,4 @@
-"""The command that comes next, printed where a command's output is for people.
+"""The next command, printed after output for people.
 
 From a configuration to the first answer each command names the next one:
 
@@ -28,14 +28,14 @@ ROWS_SHOWN: Final = 30_000
 
 
 def after_init(config: Path, *, public: Path | None, rows_known: bool) -> str:
-    """Return the line that follows a written configuration."""
+    """Return the line to print after a written configuration."""
     rows = "" if rows_known else f" --rows {ROWS_SHOWN}"
     note = "" if rows_known else "   # in place of 30000: your number of rows"
     return f"{NEXT}conclave plan {_of(config, public)}{rows}{note}"
 
 
 def after_twin(config: Path, rows: Path, row_count: int | None) -> str:
-    """Return the line that follows made-up rows: a server on them, with a ledger of its own.
+    """Return the line to print after made-up rows: how to serve them with a separate ledger.
 
     Args:
         config: the configuration that they fit.
@@ -51,24 +51,24 @@ def after_twin(config: Path, rows: Path, row_count: int | None) -> str:
 
 
 def after_plan(config: Path, *, public: Path | None) -> str:
-    """Return the line that follows a plan that can work."""
+    """Return the line to print after a feasible plan."""
     return f"{NEXT}conclave check {_of(config, public)}"
 
 
 def after_check(config: Path, settings: Settings, *, public: Path | None) -> str:
-    """Return the line that follows a check of rows that fit."""
+    """Return the line to print after a check of rows that fit."""
     if settings.privacy.shares.answers > 0:
         return f"{NEXT}conclave serve {_of(config, None)}"
     return f"{NEXT}conclave learn {_of(config, public)} -o classifier.json"
 
 
 def after_learn(config: Path) -> str:
-    """Return the line that follows a published classifier."""
+    """Return the line to print after a published classifier."""
     return f"{NEXT}conclave serve {_of(config, None)}"
 
 
 def after_serve(config: Path | None, settings: Settings, address: str) -> list[str]:
-    """Return the lines that follow a server's start: a query, many, and the proof."""
+    """Return the lines to print after a server's start: one query, many, and the verification."""
     body = json.dumps({"features": _example(settings.data.public_schema())}, ensure_ascii=False)
     key = [] if settings.server.keys_file is None else ["-H", "Authorization: Bearer KEY"]
     content = ["-H", "Content-Type: application/json"]

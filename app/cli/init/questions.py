@@ -52,7 +52,7 @@ HOW_TO_DESCRIBE: Final = (
 
 
 def asked_path(terminal: Terminal) -> bool:
-    """Return whether queries are to be answered online, and no classifier published at once."""
+    """Return whether queries are answered online, or a classifier is published at once."""
     terminal.tell("Publish a classifier (more accurate, never runs out), or answer queries online?")
 
     def read(text: str) -> bool:
@@ -64,7 +64,7 @@ def asked_path(terminal: Terminal) -> bool:
 
 
 def asked_records(terminal: Terminal, likely: Path) -> Path | None:
-    """Return the file of the records, for its first line; None where names are to be typed."""
+    """Return the file whose first line names the columns; None where names are typed."""
 
     def read(text: str) -> Path | None:
         if text and not Path(text).is_file():
@@ -111,7 +111,7 @@ def asked_classes(terminal: Terminal, label: str) -> tuple[str, ...]:
 
 
 def asked_rows(terminal: Terminal) -> int | None:
-    """Return the number of rows where it is public; else None."""
+    """Return the number of rows if it is public; else None."""
 
     def read(text: str) -> int | None:
         if text and not (text.isascii() and text.isdigit() and int(text) > 0):
@@ -122,7 +122,7 @@ def asked_rows(terminal: Terminal) -> int | None:
 
 
 def asked_columns(terminal: Terminal, columns: Sequence[Column]) -> list[Column]:
-    """Return columns of which each is described, or left out."""
+    """Return the columns, each described or left out."""
     if not all(column.is_described for column in columns):
         terminal.tell(PUBLIC_ONLY)
         terminal.tell(HOW_TO_DESCRIBE)
@@ -135,7 +135,7 @@ def asked_columns(terminal: Terminal, columns: Sequence[Column]) -> list[Column]
 
 
 def typed_column(column: Column, text: str) -> Column:
-    """Return a column as it is typed: ``0..120``, ``north|south``, or nothing.
+    """Return a column from its typed description: ``0..120``, ``north|south``, or nothing.
 
     Raises:
         ConfigurationError: it is none of these.
@@ -161,7 +161,7 @@ def typed_column(column: Column, text: str) -> Column:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Return what stands between commas."""
+    """Return the items between commas."""
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 

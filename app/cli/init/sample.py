@@ -1,4 +1,4 @@
-"""A public sample: what it says of each column, in bounds, categories, cuts and shares.
+"""A public sample: the bounds, categories, cuts and shares of each column.
 
 The rows must be public, never the records.  Cuts are quantiles, with at least one cut on each
 side of the median wherever the sample has values there.
@@ -44,7 +44,7 @@ OWN_VALUES: Final = "nearly every row of the sample has a value of its own"
 
 
 def read_sample(path: Path) -> dict[str, list[str]]:
-    """Return the cells of a CSV by its columns' names, of the first 100,000 rows at most.
+    """Return the fields of a CSV by column name, from at most the first 100,000 rows.
 
     Raises:
         ConfigurationError: it is no CSV with a header and rows of its width.
@@ -72,7 +72,7 @@ def read_sample(path: Path) -> dict[str, list[str]]:
 
 
 def missing_in(sample: Mapping[str, Cells]) -> tuple[str, ...]:
-    """Return the usual spellings of a missing value that a sample has."""
+    """Return the usual spellings of a missing value that occur in a sample."""
     return tuple(
         spelling
         for spelling in MISSING_SPELLINGS
@@ -81,13 +81,13 @@ def missing_in(sample: Mapping[str, Cells]) -> tuple[str, ...]:
 
 
 def classes_in(cells: Cells, missing: Collection[str]) -> tuple[str, ...]:
-    """Return the labels of a sample in their order; none where they are too many or too few."""
+    """Return the labels of a sample in order; none if there are too many or too few."""
     found = sorted({cell for cell in cells if cell and cell not in missing})
     return tuple(found) if 2 <= len(found) <= CLASSES_MAX else ()  # noqa: PLR2004 -- two labels
 
 
 def described(column: Column, cells: Cells, missing: Collection[str]) -> Column:
-    """Return a column with what a sample adds; what is known already is kept.
+    """Return a column completed from a sample; facts that are known already are kept.
 
     Args:
         column: what is known of it.

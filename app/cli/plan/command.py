@@ -75,23 +75,23 @@ def plan(
     hypotheses: Annotated[Text, typer.Option(help="Size of a finite class.")] = None,
     cutoff: Annotated[Text, typer.Option(help="Unstable answers T until the halt.")] = None,
     decisions: Annotated[
-        Text, typer.Option(help="Decisions that one record may move, in place of a cutoff.")
+        Text, typer.Option(help="Decisions that one record may change, in place of a cutoff.")
     ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(help="Draw answers against epsilon, T and n: a .png, .svg or .pdf file."),
     ] = None,
     public: Annotated[
-        Path | None, typer.Option(help="A CSV of public points, on whom learners are tried out.")
+        Path | None, typer.Option(help="A CSV of public points, for trials of the learners.")
     ] = None,
     populations: Annotated[
-        Text, typer.Option(help="Made-up rules to try out; 0 for none. More take longer.")
+        Text, typer.Option(help="Number of made-up rules to try; 0 for none. More take longer.")
     ] = None,
     want_answers: Annotated[
-        Text, typer.Option(help="Answers wanted: say the cheapest epsilon, rows and settings.")
+        Text, typer.Option(help="Wanted answers: print the cheapest epsilon, rows and settings.")
     ] = None,
     want_accuracy: Annotated[
-        Text, typer.Option(help="Accuracy wanted, as a share of the best rule's: 0.98 loses 0.02.")
+        Text, typer.Option(help="Wanted accuracy, as a share of the best rule's: 0.98 loses 0.02.")
     ] = None,
     as_toml: Annotated[
         bool, typer.Option("--toml", help="Print the recommended settings, to paste.")

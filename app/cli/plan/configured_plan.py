@@ -1,4 +1,4 @@
-"""``conclave plan --config``: three lines, every figure, or the settings to paste."""
+"""``conclave plan --config``: three lines, every figure, or the recommended settings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OPTIONS: Final = (
 
 
 def plan_config(config: Path, given: Given, *, as_json: bool) -> bool:
-    """Print the plan of a configuration; return whether what is asked for can be had.
+    """Print the plan of a configuration; return whether the request can be met.
 
     Args:
         config: the configuration's file.

@@ -66,7 +66,7 @@ def check_plot(path: Path) -> None:
 
 
 def draw_plot(path: Path, name: str, plan: Plan, panels: Sequence[Panel]) -> None:
-    """Write the picture; its form is that of the name's ending.
+    """Write the picture, in the format of the file's suffix.
 
     Args:
         path: where to.
@@ -79,7 +79,7 @@ def draw_plot(path: Path, name: str, plan: Plan, panels: Sequence[Panel]) -> Non
 
 
 def figure(name: str, plan: Plan, panels: Sequence[Panel]) -> Figure:
-    """Return the picture: a panel a lever, a line an agreement."""
+    """Return the picture: one panel per lever, one line per agreement."""
     from matplotlib.figure import Figure as Drawn
 
     drawn = Drawn(figsize=(INCHES_A_PANEL * len(panels), INCHES_HIGH), layout="constrained")

@@ -1,4 +1,4 @@
-"""``conclave plan`` for people: words first, then what they rest on, in tables.
+"""``conclave plan`` for people: sentences first, then tables with their figures.
 
 On a terminal the tables have frames and colours and keep to its width.  In a pipe a
 row is a line of plain text, whatever its length, so that ``grep`` and ``awk`` find it.

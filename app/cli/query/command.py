@@ -1,4 +1,4 @@
-"""``conclave query``: the rows of a CSV through a server, in the shape they came."""
+"""``conclave query``: send the rows of a CSV to a server, and add the answers to a copy."""
 
 from __future__ import annotations
 
@@ -56,20 +56,21 @@ def query(
     precision: Annotated[
         int | None,
         typer.Option(
-            "--precision", min=2, max=1000, help="Bins of a score. Default: the server's."
+            "--precision", min=2, max=1000, help="Number of bins of a score. Default: the server's."
         ),
     ] = None,
     separator: Annotated[
-        str, typer.Option("--separator", help="Character between the cells, in and out.")
+        str, typer.Option("--separator", help="Character between the fields, in and out.")
     ] = ",",
     decimal: Annotated[
         str, typer.Option("--decimal", help="Decimal point of the numbers: . or a comma.")
     ] = ".",
     encoding: Annotated[
-        str, typer.Option("--encoding", help="Text encoding of the file that is read.")
+        str, typer.Option("--encoding", help="Text encoding of the input.")
     ] = "utf-8",
     problems: Annotated[
-        bool, typer.Option("--problems", help="Add a last column with why a row was refused.")
+        bool,
+        typer.Option("--problems", help="Add a last column with the reason for each refused row."),
     ] = False,
 ) -> None:
     """Ask a server about every row of a CSV.

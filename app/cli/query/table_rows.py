@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the input: its number, 1 for the first under the header, and its cells."""
+    """A row of the input: its number, 1 for the first under the header, and its fields."""
 
     number: int
     cells: list[str]
@@ -54,7 +54,7 @@ class Table:
         self._cells = self._read(dialect.rows(file))
 
     def check(self, names: Sequence[str]) -> None:
-        """Refuse a header without some of the names where another dialect has more of them.
+        """Refuse a header without some of the names, if another dialect would find more of them.
 
         Raises:
             ConfigurationError: names the option to give.

@@ -1,4 +1,4 @@
-"""Features that tell learners nothing: no category found, all values on one bound, all missing.
+"""Dead features: no category occurs, all values lie on one bound, or all are missing.
 
 What is said of a feature depends on private rows: it is for the operator's terminal.
 """
@@ -23,7 +23,7 @@ ON_ONE_BOUND = "every value lies on or beyond one bound"
 
 
 class NumericSummary:
-    """How far the values of a numeric feature reach."""
+    """The range of a numeric feature's values."""
 
     def __init__(self, feature: NumericFeature) -> None:
         """Start with no value."""
@@ -39,7 +39,7 @@ class NumericSummary:
 
     @property
     def dead(self) -> str | None:
-        """Why the feature is dead; None where it is not."""
+        """The reason why the feature is dead; None if it is not."""
         if self._lowest > self._highest:
             return ALL_MISSING
         is_on_bound = self._lowest == self._highest and self._lowest in self._bounds
@@ -47,7 +47,7 @@ class NumericSummary:
 
 
 class CategoricalSummary:
-    """Which codes of a categorical feature occur."""
+    """The codes of a categorical feature that occur."""
 
     def __init__(self, feature: CategoricalFeature) -> None:
         """Start with no value."""
@@ -61,7 +61,7 @@ class CategoricalSummary:
 
     @property
     def dead(self) -> str | None:
-        """Why the feature is dead; None where it is not."""
+        """The reason why the feature is dead; None if it is not."""
         if self._has_category:
             return None
         return NO_CATEGORY if self._has_other else ALL_MISSING
@@ -75,7 +75,7 @@ def summary_of(feature: Feature) -> NumericSummary | CategoricalSummary:
 
 
 def dead_features(schema: Schema, values: NDArray[np.float64]) -> dict[str, str]:
-    """Return why each dead feature is dead, by its name.
+    """Return the reason for each dead feature, by the feature's name.
 
     Args:
         schema: the public schema.

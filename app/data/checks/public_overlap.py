@@ -1,4 +1,4 @@
-"""Whether a file of public points is the private source, or holds rows of it.
+"""Checks that a file of public points is not the private source and holds none of its rows.
 
 Nothing protects public points.  Whoever gives the private file as the public one
 gives people away, so it is refused, before anything is charged, where
@@ -57,7 +57,7 @@ MIXES: Final = (
 
 
 def refuse_source_file(public: Path, source: str) -> None:
-    """Refuse a public file that is the private one; neither is opened.
+    """Refuse a public file that is also the private one; neither is opened.
 
     Args:
         public: the file of public points.
@@ -78,7 +78,7 @@ def refuse_source_file(public: Path, source: str) -> None:
 def refuse_source_rows(
     points: NDArray[np.float64], rows: NDArray[np.float64], warn: Callable[[str], None]
 ) -> None:
-    """Refuse public points that are private rows, by their order; say how many equal one.
+    """Refuse public points that are private rows in the same order; count the equal ones.
 
     Args:
         points: encoded public points, float64 (m, d).
@@ -166,7 +166,7 @@ class EqualPoints:
 
     @property
     def share(self) -> float:
-        """Share of the public points that equal a record so far."""
+        """Share of the public points that equal a record read so far."""
         return float(self._is_equal.mean())
 
 

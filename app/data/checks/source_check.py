@@ -1,4 +1,4 @@
-"""What does not fit the schema in a source, for all columns at once.
+"""The problems of a source: fields that do not fit the schema, for all columns at once.
 
 The rows are read as an opening reads them (:mod:`app.data.sources.sources`), but a cell or a row
 that does not fit is counted and not refused.  Every count is of private rows: a report is for the
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Misfit(StrEnum):
-    """The kinds of what does not fit."""
+    """The kinds of problem."""
 
     MISSING_COLUMN = "missing-column"
     BAD_CELL = "bad-cell"
@@ -60,7 +60,7 @@ MORE: Final = "and {count} more: conclave check has them all"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that does not fit.
+    """One problem of the source.
 
     Attributes:
         kind: what it is.
@@ -82,7 +82,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """What a source has that does not fit.
+    """The problems of a source.
 
     Attributes:
         row_count: rows that were read.
@@ -295,7 +295,7 @@ class _Source:
 
 
 def further_complaints(report: SourceReport, first: str) -> tuple[str, ...]:
-    """Return for what else a load is refused, a line a column; a few of them, and no counts.
+    """Return a few further reasons to refuse a load, one line per column, without counts.
 
     Args:
         report: of the source.
@@ -354,7 +354,7 @@ def check_source(
     points: NDArray[np.float64] | None = None,
     progress: Callable[[int], None],
 ) -> SourceReport:
-    """Return what does not fit the schema, of every column of a source.
+    """Return the problems of every column of a source.
 
     Args:
         source: as :func:`app.data.sources.sources.read_rows` takes it.

@@ -1,4 +1,4 @@
-"""One column of cells to float64, validating every cell.
+"""One column of fields converted to float64, with every field validated.
 
 ``read`` of a column is a function of one value and the public schema, and everything
 that encodes a row comes to it.  Cells are read together only where that gives what each
@@ -61,7 +61,7 @@ REMEMBERED_TYPES = (int, float, bool, bytes, type(None))
 
 @dataclass(frozen=True)
 class Values:
-    """Cells of any types, as a source holds them.
+    """Fields of any types, as a source holds them.
 
     Attributes:
         distinct: the values; secret.
@@ -84,7 +84,7 @@ class Values:
 
 
 def dates(moments: NDArray[np.generic]) -> Values:
-    """Return the dates of an array of ``datetime64``, each one once."""
+    """Return the dates of a ``datetime64`` array, converting each distinct one once."""
     distinct, places = np.unique(moments.astype("datetime64[D]"), return_inverse=True)
     return Values(list(distinct), places)
 
@@ -103,7 +103,7 @@ class ColumnReader(Protocol):
 
 
 class SourceColumn(dict[str, float]):
-    """A column of the source, which looks every distinct text up once.
+    """A column of the source, in which every distinct text is parsed once.
 
     Attributes:
         name: of the column in the source.
@@ -128,16 +128,16 @@ class SourceColumn(dict[str, float]):
 
     @property
     def takes_numbers(self) -> bool:
-        """Whether numbers may come as an array, without their text."""
+        """Whether numbers may arrive as an array, without their text."""
         return isinstance(self.reader, NumericColumn)
 
     @property
     def takes_dates(self) -> bool:
-        """Whether typed dates and moments have a meaning here."""
+        """Whether typed dates and timestamps are accepted here."""
         return isinstance(self.reader, DateColumn)
 
     def encode(self, cells: Cells) -> NDArray[np.float64]:
-        """Encode a block of cells, float64 of shape (len(cells),).
+        """Encode a block of fields, float64 of shape (len(cells),).
 
         Raises:
             CellError: some cell does not fit; which one is for the caller.
@@ -152,7 +152,7 @@ class SourceColumn(dict[str, float]):
         return self._looked_up(cells) if numbers is None else numbers
 
     def check(self, cell: object) -> None:
-        """Check one cell.
+        """Validate one field.
 
         Raises:
             CellError: it does not fit.
@@ -203,7 +203,7 @@ class SourceColumn(dict[str, float]):
 
 
 class SourcePersons(SourceColumn):
-    """The column of the source that names persons, whose cells are read as their numbers.
+    """The column of the source that names persons; each field is read as a person's number.
 
     Attributes:
         persons: reads them.
@@ -216,7 +216,7 @@ class SourcePersons(SourceColumn):
         super().__init__(column.name, self.persons)
 
     def encode(self, cells: Cells) -> NDArray[np.float64]:
-        """Return the number of each cell's person, float64 of shape (len(cells),).
+        """Return the number of each field's person, float64 of shape (len(cells),).
 
         Raises:
             CellError: some cell names nobody; which one is for the caller.
@@ -229,7 +229,7 @@ class SourcePersons(SourceColumn):
 
 
 class NumericColumn:
-    """Cells of a numeric feature: decimal numbers, clipped to the bounds."""
+    """Fields of a numeric feature: decimal numbers, clipped to the bounds."""
 
     def __init__(
         self, feature: NumericFeature, missing_tokens: frozenset[str], decimal: str = POINT
@@ -242,7 +242,7 @@ class NumericColumn:
         self._missing_numbers = sorted(self._missing)
 
     def canonical(self, value: object) -> float:
-        """Return the finite number that a value is, -0.0 as 0, or NaN where it is missing.
+        """Return a value as a finite number, with 0 for -0.0 and NaN for a missing value.
 
         Text is parsed first, so that every spelling of a missing number is missing.
         """
@@ -264,7 +264,7 @@ class NumericColumn:
         return number
 
     def read(self, value: object) -> float:
-        """Return a clipped number, or NaN for a missing one."""
+        """Return a clipped number, or NaN for a missing value."""
         number = self.canonical(value)
         if math.isnan(number):
             return number
@@ -272,7 +272,7 @@ class NumericColumn:
         return min(max(number, self._lower), self._upper) + 0.0
 
     def read_texts(self, cells: Sequence[str]) -> NDArray[np.float64] | None:
-        """Return what :meth:`read` returns of many texts at once.
+        """Return the results of :meth:`read` for many texts at once.
 
         Returns:
             Shape ``(len(cells),)``; None where some cell may be no number, or is not
@@ -300,7 +300,7 @@ class NumericColumn:
         return encoded
 
     def read_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return clipped numbers, and one NaN, always the same, for every missing one."""
+        """Return clipped numbers, with the same NaN for every missing value."""
         if np.isinf(numbers).any():
             raise CellError(NOT_FINITE)
         settled = self._settled(numbers)
@@ -316,7 +316,7 @@ class NumericColumn:
 
 
 class DateColumn:
-    """Cells of a date: days, clipped to the bounds."""
+    """Fields of a date: days, clipped to the bounds."""
 
     def __init__(self, feature: DateFeature, missing_tokens: frozenset[str]) -> None:
         """Keep the public bounds and what stands for a missing value."""
@@ -330,7 +330,7 @@ class DateColumn:
 
 
 class BooleanColumn:
-    """Cells of a boolean: true, false, and what is missing."""
+    """Fields of a boolean: true, false, or missing."""
 
     def __init__(self, feature: BooleanFeature, missing_tokens: frozenset[str]) -> None:
         """Keep the public codes and what stands for a missing value."""
@@ -338,25 +338,25 @@ class BooleanColumn:
         self._tokens = missing_tokens
 
     def read(self, value: object) -> float:
-        """Return the code of a truth value, or of a missing one."""
+        """Return the code of a truth value, or of a missing value."""
         return self._codes[boolean_name(value, self._tokens)]
 
 
 class NamedColumn:
-    """Cells that are public names: text by its spelling, a number by its value."""
+    """Fields that hold public names: text matched by spelling, numbers by value."""
 
     def __init__(self, names: Iterable[str]) -> None:
         """Keep the names; of two that are one number the first is its name."""
         self.names = Names(names)
 
     def canonical(self, value: object) -> str:
-        """Return the name that a value is, its shortest text, or an empty one for none."""
+        """Return the public name of a value, else its shortest text; empty for a missing value."""
         name = self.names.of(plain(value))
         return MISSING_CELL if name is None else name
 
 
 class CategoricalColumn(NamedColumn):
-    """Cells of a categorical feature: any text."""
+    """Fields of a categorical feature: any text."""
 
     def __init__(self, feature: CategoricalFeature, missing_tokens: frozenset[str]) -> None:
         """Keep the public codes."""
@@ -365,7 +365,7 @@ class CategoricalColumn(NamedColumn):
         self._other_code = feature.other_code
 
     def read(self, value: object) -> float:
-        """Return the code of a category, of a missing one or of anything else."""
+        """Return the code of a category, of a missing value, or of any other value."""
         name = self.canonical(value)
         code = self._codes.get(name)
         if code is not None:
@@ -375,7 +375,7 @@ class CategoricalColumn(NamedColumn):
 
 
 class LabelColumn(NamedColumn):
-    """Cells of the label: one of the classes."""
+    """Fields of the label: one of the classes."""
 
     def __init__(self, classes: Sequence[str]) -> None:
         """Keep the index of each class."""
@@ -391,7 +391,7 @@ class LabelColumn(NamedColumn):
 
 
 def source_columns(schema: Schema, *, decimal: str = POINT) -> list[SourceColumn]:
-    """Return a fresh column for each feature, and one for the label, the last.
+    """Return a new column for each feature, and one for the label at the end.
 
     Args:
         schema: the public schema.
@@ -429,7 +429,7 @@ _IGNORED = str.maketrans("", "", " \t-_.")
 
 
 class NearNames:
-    """Finds the public name that a text is but for blanks, capitals, dashes or a number's spelling.
+    """Finds the public name of a text that differs in blanks, capitals, dashes or number format.
 
     Such a text is no public name: in a feature it is other, as a label it is refused.  That
     it is near one is said to the operator by the public name, never by the text.
@@ -444,7 +444,7 @@ class NearNames:
         self._found: dict[str, str | None] = {}
 
     def near(self, text: str) -> str | None:
-        """Return the public name that a text is near, or None."""
+        """Return the public name that a text nearly matches, or None."""
         if len(self._found) > REMEMBERED_CELLS_MAX:
             self._found.clear()
         if text not in self._found:

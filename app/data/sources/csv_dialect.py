@@ -1,4 +1,4 @@
-"""How a CSV is written: its separator, its decimal point and its text encoding.
+"""The dialect of a CSV: its separator, its decimal point and its text encoding.
 
 A header that does not have the columns of the schema is compared with other dialects, so
 that whoever gave no setting hears which one is meant.  What is said names settings and
@@ -55,11 +55,11 @@ class CsvDialect:
 
     @property
     def codec(self) -> str:
-        """Return the name of the codec that reads a file, from its mark on where there is one."""
+        """Return the codec of a file, by its byte order mark where it has one."""
         return "utf-8-sig" if self.encoding == UTF_8 else self.encoding
 
     def open(self, path: str | Path) -> TextIO:
-        """Open a file as text, compressed where its name says so.
+        """Open a file as text, decompressed if its name says so.
 
         Bytes that are no UTF-8 come through escaped, so that whoever reads them names
         their row.
@@ -75,7 +75,7 @@ class CsvDialect:
         return Path(path).open(encoding=encoding, errors=ERRORS, newline="")
 
     def rows(self, lines: Iterable[str]) -> Iterator[Row]:
-        """Yield the cells of each line.
+        """Yield the fields of each line.
 
         Raises:
             csv.Error: a line is no CSV.
@@ -84,7 +84,7 @@ class CsvDialect:
         return csv.reader(lines, delimiter=self.separator, strict=True)
 
     def header(self, file: TextIO) -> Header:
-        """Read the first line that is not empty; the lines after it are still to be read.
+        """Read the first line that is not empty; the following lines stay unread.
 
         Raises:
             csv.Error: the line is no CSV, and not because of another dialect.
@@ -121,7 +121,7 @@ class Header:
     dialect: CsvDialect
 
     def likely(self, wanted: Sequence[str], *, form: str = IN_FILE) -> str | None:
-        """Return which setting is likely meant where columns are missing; None for none.
+        """Return the setting that is probably wrong if columns are missing; None for none.
 
         Args:
             wanted: public names of columns.

@@ -1,4 +1,4 @@
-"""Private rows from an ``.npz`` file: one array a column, by name.
+"""Private rows from an ``.npz`` file: one array per column, by name.
 
 The arrays are read side by side, block by block, straight from the archive:
 nothing is ever unpickled, and no column is held as a whole.
@@ -45,7 +45,7 @@ class _Array:
 
 @contextmanager
 def open_npz(source: str, columns: Sequence[SourceColumn]) -> Iterator[Blocks]:
-    """Open an archive and the header of each array that is wanted.
+    """Open an archive and the header of each required array.
 
     Raises:
         DataError: it cannot be opened, or the arrays are no columns of rows.

@@ -1,4 +1,4 @@
-"""Which files a Parquet source is made of; the library itself is not needed for that."""
+"""The files of a Parquet source, found without the Parquet library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEFT_OUT = (".", "_")
 
 
 def is_parquet(path: Path) -> bool:
-    """Tell whether a path is a Parquet file by its name, or a folder."""
+    """Return whether a path is a folder, or a Parquet file by its name."""
     return path.name.lower().endswith(SUFFIX) or path.is_dir()
 
 

@@ -1,4 +1,4 @@
-"""What all sources of rows share: blocks of columns in, arrays of float64 out.
+"""The common part of all sources: blocks of columns in, arrays of float64 out.
 
 A source yields blocks in its own order.  Every cell of a block is validated
 here, by the same rules whatever the source, so that the same rows give the
@@ -35,7 +35,7 @@ ROWS_PER_BLOCK = 8192
 
 
 class ColumnsMissingError(DataError):
-    """Columns of the schema that are not in a source once, exactly.
+    """Columns of the schema that do not occur exactly once in a source.
 
     Attributes:
         problems: what is wrong with each, by its name.
@@ -51,7 +51,7 @@ class ColumnsMissingError(DataError):
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows, one after the other.
+    """Some consecutive rows.
 
     Attributes:
         columns: the cells of each column that is read, in their order; secret.
@@ -90,7 +90,7 @@ class Blocks:
 def opening(
     path: str | Path, *, invalid: str, broken: tuple[type[Exception], ...] = (), name: str = ""
 ) -> Iterator[None]:
-    """Refuse a file that is not there, cannot be read or is not what its name says.
+    """Refuse a file that is missing, unreadable, or not in the format of its name.
 
     Args:
         path: of the file.
@@ -116,7 +116,7 @@ def opening(
 def column_indices(
     header: Sequence[str], columns: Sequence[SourceColumn], *, place: str
 ) -> list[int]:
-    """Return where each column is among those of the source, which may have others.
+    """Return the index of each column in the source, which may have other columns.
 
     Args:
         header: the names of the source's columns, in order.
@@ -143,7 +143,7 @@ def collect(
     progress: Callable[[int], None],
     person: PersonReader | None = None,
 ) -> PrivateRows:
-    """Encode every block into arrays that grow, or are as large as they will be.
+    """Encode every block into arrays that grow, or have their final size from the start.
 
     Args:
         blocks: of an open source.
@@ -200,7 +200,7 @@ def _column_problem(header: Sequence[str], name: str, *, place: str) -> str:
 
 
 def refuse_row(row_number: int, problem: str) -> None:
-    """Refuse a row that has not as many cells as there are columns.
+    """Refuse a row with more or fewer fields than columns.
 
     Raises:
         DataError: always.
@@ -210,7 +210,7 @@ def refuse_row(row_number: int, problem: str) -> None:
 
 
 def cell_error(name: str, row_number: int | str, problem: object) -> DataError:
-    """Return the refusal of one cell."""
+    """Return the error for one field."""
     return DataError(SOURCE, f'column "{name}", row {row_number}: {problem}')
 
 

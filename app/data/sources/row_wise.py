@@ -1,4 +1,4 @@
-"""Whether a query gives one row for each record, as far as its text says.
+"""Checks that the text of a query gives one row for each record.
 
 One record must reach one row, or replacing it moves more than one.  So a query
 is one ``SELECT`` of one table or view, with ``WHERE`` and ``ORDER BY`` at most,

@@ -1,4 +1,4 @@
-"""The private rows of any source, every cell validated.
+"""The private rows of any source, with every field validated.
 
 Read in blocks, so that memory stays near rows x features x 8 bytes.  Each kind
 of source is a file of its own; libraries that only one of them needs are
@@ -87,7 +87,7 @@ def open_source(
     *,
     refuse_row: RefuseRow = refuse_row,
 ) -> AbstractContextManager[Blocks]:
-    """Open a source by what its name says it is.
+    """Open a source in the format that its name shows.
 
     Args:
         source: as :func:`read_rows` takes it.
@@ -125,12 +125,12 @@ def open_source(
 
 
 def is_csv(source: str) -> bool:
-    """Tell whether a source is a CSV by its name."""
+    """Return whether a source is a CSV by its name."""
     return "://" not in source and source.lower().endswith(csv_source.SUFFIXES)
 
 
 def decimal_of(source: str, dialect: CsvDialect) -> str:
-    """Return the decimal point of texts in a source: of a CSV as it is written, else a point."""
+    """Return the decimal point of a source's texts: as configured for a CSV, else a point."""
     return dialect.decimal if is_csv(source) else PLAIN_CSV.decimal
 
 

@@ -1,4 +1,4 @@
-"""Access: API keys, their roles, their limits, and requests that a browser was tricked into.
+"""Access control: API keys, roles, limits, and refusal of cross-site requests by browsers.
 
 * ``door.py`` checks each request: its key against the route's role, and its ``Host`` and ``Origin``
   against other sites.  It also refuses an unsafe address for a server without keys.

@@ -1,4 +1,4 @@
-"""Who may use a route: keys, roles, and what a browser must not be tricked into.
+"""Access control of a route: keys, roles, and refusal of cross-site requests by browsers.
 
 Where a server without keys may listen.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def require_safe_binding(settings: Settings, *, is_demo: bool) -> None:
-    """Refuse to serve private data without keys where other machines can connect.
+    """Refuse to serve private data without keys on an address that other machines can reach.
 
     Raises:
         ConfigurationError: says what to mount.
@@ -72,28 +72,28 @@ CALLER: Final = "conclave.caller"
 
 
 class Found(Protocol):
-    """What opened the door to a request: a key, or a token."""
+    """The credential of a request: a key or a token."""
 
     @property
     def noun(self) -> str:
-        """Which of the two it is."""
+        """The kind of credential, as a word."""
 
     @property
     def roles(self) -> frozenset[Role]:
-        """The roles that it has."""
+        """The roles of the credential."""
 
     @property
     def limits(self) -> tuple[int | None, int | None]:
-        """Fresh answers and unstable ones that it may have; None for as many as there are."""
+        """Maximum numbers of new and unstable answers; None for no maximum."""
 
     @property
     def asker(self) -> Asker:
-        """By whom its queries are counted; of a token, only while a release is open."""
+        """The asker under whom its queries are counted; a token has one while a release is open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever sent a request with a key or a token: a stream may go on while these change.
+    """The sender of a request with a key or token, either of which may change during a stream.
 
     Attributes:
         found: the key, or the token, when the request came.
@@ -107,7 +107,7 @@ class Caller:
     now: Callable[[], Found | None]
 
     def require_role(self) -> None:
-        """Let the request go on.
+        """Let the request continue, if the key or token has the role.
 
         Raises:
             ForbiddenError: the key has another role.
@@ -116,7 +116,7 @@ class Caller:
         _allowed(self.found, self.needed)
 
     def found_now(self) -> Found:
-        """Return the key, or the token, as it is now.
+        """Return the key or the token in its present state.
 
         Raises:
             UnauthorizedError: the key opens nothing any more, or the token has ended.
@@ -127,7 +127,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """The name in the log; of a token, while no release is open that names it, one of all."""
+        """The name in the log; tokens share one name while no release is open to name them."""
         try:
             return self.found.asker.name
         except ConclaveError:
@@ -135,25 +135,25 @@ class Caller:
 
 
 def caller_of(scope: Scope) -> Caller | None:
-    """Return who sent a request; None on a server without keys, or while nobody is known."""
+    """Return the sender of a request; None on a server without keys, or while it is unknown."""
     caller: Caller | None = scope.get(CALLER)
     return caller
 
 
 def asker_of(scope: Scope) -> Asker | None:
-    """Return by whom the queries of a request are counted; None on a server without keys."""
+    """Return the asker under whom a request is counted; None on a server without keys."""
     caller = caller_of(scope)
     return None if caller is None else caller.found.asker
 
 
 def key_field(caller: Caller | None) -> dict[str, str]:
-    """Return what a log line says of who sent a request: a name, where a key or a token came."""
+    """Return the log field for the sender of a request: a name, if a key or token came."""
     return {} if caller is None else {"key": caller.name}
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The door of every route that has a role.
+    """Access control for every route that needs a role.
 
     Attributes:
         keys: the known keys; None grants every role to everyone who can connect.
@@ -169,7 +169,7 @@ class Access:
     tokens: Tokens | None = None
 
     async def identify(self, headers: Headers, needed: Role, *, writes: bool) -> Caller | None:
-        """Return who sent a request, whatever its role; None where the server has no keys.
+        """Return the sender of a request, with any role; None where the server has no keys.
 
         Args:
             headers: of the request.

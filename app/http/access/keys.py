@@ -1,4 +1,4 @@
-"""Keys and roles: hashes that a presented key is compared with in constant time.
+"""API keys and roles; a presented key is compared with hashes in constant time.
 
 A key has 256 random bits, so one SHA-256 of it cannot be searched; the file of keys
 holds that hash and never the key.
@@ -34,7 +34,7 @@ BUCKET_BYTES: Final = 4
 
 
 class Role(StrEnum):
-    """What a key may do; ``admin`` includes the other two, which exclude each other."""
+    """The permissions of a key; ``admin`` includes the other two, which exclude each other."""
 
     QUERY = "query"
     READ = "read"
@@ -70,7 +70,7 @@ class Key:
 
     @property
     def hashes(self) -> tuple[str, ...]:
-        """What a presented key may have, the new one first."""
+        """The accepted hashes of the key, the new one first."""
         return (self.hash,) if self.old_hash is None else (self.hash, self.old_hash)
 
 
@@ -90,7 +90,7 @@ class FoundKey(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """A key."""
+        """The kind of credential: a key."""
         return "key"
 
     @property
@@ -100,25 +100,25 @@ class FoundKey(NamedTuple):
 
     @property
     def limits(self) -> tuple[int | None, int | None]:
-        """Fresh answers and unstable ones that it may have; None for as many as there are."""
+        """Maximum numbers of new and unstable answers; None for no maximum."""
         return self.key.limit, self.key.unstable_limit
 
 
 class Keys(Protocol):
-    """Where keys are looked up, as they are now."""
+    """A set of keys that can be searched, in its present state."""
 
     def find(self, presented: str) -> FoundKey | None:
-        """Return the key that ``presented`` is, or None."""
+        """Return the key equal to ``presented``, or None."""
 
     def known(self, digest: bytes) -> FoundKey | None:
-        """Return the key of a digest that was found before, if it still opens anything."""
+        """Return the key of a digest that was found before, if the key is still accepted."""
 
     def listed(self) -> Sequence[Key]:
         """Return every key of the file, disabled ones too."""
 
 
 class KeyRing:
-    """The keys that a server knows at one moment.
+    """The keys known to a server at one moment.
 
     A hash is looked for among those that begin with the same four bytes: how long that
     takes depends on 32 bits of hashes, which say nothing of a key of 256 random bits.
@@ -136,7 +136,7 @@ class KeyRing:
                 self._buckets[digest[:BUCKET_BYTES]] = (*bucket, FoundKey(key, asker, digest))
 
     def find(self, presented: str) -> FoundKey | None:
-        """Return the key that ``presented`` is, or None; hashes once, however many there are."""
+        """Return the key equal to ``presented``, or None; hashes once for any number of keys."""
         return self.known(_digest(presented))
 
     def known(self, digest: bytes) -> FoundKey | None:
@@ -153,7 +153,7 @@ class KeyRing:
 
 
 def hash_of(secret: str) -> str:
-    """Return what the file holds of a key: its SHA-256, hex."""
+    """Return the stored form of a key: its SHA-256 in hexadecimal."""
     return _digest(secret).hex()
 
 
@@ -195,7 +195,7 @@ def read_keys(path: Path) -> list[Key]:
 
 
 def read_text(path: Path) -> bytes:
-    """Read a keys file as it is.
+    """Return the text of a keys file.
 
     Raises:
         ConfigurationError: it is missing, or cannot be read.
@@ -210,7 +210,7 @@ def read_text(path: Path) -> bytes:
 
 
 def parse_keys(text: bytes, path: Path) -> list[Key]:
-    """Read the rows of what a keys file holds.
+    """Parse the rows of a keys file's text.
 
     Raises:
         ConfigurationError: it is no keys file.
@@ -259,7 +259,7 @@ def _parse_row(row: object, number: int, path: Path) -> Key:
 
 
 def row_of(key: Key) -> str:
-    """Return a key as a table of the file."""
+    """Return a key as a table of the TOML file."""
     lines = [f'name = "{key.name}"', f'role = "{key.role}"', f'hash = "{key.hash}"']
     if key.old_hash is not None:
         lines.append(f'old_hash = "{key.old_hash}"')
@@ -273,12 +273,12 @@ def row_of(key: Key) -> str:
 
 
 def write_keys(path: Path, keys: Sequence[Key]) -> None:
-    """Write the whole file anew; what is not a key, a comment for example, goes."""
+    """Rewrite the whole file; text that is not a key, such as a comment, is lost."""
     replace_text(path, "".join(map(row_of, keys)) or NO_KEY_LEFT)
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Put a text in the place of a file, for its owner only; a server never reads half of it.
+    """Replace the text of a file, for its owner only; a server never reads half of it.
 
     Raises:
         ConfigurationError: the folder or the file does not allow it.
@@ -313,7 +313,7 @@ log = structlog.get_logger("conclave.api")
 
 
 class WatchedKeys:
-    """The keys of a file as it was when last looked at: changed without a restart.
+    """The keys of a file as of the last check, so that changes need no restart.
 
     The file is looked at every second or so, rather than on a signal: a secret that a
     container platform mounts changes by itself, and nobody in there sends signals.  A file
@@ -334,19 +334,19 @@ class WatchedKeys:
         self._text = read_text(path)
 
     def find(self, presented: str) -> FoundKey | None:
-        """Return the key that ``presented`` is, or None."""
+        """Return the key equal to ``presented``, or None."""
         return self._ring.find(presented)
 
     def known(self, digest: bytes) -> FoundKey | None:
-        """Return the key of a digest that was found before, if it still opens anything."""
+        """Return the key of a digest that was found before, if the key is still accepted."""
         return self._ring.known(digest)
 
     def listed(self) -> Sequence[Key]:
-        """Return every key of the file, as it was when last looked at."""
+        """Return every key of the file, as of the last check."""
         return self._ring.keys
 
     def reload(self) -> None:
-        """Take over what the file holds, if it changed and is sound."""
+        """Load the keys of the file, if it changed and is valid."""
         text = _text_of(self._path)
         if text == self._text:
             return
@@ -360,7 +360,7 @@ class WatchedKeys:
         log.info("keys_reloaded", count=len(keys))
 
     async def watch(self, *, interval_seconds: float) -> None:
-        """Look at the file again and again, until cancelled."""
+        """Check the file repeatedly, until cancelled."""
         while True:
             await asyncio.sleep(interval_seconds)
             self.reload()

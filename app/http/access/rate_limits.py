@@ -1,4 +1,4 @@
-"""``RateLimit-Policy`` and ``RateLimit``: what a key's limits are, and what is left of them.
+"""``RateLimit-Policy`` and ``RateLimit``: the limits of a key, and the remaining answers.
 
 The structured fields of the IETF's draft "RateLimit header fields for HTTP".  A limit is
 of a release's whole life, so that a policy has no window and a quota never fills up

@@ -1,4 +1,4 @@
-"""Bearer tokens of an OpenID provider, beside keys: whose they are, for whom, and until when.
+"""Bearer tokens of an OpenID provider, accepted like keys: subject, audience and expiry.
 
 A token is a signed JSON Web Token (RFC 7519), which joserfc, of the extra ``oidc``, checks.
 Who signed it is found by OpenID Connect Discovery 1.0: the provider's document names the
@@ -80,7 +80,7 @@ log = structlog.get_logger("conclave.api")
 
 
 def is_token(presented: str) -> bool:
-    """Return whether a bearer credential that is no key may be a token, which has points."""
+    """Return whether a bearer credential that is no key may be a token, with points in it."""
     return "." in presented
 
 
@@ -105,12 +105,12 @@ class VerifiedToken:
 
     @property
     def noun(self) -> str:
-        """A token."""
+        """The kind of credential: a token."""
         return "token"
 
     @property
     def asker(self) -> Asker:
-        """By whom queries are counted.
+        """The asker under whom queries are counted.
 
         Raises:
             OpeningError: no release is open, whose secret names subjects.
@@ -120,12 +120,12 @@ class VerifiedToken:
         return Asker(self.name_of(self.subject), *self.limits)
 
     def now(self) -> VerifiedToken | None:
-        """Return the token, or None once it has ended."""
+        """Return the token, or None once it has expired."""
         return self if time.time() < self.until else None
 
 
 class SigningKeys:
-    """The public keys of one provider, as they were when last fetched.
+    """The public keys of one provider, as last fetched.
 
     One fetch runs at a time, whoever waits for it.  A provider that cannot be reached changes
     nothing of what is known; where nothing is known yet, it is asked again after a pause.
@@ -147,7 +147,7 @@ class SigningKeys:
         self._tried_at = self._asked_again_at = -math.inf
 
     async def find(self, key_id: str | None) -> SigningKey | None:
-        """Return the key of an id, or the only one for a token that names none.
+        """Return the key with an id, or the only key for a token that names none.
 
         Raises:
             IssuerUnavailableError: no key is known, and none can be fetched.
@@ -167,7 +167,7 @@ class SigningKeys:
         return self._known(key_id)
 
     def refresh(self) -> None:
-        """Fetch keys again that were fetched a while ago; nobody waits for that."""
+        """Fetch keys again if the last fetch was a while ago, without making a request wait."""
         if self._keys and self._clock() >= self._tried_at + KNOWN_KEYS_SECONDS:
             self._fetching = self._fetch_soon()
 
@@ -288,7 +288,7 @@ class Tokens:
         self._verified_by = 0
 
     async def find(self, presented: str) -> VerifiedToken:
-        """Return the token that came with a request, checked in every respect.
+        """Return the token of a request after every check.
 
         Raises:
             UnauthorizedError: it is none, or not valid here and now.
@@ -357,7 +357,7 @@ class Tokens:
 
 
 def tokens_of(settings: OidcSettings | None, name_of: Callable[[str], str]) -> Tokens | None:
-    """Return the tokens that a server takes; None where the configuration names no provider.
+    """Return the tokens that a server accepts; None where no provider is configured.
 
     Args:
         settings: ``[server.oidc]``.

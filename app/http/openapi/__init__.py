@@ -1,4 +1,4 @@
-"""The OpenAPI document: models of bodies, which routes declare, and what is added to FastAPI's.
+"""The OpenAPI document: models of bodies, declared by routes, added to FastAPI's document.
 
 * ``declaring.py`` has the base of all models, and how a route declares its bodies and replies.
 * ``query_models.py`` has the bodies of queries, answers and statistics.

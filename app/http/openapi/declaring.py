@@ -16,7 +16,7 @@ Responses = dict[int | str, dict[str, Any]]
 
 
 class Body(BaseModel, strict=True, frozen=True, extra="forbid"):
-    """A body of a request or a reply, or a part of one; no text is taken for a number."""
+    """A body of a request or a reply, or a part of one; text is never read as a number."""
 
     @classmethod
     def read(cls, body: bytes) -> Self | None:
@@ -48,7 +48,7 @@ class V2Error(Body):
 
 
 def like(*examples: Any) -> dict[str, Any]:  # noqa: ANN401 -- any JSON
-    """Return the examples of a model, as an addition to its schema."""
+    """Return the examples of a model, in the form of an addition to its schema."""
     return {"examples": list(examples)}
 
 
@@ -61,10 +61,10 @@ def forms(models: Mapping[str, type[BaseModel]]) -> dict[str, Content]:
 
 
 def takes(models: Mapping[str, type[BaseModel]]) -> dict[str, Any]:
-    """Return the body of a request that its route reads itself, for the document."""
+    """Return the documented body of a request that its route reads itself."""
     return {"requestBody": {"required": True, "content": forms(models)}}
 
 
 def gives(models: Mapping[str, type[BaseModel]]) -> Responses:
-    """Return the good reply that a route makes itself, for the document."""
+    """Return the documented success reply of a route that makes it itself."""
     return {200: {"content": forms(models)}}

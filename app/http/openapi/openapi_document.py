@@ -51,10 +51,10 @@ SECURITY_SCHEMES: Final = {
 
 
 class InOrder(GenerateJsonSchema):
-    """Schemas whose members, and those of their examples, stay in the order of the bodies."""
+    """Schemas whose members and examples keep the order of the bodies."""
 
     def sort(self, value: JsonSchemaValue, parent_key: str | None = None) -> JsonSchemaValue:
-        """Leave a schema as it is."""
+        """Leave a schema unsorted."""
         del parent_key
         return value
 

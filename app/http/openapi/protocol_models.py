@@ -38,7 +38,7 @@ class V2Live(Body, json_schema_extra=like({"live": True})):
 
 
 class V2Ready(Body, json_schema_extra=like({"ready": True})):
-    """The release is open, in whatever phase."""
+    """The release is open, in any phase."""
 
     ready: Literal[True]
 
@@ -111,7 +111,7 @@ class V2OutputParameters(Lenient):
 
 
 class V2RequestedOutput(Lenient):
-    """One output that is asked for."""
+    """One requested output."""
 
     name: Literal["label", "stable", "query_id"]
     parameters: V2OutputParameters | None = None
@@ -223,10 +223,10 @@ class Invocation(
 
 
 class InvocationCsv(Text, json_schema_extra=like("age,workclass\n39,Private\n52,State-gov\n")):
-    """A header with the features' names, then a row a line."""
+    """A header with the features' names, then one row per line."""
 
 
 class Predictions(Body, json_schema_extra=like({"predictions": [">50K", None]})):
-    """A label a row; null where unstable, and for rows after a halt."""
+    """One label per row; null where unstable, and for rows after a halt."""
 
     predictions: list[str | None]

@@ -78,7 +78,7 @@ class Answer(
         },
     ),
 ):
-    """An answer; the last three members are there in a release that answers scores."""
+    """An answer; the last three members are present in a release that answers scores."""
 
     query_id: int | None = Field(
         description="number of the fresh answer, from 1; null from the classifier"
@@ -157,5 +157,5 @@ async def documented_key(
         ),
     ] = None,
 ) -> None:
-    """Put a header into the document; the routes that have it read it themselves."""
+    """Document a header that the routes read themselves."""
     del key

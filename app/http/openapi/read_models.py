@@ -57,14 +57,14 @@ class LedgerHead(Body, json_schema_extra=like(HEAD)):
 
 
 class LedgerPage(Body, json_schema_extra=like({"entries": [], "head": HEAD})):
-    """The public parts of entries, oldest first, each with its sequence and hash."""
+    """The public parts of entries, oldest first, each with its number and hash."""
 
     entries: list[dict[str, Any]]
     head: LedgerHead
 
 
 class KeyUsage(Body):
-    """What one key was given; a limit is null where it has none, or the file has no such key."""
+    """The answer counts of one key; a limit is null for a key without one, or not in the file."""
 
     name: str
     answers: Count = Field(description="fresh answers of the ensemble")
@@ -174,7 +174,7 @@ class Metrics(
 
 
 class Pace(Body):
-    """Answers of the ensemble a second, over a window."""
+    """Answers of the ensemble per second, over a window."""
 
     window_seconds: int
     answers_per_second: Number
@@ -189,14 +189,14 @@ class OverTime(Body):
 
 
 class OverAnswers(Body):
-    """The cutoff's count by answers, at each answer that changed it; 240 points at most."""
+    """The count of the cutoff at each answer that changed it; 240 points at most."""
 
     answers: list[Count]
     unstable: list[Count]
 
 
 class Rate(Body):
-    """Unstable answers, or units, an answer, with a confidence band."""
+    """Unstable answers, or units, per answer, with a confidence band."""
 
     mean: Number
     lower: Number
@@ -205,14 +205,14 @@ class Rate(Body):
 
 
 class Ahead(Body):
-    """When it comes: after so many answers, and seconds where queries come now."""
+    """The expected end: a number of answers, and of seconds if queries keep arriving."""
 
     answers: Number
     seconds: Number | None = Field(None, description="absent where nothing is asked now")
 
 
 class CutoffAhead(Body):
-    """When the cutoff comes; null where it need not."""
+    """When the cutoff is expected; null where it may never come."""
 
     earliest: Ahead | None
     expected: Ahead | None

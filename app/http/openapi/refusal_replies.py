@@ -109,7 +109,7 @@ HEADER_OF_STATUS: Final = {
 
 
 def refused(*refusals: Exception, in_v2_form: bool = False) -> Responses:
-    """Return the replies of refusals, by status, as a route declares its own."""
+    """Return the documented replies of refusals, by status, for a route's declaration."""
     responses: Responses = {}
     for refusal in refusals:
         _add(responses, refusal, in_v2_form=in_v2_form)

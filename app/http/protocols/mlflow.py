@@ -52,7 +52,7 @@ ONE_ROW: Final = (
 
 
 async def validated(schema: Schema, rows: Sequence[object], *, rows_max: int) -> list[Vector]:
-    """Check every row against the schema, leaving the event loop to others now and then.
+    """Check every row against the schema, yielding to the event loop now and then.
 
     Args:
         schema: the public schema.
@@ -83,7 +83,7 @@ async def validated(schema: Schema, rows: Sequence[object], *, rows_max: int) ->
 def as_queries(
     vectors: Sequence[Vector], idempotency_key: str | None, asker: Asker | None
 ) -> Queries:
-    """Return a query a row; a key, which is bound to one vector, is for one row alone.
+    """Return one query per row; an idempotency key is bound to one vector, so to one row alone.
 
     Raises:
         InvalidParameterError: a key with any other number of rows.
@@ -95,7 +95,7 @@ def as_queries(
 
 
 async def answer_rows(service: ConclaveService, queries: Queries) -> list[Answer | None]:
-    """Answer rows in order; None stands for one after the release halted, or its key's limit.
+    """Answer rows in order; None for a row after the halt, or beyond its key's limit.
 
     Raises:
         BudgetExhaustedError: the release has halted, and no row has an answer.
@@ -148,7 +148,7 @@ REPEATED_FORM: Final = "send exactly one of dataframe_split, dataframe_records, 
 
 
 class QuickDocument(Document):
-    """A document with its headers in the order of the quick replies to queries."""
+    """A document with its headers in the same order as the fast replies to queries."""
 
     def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
         """Put the type before the length."""
@@ -158,7 +158,7 @@ class QuickDocument(Document):
 
 @router.get("/ping")
 async def ping(api: CurrentApi) -> Status:
-    """Say that the release is open, as ``/readyz`` does."""
+    """Report that the release is open, as ``/readyz`` does."""
     return await reads.ready(api)
 
 
@@ -170,7 +170,7 @@ async def ping(api: CurrentApi) -> Status:
     openapi_extra=takes({JSON: Invocation, CSV: InvocationCsv}),
 )
 async def invoke(api: CurrentApi, request: Request) -> Predictions:
-    """Validate every row, wait until their answers are committed, and give their labels."""
+    """Validate every row, wait until the answers are committed, and return the labels."""
     service = api.slot.service
     check_media_type(request.headers, MEDIA_TYPES)
     key = idempotency_key(request.headers)

@@ -87,7 +87,7 @@ class InferenceReply(msgspec.Struct, omit_defaults=True):
 def inference_response(
     model_name: str, asked: Inference, answers: Sequence[Answer | None]
 ) -> Response | JsonReply:
-    """Return the outputs that were asked for, in JSON, or some in the binary part behind it."""
+    """Return the requested outputs, in JSON, or some in the binary part behind it."""
     pieces: list[bytes] = []
     outputs: list[OutputTensor] = []
     for name, is_binary in asked.outputs:
@@ -156,19 +156,19 @@ OfModel = Annotated[ConclaveService, Depends(_service_of_path)]
 
 @query_router.get("/v2")
 async def server() -> V2Server:
-    """Give the server's name, its version and the extensions that it knows."""
+    """Return the server's name, its version and its protocol extensions."""
     return V2Server(name=PLATFORM, version=VERSION, extensions=EXTENSIONS)
 
 
 @probe_router.get("/v2/health/live")
 async def live() -> V2Live:
-    """Say that the process answers."""
+    """Report that the process answers."""
     return V2Live(live=True)
 
 
 @probe_router.get("/v2/health/ready")
 async def server_ready(api: CurrentApi) -> V2Ready:
-    """Say that the release is open, in whatever phase; refuse while it is not."""
+    """Report that the release is open, in any phase; refuse while it is not."""
     api.slot.check_open()
     return V2Ready(ready=True)
 
@@ -179,7 +179,7 @@ async def server_ready(api: CurrentApi) -> V2Ready:
     responses=refused(NotFoundError(NO_SUCH_MODEL), in_v2_form=True),
 )
 async def model(service: OfModel) -> V2Model:
-    """Give the model's inputs and outputs."""
+    """Return the model's inputs and outputs."""
     inputs = [
         V2Tensor(name=each.name, datatype=each.datatype, shape=[-1, each.width])
         for each in declared_inputs(service.schema)
@@ -194,7 +194,7 @@ async def model(service: OfModel) -> V2Model:
     "/v2/models/{name}/ready", responses=refused(NotFoundError(NO_SUCH_MODEL), in_v2_form=True)
 )
 async def model_ready(service: OfModel) -> V2ModelReady:
-    """Say that the release has this name and is open."""
+    """Report that the release has this name and is open."""
     return V2ModelReady(name=service.release_name, ready=True)
 
 
@@ -215,7 +215,7 @@ async def model_ready(service: OfModel) -> V2ModelReady:
     openapi_extra=takes({JSON: V2Inference, OCTETS: V2InferenceWithBinary}),
 )
 async def infer(api: CurrentApi, request: Request) -> Response | JsonReply:
-    """Validate every row of a batch, wait until their answers are committed, and give them."""
+    """Validate every row of a batch, wait until the answers are committed, and return them."""
     service = service_of_model(api, request.path_params["name"])
     headers, bytes_max = request.headers, api.limits.body_bytes_max
     check_media_type(headers, MEDIA_TYPES, encodings=ENCODINGS)

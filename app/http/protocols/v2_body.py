@@ -1,4 +1,4 @@
-"""From the bytes of an inference request to validated rows: nothing is charged before."""
+"""Parsing of an inference request: from bytes to validated rows, before any charge."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INPUT_MEMBERS: Final = (b'"shape"', b'"datatype"', b'"data"')
 
 
 class OutputParameters(msgspec.Struct):
-    """What may be said of one requested output; other members are passed over."""
+    """The parameters of one requested output; other members are ignored."""
 
     binary_data: bool | None = None
     classification: int | None = None
@@ -43,14 +43,14 @@ class OutputParameters(msgspec.Struct):
 
 
 class RequestedOutput(msgspec.Struct):
-    """One output that the client asks for."""
+    """One requested output."""
 
     name: str
     parameters: OutputParameters | None = None
 
 
 class RequestParameters(msgspec.Struct):
-    """What may be said of the request; other members are passed over."""
+    """The parameters of the request; other members are ignored."""
 
     binary_data_output: bool | None = None
 
@@ -85,7 +85,7 @@ _BODY: Final = msgspec.json.Decoder(InferenceBody)
 
 
 def header_length(headers: Headers, body: bytes) -> int:
-    """Return how many bytes of the body are JSON: all of them where no header says.
+    """Return the number of bytes that are JSON: all of them without the header.
 
     Raises:
         InvalidParameterError: the header is no such number.
@@ -104,7 +104,7 @@ def header_length(headers: Headers, body: bytes) -> int:
 async def parse_inference(
     schema: Schema, body: bytes, json_length: int, *, rows_max: int
 ) -> Inference:
-    """Return what an inference request asks; raises as :func:`checked_inference` does.
+    """Return a parsed inference request; raises as :func:`checked_inference` does.
 
     Args:
         schema: the public schema.
@@ -128,7 +128,7 @@ async def parse_inference(
 async def checked_inference(
     schema: Schema, body: InferenceBody, binary: bytes, *, rows_max: int
 ) -> Inference:
-    """Return what a decoded inference request asks, once every row of it fits.
+    """Return a decoded inference request, once every row of it is valid.
 
     Args:
         schema: the public schema.

@@ -46,14 +46,14 @@ Values = list[str] | list[bool] | list[int]
 
 
 class InputParameters(msgspec.Struct):
-    """What may be said of one input; other members are passed over."""
+    """The parameters of one input; other members are ignored."""
 
     binary_data_size: int | None = None
     shared_memory_region: str | None = None
 
 
 class InputTensor(msgspec.Struct):
-    """One input as it was posted; its values are here or in the binary part."""
+    """One posted input; its values are here or in the binary part."""
 
     name: str
     shape: list[int]
@@ -63,12 +63,12 @@ class InputTensor(msgspec.Struct):
 
     @property
     def binary_size(self) -> int | None:
-        """Bytes of it in the binary part; None where its values are in the JSON."""
+        """Number of its bytes in the binary part; None where its values are in the JSON."""
         return None if self.parameters is None else self.parameters.binary_data_size
 
 
 class DeclaredInput(NamedTuple):
-    """An input of the model: its name, its datatype and the values of a row in it."""
+    """An input of the model: its name, its datatype and its number of values per row."""
 
     name: str
     datatype: str
@@ -76,7 +76,7 @@ class DeclaredInput(NamedTuple):
 
 
 def declared_inputs(schema: Schema) -> list[DeclaredInput]:
-    """Return the model's inputs: one for all features, or one each where some are no numbers."""
+    """Return the model's inputs: one for all features, or one each if some are not numbers."""
     if all(schema.numeric_flags):
         return [DeclaredInput(FEATURES, FP64, len(schema.feature_names))]
     return [
@@ -124,7 +124,7 @@ def output_values(name: str, answers: Sequence[Answer | None]) -> Values:
 
 
 def pack(datatype: str, values: Sequence[str | bool | int | float]) -> bytes:
-    """Return an output's values as the binary extension has them."""
+    """Return an output's values in the form of the binary extension."""
     if datatype == BYTES:
         texts = [str(value).encode() for value in values]
         return b"".join(part for text in texts for part in (LENGTH.pack(len(text)), text))

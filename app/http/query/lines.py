@@ -1,4 +1,4 @@
-"""Cutting a stream of bytes into lines of bounded length.
+"""Division of a byte stream into lines of bounded length.
 
 A bounded queue between two tasks, measured in bytes.
 """
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Overlong:
-    """Stands in the place of a line that was longer than the limit; its bytes are gone."""
+    """A placeholder for a line that exceeded the limit and was dropped."""
 
     def __len__(self) -> int:
-        """Return the bytes that it takes, as good as none."""
+        """Return 1, the length that counts in a :class:`Channel`."""
         return 1
 
 
@@ -30,7 +30,7 @@ Line = bytes | Overlong
 
 
 class LineCutter:
-    """Feeds on chunks, gives whole lines; lines of white space only are left out."""
+    """Turns chunks of bytes into whole lines; blank lines are dropped."""
 
     def __init__(self, *, line_bytes_max: int) -> None:
         """Start at the beginning of a line."""
@@ -54,7 +54,7 @@ class LineCutter:
         return lines
 
     def finish(self) -> list[Line]:
-        """Return the last line where no newline ended it."""
+        """Return the last line, if no newline ended it."""
         return self._end_line()
 
     def _append(self, piece: bytes) -> None:
@@ -95,7 +95,7 @@ class Channel(Generic[ItemT]):
         await self.put_all([item])
 
     async def put_all(self, items: Sequence[ItemT]) -> None:
-        """Wait for room, then append items, as often as it takes."""
+        """Wait for room and append items, repeatedly if needed."""
         while items:
             while self._bytes_inside >= self._bytes_max:
                 self._has_room.clear()
@@ -108,7 +108,7 @@ class Channel(Generic[ItemT]):
             self._has_news.set()
 
     async def take(self, *, count_max: int) -> list[ItemT]:
-        """Wait for items, then return all there are up to ``count_max``; none at the end."""
+        """Wait for items, then return up to ``count_max`` of them; none at the end."""
         while not self._items and not self._closed:
             self._has_news.clear()
             await self._has_news.wait()
@@ -119,6 +119,6 @@ class Channel(Generic[ItemT]):
         return taken
 
     def close(self) -> None:
-        """Let the taker end once it has taken what is inside."""
+        """Let the taking task end after the remaining items."""
         self._closed = True
         self._has_news.set()

@@ -1,4 +1,4 @@
-"""From the bytes of a query to a validated one: bad input is refused here, uncharged."""
+"""Parsing of a query: from bytes to a validated query; bad input is refused uncharged."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ class QueryBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class QueryLine(QueryBody):
-    """A line of ``POST /query/stream``, which has no header of its own for a key."""
+    """A line of ``POST /query/stream``, where no header can hold an idempotency key."""
 
     idempotency_key: str | None = None
 
 
 class NumbersLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A line as most are where every feature is a number: all of them, and nothing else."""
+    """The commonest form of a line if every feature is a number: a list of all numbers."""
 
     features: tuple[float, ...]
 
@@ -90,7 +90,7 @@ def parse_body(
     with_scores: bool,
     asker: Asker | None = None,
 ) -> Query:
-    """Return the query that a body of ``POST /query`` posts.
+    """Return the query in a body of ``POST /query``.
 
     Args:
         schema: the public schema.
@@ -113,7 +113,7 @@ def parse_body(
 def parse_line(
     schema: Schema, line: bytes, *, with_scores: bool, asker: Asker | None = None
 ) -> Query:
-    """Return the query of one line of a stream; raises as :func:`parse_body` does.
+    """Return the query in one line of a stream; raises as :func:`parse_body` does.
 
     Raises:
         InvalidParameterError: an ``idempotency_key`` that no header could carry too.
@@ -128,7 +128,7 @@ def parse_line(
 def parse_lines_of_numbers(
     schema: Schema, lines: Sequence[bytes], *, asker: Asker | None = None
 ) -> Queries | None:
-    """Return the queries of lines that are numbers in schema order, in half the time.
+    """Return the queries in lines of numbers in schema order, in half the time.
 
     Args:
         schema: the public schema.
@@ -155,7 +155,7 @@ def parse_lines_of_numbers(
 
 
 def idempotency_key(headers: Headers) -> str | None:
-    """Return the ``Idempotency-Key``; a quoted string stands for what it quotes.
+    """Return the ``Idempotency-Key``; quotes around it are removed.
 
     Raises:
         InvalidParameterError: empty, too long, not visible ASCII, or sent twice.

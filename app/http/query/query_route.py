@@ -28,7 +28,7 @@ router = router_of(BusyRoute)
     openapi_extra=takes({JSON: models.Query}),
 )
 async def answer_query(api: CurrentApi, request: Request) -> JsonReply:
-    """Validate one query, wait until its answer is committed, and give it."""
+    """Validate one query, wait until its answer is committed, and return it."""
     service = api.slot.service
     check_media_type(request.headers, JSON_TYPES)
     key = idempotency_key(request.headers)

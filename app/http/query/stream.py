@@ -1,4 +1,4 @@
-"""``POST /query/stream``: a query a line, an answer a line, in the same order.
+"""``POST /query/stream``: one query per line, one answer per line, in the same order.
 
 Three tasks run side by side, so that a client may send everything before it
 reads, or wait for each answer before it sends the next query: one reads lines,
@@ -60,7 +60,7 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 
 def encode_replies(replies: Sequence[Reply]) -> bytes:
-    """Return a line for each reply."""
+    """Return one line per reply."""
     return _ENCODER.encode_lines(
         [each if isinstance(each, Answer) else msgspec.Raw(problem_body(each)) for each in replies]
     )
@@ -101,7 +101,7 @@ router = router_of(BusyRoute)
     openapi_extra=takes({NDJSON: models.QueryLine}),
 )
 async def open_stream(api: CurrentApi, request: Request) -> QueryStream:
-    """Check what can be checked before the first line."""
+    """Open a stream of queries; refusals that concern all of it come before its first line."""
     api.slot.check_open()
     check_media_type(request.headers, LINE_TYPES)
     if "idempotency-key" in request.headers:
@@ -188,7 +188,7 @@ class QueryStream:
         return min(self._idle_at, now + self._api.limits.drain_quiet_seconds)
 
     async def _hurry_when_drained(self) -> None:
-        """Let no line be waited for any more; those that have come are refused one by one."""
+        """Stop waiting for further lines; received lines are refused one by one."""
         await self._api.slot.drained()
         self._drained_at = asyncio.get_running_loop().time()
         if self._waiting is not None and not self._waiting.expired():

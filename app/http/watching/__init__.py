@@ -1,4 +1,4 @@
-"""For operators: metrics, identifiers of requests, log lines of requests, traces.
+"""Observability for operators: metrics, request identifiers, log lines, traces.
 
 * ``metrics.py`` is ``GET /metrics``: what a metric is, and the tables of all of them.  Those of the
   release come from the public budget; those of the server are requests, refusals, waiting queries.

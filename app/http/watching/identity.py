@@ -1,4 +1,4 @@
-"""By which name a request is found again: its id, and its place in a trace.
+"""Identifiers of a request: its id, and its place in a trace.
 
 A client may send ``X-Request-Id``, and ``traceparent`` of W3C's Trace Context; what is
 not well formed is left aside, as if it had not been sent.  Nothing here costs a request
@@ -32,7 +32,7 @@ _SPAN_IDS: Final = 1 << 64
 
 @dataclass(slots=True)
 class Identity:
-    """The names of one request.
+    """The identifiers of one request.
 
     Attributes:
         request_id: the client's, or made here.
@@ -51,7 +51,7 @@ class Identity:
 
     @property
     def fields(self) -> dict[str, str]:
-        """What a log line says of it."""
+        """The fields for its log lines."""
         named = {
             "request_id": self.request_id,
             "trace_id": self.trace_id,
@@ -61,7 +61,7 @@ class Identity:
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """What a reply says of it."""
+        """The headers for its reply."""
         told = [(REQUEST_ID.encode(), self.request_id.encode())]
         if self.trace_id is not None:
             response = f"00-{self.trace_id}-{self.span_id}-{self.flags}"
@@ -69,7 +69,7 @@ class Identity:
         return told
 
     def telling(self, send: Send) -> Send:
-        """Return what sends a reply with these headers."""
+        """Return ``send`` wrapped to add these headers to the reply."""
 
         async def tell(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -80,16 +80,16 @@ class Identity:
 
 
 class RequestIds:
-    """Makes names that no other process makes, and each of them once."""
+    """Makes unique identifiers that no other process makes."""
 
     def __init__(self, secret: bytes) -> None:
-        """Number requests after eight random bytes, which are no secret: they are told."""
+        """Number requests after eight random bytes, which are not secret."""
         self._prefix = secret.hex()
         self._first = int.from_bytes(secret, "big")
         self._numbers = count(1)
 
     def identity(self, headers: Headers) -> Identity:
-        """Return the names of a request, as far as possible those that it came with."""
+        """Return the identifiers of a request, taken from its headers where possible."""
         number = next(self._numbers)
         given = headers.get(REQUEST_ID, "")
         is_named = WELL_FORMED_ID.fullmatch(given) is not None
@@ -104,12 +104,12 @@ class RequestIds:
 
 
 def is_named(headers: Headers) -> bool:
-    """Return whether a request came with a name of its own."""
+    """Return whether a request came with an identifier."""
     return REQUEST_ID in headers or TRACEPARENT in headers
 
 
 def identity_of(scope: Scope, headers: Headers, ids: RequestIds) -> Identity:
-    """Return the names of a request, which are made once."""
+    """Return the identifiers of a request, which are made once."""
     known = known_identity(scope)
     if known is None:
         known = scope[_KEY] = ids.identity(headers)
@@ -117,6 +117,6 @@ def identity_of(scope: Scope, headers: Headers, ids: RequestIds) -> Identity:
 
 
 def known_identity(scope: MutableMapping[str, Any]) -> Identity | None:
-    """Return the names of a request that has some already."""
+    """Return the existing identifiers of a request."""
     found = scope.get(_KEY)
     return found if isinstance(found, Identity) else None

@@ -47,7 +47,7 @@ Samples = Iterable[tuple[tuple[str, ...], Value]]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is public at one moment.
+    """The public quantities at one moment.
 
     Attributes:
         state: of the server: opening, open, draining or stopped.
@@ -382,7 +382,7 @@ def exposition(facts: Facts) -> bytes:
 
 @router.get("/metrics", response_class=Response, responses=gives({"text/plain": Metrics}))
 async def metrics(api: CurrentApi) -> Response:
-    """Give the public quantities to Prometheus, whatever state the server is in."""
+    """Return the public quantities to Prometheus, in any state of the server."""
     facts = _facts(api)
     if api.watching.key_metrics:
         facts = replace(facts, key_answers=await _key_answers(api))

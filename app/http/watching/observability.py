@@ -1,4 +1,4 @@
-"""What is kept of requests for whoever operates the server: times, lines, spans.
+"""Observation of requests for operators: times, log lines, spans.
 
 What a process counts of its requests; it costs a request two looks at the clock.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """How closely requests are watched.
+    """The options for observing requests.
 
     Attributes:
         times: whether their times are counted, in coarse buckets.
@@ -43,7 +43,7 @@ class Watching:
 
 
 def watching_of(settings: Settings, secret: Callable[[int], bytes]) -> Watching:
-    """Return what an operator's configuration asks for.
+    """Return the options that an operator configured.
 
     Args:
         settings: the whole configuration.
@@ -67,7 +67,7 @@ QUERY_STREAMS: Final = "queries"
 
 
 class RequestMeter:
-    """Requests under way, open streams, and how long replies took to begin.
+    """Requests in progress, open streams, and the times until replies began.
 
     Attributes:
         in_flight: requests whose reply has not begun.
@@ -85,7 +85,7 @@ class RequestMeter:
         self._routes: dict[tuple[str, str], dict[int, Buckets]] = {}
 
     def route(self, method: str, path: str) -> dict[int, Buckets]:
-        """Return the counts of one route by status, which its endpoint adds to."""
+        """Return the counters of one route by status, for its endpoint to increment."""
         return self._routes.setdefault((method, path), {})
 
     def times(self) -> Iterator[tuple[tuple[str, str, str], Buckets]]:
@@ -96,7 +96,7 @@ class RequestMeter:
 
     @contextmanager
     def stream(self, kind: str) -> Iterator[None]:
-        """Count one open stream while it lasts."""
+        """Count one stream as open during the block."""
         self.streams[kind] += 1
         try:
             yield

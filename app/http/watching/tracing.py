@@ -38,7 +38,7 @@ _SPAN_OF: Final = {Step.VOTE: "vote", Step.COMMIT: "commit"}
 
 
 class Tracing:
-    """Makes spans and hands them to a processor."""
+    """Makes spans and passes them to a processor."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Tracing:
         return span
 
     def end(self, span: Span, attributes: Mapping[str, str | int], *, failed: bool) -> None:
-        """End a span with what may be told of it."""
+        """End a span, with its public attributes."""
         from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415 -- loaded by now
 
         span.set_attributes(attributes)
@@ -98,7 +98,7 @@ class Tracing:
         span.end(self._ended())
 
     def observe(self, step: Step, edge: Edge) -> None:
-        """Make the spans of a batch out of the steps of its writer.
+        """Make the spans of a batch from the steps of its writer.
 
         Whatever goes wrong with a trace must not reach a batch, whose votes are cast.
         """
@@ -144,14 +144,14 @@ class Tracing:
         return -(-time.time_ns() // self._grid) * self._grid
 
     def close(self) -> None:
-        """Send what is left, for a while: a collector that hangs must not hold the end up."""
+        """Send the remaining spans within a time limit, since a collector may hang."""
         ending = threading.Thread(target=self._provider.shutdown, daemon=True)
         ending.start()
         ending.join(CLOSE_SECONDS_MAX)
 
 
 def open_tracing(settings: TelemetrySettings, secret: Callable[[int], bytes]) -> Tracing | None:
-    """Return what traces to the collector of the configuration; None where it names none.
+    """Return the tracer to the configured collector; None where none is configured.
 
     Raises:
         ConfigurationError: the libraries are not installed.
@@ -176,7 +176,7 @@ def open_tracing(settings: TelemetrySettings, secret: Callable[[int], bytes]) ->
 
 
 def observing(first: Observer, tracing: Tracing | None) -> Observer:
-    """Return an observer that tells another one, and then the traces."""
+    """Return an observer that notifies another one, and then the tracer."""
     if tracing is None:
         return first
 

@@ -46,7 +46,7 @@ LINE_TYPES: Final = frozenset({NDJSON, "application/ndjson", "application/jsonl"
 def check_media_type(
     headers: Headers, accepted: frozenset[str], *, encodings: frozenset[str] = UNCOMPRESSED
 ) -> None:
-    """Accept a listed type, or none at all; where JSON is listed, any ``+json`` too.
+    """Accept a listed media type, or none at all; if JSON is listed, any ``+json`` too.
 
     Raises:
         UnsupportedMediaTypeError: another type, or an encoding that is not listed.
@@ -66,17 +66,17 @@ def check_media_type(
 
 
 def media_type(headers: Headers) -> str:
-    """Return the declared type without its parameters, in lower case; empty where none is."""
+    """Return the declared type without its parameters, in lower case; empty without one."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def content_encoding(headers: Headers) -> str:
-    """Return how the body is compressed, in lower case; ``identity`` where it is not."""
+    """Return the body's compression in lower case; ``identity`` without one."""
     return headers.get("content-encoding", "identity").strip().lower()
 
 
 async def read_body(request: Request, *, bytes_max: int) -> bytes:
-    """Return the whole body, reading no more than ``bytes_max`` bytes of it.
+    """Return the whole body, reading at most ``bytes_max`` bytes of it.
 
     Raises:
         TooLargeError: it is longer, by its own account or in fact.
@@ -129,7 +129,7 @@ ENCODINGS: Final = frozenset({IDENTITY, *WINDOW_BITS})
 
 
 def inflate(body: bytes, encoding: str, *, bytes_max: int) -> bytes:
-    """Return the body without its compression.
+    """Return the decompressed body.
 
     Args:
         body: as it was sent, whole.
@@ -165,13 +165,13 @@ NO_ROWS: Final = (
 
 
 def number_in(cell: str) -> float | None:
-    """Return the finite number that a cell spells; None where it spells none."""
+    """Return the finite number in a field; None if it holds no number."""
     number = float(cell) if NUMBER.fullmatch(cell.strip(" \t")) else math.nan
     return number if math.isfinite(number) else None
 
 
 def read_csv(schema: Schema, body: bytes) -> list[dict[str, object]]:
-    """Return a row an object by column name, null where a cell is missing.
+    """Return one object per row, by column name, with null for a missing field.
 
     Raises:
         MalformedBodyError: not a CSV, or without a header.

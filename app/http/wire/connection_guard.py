@@ -1,4 +1,4 @@
-"""Connections under limits: how many there are, how slow they may be, how long their headers.
+"""Limits on connections: their number, their speed, the length of their headers.
 
 Uvicorn's protocol with a deadline for each thing that a client can put off: the end of
 its headers, the end of its body, and the reading of its reply.  A request sets a number
@@ -76,7 +76,7 @@ log = structlog.get_logger("conclave.api")
 
 @dataclass(slots=True)
 class Guard:
-    """What the connections of one server share.
+    """State shared by all connections of one server.
 
     Attributes:
         limits: the maxima.
@@ -90,7 +90,7 @@ class Guard:
     is_ending: bool = False
 
     def refusal(self, address: str, count: int) -> TooManyConnectionsError | None:
-        """Return why a connection is one too many, if it is; ``count`` includes it."""
+        """Return the reason to refuse one connection too many, if any; ``count`` includes it."""
         if count > self.limits.connections_max:
             return TooManyConnectionsError(FULL)
         if self.by_address[address] > self.limits.connections_per_client_max:
@@ -104,7 +104,7 @@ class GuardedProtocol(HttpToolsProtocol):
     guard: ClassVar[Guard]
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn's
-        """Count the connection; one too many is told so and closed."""
+        """Count the connection; refuse and close it if it is over the limit."""
         super().connection_made(transport)
         self._receive_due = self.loop.time() + self.guard.limits.header_seconds_max
         self._write_due = self._close_due = math.inf
@@ -134,7 +134,7 @@ class GuardedProtocol(HttpToolsProtocol):
     # -- receiving -------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came, within the limit on a request's head."""
+        """Parse received bytes, within the limit on a request's head."""
         if self._is_cut:
             return
         self._received_at = self.loop.time()
@@ -149,7 +149,7 @@ class GuardedProtocol(HttpToolsProtocol):
                 self._cut(self._long_headers())
 
     def on_message_begin(self) -> None:
-        """Give the headers their time."""
+        """Start the deadline of the headers."""
         self._message_count += 1
         self._head_bytes = 0
         self._is_in_head = self._is_in_message = True
@@ -157,7 +157,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Refuse long headers, and give the body its time."""
+        """Refuse long headers, and start the deadline of the body."""
         self._is_in_head = False
         if self._is_cut:
             return
@@ -180,20 +180,20 @@ class GuardedProtocol(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Wait for nothing more."""
+        """Clear the deadline."""
         self._is_in_message = False
         self._receive_due = math.inf
         if not self._is_cut:
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Give what is left of a body that nobody needs any more its time."""
+        """Set a deadline for draining the rest of an unread body."""
         if self._is_in_message and self._receive_due == math.inf:
             self._receive_due = self.loop.time() + self.guard.limits.body_seconds_max
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP in the one error shape."""
+        """Answer malformed HTTP in the common form of errors."""
         del msg
         if not self._is_cut:
             self._cut(MalformedRequestError(MALFORMED))
@@ -201,19 +201,19 @@ class GuardedProtocol(HttpToolsProtocol):
     # -- sending ---------------------------------------------------------------
 
     def pause_writing(self) -> None:
-        """Give the client its time to read."""
+        """Start the client's deadline for reading."""
         self._write_due = self.loop.time() + self.guard.limits.stalled_seconds_max
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """Wait for no reader."""
+        """Clear the client's deadline for reading."""
         self._write_due = math.inf
         super().resume_writing()
 
     # -- ending ----------------------------------------------------------------
 
     def shutdown(self) -> None:
-        """Answer what has come, the newest as the last, and close the connection then."""
+        """Answer the requests received so far, then close the connection."""
         if self._is_ending or self._is_cut:
             return
         self._is_ending = True
@@ -223,7 +223,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.loop.call_later(self.guard.limits.drain_quiet_seconds, self._end_if_quiet)
 
     def leave(self) -> None:
-        """Close after the last reply; whoever still sends is heard for a while.
+        """Close after the last reply, but read a client that still sends for a while.
 
         Closed over unread bytes, the connection would be reset, and what the client has not
         read of its reply would be lost.
@@ -262,7 +262,7 @@ class GuardedProtocol(HttpToolsProtocol):
     # -- cutting off -----------------------------------------------------------
 
     def cut_off_if_due(self, now: float) -> None:
-        """Cut the connection off where its client keeps the server waiting."""
+        """Disconnect a client that keeps the server waiting beyond its deadline."""
         limits = self.guard.limits
         if self.transport.is_closing():
             # It waits for the client to read what was written.
@@ -331,7 +331,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 class LastTransport(Transport):
-    """The transport of a connection's last reply, after which the connection takes its leave."""
+    """The transport of a connection's last reply, which closes the connection afterwards."""
 
     def __init__(self, connection: GuardedProtocol) -> None:
         """Write to the transport of a connection."""
@@ -347,12 +347,12 @@ class LastTransport(Transport):
         return self._connection.transport.is_closing()
 
     def close(self) -> None:
-        """Close once the client has been heard out."""
+        """Close once the client's remaining bytes are read."""
         self._connection.leave()
 
 
 def _has_unread(transport: Transport) -> bool:
-    """Return whether the system holds bytes of a client that were not read yet."""
+    """Return whether the system holds unread bytes of a client."""
     count = array("i", [0])
     with suppress(AttributeError, OSError):
         ioctl(transport.get_extra_info("socket").fileno(), FIONREAD, count)
@@ -360,14 +360,14 @@ def _has_unread(transport: Transport) -> bool:
 
 
 def _forget_unsent(transport: Transport) -> None:
-    """Let the system reset the connection, rather than keep megabytes that nobody reads."""
+    """Let the system reset the connection, rather than keep megabytes of unread replies."""
     known = transport.get_extra_info("socket")
     with suppress(AttributeError, OSError), socket.socket(fileno=os.dup(known.fileno())) as twin:
         twin.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
 
 
 def guarded(limits: Limits) -> type[GuardedProtocol]:
-    """Return the protocol of a server with these limits."""
+    """Return the protocol class for a server with these limits."""
 
     class ServerProtocol(GuardedProtocol):
         guard = Guard(limits)
@@ -376,7 +376,7 @@ def guarded(limits: Limits) -> type[GuardedProtocol]:
 
 
 def cut_off_overdue(connections: Iterable[object], now: float) -> None:
-    """Look at every connection once; called every second or so."""
+    """Check every connection for an expired deadline; called about once a second."""
     for connection in list(connections):
         if isinstance(connection, GuardedProtocol):
             connection.cut_off_if_due(now)

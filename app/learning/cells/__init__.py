@@ -1,4 +1,4 @@
-"""A public partition into cells, with a label of its own in each.
+"""A public partition into cells, with one label for each cell.
 
 * ``cell_class.py`` has the class of all labellings of the cells, and its exact draws.
 * ``nested_grid.py`` has grids over numbers, and the labels that noisy counts give their cells.

@@ -63,11 +63,11 @@ class CellSplits:
 
     @property
     def root(self) -> int:
-        """Return where every row starts: node 0, or the only cell."""
+        """Return the starting point of every row: node 0, or the only cell."""
         return 0 if self.tests else ~0
 
     def places(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the cell of each row, a function of its own values.
+        """Return the cell of each row, a function of that row's values.
 
         Args:
             values: encoded by the public schema, shape ``(n, d)``.
@@ -144,7 +144,7 @@ class CellClass:
 
     @property
     def truncation_variation(self) -> Fraction:
-        """Total variation of a whole draw: it adds over the cells."""
+        """Total variation of a whole draw, which is the sum over the cells."""
         return self.splits.cell_count * truncation_variation(self.class_count)
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
@@ -201,11 +201,11 @@ class CellClass:
         return CellLabels(tuple(drawn))
 
     def best(self, encoded: EncodedRows, labels: NDArray[np.int64]) -> CellLabels:
-        """Return each cell's commonest label, of those that tie the first."""
+        """Return each cell's commonest label, the first of tied ones."""
         return CellLabels(tuple(self._counts(encoded, labels, None).argmax(axis=0).tolist()))
 
     def restricted_to(self, public_points: Encoded) -> CellClass:
-        """Return the class itself: its cells are public whatever points there are."""
+        """Return the class itself: its cells are public, whatever the points."""
         del public_points
         return self
 

@@ -1,4 +1,4 @@
-"""Least errors over the labellings of public cells, chunk by chunk; ties are broken in turn.
+"""Learners over labellings of public cells, one per chunk; they take turns in breaking ties.
 
 A learner votes the commonest label among its own rows in the query's cell.  Where labels
 tie, and so in every cell where it has no row, the first of them counts from the label
@@ -33,7 +33,7 @@ _COUNT = np.dtype("<i8")
 
 
 class CellEnsemble:
-    """An :class:`~app.learning.ensemble.Ensemble` whose votes differ from cell to cell only.
+    """An :class:`~app.learning.ensemble.Ensemble` whose vote depends only on the cell.
 
     Args:
         splits: the public cells.
@@ -71,12 +71,12 @@ class CellEnsemble:
         return self._counts[self._splits.places(values)]
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Refuse: there are none."""
+        """Refuse: votes over cells have no scores."""
         del values
         raise InvariantError("learners over cells vote only")
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every vote so many times."""
+        """Return an ensemble with every vote repeated."""
         return type(self)(self._splits, self._counts * times)
 
     def to_bytes(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Nested public grids over a few numbers, and the label that each cell answers by.
+"""Nested public grids over a few numbers, and the label of each cell.
 
 A number is read as its rank among public cuts, how many of them it is at or above; a missing
 one is at or above none.  A cell of a coarser level holds whole cells of the finest.
@@ -50,7 +50,7 @@ class Grid:
         invariant(all(one < next_ and next_ % one == 0 for one, next_ in pairs), "levels nest")
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return each row's ranks, a function of its own numbers, shape ``(n, d)``.
+        """Return each row's ranks, a function of that row's numbers, shape ``(n, d)``.
 
         Args:
             values: encoded by the public schema, shape ``(n, features)``.
@@ -98,7 +98,7 @@ class Grid:
 
 
 def equal_cuts(lower: float, upper: float, *, parts: int) -> tuple[float, ...]:
-    """Return what parts bounds into equal intervals, each cut rounded to a double above the lower.
+    """Return the cuts that divide bounds equally, each rounded to a double above the lower bound.
 
     So that a number that is clipped to its bounds has the rank of the number itself.
     """
@@ -110,7 +110,7 @@ def equal_cuts(lower: float, upper: float, *, parts: int) -> tuple[float, ...]:
 def decided(
     grid: Grid, noisy_counts: Sequence[NDArray[np.int64]], scales: Sequence[Fraction]
 ) -> NDArray[np.int64]:
-    """Return the label of every finest cell, shape ``(cells,)``, from noisy numbers alone.
+    """Return the label of every finest cell, shape ``(cells,)``, from noisy counts alone.
 
     A cell answers by the finest level at which its lead stands out of the noise, and where none
     does, by the coarsest.

@@ -87,7 +87,7 @@ def evaluate(tests: Sequence[BinaryTest], values: NDArray[np.float64]) -> NDArra
 
 
 def distinct_cuts(bits: NDArray[np.uint8], *, complements: bool) -> tuple[int, ...]:
-    """Return the indices of the first test of every distinct cut of some rows.
+    """Return the index of the first test for every distinct division of some rows.
 
     Without rows nothing can be told apart and every test stays.
 

@@ -1,4 +1,4 @@
-"""Encoded private rows, whole or encoded part by part as they are asked for.
+"""Encoded private rows: an array of all, or parts that are encoded on request.
 
 Bits of tests, or other codes, may take more memory than the rows themselves.  What
 counts rows needs each part only once, and forgets it before the next one.
@@ -34,7 +34,7 @@ class EncodedRows(Protocol):
 
 
 class RowsByPart:
-    """Rows that are encoded anew whenever some of them are asked for.
+    """Rows that are encoded again at every request.
 
     Args:
         encode: of a class; a row's code is a function of its own values.
@@ -66,7 +66,7 @@ class RowsByPart:
 
 
 class RowsInTurn:
-    """Rows that are asked for in order, a chunk at a time, and encoded some chunks at a time.
+    """Rows requested in order, one chunk at a time, and encoded a few chunks at a time.
 
     Args:
         rows: all of them.
@@ -93,7 +93,7 @@ class RowsInTurn:
 
 
 def parts(row_count: int) -> Iterator[slice]:
-    """Yield slices that cover so many rows in order; one empty slice where there is none."""
+    """Yield slices that cover a number of rows in order; one empty slice for no rows."""
     for start in range(0, max(row_count, 1), ROWS_PER_PART):
         yield slice(start, min(start + ROWS_PER_PART, row_count))
 
@@ -101,7 +101,7 @@ def parts(row_count: int) -> Iterator[slice]:
 def weighed_parts(
     encoded: EncodedRows, labels: NDArray[np.int64], row_weights: NDArray[np.float64] | None
 ) -> Iterator[tuple[float, Encoded, NDArray[np.int64]]]:
-    """Yield the rows part by part, those of one weight together, with what each counts for.
+    """Yield the rows part by part, with equal weights in a part, and that weight.
 
     Args:
         encoded: rows as a class encodes them, n of them.
@@ -123,7 +123,7 @@ def weighed_parts(
 def predicted(
     predict: Callable[[Encoded], NDArray[np.int64]], encoded: EncodedRows
 ) -> NDArray[np.int64]:
-    """Return the labels that a hypothesis gives the rows, part by part, shape ``(n,)``."""
+    """Return a hypothesis's labels for the rows, part by part, shape ``(n,)``."""
     labels = np.empty(len(encoded), dtype=np.int64)
     for rows in parts(len(encoded)):
         labels[rows] = predict(encoded[rows])

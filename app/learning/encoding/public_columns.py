@@ -1,4 +1,4 @@
-"""Public encoding of values as columns for learners that take numbers.
+"""Public encoding of values as columns, for learners that use numbers.
 
 Every choice is public: numbers are scaled by their public bounds and
 categories are known beforehand, so nothing is fitted on private rows.
@@ -25,7 +25,7 @@ COLUMNS_A_NUMBER = 2
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicColumn:
-    """What encoding one feature needs of the public schema.
+    """The facts of the public schema that encoding one feature needs.
 
     Attributes:
         bounds: lower and upper bound of a number; None for a category.

@@ -1,4 +1,4 @@
-"""Decision trees of all chunks at once, level by level, each from its own rows alone.
+"""Decision trees of all chunks at once, level by level, each from its own chunk alone.
 
 The tree is that of CART: at every node the cut with the least Gini impurity of the two
 sides, weighted by their rows, half-way between neighbouring values in single precision,
@@ -45,7 +45,7 @@ class CompleteTrees:
 def fit_cart(
     rows: NDArray[np.float64], labels: NDArray[np.int64], *, depth: int, class_count: int
 ) -> CompleteTrees:
-    """Fit chunks of as many rows each.
+    """Fit trees on chunks of equal size.
 
     Args:
         rows: encoded columns, shape ``(K, m, c)``, m at least one.

@@ -39,20 +39,20 @@ ROUNDING_SHARE: Final = 1e-14
 
 
 class Functions(Protocol):
-    """K convex functions of p numbers each."""
+    """K convex functions of p variables each."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """K and p."""
+        """The number of functions K, and the number of variables p."""
         ...
 
     @property
     def slope_max(self) -> float:
-        """Where the gradient's largest component is at most this, a function has arrived."""
+        """The largest gradient component at which a function counts as minimised."""
         ...
 
     def values(self, which: NDArray[np.intp], points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the values of some functions at a point each, shape ``(K',)``."""
+        """Return the values of some functions, at one point each, shape ``(K',)``."""
         ...
 
     def derivatives(
@@ -63,7 +63,7 @@ class Functions(Protocol):
 
 
 def minimise(functions: Functions) -> NDArray[np.float64]:
-    """Return where each function is least, shape ``(K, p)``.
+    """Return the point that minimises each function, shape ``(K, p)``.
 
     Args:
         functions: convex, and started from zero.

@@ -1,4 +1,4 @@
-"""Any scikit-learn classifier by import path, checked while everything is still public."""
+"""Any scikit-learn classifier by import path, checked before private rows are read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PRINTING_PARAMETERS = ("verbose", "verbosity")
 
 
 class Classifier(Protocol):
-    """The part of scikit-learn's interface that is used."""
+    """The part of scikit-learn's interface that is used here."""
 
     def fit(self, rows: NDArray[np.float64], labels: NDArray[np.int64], /) -> object:
         """Fit the estimator on one chunk."""
@@ -42,7 +42,7 @@ class Classifier(Protocol):
 def estimator_factory(
     path: str, params: Mapping[str, object], *, section: str = "learner"
 ) -> Callable[[], Classifier]:
-    """Return what makes a fresh estimator, once the public choice is known to be sound.
+    """Return a factory of new estimators, after checking the public choice.
 
     Args:
         path: ``package.module.Class`` or ``package.module:Class``.
@@ -96,7 +96,7 @@ def _check_parameters(make: Callable[[], Classifier], path: str, section: str) -
 
 
 def _refuse_printing(model: Classifier, section: str) -> None:
-    """Refuse an estimator that is asked to tell how its fit goes, be the rows private or not."""
+    """Refuse an estimator with verbose output, because its rows may be private."""
     for name, value in model.get_params(deep=True).items():
         is_loud = isinstance(value, int | float) and value > 0
         if name.rpartition("__")[2] in _PRINTING_PARAMETERS and is_loud:

@@ -1,4 +1,4 @@
-"""Fitting scikit-learn classifiers, each on rows of its own.
+"""Fitting of scikit-learn classifiers, each on its own rows.
 
 The public encoding of :mod:`app.learning.encoding.public_columns` is all the
 preprocessing there is outside a chunk.  Labels are mapped by value; a learner that
@@ -84,7 +84,7 @@ def fit_student(
     seed: bytes,
     class_count: int,
 ) -> Classifier:
-    """Fit one estimator on public rows, and return it as it comes back from storage.
+    """Fit one estimator on public rows, and return it as read back from storage.
 
     Args:
         make: from :func:`~app.learning.estimators.estimator_choice.estimator_factory`.

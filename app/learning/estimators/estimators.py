@@ -1,4 +1,4 @@
-"""k fitted scikit-learn classifiers, and what they vote.
+"""k fitted scikit-learn classifiers, and their votes.
 
 A model that fails in predicting votes class 0 in silence; that the machine fails is no
 vote.  Estimators whose fitted forms can be laid out together vote together
@@ -108,7 +108,7 @@ class EstimatorEnsemble:
         return np.stack([_scores(model, rows) for model in self._models], axis=1)
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every model so many times."""
+        """Return an ensemble with every model repeated."""
         return type(self)(
             self._columns,
             self._models * times,

@@ -1,4 +1,4 @@
-"""All decision trees of an ensemble, each with cuts of its own, as flat arrays.
+"""All decision trees of an ensemble, each with its own cuts, as flat arrays.
 
 Every node of every tree is complete, padded below a leaf by nodes that say the leaf's
 label on both sides, up to a depth that the configuration fixes.  The comparisons are

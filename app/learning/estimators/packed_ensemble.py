@@ -1,4 +1,4 @@
-"""An ensemble of estimators that were fitted together: numbers, and no estimators."""
+"""An ensemble of estimators that were fitted together, kept as arrays of numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DEPTH_MAX: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class LinearForm:
-    """A score for each class; the largest votes, the first of equal ones.
+    """A score for each class; the class with the largest one gets the vote, the first of ties.
 
     Attributes:
         weights: shape ``(k, L, c)``.
@@ -49,7 +49,7 @@ Form: TypeAlias = LinearForm | CompleteTrees
 
 
 class PackedEnsemble:
-    """An :class:`~app.learning.ensemble.Ensemble` of such models.
+    """An :class:`~app.learning.ensemble.Ensemble` of models that were fitted together.
 
     Args:
         columns: the public encoding.
@@ -78,12 +78,12 @@ class PackedEnsemble:
         return self._packed.vote_counts(self._encoder.encode(values))
 
     def scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Refuse: where scores are asked for, estimators are fitted one by one."""
+        """Refuse: where scores are requested, estimators are fitted one by one."""
         del values
         raise InvariantError("these estimators were fitted for votes only")
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every model so many times."""
+        """Return an ensemble with every model repeated."""
         form = joined([self.form] * times)
         return type(self)(self.columns, form, class_count=self.class_count)
 
@@ -119,7 +119,7 @@ class PackedEnsemble:
 
 
 def joined(forms: Sequence[Form]) -> Form:
-    """Put the models of blocks of chunks one after the other; all are of one kind."""
+    """Concatenate the models of blocks of chunks; all are of one kind."""
     linear = [form for form in forms if isinstance(form, LinearForm)]
     trees = [form for form in forms if isinstance(form, CompleteTrees)]
     invariant(not (linear and trees), "the models of an ensemble are of one kind")

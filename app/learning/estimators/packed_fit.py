@@ -38,7 +38,7 @@ _TREE_PARAMS: Final = frozenset({"criterion", "max_depth", "random_state", "spli
 
 
 class BlockFit(Protocol):
-    """Fits some chunks."""
+    """Fits a block of chunks."""
 
     def __call__(
         self,
@@ -53,7 +53,7 @@ class BlockFit(Protocol):
 
 
 def block_fit_of(path: str, params: Mapping[str, object]) -> BlockFit | None:
-    """Return how an estimator is fitted on all chunks at once, None where it is not.
+    """Return the joint fit of an estimator on all chunks, None if it has none.
 
     Args:
         path: import path of the estimator.

@@ -1,4 +1,4 @@
-"""All linear models of an ensemble in one product, whose rounding decides no vote.
+"""All linear models of an ensemble in one product, whose rounding changes no vote.
 
 A product of matrices rounds as its kernel likes: by the size of the batch, the place
 in it, the number of threads and the processor.  A vote must not.  It is therefore

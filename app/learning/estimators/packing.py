@@ -1,4 +1,4 @@
-"""Which estimators vote together, and how their fitted forms are laid out for it.
+"""The estimators that vote together, and the layout of their fitted forms.
 
 Whether an ensemble is packed is a function of the public choice of estimator alone,
 as the time of an evaluation tells it.  A packed form holds no more than the fitted
@@ -52,7 +52,7 @@ class PackedVotes(Protocol):
 
 
 class Packing(Protocol):
-    """Lays the models of one kind of estimator out."""
+    """Lays out the models of one kind of estimator for joint votes."""
 
     def __call__(
         self, models: Sequence[object], *, column_count: int, class_count: int, fallback: int
@@ -87,7 +87,7 @@ class _Tree(Protocol):
 
 
 def packing_of(path: str, params: Mapping[str, object]) -> Packing | None:
-    """Return how ensembles of an estimator are packed, None where they are not.
+    """Return the packing for ensembles of an estimator, None if there is none.
 
     Args:
         path: import path of the estimator.
@@ -104,13 +104,13 @@ def packing_of(path: str, params: Mapping[str, object]) -> Packing | None:
 
 
 def scikit_learn_name(path: str) -> str | None:
-    """Return the name of a class of scikit-learn by its import path; None for any other."""
+    """Return the name of a scikit-learn class by its import path; None for any other class."""
     dotted = path.replace(":", ".")
     return dotted.rpartition(".")[2] if dotted.startswith(_LIBRARY) else None
 
 
 def packable_depth(params: Mapping[str, object]) -> int | None:
-    """Return the public bound on the depth of trees, where it is low enough to pad them."""
+    """Return the public bound on the depth of trees, if it is low enough for padding."""
     depth = params.get("max_depth")
     is_low = isinstance(depth, int) and 1 <= depth <= PACKED_DEPTH_MAX
     return depth if is_low and isinstance(depth, int) else None
@@ -119,7 +119,7 @@ def packable_depth(params: Mapping[str, object]) -> int | None:
 def pack_linear(
     models: Sequence[object], *, column_count: int, class_count: int, fallback: int
 ) -> PackedLinear:
-    """Lay linear estimators out for one product.
+    """Pack linear estimators into one product.
 
     Args:
         models: fitted, or the label of a constant.
@@ -147,7 +147,7 @@ def pack_linear(
 def linear_votes(
     weights: NDArray[np.float64], intercepts: NDArray[np.float64], *, class_count: int
 ) -> PackedLinear:
-    """Lay out a score for each class; of two classes their difference.
+    """Pack a score for each class; for two classes, their difference.
 
     Args:
         weights: shape ``(k, L, c)``.
@@ -163,7 +163,7 @@ def linear_votes(
 def pack_trees(
     models: Sequence[object], *, column_count: int, class_count: int, fallback: int, depth: int
 ) -> PackedCuts:
-    """Lay decision trees out as complete ones.
+    """Pack decision trees as complete trees.
 
     Args:
         models: fitted, or the label of a constant.

@@ -1,4 +1,4 @@
-r"""Every way in which a halfspace parts given lattice points, found exactly.
+r"""Every dichotomy of given lattice points by a halfspace, found exactly.
 
 A halfspace is written as *levels*: integer rows ``(w, b)``; a point ``u`` has
 label 1 iff the first of the values ``w . u - b`` that is not zero is positive.
@@ -71,7 +71,7 @@ def dichotomy_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def spanning_axes(points: NDArray[np.int64]) -> tuple[int, ...]:
-    """Return the fewest coordinates in which the affine span of points is seen whole.
+    """Return the smallest set of coordinates that determines the affine span of points.
 
     Args:
         points: shape ``(m, dim)``.
@@ -90,7 +90,7 @@ def spanning_axes(points: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def line_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return both sides of the middle between neighbours on a line, shape ``(N, 1, 2)``."""
+    """Return both sides of the midpoint between neighbours on a line, shape ``(N, 1, 2)``."""
     ordered = np.sort(points[:, 0])
     middles = ordered[:-1] + ordered[1:]
     upper = np.stack([np.full_like(middles, 2), middles], axis=1)
@@ -98,7 +98,7 @@ def line_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def plane_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one halfplane for every dichotomy but the constants, shape ``(N, 2, 3)``.
+    """Return one halfplane for every dichotomy except the constants, shape ``(N, 2, 3)``.
 
     Of the lines that separate two sets, those that touch both and part them
     crosswise are two, one turned either way.  Directed so that the first set

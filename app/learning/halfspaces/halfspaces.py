@@ -103,7 +103,7 @@ class Halfspaces:
         }
 
     def sums(self, points: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the weight of the points that each halfspace holds, shape ``(N,)``.
+        """Return the total weight of the points in each halfspace, shape ``(N,)``.
 
         Doubles hold the sums exactly: they are integers below ``2**53``.
         """
@@ -177,7 +177,7 @@ def halfspace_dichotomies(lattice: Lattice, values: NDArray[np.float64]) -> Enum
 
 
 def dichotomy_bound(point_count: int, dimension: int) -> int:
-    """Return how many dichotomies points in general position have, the most there can be.
+    """Return the number of dichotomies of points in general position, which is the maximum.
 
     It is ``2 sum_(i <= dim) C(m - 1, i)`` (Schlaefli; Cover 1965, Theorem 1).
     """

@@ -1,4 +1,4 @@
-"""The integer lattice that halfspaces see, and the public grid on it."""
+"""The integer lattice of halfspaces, and the public grid on it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Lattice:
 
 
 def whole_steps(column: NDArray[np.float64], bounds: tuple[float, float]) -> NDArray[np.int64]:
-    """Return how many of 2^16 steps lie between the lower bound and each value, a whole number.
+    """Return the distance of each value from the lower bound, in whole steps of 2^16 in all.
 
     What is beyond a bound lies on it, and what is missing on the lower one.
     """
@@ -97,7 +97,7 @@ def used_lattice(tests: Sequence[BinaryTest], columns: Sequence[PublicColumn]) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """The public grid: one lattice point for every cell that the cuts make.
+    """The public grid: one lattice point for every cell between cuts.
 
     Attributes:
         coordinates: along each axis, the middle of every cell.
@@ -115,7 +115,7 @@ class Grid:
         return prod(map(len, self.coordinates))
 
     def points(self) -> NDArray[np.int64]:
-        """Return the middles of all cells, shape ``(m, dim)``."""
+        """Return the midpoints of all cells, shape ``(m, dim)``."""
         return np.array(list(product(*self.coordinates)), dtype=np.int64)
 
     def point_weights(self) -> NDArray[np.int64]:
@@ -124,7 +124,7 @@ class Grid:
 
 
 def public_grid(lattice: Lattice, tests: Sequence[BinaryTest]) -> Grid:
-    """Return the grid that the cuts of the lattice's features make."""
+    """Return the grid of the cuts of the lattice's features."""
     coordinates, weights = [], []
     for axis, feature_index in enumerate(lattice.feature_indices):
         shares = {

@@ -61,7 +61,7 @@ class _Flags:
 
 
 def space_levels(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one halfspace for every dichotomy but the constants.
+    """Return one halfspace for every dichotomy except the constants.
 
     Args:
         points: distinct, spanning the space, shape ``(m, 3)``.
@@ -216,7 +216,7 @@ def _levels(
 
 
 def pair_levels(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return left of the directed line, and on it what comes before the pair's middle.
+    """Return the points left of the directed line, and those on it before the pair's midpoint.
 
     Args:
         first: start points, label 1, shape ``(N, 2)``.

@@ -36,7 +36,7 @@ ROWS_PER_BLOCK: Final = 8192
 
 
 def are_exact(matrix: NDArray[np.float64], offset: NDArray[np.float64]) -> bool:
-    """Tell whether no image of bits under an integer map is too long for exact sums.
+    """Return whether every image of bits under an integer map is short enough for exact sums.
 
     Args:
         matrix: integers, shape ``(t, p)``.
@@ -152,7 +152,7 @@ _DECAY: Final = np.array(
 
 
 def score_count(class_count: int) -> int:
-    """Return how many scores a row has: one of two classes, else one a class."""
+    """Return the number of scores per row: one for two classes, else one per class."""
     return 1 if class_count == BINARY else class_count
 
 
@@ -169,7 +169,7 @@ def squared_length_bound(class_count: int) -> int:
 def shared_out(
     missed: NDArray[np.int64], person_row_counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return residuals divided by how many rows the person of each has, toward zero.
+    """Return residuals divided by the row count of each row's person, rounded toward zero.
 
     So what the r rows of a person add up to is no longer than what one row may add.  To the
     nearest would be: three residuals of 5 over 3 rows would each be 2, and 6 together.
@@ -188,7 +188,7 @@ def logistic(scores: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def residuals(scores: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return probabilities less the label's indicator, cut, in units of 1/:data:`WHOLE`.
+    """Return probabilities minus the label's indicator, clipped, in units of 1/:data:`WHOLE`.
 
     Args:
         scores: in steps of 1/:data:`SCORE_STEPS`, shape ``(n, s)``.

@@ -1,4 +1,4 @@
-"""Scores that are weights of tests and of waves: what a kernel's descent fits.
+"""Scores that are weighted sums of tests and waves, fitted by the kernel learner.
 
 A row's features are small integers: a term that holds counts as much as a cosine of one.
 Public points whiten them, as they whiten tests alone, and their median length is where
@@ -72,7 +72,7 @@ def kernel_features(
     public_values: NDArray[np.float64],
     shrinkage: Shrinkage,
 ) -> IntegerFeatures:
-    """Return the whitened map of all features, in integers, and where rows are cut.
+    """Return the whitened integer map of all features, and the length to which rows are clipped.
 
     Args:
         inputs: the features.

@@ -28,7 +28,7 @@ FINENESS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LinearScores:
-    """Scores that are an intercept and the weights of the terms that hold.
+    """Scores that are an intercept plus the weights of all terms that hold.
 
     With two classes there is one score, and the second class is predicted iff it is
     above zero; with more there is one a class, and the largest is, of equal ones the first.

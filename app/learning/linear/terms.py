@@ -59,7 +59,7 @@ class Terms:
 
     @classmethod
     def single(cls, tests: Sequence[BinaryTest]) -> Terms:
-        """Return one term for every test: that it holds."""
+        """Return one term per test, which holds when the test does."""
         return cls(tuple(tests), tuple(((index, True),) for index in range(len(tests))))
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.uint8]:
@@ -104,7 +104,7 @@ class PairedTests:
 
 
 def paired(public_bits: NDArray[np.uint8], feature_indices: Sequence[int]) -> PairedTests | None:
-    """Return the pairs and the map that public points fix; None where there are no two features.
+    """Return the pairs and the map that public points fix; None with fewer than two features.
 
     Args:
         public_bits: tests on the public points, shape ``(m, t)``.

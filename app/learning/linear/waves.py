@@ -1,4 +1,4 @@
-"""Random waves of the numbers of a row: cosines of public random phases, all in integers.
+"""Random waves of a row's numbers: cosines of public random phases, all in integers.
 
 Random Fourier features (Rahimi and Recht 2007), whose products come near a Gaussian
 kernel's.  A number becomes a whole number of steps between its public bounds, a phase is
@@ -58,7 +58,7 @@ HALVINGS: Final = (PLACES // 2).bit_length() - 1
 
 @cache
 def cosine_table() -> NDArray[np.int64]:
-    """Return the cosines of the middles of all places, in units of 1/:data:`MAGNITUDE`.
+    """Return the cosines at the midpoints of all table entries, in units of 1/:data:`MAGNITUDE`.
 
     The cosine of half an angle is a square root, and those of multiples follow by sums of
     products, all in decimals with far more digits than are rounded away.
@@ -79,7 +79,7 @@ def cosine_table() -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Waves:
-    """Public waves of some numbers, and what each is of a row.
+    """Public waves of some numbers, and their values for a row.
 
     Attributes:
         feature_indices: the numeric features, in schema order.
@@ -131,7 +131,7 @@ class Waves:
 
 
 def spreads(steps: NDArray[np.int64]) -> tuple[float, ...]:
-    """Return how much public points differ in each number, as deviations in steps.
+    """Return the spread of public points in each number, as standard deviations in steps.
 
     Args:
         steps: of the points, shape ``(m, d)``; m may be 0.

@@ -58,7 +58,7 @@ class Axis:
         return np.where(np.isnan(column), 0, ranks).astype(np.int32)
 
     def bound(self, rank: int) -> float | None:
-        """Return the cut at which a side begins or ends; None where it has no end."""
+        """Return the cut at one end of a side; None for an open end."""
         return float(self.cuts[rank - 1]) if 0 < rank <= len(self.cuts) else None
 
 
@@ -97,7 +97,7 @@ class Boxes:
 
     @cached_property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """Share of people in each box, as if its sides were independent, shape ``(N,)``."""
+        """Expected share of people in each box, as if sides were independent, shape ``(N,)``."""
         tables = [np.array([1.0, *axis.shares, 0.0]) for axis in self.axes]
         tables.append(np.array([1.0, 0.0]))
         starts = np.cumsum([0, *map(len, tables)])[:-1]
@@ -138,7 +138,7 @@ class Boxes:
         return type(self)(self.axes, self.sides[indices])
 
     def describe(self, index: int) -> Description:
-        """Return the sides of a box: a feature, and from which cut up to below which."""
+        """Return the sides of a box, each as a feature, a lower cut and an upper cut."""
         sides = [
             {"feature": side.feature, "lower": side.lower, "upper": side.upper}
             for side in self.bounded_sides(index)
@@ -146,7 +146,7 @@ class Boxes:
         return {"kind": "box", "label": self.everywhere(index), "sides": sides}
 
     def bounded_sides(self, index: int) -> list[Side]:
-        """Return the sides that are on a feature."""
+        """Return the sides that bound a feature."""
         return [
             self._side(axis, lower, upper)
             for axis, lower, upper in self.sides[index].tolist()
@@ -154,7 +154,7 @@ class Boxes:
         ]
 
     def everywhere(self, index: int) -> int:
-        """Return the label of a row that every bounded side holds; 0 where a side is empty."""
+        """Return the label of a row inside every bounded side; 0 where a side is empty."""
         return int(bool((self.sides[index, :, 1] < self.sides[index, :, 2]).all()))
 
     def _side(self, axis_index: int, lower: int, upper: int) -> Side:
@@ -229,7 +229,7 @@ def axes_of(tests: Sequence[BinaryTest]) -> list[Axis]:
 
 
 def box_class(kind: str, axes: Sequence[Axis]) -> EnumeratedClass:
-    """Return the class of a family over cuts.
+    """Return the class of a family of boxes over cuts.
 
     Args:
         kind: ``thresholds``, ``intervals`` or ``rectangles``.
@@ -247,7 +247,7 @@ def box_class(kind: str, axes: Sequence[Axis]) -> EnumeratedClass:
 
 
 def box_dichotomies(kind: str, values: NDArray[np.float64], features: Sequence[int]) -> Boxes:
-    """Return one box for every dichotomy of points by a family with any cuts.
+    """Return one box for every dichotomy of points by boxes of a family, with any cuts.
 
     Any cut is one at a value of a point, as far as the points can tell.
 
@@ -278,7 +278,7 @@ def box_count(kind: str, cut_counts: Sequence[int]) -> int:
 
 
 def box_dimension(kind: str, feature_count: int, *, size: int) -> int:
-    """Return the largest m for which m points could have all ``2**m`` labellings.
+    """Return the largest m for which m points can have all ``2**m`` labellings.
 
     It is the VC dimension of thresholds and intervals on one feature, of
     rectangles on two; with more features it is an upper bound of it.

@@ -1,4 +1,4 @@
-"""The rows of ``thresholds``, ``intervals`` and ``rectangles``, and of whatever is listed."""
+"""The rows of ``thresholds``, ``intervals`` and ``rectangles``, and of any other listed class."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class ScaledSums:
         return ScaledSums(least.squeeze(axis), terms.sum(axis=axis))
 
     def relative_logs(self, decay: float) -> NDArray[np.float64]:
-        """Return the natural logs of the sums, but for a constant; see :func:`choice_roundoffs`."""
+        """Return the natural logs of the sums, up to a constant; see :func:`choice_roundoffs`."""
         logs: NDArray[np.float64] = np.log(self.factors)
         logs += (self.errors.min() - self.errors) * decay
         return logs
@@ -179,7 +179,7 @@ class EnumeratedClass:
         return truncation_variation(self.size)
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
-        """Return rows as the list reads them."""
+        """Return rows in the list's encoding."""
         return self.hypotheses.encode(values)
 
     def log_weight_error(self, row_count: int, epsilon: float) -> float:

@@ -1,4 +1,4 @@
-"""An ensemble over a listed class: every vote is a few places in the public list.
+"""An ensemble over a listed class: every vote is a few indices into the public list.
 
 Which places is private; the list is not stored.  A query costs the same
 whatever the places are: either the whole list is evaluated, or every place is,
@@ -115,7 +115,7 @@ class EnumeratedEnsemble:
         return counts
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every vote so many times."""
+        """Return an ensemble with every vote repeated."""
         scores = self._side_scores
         return type(self)(
             self._list,
@@ -124,7 +124,7 @@ class EnumeratedEnsemble:
         )
 
     def to_bytes(self) -> bytes:
-        """Return a header, the places and the scores, if there are any; little-endian."""
+        """Return a header, the indices and any scores; little-endian."""
         scores = b"" if self._side_scores is None else self._side_scores.astype(_SCORE).tobytes()
         magic = _MAGIC_SCORED if self.is_scored else _MAGIC
         header = _HEADER.pack(

@@ -1,4 +1,4 @@
-"""Finitely many public hypotheses as arrays, and what follows from predictions alone.
+"""Finitely many public hypotheses as arrays, and computations from their predictions.
 
 A list is public: it is fixed by the schema, a grid or public points.  Rows go
 in encoded, as the list reads them, and a row's code and labels depend on that
@@ -40,7 +40,7 @@ class HypothesisList(Protocol):
 
     @property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """Public guess of the share of people labelled 1, one a hypothesis; .5 if unknown."""
+        """Public estimate of the share of people each hypothesis labels 1; .5 if unknown."""
         ...
 
     def __len__(self) -> int:
@@ -48,7 +48,7 @@ class HypothesisList(Protocol):
         ...
 
     def encode(self, values: NDArray[np.float64]) -> Encoded:
-        """Return rows as :meth:`predict` reads them, each a function of its own values.
+        """Return rows in the encoding of :meth:`predict`, each a function of its own values.
 
         Args:
             values: encoded by the public schema, shape ``(n, d)``.
@@ -75,7 +75,7 @@ class HypothesisList(Protocol):
         ...
 
     def describe(self, index: int) -> Description:
-        """Describe one hypothesis plainly, enough to predict by."""
+        """Return one hypothesis in plain values, enough to predict by."""
         ...
 
 

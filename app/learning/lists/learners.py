@@ -110,7 +110,7 @@ def side_scores(
 def fit_hypothesis(
     hypothesis_class: EnumeratedClass, encoded: Encoded, labels: NDArray[np.int64]
 ) -> EnumeratedHypothesis:
-    """Return the hypothesis of least errors, as the canonical rule breaks ties.
+    """Return the hypothesis of least errors, with ties broken by the canonical rule.
 
     Args:
         hypothesis_class: the public class that is searched.

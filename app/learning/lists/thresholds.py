@@ -58,7 +58,7 @@ class ThresholdClass:
 
     @property
     def size(self) -> int:
-        """One hypothesis a cut, and two constants."""
+        """Number of cuts, plus two constants."""
         return len(self.tests) + CLASS_COUNT
 
     @property
@@ -147,7 +147,7 @@ class ThresholdClass:
         return self.hypotheses[draw_index(log_weights, noise)]
 
     def restricted_to(self, public_points: Encoded) -> ThresholdClass:
-        """Return one cut for every dichotomy of the public points that is no constant.
+        """Return one cut for every dichotomy of the public points except the constants.
 
         The complement of a threshold is no threshold, so that only cuts with
         the same outcomes label the points alike.

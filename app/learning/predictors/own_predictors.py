@@ -1,4 +1,4 @@
-"""Predictors that a user wrote, called on one row at a time.
+"""Predictors written by a user, called on one row at a time.
 
 A predictor sees one row, as it might have been posted, and nothing else, so
 that its prediction is a function of the row: it must be deterministic and keep
@@ -42,7 +42,7 @@ PREDICTORS_PER_BLOCK: Final = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicFeature:
-    """A feature of the public schema, as a predictor may know it.
+    """A feature of the public schema, as shown to a predictor.
 
     Attributes:
         name: its key in a row.
@@ -61,7 +61,7 @@ class PublicFeature:
 
     @property
     def other(self) -> str:
-        """The string that stands for every string outside the categories.
+        """The string that represents every string outside the categories.
 
         It is "other", with as many underscores before it as keep it apart
         from the categories.
@@ -72,7 +72,7 @@ class PublicFeature:
         return name
 
     def value(self, encoded: float) -> Value:
-        """Return the value that an encoded one stands for."""
+        """Return the value that an encoded one represents."""
         if isnan(encoded):
             return None
         if self.categories is None:
@@ -83,7 +83,7 @@ class PublicFeature:
         return self.other if code == len(self.categories) else None
 
     def posted(self, value: Value, *, missing: frozenset[str]) -> Value:
-        """Return a posted value as its encoded one would be given back."""
+        """Return a posted value as it would be after encoding and decoding."""
         if self.bounds is not None:
             lower, upper = self.bounds
             return min(max(value, lower), upper) if isinstance(value, float) else None
@@ -93,7 +93,7 @@ class PublicFeature:
 
 
 class Predictor(Protocol):
-    """What a class of a user's own is made of."""
+    """One predictor of a user-defined class."""
 
     def predict(self, row: Row) -> object:
         """Return one of the classes, by name; a whole number stands for its digits."""
@@ -110,7 +110,7 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DescribedPredictor:
-    """A predictor with the description that was checked when its class was made.
+    """A predictor with its description, checked when its class was made.
 
     Attributes:
         predictor: what is called.
@@ -124,7 +124,7 @@ class DescribedPredictor:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The classes by name, and what a predictor's word for one of them is.
+    """The class names, and their look-up from a predictor's output.
 
     Attributes:
         classes: public labels, in order.
@@ -134,7 +134,7 @@ class Labels:
     classes: tuple[str, ...]
 
     def predicted(self, predictor: Predictor, row: Row) -> int:
-        """Return the class index that a predictor gives a row; class 0 for a failure.
+        """Return the class index of a predictor's output for a row; class 0 for a failure.
 
         Raises:
             MachineError: the machine failed, and not the predictor.
@@ -157,7 +157,7 @@ def _name(said: object) -> str:
 
 
 class Predictors:
-    """A :class:`~app.learning.lists.hypothesis_list.HypothesisList` of a user's predictors.
+    """A :class:`~app.learning.lists.hypothesis_list.HypothesisList` of user-written predictors.
 
     Args:
         kind: the class that they are of, ``finite`` or an import path.
@@ -188,7 +188,7 @@ class Predictors:
 
     @cached_property
     def public_frequencies(self) -> NDArray[np.float64]:
-        """Nothing is known: one half each."""
+        """One half each, because nothing is known."""
         return np.full(len(self), 0.5)
 
     def __len__(self) -> int:
@@ -229,11 +229,11 @@ class Predictors:
         return type(self)(self.kind, self._features, self._labels, chosen)
 
     def describe(self, index: int) -> Description:
-        """Return how a predictor describes itself."""
+        """Return a predictor's own description."""
         return self._predictors[index].description
 
     def rows(self, values: NDArray[np.float64]) -> list[Row]:
-        """Return encoded rows as predictors see them; none can be changed."""
+        """Return encoded rows in the read-only form that predictors get."""
         return [row_of(self._features, row) for row in values.tolist()]
 
     def _right_counts(self, rows: Sequence[Row], counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -258,7 +258,7 @@ class Predictors:
 
 
 def row_of(features: Sequence[PublicFeature], encoded: Sequence[float]) -> Row:
-    """Return one encoded row as a predictor sees it."""
+    """Return one encoded row in the form that predictors get."""
     return MappingProxyType(
         {
             feature.name: feature.value(value)
@@ -270,7 +270,7 @@ def row_of(features: Sequence[PublicFeature], encoded: Sequence[float]) -> Row:
 def posted_row(
     features: Sequence[PublicFeature], posted: Sequence[Value], *, missing: frozenset[str]
 ) -> Row:
-    """Return one posted row as a predictor sees it.
+    """Return one posted row in the form that predictors get.
 
     Args:
         features: the public features, in schema order.

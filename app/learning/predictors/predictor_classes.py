@@ -1,4 +1,4 @@
-"""Classes of a user's own predictors, by import path.
+"""Classes of user-written predictors, by import path.
 
 ``finite`` is a list of functions of a row; ``package.module:Class`` is a class
 of one's own, by this protocol::
@@ -52,22 +52,22 @@ DESCRIPTION_CHARACTERS_MAX: Final = 10_000
 
 
 class PredictorClass(Protocol):
-    """A class of a user's own."""
+    """A user-defined class of predictors."""
 
     dimension: int
 
     def hypotheses(self, points: Sequence[Row], /) -> Sequence[Predictor]:
-        """Return the predictors of the class, as far as public points tell them apart."""
+        """Return the predictors of the class that public points distinguish."""
         ...
 
     def read(self, description: Description, /) -> Predictor:
-        """Return the predictor that described itself so."""
+        """Return the predictor with this description."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictorSource:
-    """Where predictors come from; all of it is public.
+    """The source of predictors; all of it is public.
 
     Attributes:
         section: of the configuration, which errors name.
@@ -90,13 +90,13 @@ class PredictorSource:
         return self.kind == FINITE
 
     def modules(self) -> tuple[str, ...]:
-        """Return the names of the modules that hold the code, each once."""
+        """Return the names of the modules that hold the code, without repeats."""
         paths = self.paths if self.is_finite else (self.kind,)
         return tuple(dict.fromkeys(path.partition(":")[0] for path in paths))
 
 
 def is_predictor_kind(kind: str) -> bool:
-    """Tell whether a class is one of a user's own predictors."""
+    """Return whether a class consists of user-written predictors."""
     return kind == FINITE or ":" in kind
 
 

@@ -1,4 +1,4 @@
-"""The public part of a statistics table: its hypotheses, and the cells on which they agree.
+"""The public part of a statistics table: its hypotheses, and cells where each is constant.
 
 * ``covering.py`` chooses the tests, and lists one hypothesis for each labelling of the public
   points; it refuses too many.

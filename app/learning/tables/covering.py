@@ -1,4 +1,4 @@
-"""Which tests, hypotheses and cells a statistics table is made of; public throughout.
+"""The tests, hypotheses and cells of a statistics table; all of it public.
 
 A table holds one number for every dichotomy of the public points, on all cells of
 those hypotheses, so that both must be few enough to list.  Tests that an operator
@@ -46,7 +46,7 @@ def levels_of(kind: str, depth: int) -> int:
 
 
 def tests_of_kind(kind: str, tests: Iterable[BinaryTest]) -> tuple[BinaryTest, ...]:
-    """Return the tests that a class asks: trees all, the others those of numbers."""
+    """Return the tests that a class uses: all for trees, those of numbers for the others."""
     return tuple(test for test in tests if kind in TREE_KINDS or test.cut is not None)
 
 
@@ -69,19 +69,19 @@ def covering(
 
 
 def query_count_bound(kind: str, tests: Sequence[BinaryTest], *, depth: int) -> int:
-    """Bound the hypotheses that are listed, whatever the public points."""
+    """Bound the number of listed hypotheses, for any public points."""
     if kind in TREE_KINDS:
         return tree_candidate_count(len(tests), depth=levels_of(kind, depth))
     return box_count(kind, list(_counts(tests).values()))
 
 
 def point_count(tests: Sequence[BinaryTest]) -> int:
-    """Return the points of the grid of the tests, which bound the cells."""
+    """Return the number of points on the tests' grid, which bounds the number of cells."""
     return math.prod(count + 1 for count in _counts(tests).values())
 
 
 def refuse_table(kind: str, tests: Sequence[BinaryTest], *, depth: int) -> None:
-    """Refuse a table that could not be listed on some public points.
+    """Refuse a table that some public points would make too large to list.
 
     Raises:
         ConfigurationError: says the size and what to lower.
@@ -105,7 +105,7 @@ def chosen_tests(
     depth: int,
     listed: Iterable[int] = (),
 ) -> tuple[BinaryTest, ...]:
-    """Return the listed tests, and of the other features as many as keep the table small.
+    """Return the listed tests, and as many of the other features as keep the table small.
 
     Every feature keeps the same number at most: of cuts those next to quantiles of
     the points, of categories the commonest.  Tests that no point meets, or every

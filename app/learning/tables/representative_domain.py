@@ -88,7 +88,7 @@ class RepresentativeDomain:
 
 
 class Projection:
-    """From any hypothesis of the class to the one of H~ that agrees on the public points.
+    """The map from any hypothesis of the class to the one of H~ with its labels on the points.
 
     Args:
         hypotheses: H~, one hypothesis for every dichotomy of the points.
@@ -115,7 +115,7 @@ class Projection:
         return index
 
     def nearest(self, labels: NDArray[np.uint8]) -> tuple[int, int]:
-        """Return the hypothesis of H~ with the nearest labels, and the points it labels otherwise.
+        """Return the hypothesis of H~ with the nearest labels, and the points where it differs.
 
         Of several that are as near, the first.
         """
@@ -128,7 +128,7 @@ class Projection:
         return nearest, int(apart[nearest])
 
     def search_word_count(self, labels: NDArray[np.uint8]) -> int:
-        """Return how many words of labels :meth:`nearest` compares; 0 where one agrees."""
+        """Return the number of label words that :meth:`nearest` compares; 0 where one agrees."""
         known = self._packed(labels).tobytes() in self._indices
         return 0 if known else int(self._words.size)
 
@@ -146,7 +146,7 @@ def cover(hypotheses: HypothesisList, public_points: Encoded) -> HypothesisList:
 def representative_axes(
     references: Mapping[int, Iterable[float]], feature_count: int
 ) -> list[NDArray[np.float64]]:
-    """Return values of each feature that stand for all of them.
+    """Return representative values of each feature.
 
     A hypothesis that compares a feature with cuts (``x >= cut``) and codes of
     categories (``x == code``) labels every value like one of these: a missing value,
@@ -167,7 +167,7 @@ def representative_axes(
 def product_domain(
     hypotheses: HypothesisList, axes: Sequence[NDArray[np.float64]]
 ) -> RepresentativeDomain:
-    """Return the cells of hypotheses that look at each feature through its axis.
+    """Return the cells of hypotheses that read each feature through its axis.
 
     Args:
         hypotheses: H~, with two labels; they label any vector like one of the grid.
@@ -201,7 +201,7 @@ def product_domain(
 
 
 def refuse_grid(point_count: int) -> None:
-    """Refuse a grid of too many points.
+    """Refuse a grid with too many points.
 
     Raises:
         ConfigurationError: says the size and what to change.
@@ -216,7 +216,7 @@ def refuse_grid(point_count: int) -> None:
 
 
 def refuse_cells(cell_count: int, query_count: int) -> None:
-    """Refuse a table of too many cells and hypotheses.
+    """Refuse a table with too many cells and hypotheses.
 
     Raises:
         ConfigurationError: says the size and what to change.
@@ -296,7 +296,7 @@ class CutGrid:
         return math.prod(len(axis) for axis in self.axes)
 
     def places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return where each row lies, in the order in which the product is listed.
+        """Return the index of each row's grid point, in the order of the product.
 
         Args:
             values: encoded rows, shape ``(n, d)``; the places are as secret as they are.

@@ -1,4 +1,4 @@
-"""The canonical learner: exact ERM with ties broken alike in every chunk.
+"""The canonical learner: exact ERM, with the same order among ties in every chunk.
 
 Tests are ordered by ``q (1 - q)`` descending, q their public frequency, then
 by index; the first root that attains the least error is taken, then at each
@@ -66,15 +66,15 @@ def choose_hypothesis(errors: NDArray[np.int64], order: NDArray[np.int64]) -> in
 
 
 class CanonicalRule:
-    """(max, +) over the rows that a tree gets right; the first best of everything."""
+    """(max, +) over correctly labelled rows; ties go to the first."""
 
     def leaf(self, counts: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Return how many rows the majority gets right."""
+        """Return the number of rows that the majority label gets right."""
         right: NDArray[np.floating] = counts.max(axis=0)
         return right
 
     def join(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Add the rows that both sides get right."""
+        """Add the correctly labelled rows of both sides."""
         right_rows: NDArray[np.floating] = np.add(left, right)
         return right_rows
 

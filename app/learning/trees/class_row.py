@@ -1,4 +1,4 @@
-"""The rows of ``trees`` and ``stumps``, and of whatever else is fitted as trees.
+"""The rows of ``trees`` and ``stumps``, and of any other class fitted as trees.
 
 How long the built-in rules search trees follows from public numbers only.  The constants are
 those of one core of a server, measured with the 86 tests of ``benchmarks/deep_trees.py``; what
@@ -70,7 +70,7 @@ def search_seconds(
 
 
 def refuse_long_search(rule: str, searched: TreeClass, *, row_count: int, chunk_count: int) -> None:
-    """Refuse learners that would take hours to fit.
+    """Refuse learners whose fit would take hours.
 
     Raises:
         ConfigurationError: names ``hypotheses.depth``.

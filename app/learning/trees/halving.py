@@ -69,7 +69,7 @@ class NoZeroErrorTreeError(Exception):
 
 
 class ZeroErrorRule:
-    """(+, x) over the number of trees without error.
+    """(+, x) over the number of trees without errors.
 
     Args:
         generator: the chunk's own.

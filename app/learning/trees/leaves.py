@@ -1,4 +1,4 @@
-"""From the outcomes of every node of every tree to votes, with the same work for any.
+"""Votes from the outcomes of every node of every tree, with equal work for every query.
 
 All trees of an ensemble are complete and of one depth.  A node selects between what
 its two sides say with three bitwise operations, from the leaves up to the root, so that
@@ -148,7 +148,7 @@ class LeafSelection:
 
 
 def selection_order(depth: int) -> NDArray[np.intp]:
-    """Return the nodes of a heap as selection takes them, shape ``(2**depth - 1,)``.
+    """Return the nodes of a heap in the order of selection, shape ``(2**depth - 1,)``.
 
     Level by level, and within a level first all that are a false side, then in the same
     order their true ones: so the sides of a level are two halves of what is below it.
@@ -166,7 +166,7 @@ def _sides_first(level: int) -> NDArray[np.intp]:
 
 
 def _sides(masks: NDArray[np.signedinteger]) -> tuple[NDArray[np.signedinteger], ...]:
-    """Return what the false leaf of every last test gives, and what the true one changes of it."""
+    """Return the bits of each last test's false leaf, and their difference to the true leaf's."""
     order = _sides_first(masks.shape[1].bit_length() - 1)
     half = max(1, len(order) // 2)
     false, true = masks[:, order[:half]], masks[:, order[half:]]

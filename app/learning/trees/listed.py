@@ -141,7 +141,7 @@ def tree_dichotomies(
 def tree_count_bound(
     row_count: int, features: Mapping[int, PublicColumn], *, depth: int, class_count: int
 ) -> int:
-    """Bound the trees that are listed for any rows of a number, before dichotomies are told apart.
+    """Bound the number of listed trees for a number of rows, before duplicates are dropped.
 
     Args:
         row_count: number of points.
@@ -262,7 +262,7 @@ def covering_trees(
 
 
 def tree_candidate_count(test_count: int, *, depth: int) -> int:
-    """Bound the trees that are looked at on the last level, hence those that are kept."""
+    """Bound the number of trees examined on the last level, hence of the kept ones."""
     if test_count == 0:
         return LABEL_COUNT
     count = LABEL_COUNT

@@ -143,7 +143,7 @@ class PackedTrees:
         return scores
 
     def repeated(self, times: int) -> Self:
-        """Return these votes so many times over."""
+        """Return these votes, repeated."""
         scores = self._leaf_scores
         return type(self)(
             np.tile(self._cells, (times, 1)),
@@ -154,7 +154,7 @@ class PackedTrees:
         )
 
     def to_bytes(self) -> bytes:
-        """Return a header, the cells and the scores, if there are any; little-endian."""
+        """Return a header, the nodes and any scores; little-endian."""
         scores = b"" if self._leaf_scores is None else self._leaf_scores.astype(_SCORE).tobytes()
         magic = _MAGIC_SCORED if self.is_scored else _MAGIC
         header = _HEADER.pack(
@@ -248,7 +248,7 @@ class TreeEnsemble:
         return self._packed.scores(self._tests.evaluate(values))
 
     def repeated(self, times: int) -> Self:
-        """Return an ensemble with every vote so many times."""
+        """Return an ensemble with every vote repeated."""
         return type(self)(self._asked, self._packed.repeated(times))
 
     def to_bytes(self) -> bytes:

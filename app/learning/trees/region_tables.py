@@ -1,4 +1,4 @@
-"""Exponential weights of trees over every region that the upper levels of one can make.
+"""Exponential weights of trees, over every region of the upper levels of a tree.
 
 A region is a multiset of literals, a literal being a test and its outcome: the
 order in which a tree asks does not matter.  Trees of depth D need
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def multiset_count(kind_count: int, size: int) -> int:
-    """Return how many multisets of ``size`` there are over ``kind_count`` kinds, one or more."""
+    """Return the number of multisets of ``size`` over ``kind_count`` kinds, one or more."""
     return comb(kind_count + size - 1, size)
 
 
@@ -79,7 +79,7 @@ def _steps(kind_count: int, place: int) -> NDArray[np.int64]:
 
 
 def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
-    """Return the pairs of literals that no row satisfies both of, shape ``(2 t, 2 t)``.
+    """Return the pairs of literals that no row satisfies together, shape ``(2 t, 2 t)``.
 
     The literal of test a with outcome o is ``2 a + o``.
     """
@@ -99,7 +99,7 @@ def excluded_literals(tests: Sequence[BinaryTest]) -> NDArray[np.bool_]:
 
 
 def first_descriptions(excluded: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
-    """Return, for each multiset of ``size`` literals, the rank of the one that stands for it.
+    """Return, for each multiset of ``size`` literals, the rank of its representative.
 
     A literal that another one implies gives way to it; an empty region is that
     of a test both ways.  What stands for a region stands for itself.

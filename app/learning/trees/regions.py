@@ -128,11 +128,11 @@ class MergedRows:
 
     @property
     def number(self) -> np.dtype[np.floating]:
-        """What counts are kept in: exact for this many rows."""
+        """The type of all counts, which is exact for this many rows."""
         return self.multiplicities.dtype
 
     def turned(self, turned: NDArray[np.uint8]) -> MergedRows:
-        """Return the rows with the outcomes of some tests exchanged, those of 1, shape ``(t,)``."""
+        """Return the rows with flipped outcomes of some tests, marked by 1, shape ``(t,)``."""
         return replace(self, packed=self.packed ^ _packed_statistics(turned[np.newaxis]))
 
     def restricted(self, test_index: int, outcome: int) -> MergedRows:
@@ -143,7 +143,7 @@ class MergedRows:
         return replace(self, packed=self.packed[kept], multiplicities=self.multiplicities[:, kept])
 
     def satisfies_any(self, pairs: NDArray[np.bool_]) -> bool:
-        """Tell whether some row satisfies both literals of a pair, shape ``(2 t, 2 t)``."""
+        """Return whether some row satisfies both literals of each pair, shape ``(2 t, 2 t)``."""
         for bits, _ in self._blocks():
             literals = np.stack([1 - bits, bits], axis=2).reshape(-1, 2 * self.test_count)
             if np.any((literals.T @ literals > 0) & pairs):
@@ -214,7 +214,7 @@ class RegionStatistics:
 
 
 def statistics_length(test_count: int, class_count: int) -> int:
-    """Return how many numbers a region's statistics are."""
+    """Return the length of a region's statistics."""
     return sum(_part_lengths(test_count, class_count))
 
 

@@ -83,7 +83,7 @@ class TreeClass:
         return self.size.bit_length() - 1
 
     def refuse_rows(self, row_count: int) -> None:
-        """Refuse so many rows that counting them takes longer than minutes, by public numbers.
+        """Refuse a number of rows whose counting would take longer than minutes.
 
         Raises:
             ConfigurationError: names ``hypotheses.depth``.

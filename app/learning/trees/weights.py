@@ -100,7 +100,7 @@ class TreeSize:
         return self._region_count(self._literal_count) * pairs
 
     def row_weight_count(self, row_count: int, spread: float) -> float:
-        """Estimate what counting rows costs, in weights, from public numbers.
+        """Estimate the cost of counting rows, in weights, from public numbers.
 
         A region's rows satisfy each of its tests; were tests independent, so
         many of n would on average.  How rows are merged is private and left out.
@@ -128,7 +128,7 @@ class TreeSize:
         return 8 * (counts + working + (3 + 8 * size) * self._region_count(size))
 
     def is_within_reach(self) -> bool:
-        """Tell whether exact weights take minutes and one or two gigabytes at most."""
+        """Return whether exact weights take at most minutes, and one or two gigabytes."""
         if self.log_factor_max > LOG_FACTOR_MAX:
             return False
         # Without two levels no pair of tests is counted.

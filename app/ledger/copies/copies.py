@@ -1,4 +1,4 @@
-"""Copies of a ledger that cannot forget what it charged: backup, restoring, retiring.
+"""Copies of a ledger that keep every charge: backup, restore, retirement.
 
 A copy is older than its ledger from the next answer on.  So every copy that is made
 here ends with ``ReleaseClosed``: wherever it is put, and whoever serves it, it casts no
@@ -139,7 +139,7 @@ def back_up(url: str, copy: Path) -> Copied:
 def restore(
     copy: Path, url: str, *, expect_head: str | None = None, code: str | None = None
 ) -> Copied:
-    """Put a copy where a ledger is to be, closed unless it may go on.
+    """Copy a backup to a ledger's place; it is closed, unless it may continue.
 
     Args:
         copy: a file that ``back_up`` made, or a plain copy of a ledger's file.
@@ -165,7 +165,7 @@ def restore(
 
 
 def retire(ledger: Ledger, *, moves: bool, noise: NoiseSource) -> Retired:
-    """Close a ledger's release for good; a copy made after that may go on where it moves.
+    """Close a ledger's release for good; a copy made afterwards may continue where it is moved.
 
     Args:
         ledger: opened to be written.
@@ -192,7 +192,7 @@ def retire(ledger: Ledger, *, moves: bool, noise: NoiseSource) -> Retired:
 
 
 def may_move(ledger: Ledger, code: str) -> bool:
-    """Return whether a code is the one that the retirement of a ledger told."""
+    """Return whether a code is the one printed when the ledger was retired."""
     closed = ledger.read_state().closed
     bound = None if closed is None else closed.transfer
     return bound is not None and hmac.compare_digest(_transfer(ledger, code), bound)

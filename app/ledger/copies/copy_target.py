@@ -1,4 +1,4 @@
-"""The database that a ledger is copied to: reserved first, then filled in one transaction.
+"""The target database of a copied ledger: reserved first, then filled in one transaction.
 
 A reserved database has tables and a secret of its own, and says in place of a revision
 that it is no ledger yet, so that no server opens it and none begins a release there.  The
@@ -64,7 +64,7 @@ _BYTE_ORDER: Final = {DIALECT: "C", "sqlite": "BINARY"}
 
 
 class TableDigest(NamedTuple):
-    """What tells whether two tables hold the same rows: how many, and a SHA-256 of all."""
+    """A digest of a table: the number of its rows, and a SHA-256 of them all."""
 
     row_count: int
     sha256: str
@@ -87,7 +87,7 @@ def copy_rows(source: Connection, target: Connection) -> None:
 
 
 def row_digests(connection: Connection) -> dict[str, TableDigest]:
-    """Return a digest of the rows of every copied table, the same in every kind of database.
+    """Return a digest of the rows of every copied table, equal in every kind of database.
 
     Raises:
         SQLAlchemyError: the database cannot be read.
@@ -145,7 +145,7 @@ _SET_REVISION: Final = text("UPDATE alembic_version SET version_num = :revision"
 
 
 class Held(Enum):
-    """What a database holds, as far as a copy is concerned."""
+    """The state of a database, as far as copying is concerned."""
 
     NOTHING = "nothing"
     RESERVED = "reserved"
@@ -153,7 +153,7 @@ class Held(Enum):
 
 
 class Found(NamedTuple):
-    """What is at an address.
+    """The state of the database at an address.
 
     Attributes:
         held: the kind of thing.
@@ -166,7 +166,7 @@ class Found(NamedTuple):
 
 
 def look_at(url: str) -> Found:
-    """Return what a database holds, and change nothing in it.
+    """Return the state of a database, without changing it.
 
     Raises:
         ConfigurationError: it is another program's, or cannot be read.
@@ -191,7 +191,7 @@ def _found(connection: Connection, revision: str | None) -> Found:
 
 
 def reserve(url: str, *, noise: NoiseSource) -> None:
-    """Make the tables where there are none, and let no server open the database from now on.
+    """Create missing tables, and let no server open the database from now on.
 
     Args:
         url: of a database that holds no release, or that is reserved already.
@@ -235,7 +235,7 @@ def filling(url: str) -> Iterator[Connection]:
 
 
 def fill(source: Connection, target: Connection, secret: bytes) -> None:
-    """Bring a whole ledger into a reserved database, in the transaction of the caller.
+    """Copy a whole ledger to a reserved database, in the caller's transaction.
 
     Args:
         source: a transaction that sees one moment.

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class LedgerDatabase(Protocol):
-    """A database at an address, whether a ledger is in it yet or not."""
+    """A database at an address, with or without a ledger."""
 
     @property
     def place(self) -> str:
-        """Where it is, as an operator is told; no password is in it."""
+        """The location shown to operators, without a password."""
 
     @property
     def is_shared(self) -> bool:
@@ -37,14 +37,14 @@ class LedgerDatabase(Protocol):
 
     @property
     def is_there(self) -> bool:
-        """Whether the database exists, as far as can be told without reading it."""
+        """Whether the database exists, as far as this is known without reading it."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether it certainly holds nothing."""
+        """Whether the database is certainly empty."""
 
     def create(self) -> None:
-        """Make the database ready to hold tables, where that is for us to do.
+        """Prepare the database to hold tables, if that is this program's task.
 
         Raises:
             OSError: it cannot be made.
@@ -55,13 +55,13 @@ class LedgerDatabase(Protocol):
         """Return the engine of the one writer: each transaction takes the write lock at once."""
 
     def writing(self, engine: Engine) -> Writing:
-        """Return what begins and ends the transactions of the one writer, on that engine."""
+        """Return the transactions of the one writer on that engine."""
 
     def reading_engine(self) -> Engine:
         """Return the engine of the readers, which see one moment and cannot write."""
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Be the one server that draws what a release publishes once.
+        """Hold the only turn to draw what a release publishes once.
 
         Yields what tells whether the turn is still this process's.
 
@@ -73,7 +73,7 @@ class LedgerDatabase(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SqliteDatabase:
-    """A ledger's file.
+    """A ledger in an SQLite file.
 
     Attributes:
         path: of the database; the files beside it have names that begin with its own.
@@ -89,7 +89,7 @@ class SqliteDatabase:
 
     @property
     def is_shared(self) -> bool:
-        """One server has it open at a time."""
+        """False: one server at a time has it open."""
         return False
 
     @property
@@ -116,7 +116,7 @@ class SqliteDatabase:
         return sqlite.writing_engine(self.path)
 
     def writing(self, engine: Engine) -> Writing:
-        """Keep one connection: nobody else ends it."""
+        """Return transactions on one kept connection, which nothing else ends."""
         return KeptWriting(engine, sqlite.BEGIN_WRITING)
 
     def reading_engine(self) -> Engine:
@@ -124,12 +124,12 @@ class SqliteDatabase:
         return sqlite.reading_engine(self.path)
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Be the one process that draws what a release publishes once."""
+        """Hold the only turn to draw what a release publishes once."""
         return turn_to_draw(self.path, release_number)
 
 
 def ledger_database(url: str) -> LedgerDatabase:
-    """Return the database that a ledger's address names.
+    """Return the database at a ledger's address.
 
     Raises:
         ConfigurationError: the address is malformed, or names a database of another
@@ -142,7 +142,7 @@ def ledger_database(url: str) -> LedgerDatabase:
 
 
 def turn_to_open(url: str, release_name: str) -> AbstractContextManager[None]:
-    """Be the one server that opens a release; others wait, and load what this one drew.
+    """Hold the only turn to open a release; other servers wait, then load its draws.
 
     Raises:
         ConfigurationError: the database cannot be reached.
@@ -152,7 +152,7 @@ def turn_to_open(url: str, release_name: str) -> AbstractContextManager[None]:
 
 
 def grant_serving(url: str, role: str) -> None:
-    """Let a role read and add rows of a ledger, and change or drop nothing.
+    """Grant a role to read and add rows of a ledger, but not to change or drop any.
 
     Raises:
         ConfigurationError: the database has no roles, or refuses.

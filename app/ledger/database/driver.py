@@ -1,4 +1,4 @@
-"""Statements that go to the driver as they are: those of every commit and every look-up.
+"""Statements passed directly to the driver: those of every commit and look-up.
 
 Each takes a few microseconds there, and SQLAlchemy's part of it took several times as
 long.  Errors are the same ones.
@@ -31,7 +31,7 @@ Row: TypeAlias = tuple[object, ...]
 
 
 def fetch_all(connection: Connection, text: str, values: tuple[Value, ...] = ()) -> Sequence[Row]:
-    """Return every row that a statement finds, none of one that finds nothing.
+    """Return every row that a statement finds.
 
     Args:
         connection: inside a transaction.
@@ -84,7 +84,7 @@ def _as_raised(connection: Connection, text: str, error: Exception) -> BaseExcep
 
 
 def is_cut_off(connection: Connection) -> bool:
-    """Return whether the database, or what lies between, has ended a connection.
+    """Return whether the database, or the network, has ended a connection.
 
     A file has nobody who could.
     """
@@ -94,12 +94,12 @@ def is_cut_off(connection: Connection) -> bool:
 
 
 def is_in_transaction(connection: Connection) -> bool:
-    """Return whether a driver that begins transactions only where it is told to is in one."""
+    """Return whether a driver without automatic transactions is inside one."""
     return bool(getattr(connection.connection.dbapi_connection, "in_transaction", False))
 
 
 def give_back(connection: Connection) -> None:
-    """Give a connection back; one that cannot be rolled back is thrown away."""
+    """Return a connection to the pool; one that cannot be rolled back is discarded."""
     try:
         connection.rollback()
     except SQLAlchemyError:
@@ -127,14 +127,14 @@ class Writing(Protocol):
         """
 
     def end(self, connection: Connection) -> None:
-        """Undo what is not committed, and let the connection go."""
+        """Roll back uncommitted changes, and release the connection."""
 
     def close(self) -> None:
-        """Close what is kept open."""
+        """Close the kept connection, if there is one."""
 
 
 class PooledWriting:
-    """Transactions on a connection of the pool, which looks whether it was cut off meanwhile."""
+    """Transactions on a connection of the pool, which checks whether it was cut off."""
 
     def __init__(self, engine: Engine) -> None:
         """Take connections of the engine of writers."""
@@ -167,7 +167,7 @@ def _begun(engine: Engine) -> Connection:
 
 
 class KeptWriting:
-    """Transactions on one connection that is kept, begun and ended by its driver alone.
+    """Transactions on one kept connection, begun and ended by its driver alone.
 
     SQLAlchemy takes all of them for one transaction that it began with the first, so that
     its statements begin none.  What it does around a transaction of its own took 60 of the
@@ -199,7 +199,7 @@ class KeptWriting:
         fetch_all(connection, "COMMIT")
 
     def end(self, connection: Connection) -> None:
-        """Undo what is not committed; a connection that cannot is not used again."""
+        """Roll back uncommitted changes; a connection that cannot is not used again."""
         if not is_in_transaction(connection):
             return
         try:
@@ -248,7 +248,7 @@ _TRANSLATION: Final = _Translation()
 
 
 def database_errors() -> AbstractContextManager[None]:
-    """Translate what the database raises; its own words go no further.
+    """Translate the database's errors, without their own text.
 
     Raises:
         InvariantError: a row that the tables refuse.
@@ -260,7 +260,7 @@ def database_errors() -> AbstractContextManager[None]:
 
 
 def translate(error: BaseException) -> None:
-    """Raise in our words what the database raised; anything else is left to the caller."""
+    """Raise the translation of a database error; leave any other error to the caller."""
     if isinstance(error, IntegrityError):
         raise InvariantError("the tables of the ledger refuse a row") from None
     if isinstance(error, SQLAlchemyError):
@@ -272,7 +272,7 @@ def translate(error: BaseException) -> None:
 
 
 def is_damage(error: SQLAlchemyError) -> bool:
-    """Return whether an error says that the file is no sound database.
+    """Return whether an error reports a damaged database file.
 
     SQLite's driver raises the bare class for damage, and a subclass for whatever has
     to do with the system underneath or with the statement.  PostgreSQL says by a code

@@ -40,7 +40,7 @@ class FileLock:
             _held.add(descriptor)
 
     def release(self) -> None:
-        """Let another in; once released, this does nothing."""
+        """Release the lock; a second call does nothing."""
         if self._descriptor is not None and self._descriptor in _held:
             _held.discard(self._descriptor)
             os.close(self._descriptor)
@@ -48,7 +48,7 @@ class FileLock:
 
 
 def lock_file(path: Path) -> FileLock:
-    """Lock a file, which is made where it is missing, or refuse at once.
+    """Lock a file, which is created if missing, or refuse at once.
 
     Raises:
         BlockingIOError: somebody else has the lock.
@@ -81,7 +81,7 @@ NO_TURN: Final = "the file of the turn to draw cannot be locked; nothing was dra
 
 @contextmanager
 def turn_to_draw(path: Path, release_number: int) -> Iterator[Callable[[], bool]]:
-    """Be the one process that draws; the turn ends with the block, or with the process.
+    """Hold the only turn to draw, until the block or the process ends.
 
     Args:
         path: of the database's file.

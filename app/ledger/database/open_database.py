@@ -123,7 +123,7 @@ def _open_to_write(database: LedgerDatabase, noise: NoiseSource) -> OpenDatabase
 
 @contextmanager
 def peeking(database: LedgerDatabase) -> Iterator[Connection]:
-    """Yield a connection to whatever is there, which changes nothing in it.
+    """Yield a connection to an existing database, which changes nothing in it.
 
     Raises:
         ConfigurationError: it cannot be opened.
@@ -159,7 +159,7 @@ def _open_to_read(database: LedgerDatabase) -> OpenDatabase:
 
 @contextmanager
 def reading(database: LedgerDatabase) -> Iterator[Connection]:
-    """Yield a connection that reads a ledger of whatever revision.
+    """Yield a connection that reads a ledger of any revision.
 
     Raises:
         NoLedgerError: there is none.
@@ -235,7 +235,7 @@ def _upgrade(database: LedgerDatabase, connection: Connection, revision: str | N
 
 
 def read_revision(database: LedgerDatabase, connection: Connection) -> str | None:
-    """Return the revision of the tables, None for a database without any table.
+    """Return the revision of the tables; None for a database without tables.
 
     Of what a copy is being written to it is ``UNFINISHED``.
 
@@ -302,7 +302,7 @@ def _refuse_unfinished(database: LedgerDatabase, revision: str | None) -> None:
 
 
 def refuse_replaced(connection: Connection, secret: bytes) -> None:
-    """Refuse a database to which a ledger was copied, or is being, since it was opened empty.
+    """Refuse a database that received a copied ledger after it was opened empty.
 
     Args:
         connection: inside a transaction.
@@ -331,7 +331,7 @@ def _check_revision(database: LedgerDatabase, revision: str | None) -> None:
 
 
 def refusal_reason(error: SQLAlchemyError | ValueError) -> str:
-    """Return in one line why a database refused; no value of a row is in it."""
+    """Return the reason for a database's refusal in one line, without values of a row."""
     if isinstance(error, DatabaseError):
         return str(error.orig).splitlines()[0]
     # A damaged file can make the driver stumble over its own error's text.

@@ -1,4 +1,4 @@
-"""PostgreSQL: everything about the ledger that SQLite does otherwise.
+"""PostgreSQL: every part of the ledger that differs from SQLite.
 
 Several servers may have one ledger open.  What orders them is one advisory lock of the
 database, which every transaction that writes takes before it reads anything, and which
@@ -125,21 +125,21 @@ class PostgresqlDatabase:
 
     @property
     def is_shared(self) -> bool:
-        """Several servers may have it open."""
+        """True: several servers may have it open."""
         return True
 
     @property
     def is_there(self) -> bool:
-        """Whoever runs the server has made the database."""
+        """True: the operator of the server has created the database."""
         return True
 
     @property
     def is_empty(self) -> bool:
-        """What is in it is known once it is read."""
+        """False: the contents are known only after reading."""
         return False
 
     def create(self) -> None:
-        """Do nothing: whoever runs the server creates its databases."""
+        """Do nothing: the operator of the server creates its databases."""
 
     def writing_engine(self) -> Engine:
         """Return the engine of the one writer: each transaction takes the lock at once."""
@@ -152,7 +152,7 @@ class PostgresqlDatabase:
         return engine
 
     def writing(self, engine: Engine) -> Writing:
-        """Take a connection for each transaction: a server, or what lies between, may end one."""
+        """Return transactions with a connection each, because any connection may be ended."""
         return SharedWriting(engine, self.url)
 
     def reading_engine(self) -> Engine:
@@ -166,7 +166,7 @@ class PostgresqlDatabase:
         return engine
 
     def turn_to_draw(self, release_number: int) -> AbstractContextManager[Callable[[], bool]]:
-        """Be the one server that draws what a release publishes once."""
+        """Hold the only turn to draw what a release publishes once."""
         return turn_to_draw(self.url, release_number)
 
     def _engine(self, *, pool_size: int, isolation_level: str) -> Engine:
@@ -184,7 +184,7 @@ class PostgresqlDatabase:
 
 
 class SharedWriting(PooledWriting):
-    """Transactions that wait for those of other servers, and for a paused one not for ever."""
+    """Transactions that wait for those of other servers, but not for ever for a paused one."""
 
     def __init__(self, engine: Engine, url: URL) -> None:
         """Take connections of the engine of writers.
@@ -198,7 +198,7 @@ class SharedWriting(PooledWriting):
         self._url = url
 
     def begin(self) -> Connection:
-        """Begin a transaction; where the lock is not to be had, end who sleeps on it, once."""
+        """Begin a transaction; if the lock is not free, end an idle holder of it, once."""
         try:
             return super().begin()
         except DBAPIError as error:
@@ -234,7 +234,7 @@ def postgresql_database(url: str) -> PostgresqlDatabase:
 
 
 def allow_long_waits(connection: Connection) -> None:
-    """Let a transaction keep the lock while it works elsewhere; nothing in SQLite forbids that.
+    """Let a transaction hold the lock while it works elsewhere; SQLite never forbids that.
 
     Args:
         connection: inside a transaction.
@@ -251,7 +251,7 @@ def allow_long_waits(connection: Connection) -> None:
 
 @contextmanager
 def turn_to_open(url: str, release_name: str) -> Iterator[None]:
-    """Wait until no other server is opening the release, and be the one that does.
+    """Wait for the only turn to open the release.
 
     PostgreSQL gives the turn to another where this process or its connection ends.
     Two that opened at once would do no harm, only the same work twice: what is drawn
@@ -275,7 +275,7 @@ def turn_to_open(url: str, release_name: str) -> Iterator[None]:
 
 
 def grant_serving(url: str, role: str) -> None:
-    """Let a role serve the ledger: it reads and adds rows, and what counts may grow.
+    """Grant a role to serve the ledger: to read and add rows, and to raise counts.
 
     Raises:
         ConfigurationError: there is no such role, or the tables are another's.
@@ -297,7 +297,7 @@ def grant_serving(url: str, role: str) -> None:
 
 @contextmanager
 def turn_to_draw(url: URL, release_number: int) -> Iterator[Callable[[], bool]]:
-    """Wait until no other server draws what a release publishes once, and be the one that does.
+    """Wait for the only turn to draw what a release publishes once.
 
     Two that drew at once would publish what was drawn first, and how long a draw takes
     may depend on what comes out: one draw is what the proofs are of.  Where this process
@@ -424,7 +424,7 @@ _INDEX: Final = (
 
 
 def protection_fault(connection: Connection) -> str | None:
-    """Return what is wrong with the triggers, or with the index of answers, or None.
+    """Return the fault of the triggers, or of the index of answers, or None.
 
     A trigger that is missing, disabled or altered, one that is not ours, and a rule.
     """
@@ -442,7 +442,7 @@ def protection_fault(connection: Connection) -> str | None:
 
 
 def fits(column: Column[object]) -> str | None:
-    """Return the condition that a value of a column was written by the ledger; None for none.
+    """Return the condition that the ledger wrote a column's value; None for none.
 
     PostgreSQL keeps to the types of its columns, and knows no length of bytes.
     """

@@ -1,4 +1,4 @@
-"""What the database itself must refuse, and hold, whichever kind it is."""
+"""Protections that every kind of database must enforce."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def structural_fault(connection: Connection) -> str | None:
-    """Return what the database finds wrong with its own file, or None.
+    """Return the fault that the database finds in its own file, or None.
 
     PostgreSQL checks its pages itself as they are read, where it has checksums.
     """
@@ -23,7 +23,7 @@ def structural_fault(connection: Connection) -> str | None:
 
 
 def protection_fault(connection: Connection) -> str | None:
-    """Return what is wrong with the triggers, or with an index, or None.
+    """Return the fault of the triggers, or of an index, or None.
 
     A trigger that is missing, one that was altered, and one that is not ours.
     """
@@ -33,7 +33,7 @@ def protection_fault(connection: Connection) -> str | None:
 
 
 def type_fault(connection: Connection) -> str | None:
-    """Return which column holds a value that no entry, answer or piece was written with."""
+    """Return the column with a value of a type that the ledger never writes, or None."""
     fits = postgresql.fits if _is_postgresql(connection) else sqlite.fits
     for name, table in metadata.tables.items():
         for column in table.columns:
@@ -46,7 +46,7 @@ def type_fault(connection: Connection) -> str | None:
 
 @contextmanager
 def unprotected(connection: Connection, table: str) -> Iterator[None]:
-    """Let the rows of a table be changed in a block, inside a transaction of the tables' owner.
+    """Allow changes to the rows of a table in a block, inside the owner's transaction.
 
     For a database that is no ledger yet.  The triggers are back before the transaction can
     end, and ``protection_fault`` tells whether they are what they were.

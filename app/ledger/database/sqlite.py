@@ -1,4 +1,4 @@
-"""SQLite: everything about the ledger that another database would do otherwise.
+"""SQLite: every part of the ledger that would differ in another database.
 
 WAL with ``synchronous=FULL``: a commit returns after its bytes are on disk.
 The driver opens no transaction of its own, so that ``BEGIN IMMEDIATE`` takes
@@ -63,7 +63,7 @@ _DRIVERS: Final = ("sqlite", "sqlite+pysqlite")
 
 
 def database_path(url: str) -> Path:
-    """Return the file that a ledger's address names.
+    """Return the file at a ledger's address.
 
     Raises:
         ConfigurationError: the address is malformed, names another kind of
@@ -89,7 +89,7 @@ def database_path(url: str) -> Path:
 
 
 def create_owner_only(path: Path) -> None:
-    """Create the file where it is missing, and close it to everyone but its owner.
+    """Create the file if it is missing, and give only its owner access.
 
     SQLite gives the files beside it (``-wal``, ``-shm``) the same mode.
 
@@ -132,13 +132,13 @@ def reading_engine(path: Path) -> Engine:
 
 
 def structural_fault(connection: Connection) -> str | None:
-    """Return what SQLite finds wrong with its own file, or None."""
+    """Return the fault that SQLite finds in its own file, or None."""
     found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
     return None if found == "ok" else str(found)
 
 
 def version_of(connection: Connection) -> Version:
-    """Return what changes with every commit of another connection, and with the connection.
+    """Return a value that differs after every commit of another connection.
 
     Args:
         connection: inside a transaction, for which it then holds.
@@ -226,7 +226,7 @@ def _engine(connect: Callable[[], sqlite3.Connection], *, begin: str, pool_size:
 
 
 def copy_into(source: Connection, path: Path) -> None:
-    """Copy a database as it is at one moment into an empty file, while others may write.
+    """Copy a database as of one moment to an empty file, while others may write.
 
     Raises:
         sqlite3.Error: it cannot be read, or the file takes no more.
@@ -240,12 +240,12 @@ def copy_into(source: Connection, path: Path) -> None:
 
 
 def companions(path: Path) -> list[Path]:
-    """Return the files that SQLite keeps beside a database, whether they are there or not."""
+    """Return the paths of SQLite's companion files of a database, existing or not."""
     return [Path(f"{path}{suffix}") for suffix in ("-wal", "-shm", "-journal")]
 
 
 def refuse_companions(path: Path) -> None:
-    """Refuse a place for a ledger beside which another one left its log.
+    """Refuse a location for a ledger if another ledger left its log there.
 
     Raises:
         ConfigurationError: it did.
@@ -279,7 +279,7 @@ _INDEXES: Final = {
 
 
 def protection_fault(connection: Connection) -> str | None:
-    """Return what is wrong with the triggers, or with an index, or None.
+    """Return the fault of the triggers, or of an index, or None.
 
     A trigger that is missing, one that was altered, and one that is not ours.
     """
@@ -347,7 +347,7 @@ def _refusing(name: str, event: str, table: str, verb: str) -> str:
 
 
 def fits(column: Column[object]) -> str:
-    """Return the condition that a value of a column was written by the ledger."""
+    """Return the condition that the ledger wrote a column's value."""
     name, kind = f'"{column.name}"', column.type
     if isinstance(kind, LargeBinary):
         condition = f"typeof({name}) = 'blob'"

@@ -1,4 +1,4 @@
-"""What is read from the tables, a page at a time, on a connection of the caller.
+"""Paged reads of the tables, on the caller's connection.
 
 Rows are only ever added, so that pages read one after another fit together.  All but the
 database's secret belong to one release, which the caller names by its number.
@@ -38,7 +38,7 @@ _Values: TypeAlias = tuple[int, _Number, int, _Number, _Number, _Number, _Number
 
 
 class RecordedAnswer(msgspec.Struct, frozen=True, gc=False):
-    """One answer of the ensemble, as it is given again.
+    """One recorded answer of the ensemble, for replays.
 
     Attributes:
         query_id: its number, counted from 1 without gaps.
@@ -61,7 +61,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True, gc=False):
 
 
 class AnswerRow(NamedTuple):
-    """What the answers table keeps of a fresh answer.
+    """The columns of the answers table for a new answer.
 
     Attributes:
         vector_digest: keyed digest of the vector, or of the cell, 32 bytes.
@@ -77,7 +77,7 @@ class AnswerRow(NamedTuple):
 
 
 class KeyRow(NamedTuple):
-    """An idempotency key and the vector that it was first used for, by their digests.
+    """An idempotency key and the vector of its first use, by their digests.
 
     The mark binds the two; None in a row of before there were marks.
     """
@@ -88,7 +88,7 @@ class KeyRow(NamedTuple):
 
 
 class PrivateRow(NamedTuple):
-    """A piece of private state with the digest that was written beside it."""
+    """A piece of private state with its stored digest."""
 
     name: str
     digest: str
@@ -96,7 +96,7 @@ class PrivateRow(NamedTuple):
 
 
 class CheckpointRow(NamedTuple):
-    """A checkpoint as it is stored: its text and the mark that authenticates it."""
+    """A stored checkpoint: its text, and the mark that authenticates it."""
 
     sequence: int
     body: str
@@ -104,7 +104,7 @@ class CheckpointRow(NamedTuple):
 
 
 def of_release(table: Table) -> ColumnElement[bool]:
-    """Return the condition that a row is the release's whose number is given as ``release``."""
+    """Return the condition that a row belongs to the release numbered ``release``."""
     return table.c.release_number == bindparam("release")
 
 
@@ -199,7 +199,7 @@ def read_entry_hash(connection: Connection, release_number: int, sequence: int) 
 def read_entries(
     connection: Connection, release_number: int, after: Head, count: int
 ) -> list[Entry]:
-    """Return up to ``count`` entries that follow the one at ``after``."""
+    """Return up to ``count`` entries after number ``after``."""
     found: list[Entry] = []
     previous_hash = after.hash
     at = {"release": release_number, "after": after.sequence, "count": count}
@@ -213,7 +213,7 @@ def read_entries(
 def every(
     read: Callable[[PlaceT], Sequence[RowT]], after: PlaceT, place: Callable[[RowT], PlaceT]
 ) -> Iterator[RowT]:
-    """Yield every row that follows a place, in order.
+    """Yield every row after a position, in order.
 
     Args:
         read: returns a page of the rows that follow a place.
@@ -227,7 +227,7 @@ def every(
 
 
 def each_entry(connection: Connection, release_number: int, after: Head) -> Iterator[Entry]:
-    """Yield every entry that follows the one at ``after``, in order."""
+    """Yield every entry after number ``after``, in order."""
     read = partial(read_entries, connection, release_number, count=PAGE_ROWS)
     return every(read, after, lambda entry: entry.head)
 
@@ -235,7 +235,7 @@ def each_entry(connection: Connection, release_number: int, after: Head) -> Iter
 def read_answers(
     connection: Connection, release_number: int, after: int
 ) -> list[tuple[int, AnswerRow]]:
-    """Return a page of the answers that follow number ``after``, each after its entry's number."""
+    """Return a page of the answers after number ``after``, each with its entry's number first."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     return [
         (sequence, AnswerRow(checked_bytes(digest), checked_bytes(vector), checked_answer(values)))
@@ -252,7 +252,7 @@ def each_answer(
 
 
 def read_answer_count(connection: Connection, release_number: int, after: int) -> tuple[int, int]:
-    """Return how many answers follow number ``after``, and the last answer's number, or 0."""
+    """Return the number of answers after number ``after``, and the last answer's number, or 0."""
     at = {"release": release_number, "after": after}
     count = connection.execute(_ANSWER_COUNT, at).scalar_one()
     last = connection.execute(_LAST_ANSWER, {"release": release_number}).scalar()
@@ -299,7 +299,7 @@ def read_database_secret(connection: Connection) -> bytes | None:
 
 
 def checked_answer(values: Sequence[object]) -> RecordedAnswer:
-    """Return an answer as read: SQLite keeps any type in any column, and has no truth values.
+    """Validate a stored answer: SQLite allows any type in any column and has no booleans.
 
     Raises:
         TypeError: a value that no answer was written with.
@@ -320,7 +320,7 @@ def _checkpoint(sequence: int, body: object, mark: object) -> CheckpointRow:
 
 
 def checked_key(row: Iterable[object]) -> KeyRow:
-    """Return a key as read.
+    """Validate a stored key.
 
     Raises:
         TypeError: a value that no key was kept with.
@@ -332,7 +332,7 @@ def checked_key(row: Iterable[object]) -> KeyRow:
 
 
 def checked_bytes(value: object) -> bytes:
-    """Return bytes as read.
+    """Validate stored bytes.
 
     Raises:
         TypeError: it is anything else.

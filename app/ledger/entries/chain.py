@@ -119,7 +119,7 @@ class Entry(msgspec.Struct, frozen=True):
 
     @property
     def head(self) -> Head:
-        """The head of a ledger that ends here."""
+        """The head of a ledger that ends with this entry."""
         return Head(self.sequence, self.hash)
 
 
@@ -143,7 +143,7 @@ def entry_hash(*, previous_hash: str, sequence: int, kind: str, version: int, bo
 
 
 def computed_hash(entry: Entry) -> str:
-    """Return the hash that an entry must have after the hash that it says is before it."""
+    """Return the hash that an entry must have, given its stated previous hash."""
     return entry_hash(
         previous_hash=entry.previous_hash,
         sequence=entry.sequence,

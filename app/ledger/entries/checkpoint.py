@@ -1,4 +1,4 @@
-"""Checkpoints: the fold at an entry, authenticated, so that a start reads few entries.
+"""Checkpoints: an authenticated fold up to an entry, so that a start reads few entries.
 
 A checkpoint is a cache and never a source: everything in it follows from the
 entries up to its own, and ``verify`` folds those from the first and compares.
@@ -45,7 +45,7 @@ _INSERT = insert(checkpoints)
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a checkpoint holds: the fields of ``LedgerState`` of that name, the long ones apart."""
+    """The contents of a checkpoint: the fields of ``LedgerState``, with the long ones apart."""
 
     format: int = _FORMAT
     release_number: int
@@ -89,7 +89,7 @@ def newest_checkpoint(connection: Connection, release_number: int, digests: Dige
 
 
 def is_due(state: LedgerState, checkpoint_at: int) -> bool:
-    """Return whether so many entries follow a checkpoint that another is wanted.
+    """Return whether enough entries follow a checkpoint to write another.
 
     Args:
         state: what is, or is about to be, committed.
@@ -102,7 +102,7 @@ def is_due(state: LedgerState, checkpoint_at: int) -> bool:
 def write_checkpoint(
     connection: Connection, release_number: int, digests: Digests, state: LedgerState
 ) -> int:
-    """Write a checkpoint unless another process has one that is new enough.
+    """Write a checkpoint, unless another process has written a recent one.
 
     Args:
         connection: a transaction that holds the write lock.
@@ -132,7 +132,7 @@ def write_checkpoint(
 
 
 def check_mark(row: CheckpointRow, digests: Digests) -> None:
-    """Check that a checkpoint is one that was written here.
+    """Check that a checkpoint was written by this database, and not altered.
 
     Raises:
         LedgerCorruptError: its mark is not the one that its contents give.

@@ -1,4 +1,4 @@
-"""Keyed digests: what stands for a private or a client's value outside.
+"""Keyed digests, which represent private values and client values outside.
 
 Two secrets are in use.  The database's, shared by every release in it, keys
 what clients and rows are recognised by; the release's keys its private state.
@@ -66,7 +66,7 @@ class Digests:
         return outer.digest()
 
     def of_vectors(self, vectors: Sequence[bytes]) -> list[bytes]:
-        """Return what :meth:`of_vector` does of each of many."""
+        """Return the results of :meth:`of_vector` for many vectors."""
         copy_inner, copy_outer = self._vectors.copy, self._outer.copy
         digests = []
         for vector in vectors:
@@ -78,7 +78,7 @@ class Digests:
         return digests
 
     def of_question(self, vector: bytes, precision: int | None) -> bytes:
-        """Return the digest (32 bytes) of a vector that is asked for a label, or for a score.
+        """Return the digest (32 bytes) of a vector with its kind of query: label or score.
 
         Args:
             vector: its canonical bytes.
@@ -99,12 +99,12 @@ class Digests:
         return hmac.digest(self._secret, _IDEMPOTENCY + idempotency_key.encode(), "sha256")
 
     def of_kept_key(self, key_digest: bytes, vector_digest: bytes, *, release_number: int) -> bytes:
-        """Return the mark (32 bytes) of a key that is kept for a vector, both by their digests."""
+        """Return the mark (32 bytes) of a key stored for a vector, given both digests."""
         kept = release_number.to_bytes(2, "big") + key_digest + vector_digest
         return hmac.digest(self._secret, _KEPT_KEY + kept, "sha256")
 
     def marks(self, row: KeyRow, release_number: int) -> bool:
-        """Return whether a key has the mark of what is kept with it, or none of before."""
+        """Return whether a stored key has its correct mark, or no mark as in early versions."""
         if row.mark is None:
             return True
         computed = self.of_kept_key(
@@ -115,12 +115,12 @@ class Digests:
     def of_key_count(
         self, name: str, answered: int, unstable: int, *, release_number: int
     ) -> bytes:
-        """Return the mark (32 bytes) of what a key of that name was given."""
+        """Return the mark (32 bytes) of the answer counts of a key."""
         counted = f"{release_number} {answered} {unstable} {name}".encode()
         return hmac.digest(self._secret, _KEY_COUNT + counted, "sha256")
 
     def of_subject(self, subject: str) -> str:
-        """Return what stands for the subject of a token: 32 hexadecimal characters."""
+        """Return the pseudonym of a token's subject: 32 hexadecimal characters."""
         keyed = hmac.digest(self._secret, _SUBJECT + subject.encode("utf-8", "replace"), "sha256")
         return keyed[:_SUBJECT_BYTES].hex()
 
@@ -134,7 +134,7 @@ class Digests:
         return hmac.digest(self._secret, _FINGERPRINT + later, "sha256")
 
     def person_key(self) -> bytes:
-        """Return the key (32 bytes) of the digests by which persons are known, in every release."""
+        """Return the key (32 bytes) for the digests of persons, the same in every release."""
         return hmac.digest(self._secret, _PERSON, "sha256")
 
     def of_checkpoint(self, body: str) -> str:
@@ -148,12 +148,12 @@ def cell_key(cell: int) -> bytes:
 
 
 def is_cell_key(key: bytes) -> bool:
-    """Return whether bytes have the length of a public cell's, which no vector's have to have."""
+    """Return whether bytes have the length of a cell's key, which no vector's key has."""
     return len(key) == _CELL_BYTES
 
 
 def transfer_digest(release_secret: bytes, code: str) -> str:
-    """Return the keyed digest by which a retirement knows the code that reopens a copy of it.
+    """Return the keyed digest by which a retirement recognises the code for its copy.
 
     Args:
         release_secret: of the release that was retired.
@@ -164,12 +164,12 @@ def transfer_digest(release_secret: bytes, code: str) -> str:
 
 
 def public_digest(vector_digest: bytes) -> str:
-    """Return the part of a vector's digest that entries show."""
+    """Return the part of a vector's digest that is shown in entries."""
     return vector_digest.hex()[:PUBLIC_DIGEST_CHARS]
 
 
 def public_digests(vector_digests: Iterable[bytes]) -> list[str]:
-    """Return the same of many."""
+    """Return the public parts of many digests."""
     return [digest.hex()[:PUBLIC_DIGEST_CHARS] for digest in vector_digests]
 
 

@@ -31,7 +31,7 @@ UnitCount = Annotated[int, Meta(ge=0, le=2)]
 
 
 def threshold_noise_name(unstable_count: int) -> str:
-    """Return the name of the private piece with the threshold's noise after so many hits."""
+    """Return the name of the private piece with the threshold's noise after a number of hits."""
     return f"threshold-noise-{unstable_count}"
 
 
@@ -44,14 +44,14 @@ def asked_vectors_name(first_number: int) -> str:
 
 
 class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What every kind of entry has: a name and a version."""
+    """The common fields of every kind of entry: a name and a version."""
 
     KIND: ClassVar[str]
     VERSION: ClassVar[int] = 1
 
 
 class ReleaseOpened(Event, frozen=True):
-    """The first entry: what the release promises, for good.
+    """The first entry: the permanent promise of the release.
 
     Attributes:
         release_id: random name of this release, hexadecimal.
@@ -103,7 +103,7 @@ class ShareCharged(Event, frozen=True):
 
 
 class EnsembleFitted(Event, frozen=True):
-    """The ensemble stands: its size, and what binds its private pieces."""
+    """The fitted ensemble: its size, and the digests that bind its private pieces."""
 
     KIND = "EnsembleFitted"
 
@@ -158,7 +158,7 @@ class ScoresReleased(Event, frozen=True):
 
 
 class ThresholdRefreshed(Event, frozen=True):
-    """The noise of the threshold is another from here on: an unstable answer ended an epoch.
+    """New noise of the threshold from here on: an unstable answer ended an epoch.
 
     It follows the answers of which at least one was unstable, in their
     transaction; where several were, only the noise after the last one is kept.
@@ -250,7 +250,7 @@ class StatisticsReleased(Event, frozen=True):
 
 
 class ReleaseHalted(Event, frozen=True):
-    """The release gives no fresh answer any more, whatever its counters say.
+    """The release gives no further new answer, whatever its counters say.
 
     Attributes:
         reason: one of a few fixed texts; never anything drawn from rows.
@@ -263,7 +263,7 @@ class ReleaseHalted(Event, frozen=True):
 
 
 class ReleaseClosed(Event, frozen=True):
-    """Nothing follows but :class:`ReleaseReopened`: no answer, no charge, no publication.
+    """The release is closed: only :class:`ReleaseReopened` may follow.
 
     Attributes:
         reason: ``backup`` ends every copy that is made of a ledger, and
@@ -280,7 +280,7 @@ class ReleaseClosed(Event, frozen=True):
 
 
 class ReleaseMoved(Event, frozen=True):
-    """Retired for one database to go on instead, which only it can show to be that one.
+    """The release moved: one other database may continue it, and only that one.
 
     Attributes:
         place: that database as an operator is told of it, without user and password.
@@ -295,7 +295,7 @@ class ReleaseMoved(Event, frozen=True):
 
 
 class ReleaseReopened(Event, frozen=True):
-    """A closed copy goes on, in the place of the ledger that it is a copy of.
+    """A closed copy continues in place of the original ledger.
 
     Attributes:
         reason: ``moved`` where the other ledger was retired and its code was given;

@@ -1,4 +1,4 @@
-"""The fold: what a ledger says, computed from its entries and nothing else.
+"""The fold: the state of a ledger, computed from its entries alone.
 
 Balances are never stored.  ``fold`` is pure, takes one entry at a time and
 refuses any that does not follow from those before it, both when it is about
@@ -48,7 +48,7 @@ from app.privacy.published_learners import LEARNERS
 
 
 class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that the entries so far establish.
+    """Everything established by the entries so far.
 
     Attributes:
         head: number and hash of the newest entry.
@@ -95,7 +95,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_last_answer(self) -> bool:
-        """Whether the ensemble gives no further answer, as far as entries tell."""
+        """Whether the ensemble has given its last answer, as far as entries show."""
         if self.release is None or self.charge_of("answers") is None:
             return False
         limit, cutoff = self.release.queries, self.release.cutoff
@@ -112,7 +112,7 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_between_answers(self) -> bool:
-        """Whether a first answer is given and the last one is not."""
+        """Whether the first answer was given and the last one was not."""
         return self.answered > 0 and not self.has_last_answer
 
     @property
@@ -126,19 +126,19 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_joint(self) -> bool:
-        """Whether answers, relabelling and classifier are one account."""
+        """Whether answers, relabelling and classifier share one account."""
         return self.release is not None and self.release.parameters.get(ACCOUNTING) == JOINT
 
     @property
     def is_inside_account(self) -> bool:
-        """Whether an answer or the classifier of one account came, and another may follow."""
+        """Whether one account has an answer or the classifier, and may get another."""
         draws = self.charge_of(CLASSIFIER) or self.reserve_of(CLASSIFIER)
         is_over = self.has_last_answer and (draws is None or self.classifier is not None)
         return (self.answered > 0 or self.charge_of(CLASSIFIER) is not None) and not is_over
 
     @property
     def classifier_waits(self) -> bool:
-        """Whether the classifier uses delta and may not be drawn here, where no table may open."""
+        """Whether a classifier that uses delta must wait, as a statistics table would."""
         learner = None if self.release is None else self.release.parameters.get(LEARNER)
         return learner not in (None, *PURE) and self.is_between_answers
 
@@ -204,7 +204,7 @@ def fold(state: LedgerState, entry: Entry) -> LedgerState:
 
 
 def followed_by(state: LedgerState, entry: Entry) -> LedgerState:
-    """Return the state after an entry of the next number and the right hash.
+    """Return the state after one more entry, with the expected number and hash.
 
     Args:
         state: what the entries before establish.
@@ -275,7 +275,7 @@ def _end(state: LedgerState, event: ReleaseHalted | ReleaseClosed | ReleaseMoved
 
 
 def retirement(event: ReleaseMoved) -> ReleaseClosed:
-    """Return what a move comes to in the ledger that is left: a retirement with a code."""
+    """Return the retirement, with a code, that a move leaves in the old ledger."""
     return ReleaseClosed(reason=RETIRED, transfer=event.transfer)
 
 

@@ -1,4 +1,4 @@
-"""Folding the entries a second time, from the first, beside the state that serves.
+"""A second fold of the entries from the first, compared with the serving state.
 
 A start goes from the newest checkpoint, and so trusts the entries before it to be those
 that were checked when they were written.  This goes back to entry one: numbers, hashes and
@@ -26,7 +26,7 @@ PAGE_ENTRIES = 256
 
 
 class Hit(NamedTuple):
-    """An answer that used the cutoff, by its number, and how many units of it."""
+    """An answer that used the cutoff, by its number, and its units."""
 
     query_id: int
     units: int
@@ -34,7 +34,7 @@ class Hit(NamedTuple):
 
 @dataclass(slots=True)
 class Refold:
-    """How far the entries are folded, and the answers that were hits up to there.
+    """The progress of the second fold, and the hits up to there.
 
     Attributes:
         state: what the entries so far establish; empty before the first page.
@@ -61,7 +61,7 @@ class Refold:
         return len(page) == PAGE_ENTRIES
 
     def compare(self, served: LedgerState) -> None:
-        """Check that what serves is what the entries say, where both are at the same one.
+        """Compare the serving state with the entries, when both are at the same entry.
 
         Raises:
             LedgerCorruptError: it is not.

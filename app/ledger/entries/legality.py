@@ -1,4 +1,4 @@
-"""Why an event does not follow from those before it, and exact costs.
+"""The legality of events, each after those before it, and their exact costs.
 
 What makes the answers of a range with scores legal, beside what every range is asked.
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class IllegalError(Exception):
-    """Why an event does not follow from the state."""
+    """The reason why an event does not follow from the state."""
 
 
 def allow(holds: bool, problem: str) -> None:  # noqa: FBT001 -- reads as a sentence at every call
-    """Refuse an event with the end of a sentence that begins with it.
+    """Raise an error that completes a sentence about an event, unless ``holds``.
 
     Raises:
         IllegalError: ``holds`` is false.
@@ -59,7 +59,7 @@ SCORE: Final = '"score"'
 
 
 def illegal_scores(event: ScoresReleased, units_before: int, cutoff: int | None) -> str:
-    """Return what is wrong with a range, or nothing.
+    """Return the fault of a range of scores; empty for none.
 
     Args:
         event: of as many labels and stable flags as digests.

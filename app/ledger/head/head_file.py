@@ -1,4 +1,4 @@
-"""The head file: what a ledger has come to, noted outside its database.
+"""The head file: the newest entry of a ledger, noted outside its database.
 
 A database that was restored whole from an older copy looks sound to itself, and
 has forgotten charges and answers.  This file, replaced after commits, tells: a
@@ -50,7 +50,7 @@ _Sequence = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class NotedHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is noted of one release.
+    """The note on one release.
 
     Attributes:
         release_id: the random name of the release, hexadecimal.
@@ -77,7 +77,7 @@ class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def noted_head(state: LedgerState) -> NotedHead | None:
-    """Return what is to be noted of a ledger, or None before its release is open."""
+    """Return the note on a ledger, or None before its release is open."""
     if state.release is None:
         return None
     return NotedHead(
@@ -118,14 +118,14 @@ def head_file_of(url: str, setting: Path | Literal[False] | None) -> HeadFile | 
 
 
 class HeadFile:
-    """One head file; reads and notes are whole, whoever else writes meanwhile."""
+    """One head file; reads and notes are atomic, even if others write at the same time."""
 
     def __init__(self, path: Path) -> None:
         """Keep the path, which need not exist; its folder must."""
         self.path: Final = path
 
     def read(self) -> dict[str, NotedHead]:
-        """Return what is noted of each release, by its id; nothing where there is no file.
+        """Return the notes by release id; none if there is no file.
 
         Raises:
             HeadFileError: there is no such folder, or the file cannot be read or is
@@ -146,7 +146,7 @@ class HeadFile:
         return self._decoded(body)
 
     def note(self, head: NotedHead) -> NotedHead:
-        """Note the head of one release, durably, and leave what is noted of others.
+        """Note the head of one release, durably, and keep the notes on others.
 
         A head that is newer already, noted by another process, stays.
 
@@ -256,7 +256,7 @@ log = structlog.get_logger("conclave.ledger")
 
 
 class HeadKeeper:
-    """Keeps one head file up to date with one ledger, beside whatever else the process does.
+    """Keeps one head file up to date with one ledger, in the background.
 
     A commit only leaves its head here; a thread of its own writes it, at once after a
     pause and otherwise once a second, so that no reply ever waits for this disk.
@@ -281,18 +281,18 @@ class HeadKeeper:
 
     @property
     def noted_sequence(self) -> int | None:
-        """Number of the entry that the file noted last; None before this process has noted any."""
+        """Number of the entry noted last; None before this process's first note."""
         return self._noted_sequence
 
     def committed(self, state: LedgerState) -> None:
-        """Take over what is committed, to be noted soon."""
+        """Accept a committed head, to be noted soon."""
         self._newest = state
         # Set as yet, it is cleared before the thread looks at the newest, and so at this one.
         if not self._changed.is_set():
             self._changed.set()
 
     def close(self) -> None:
-        """Note what is committed, and end the thread; give up on a disk that hangs."""
+        """Note the committed head, and end the thread; give up on a disk that hangs."""
         self._closing.set()
         self._changed.set()
         self._thread.join(CLOSE_SECONDS_MAX)

@@ -1,4 +1,4 @@
-"""Refuses a ledger that is older than what was noted of it elsewhere.
+"""Refusal of a ledger that is older than a note kept elsewhere.
 
 What is compared is the database with a head file, or with one hash that somebody
 noted; either before anything is charged or served.
@@ -47,7 +47,7 @@ _SEQUENCE_OF = select(entries.c.sequence).where(
 
 
 class Compared(NamedTuple):
-    """A ledger that may be served, beside its head file.
+    """A ledger that may be served, compared with its head file.
 
     Attributes:
         behind: what closed releases lack of what is noted, a line each; of these the
@@ -61,7 +61,7 @@ class Compared(NamedTuple):
 
 
 def check_no_ledger(url: str, head_file: HeadFile) -> None:
-    """Refuse to create a database where a head file says that there was one.
+    """Refuse to create a database if a head file shows that one existed.
 
     Raises:
         HeadFileError: the file notes a release, or cannot be read.
@@ -123,7 +123,7 @@ def check_head_file(ledger: Ledger, head_file: HeadFile) -> Compared:
 
 
 def check_expected_head(ledger: Ledger, expected: str) -> None:
-    """Refuse a ledger in whose chain a hash does not occur.
+    """Refuse a ledger if a hash does not occur in its chain.
 
     Args:
         ledger: an open one.

@@ -1,4 +1,4 @@
-"""Planning the answers of calibration ``paper``: on ordinary data, by how much not."""
+"""Planning of calibration ``paper``, and by how much ordinary data fall short of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def plan_paper(request: PlanRequest, budget: PipelineBudget) -> Verdict:
-    """Return the paper's parameters and whether its sample can feed its chunks.
+    """Return the paper's parameters, and whether its sample suffices for its chunks.
 
     One sampled pipeline relabels and answers (NB Algorithm 3), so it has both
     shares of epsilon.  A size given in place of the printed k is planned as given.

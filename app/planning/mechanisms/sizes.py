@@ -1,4 +1,4 @@
-"""Rows and learners of a release as asked for, whichever mechanism answers."""
+"""Rows and learners of a requested release, for any answering mechanism."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def resolve_ensemble_size(request: PlanRequest, calibration: Weighed) -> int:
-    """Return k as configured, or by the public rule; without n, the votes wanted."""
+    """Return k as configured, or by the public rule; without n, the wanted number of votes."""
     if request.ensemble_size is not None:
         return request.ensemble_size
     wanted = size_wanted(table=calibration, query_count=request.query_count)
@@ -38,7 +38,7 @@ def fed_size(request: PlanRequest) -> int | None:
 
 
 def chunk_rows_wanted(request: PlanRequest) -> int:
-    """Return the rows that a chunk should keep at least: one where learners vote by cells."""
+    """Return the least number of rows in a chunk: one where learners vote by cells."""
     return 1 if request.by_cell else chunk_row_min(request.hypothesis_count)
 
 
@@ -49,7 +49,7 @@ def rows_for(request: PlanRequest, sampled_row_count: int) -> int:
 
 
 def starved_reasons(request: PlanRequest, size: int) -> tuple[str, ...]:
-    """Say where there are more chunks than rows for them."""
+    """Return reasons if there are more chunks than rows for them."""
     sampled, row_count = request.sampled_row_count, request.row_count
     if sampled is None or size <= sampled:
         return ()

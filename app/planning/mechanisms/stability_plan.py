@@ -1,4 +1,4 @@
-"""Planning the answers of a stability test: does a vote carry far enough."""
+"""Planning of a stability test: whether enough votes agree."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ TABLE_CUTOFF_MAX: Final = 10_000
 
 
 def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
-    """Return k, the test and whether unanimous votes get through.
+    """Return k, the test, and whether unanimous votes pass it.
 
     A release is infeasible where it has more chunks than rows, or where even
     queries on which all votes agree would reach the cutoff before m.
@@ -89,7 +89,7 @@ def plan_stability(request: PlanRequest, budget: PipelineBudget) -> Verdict:
 
 
 def weigh(request: PlanRequest, calibration: Calibration, size: int) -> Stability:
-    """Return what a test means for k votes on the m queries of a request."""
+    """Return the effect of a test on k votes and the m queries of a request."""
     test = tested(calibration)
     limits = request.query_count, test.cutoff
     wanted_probability = wanted_hit_probability(*limits)
@@ -107,7 +107,7 @@ def weigh(request: PlanRequest, calibration: Calibration, size: int) -> Stabilit
 
 
 def unstable_reasons(request: PlanRequest, stability: Stability, size: int) -> tuple[str, ...]:
-    """Say where even unanimous votes do not get m queries through."""
+    """Return reasons if even unanimous votes do not answer m queries."""
     if stability.unanimous_probability <= stability.largest_probability:
         return ()
     reason = (
@@ -237,7 +237,7 @@ def exact_number(value: Fraction) -> msgspec.Raw:
 
 
 def profile_document(table: ProfileTable | DecisionTable) -> Document:
-    """Describe the table of Theorem A as it serves, or one for counted decisions."""
+    """Describe the serving table of Theorem A, or the one for counted decisions."""
     distances = range(len(table.thresholds))
     return {
         "alpha": exact_number(table.alpha),
@@ -249,19 +249,19 @@ def profile_document(table: ProfileTable | DecisionTable) -> Document:
 
 
 def table_document(verdict: Verdict) -> Document:
-    """Describe the table that serves."""
+    """Describe the serving table."""
     table = own(verdict.calibration, ProfileTable)
     return {**profile_document(table), "distance_at": _distances(table)}
 
 
 def decisions_document(verdict: Verdict) -> Document:
-    """Describe the table of counted decisions that serves."""
+    """Describe the serving table of counted decisions."""
     table = own(verdict.calibration, DecisionTable)
     return {**profile_document(table), "distance_at": _distances(table)}
 
 
 def certified_document(verdict: Verdict) -> Document:
-    """Describe the table of Theorem C that serves."""
+    """Describe the serving table of Theorem C."""
     table = own(verdict.calibration, certified_table.CertifiedTable)
     distances = range(len(table.thresholds))
     return {
@@ -275,7 +275,7 @@ def certified_document(verdict: Verdict) -> Document:
 
 
 def svt_document(verdict: Verdict) -> Document:
-    """Describe the sparse vector that serves."""
+    """Describe the serving sparse vector."""
     calibration = own(verdict.calibration, svt.SvtCalibration)
     return {
         "variant": calibration.variant.value,

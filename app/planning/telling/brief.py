@@ -45,7 +45,7 @@ PUBLISH: Final = (
 
 
 def answers_line(request: PlanRequest) -> str:
-    """Return how many of m queries get a label, by how widely the learners agree."""
+    """Return how many of m queries get a label, by the agreement of the learners."""
     if request.budget is None:
         return f"Answers: any number, since {SEQUELS[request.after]}, from the first query on."
     try:
@@ -93,7 +93,7 @@ def _labels(found: Capacity, limit: int) -> int:
 def accuracy_line(
     request: PlanRequest, *, classes: Sequence[str], label_shares: Mapping[str, float] | None
 ) -> str:
-    """Return by how much the labels may be less accurate than the best rule, and rare labels.
+    """Return the possible loss of accuracy against the best rule, and rare labels.
 
     Args:
         request: the release as configured.
@@ -153,7 +153,7 @@ def rare_labels(
     classes: Sequence[str],
     label_shares: Mapping[str, float] | None,
 ) -> str:
-    """Return which labels may be given to nobody; nothing where n is unknown."""
+    """Return labels that may never be given; none if n is unknown."""
     shares = [bounds.get(Mechanism.RELABEL, 0.0), request.rare_share or 0.0]
     share = min(1.0, max(shares))
     if request.row_count is None or share <= 0:
@@ -170,7 +170,7 @@ def rare_labels(
 
 
 def change_line(plan: Plan) -> str:
-    """Return what to change, and what epsilon protects."""
+    """Return the recommended change, and the protection by epsilon."""
     return f"Change: {_change(plan)} {epsilon_words(plan.request)}"
 
 
@@ -210,7 +210,7 @@ def is_better(choice: Choice, own: Forecast) -> bool:
 
 
 def settings_words(choice: Choice) -> str:
-    """Return a choice as settings, in a few words."""
+    """Return a choice in a few words, as settings."""
     row = MECHANISMS[choice.mechanism]
     calibration = "" if row.calibration is None else f' "{row.calibration}"'
     cutoff = "" if choice.cutoff is None else f", cutoff = {choice.cutoff:,}"
@@ -221,6 +221,6 @@ def settings_words(choice: Choice) -> str:
 
 
 def expected(forecast: Forecast) -> str:
-    """Return labels on average with their spread over made-up rules."""
+    """Return the mean number of labels, with its spread over made-up rules."""
     low, high = (f"{round(each):,}" for each in (forecast.low, forecast.high))
     return f"{round(forecast.mean):,} on average ({low} to {high} by eight rules in ten)"

@@ -1,4 +1,4 @@
-"""What an epsilon protects, in a sentence.
+"""The protection by an epsilon, in a sentence.
 
 Whoever held one thing about a record to be as likely as another may afterwards hold it to be at
 most ``e^epsilon`` times as likely, but for delta.  So an even chance becomes at most
@@ -29,7 +29,7 @@ WHOLE_PERCENT_MAX: Final = 0.99
 
 
 def epsilon_words(request: PlanRequest) -> str:
-    """Return what the epsilon of a release protects, for whom, and how well."""
+    """Return the protection by a release's epsilon: for whom, and how strong."""
     epsilon, delta = float(request.epsilon), float(request.delta)
     strength = next((words for most, words in STRENGTHS if epsilon <= most), BEYOND)
     unit = "record" if request.unit == "row" else request.unit
@@ -58,7 +58,7 @@ def delta_words(delta: float, rows: int | None, unit: str) -> str:
 
 
 def even_chance_after(epsilon: float) -> str:
-    """Return what an even chance may become, in percent, finer where it is close to one."""
+    """Return the largest chance that 50 % may become, in percent, finer where it is close to 50."""
     chance = 1 / (1 + math.exp(-epsilon))
     if chance >= CERTAIN:
         return "near certainty"

@@ -42,7 +42,7 @@ def paper_document(found: PaperParameters) -> Document:
 
 
 def theorems_document(theorems: Sequence[Theorem]) -> Document:
-    """Describe what the papers' theorems ask for."""
+    """Describe the requirements of the papers' theorems."""
     return {"sample_complexity": [_theorem_document(theorem) for theorem in theorems]}
 
 
@@ -65,7 +65,7 @@ def _theorem_document(theorem: Theorem) -> Document:
 
 
 def plan_document(plan: Plan) -> Document:
-    """Describe a release as planned."""
+    """Describe a planned release."""
     return {
         **_verdict_document(plan),
         **_budget_document(plan),

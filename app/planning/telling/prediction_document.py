@@ -1,4 +1,4 @@
-"""What was found by trying out, as a part of a plan's JSON document."""
+"""The trial of a plan, as a part of its JSON document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def prediction_document(plan: Plan) -> dict[str, object]:
-    """Describe what a plan predicts and recommends; null where nothing was tried out."""
+    """Describe a plan's prediction and recommendation; null where there was no trial."""
     found = plan.prediction
     return {
         "prediction": None if found is None else _predicted(found),

@@ -1,4 +1,4 @@
-"""What was found by trying out, in a few sentences."""
+"""The trial of a plan, in a few sentences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VOTE: Final = (
 
 
 def prediction_words(plan: Plan) -> tuple[str, ...]:
-    """Return what a plan predicts and recommends; where nothing was tried, why."""
+    """Return a plan's prediction and recommendation; without a trial, the reason."""
     found = plan.prediction
     if found is None:
         return (f"Not predicted: {plan.unpredicted}.",) if plan.unpredicted else ()

@@ -1,4 +1,4 @@
-"""Settings that a plan recommends, as TOML to paste: every section that changes, whole."""
+"""The recommended settings as TOML to paste: every section that changes, whole."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOTHING: Final = "# Nothing to change: no settings that were tried give more ans
 
 
 def settings_toml(settings: Settings, request: PlanRequest | None, choice: Choice | None) -> str:
-    """Return the sections that change, in TOML; a comment alone where none does.
+    """Return the changed sections in TOML; a comment alone if there are none.
 
     Args:
         settings: as configured.

@@ -1,4 +1,4 @@
-"""What comes of a search for answers and accuracy, in three lines and as a document."""
+"""The result of a search for answers and accuracy, in three lines and as a document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def wanted_lines(plan: Plan, offer: Offer) -> tuple[str, ...]:
-    """Return what was wanted, the cheapest way to it or the nearest, and other ways."""
+    """Return the request, its cheapest or nearest solution, and other solutions."""
     return (
         f"Wanted: {_wanted(offer.wanted)}.",
         _cheapest(offer),
@@ -23,7 +23,7 @@ def wanted_lines(plan: Plan, offer: Offer) -> tuple[str, ...]:
 
 
 def wanted_document(offer: Offer) -> dict[str, object]:
-    """Describe a search; what does not apply is null."""
+    """Describe a search; inapplicable members are null."""
     best = offer.best
     return {
         "answers": offer.wanted.answers,

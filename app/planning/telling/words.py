@@ -1,4 +1,4 @@
-"""A plan in words, for somebody who has read none of the papers."""
+"""A plan in words, for readers who know none of the papers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ASSUMPTION: Final = (
 
 
 def summary(plan: Plan) -> tuple[str, ...]:
-    """Return what a plan says in a few sentences, the most important first."""
+    """Return a plan in a few sentences, the most important first."""
     answered = () if not plan.capacities else (_answers(plan), _sequel(plan))
     tried = prediction_words(plan)
     classifier = plan.request.classifier_words

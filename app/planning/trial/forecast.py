@@ -1,4 +1,4 @@
-"""How many answers each mechanism gives where learners agree as they were tried out.
+"""The forecast of each mechanism's answers, from the measured agreement of learners.
 
 A query's lead among k votes is taken for k times its lead among those that were fitted.
 Fewer of them are fitted than vote, so that leads scatter more than they would; hits
@@ -49,7 +49,7 @@ SLACK: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Likely:
-    """What many numbers come to.
+    """A summary of many numbers.
 
     Attributes:
         number: within a factor of two of which most of them lie.
@@ -64,7 +64,7 @@ class Likely:
 
 
 def likely(numbers: NDArray[np.float64]) -> Likely:
-    """Return the number that is within a factor of two of most, shape ``(H,)``, H at least 1.
+    """Return the number within a factor of two of most numbers, shape ``(H,)``, H at least 1.
 
     Of windows from a number to four times it the fullest is taken, the highest of equal
     ones, and in it the median, moved so far that the whole window is within the factor.
@@ -95,7 +95,7 @@ NOISE_POINTS: Final = 33
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a mechanism gives, hypothesis by hypothesis.
+    """The forecast of a mechanism, one number per hypothesis.
 
     Attributes:
         labels: expected labels among m answers, shape ``(H,)``; of a noisy vote, the most
@@ -110,12 +110,12 @@ class Forecast:
 
     @property
     def likely(self) -> Likely:
-        """The labels that most hypotheses come within a factor of two of, and the rest."""
+        """The number of labels within a factor of two for most hypotheses, and for the rest."""
         return likely(self.labels)
 
     @property
     def mean(self) -> float:
-        """Labels, the mean over hypotheses: what is to be expected where nothing is known."""
+        """Labels, the mean over hypotheses: the expectation if nothing else is known."""
         return float(self.labels.mean())
 
     @property
@@ -137,7 +137,7 @@ class Forecast:
 def forecast_of_votes(
     calibration: VoteCalibration, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return what a noisy vote of k gives on m answers at most."""
+    """Return the forecast of a noisy vote of k votes, with at most m answers."""
     weights = np.ones_like(agreement.leads) / agreement.leads.shape[1]
     leads = ensemble_size * agreement.leads
     return Forecast(outlasting_noise(calibration, leads, weights, limit=limit), None)
@@ -150,7 +150,7 @@ def labels_beside_leaves(
     ensemble_size: int,
     limit: int,
 ) -> Numbers:
-    """Return the labels of a noisy vote where a leaf of each lead has its share of queries."""
+    """Return the labels of a noisy vote, where a leaf of each lead gets its share of queries."""
     weights = np.append(shares, 1.0)
     votes = ensemble_size * np.stack([leads, np.ones_like(leads)], axis=1)
     both = np.stack([weights, 1 - weights], axis=1)
@@ -160,7 +160,7 @@ def labels_beside_leaves(
 def forecast_of_table(
     test: HitTest, agreement: Agreement, ensemble_size: int, limit: int
 ) -> Forecast:
-    """Return what independent hits give with k votes on m answers at most."""
+    """Return the forecast of independent hits with k votes, and at most m answers."""
     table = _table(test, ensemble_size)
     rates = unstable_rates(
         lambda distances: table[distances.astype(np.int64)], agreement, ensemble_size
@@ -174,7 +174,7 @@ def forecast_of_table(
 def tested_beside_leaves(
     test: HitTest, leads: Numbers, shares: Numbers, ensemble_size: int, limit: int
 ) -> Numbers:
-    """Return the labels without a cutoff where a leaf of each lead has its share of queries."""
+    """Return the labels without a cutoff, where a leaf of each lead gets its share of queries."""
     distances = np.clip(np.ceil(ensemble_size * leads / 2 - 1e-6) - 1, 0, None)
     hits = [test.hit_probability(int(distance)) for distance in distances]
     alone = limit * (1 - np.array(hits))
@@ -197,7 +197,7 @@ def expected_answers(rates: Numbers, *, cutoff: int, limit: int) -> Numbers:
 
 
 def unstable_rates(hits: Hits, agreement: Agreement, ensemble_size: int) -> Numbers:
-    """Return the mean hit probability over queries, one a hypothesis, shape ``(H,)``."""
+    """Return the mean hit probability over queries for each hypothesis, shape ``(H,)``."""
     leads, fitted = agreement.leads, agreement.learner_count
     farthest = max(0, (ensemble_size + 1) // 2 - 1)
     # A hair below, as doubles may put a whole number of votes just above it.
@@ -258,7 +258,7 @@ def _hits_above(calibration: SvtCalibration, threshold_noise: float) -> Hits:
 def outlasting_noise(
     calibration: VoteCalibration, leads: Numbers, weights: Numbers, *, limit: int
 ) -> Numbers:
-    """Return the most answers whose noise costs the plurality one label in a hundred at most.
+    """Return the most answers at which noise costs the plurality one label in a hundred.
 
     A noisy vote gives every answer, and nobody can tell which labels are the noise's.
 

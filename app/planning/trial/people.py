@@ -1,4 +1,4 @@
-"""Made-up people, by public shares: on them planning tries out how learners agree.
+"""Made-up people, drawn by public shares, for measuring the agreement of learners.
 
 No private row has a part in them.  A person's features are independent, each by its
 public shares, or are those of a public point.  Seeds are public: the same people every
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ColumnLaw:
-    """How one feature is distributed, as far as the public knows.
+    """The distribution of one feature, as far as it is public.
 
     Attributes:
         edges: ends of a number's intervals, rising, one more than ``shares``; uniform
@@ -57,7 +57,7 @@ class ColumnLaw:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """People as the public knows them.
+    """A population, as far as it is public.
 
     Attributes:
         laws: one a feature.
@@ -70,7 +70,7 @@ class Population:
     points: NDArray[np.float64] | None = None
 
     def resampled(self, seed: bytes) -> Population:
-        """Return as many of the points, drawn anew: by how much points differ from people.
+        """Return an equal number of points drawn anew, to estimate how points differ from people.
 
         The laws say nothing of that, and stay.
         """
@@ -80,7 +80,7 @@ class Population:
         return Population(self.laws, self.points[places])
 
     def distinct(self, row_count: int, seed: bytes) -> NDArray[np.float64]:
-        """Draw people who differ, at most so many: nobody is answered anew who asks again."""
+        """Draw at most a number of distinct people, because repeated queries are replays."""
         people = self.rows(row_count, seed) if self.points is None else self.points
         _, places = np.unique(np.nan_to_num(people), axis=0, return_index=True)
         picked = generator(seed).permutation(len(places))[:row_count]
@@ -133,7 +133,7 @@ _SEED: Final = b"conclave made-up rule %d %d "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeUpRules:
-    """Rules that a release might relabel by, each drawn once.
+    """Rules that a release might draw for relabelling, each drawn once.
 
     Attributes:
         searched: the public class.
@@ -150,7 +150,7 @@ class MadeUpRules:
     _drawn: dict[int, Hypothesis] = field(default_factory=dict)
 
     def labels(self, index: int, values: Numbers) -> NDArray[np.int64]:
-        """Return what the rule of an index labels people, shape ``(n,)``."""
+        """Return the labels of the rule at an index for people, shape ``(n,)``."""
         if index not in self._drawn:
             self._drawn[index] = self._rule(index)
         return self._drawn[index].predict(self.searched.encode(values))
@@ -181,7 +181,7 @@ class MadeUpRules:
 def made_up_labels(
     values: Numbers, are_codes: list[bool], class_count: int, drawn: LearnerGenerator
 ) -> NDArray[np.int64]:
-    """Make labels up whose log-odds add an effect of every feature.
+    """Make up labels whose log-odds are sums of one effect per feature.
 
     Args:
         values: encoded people, shape ``(n, d)``, none missing.
@@ -235,7 +235,7 @@ def _people_count(searched: HypothesisClass) -> int:
 
 
 def column_laws(schema: Schema) -> tuple[ColumnLaw, ...]:
-    """Return one law a feature: by its public shares, and uniform where it has none.
+    """Return one law per feature: by its public shares, or uniform without any.
 
     Shares that do not add up are scaled; nothing is missing.
     """

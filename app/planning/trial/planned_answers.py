@@ -1,4 +1,4 @@
-"""Trying a planned release out on made-up people; no private row is read."""
+"""Trials of a planned release on made-up people; no private row is read."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def with_prediction(
     points: NDArray[np.float64] | None = None,
     hypothesis_count: int | None = None,
 ) -> Plan:
-    """Return a plan with what it is expected to give, or with why that is not said.
+    """Return a plan with its expected answers, or with the reason why there are none.
 
     Args:
         settings: the whole configuration.
@@ -75,7 +75,7 @@ def planned_trial(
     points: NDArray[np.float64] | None = None,
     hypothesis_count: int | None = None,
 ) -> Trial | str:
-    """Return what is tried out of a plan, or why nothing can be; as :func:`with_prediction`."""
+    """Return the trial of a plan, or the reason why there is none; as :func:`with_prediction`."""
     learner = release_learner(settings, public_class(settings))
     reason = _unpredictable(planned)
     if not reason and points is None and parts_several_features(learner):
@@ -96,7 +96,7 @@ def planned_trial(
 
 
 def parts_several_features(learner: Learner) -> bool:
-    """Whether learners vote by cells that more than one feature parts."""
+    """Whether learners vote by cells that more than one feature divides."""
     splits = splits_of(learner)
     return splits is not None and len({test.feature_index for test in splits.tests}) > 1
 
@@ -118,7 +118,7 @@ def _unpredictable(planned: Plan) -> str:
 
 
 def asked_by_tests(schema: Schema, searched: HypothesisClass) -> tuple[tuple[str, float], ...]:
-    """Return what each test asks, and the public share of people on its rarer side."""
+    """Return the question of each test, and the public share of people on its rarer side."""
     return tuple(
         (_asked(schema, test), min(test.public_frequency, 1 - test.public_frequency))
         for test in row_of(searched).tests(searched)
@@ -136,7 +136,7 @@ def _asked(schema: Schema, test: BinaryTest) -> str:
 
 
 def planned_answer_time(settings: Settings, planned: Plan) -> AnswerTime | None:
-    """Measure one answer of a release as planned.
+    """Measure the time of one answer of a planned release.
 
     Returns:
         None where k or n is not known, rows are fewer than learners, or nothing is answered.

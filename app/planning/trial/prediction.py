@@ -1,4 +1,4 @@
-"""What a release is expected to give, mechanism by mechanism, and what would give more."""
+"""The expected answers of a release by each mechanism, and settings that would give more."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What was found by trying out.
+    """The results of the trials.
 
     Attributes:
         own: of the release as configured.
@@ -43,7 +43,7 @@ class Prediction:
 
 
 def as_printed(row: AnsweringRow, request: PlanRequest, agreement: Agreement) -> Forecast | None:
-    """Return what printed parameters give; None where rows do not feed their chunks."""
+    """Return the forecast of printed parameters; None if rows do not suffice for their chunks."""
     if request.row_count is None or row.own_size is None:
         return None
     asked = replace(request.asked, private_grid=False)

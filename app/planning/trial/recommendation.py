@@ -1,4 +1,4 @@
-"""Which mechanism, k, T and shares give the most labels, tried out on made-up people."""
+"""The mechanism, k, T and shares that give the most labels in trials on made-up people."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ AS_GOOD: Final = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A release that was tried out.
+    """A release that was tried.
 
     Attributes:
         mechanism: name of what answers.
@@ -97,7 +97,7 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
 
 
 def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | None:
-    """Return the choice of the grid of which nine made-up rules in ten give the most labels."""
+    """Return the choice with the most labels for nine in ten made-up rules."""
     choices = choices_of(request, trial, excess_max)
     return max(choices, key=lambda each: (each.forecast.low, _safety(each)), default=None)
 
@@ -115,7 +115,7 @@ def choices_of(request: PlanRequest, trial: Trial, excess_max: float) -> list[Ch
 
 
 def with_shares(request: PlanRequest, excess_max: float = RELABEL_EXCESS_MAX) -> PlanRequest:
-    """Return a request with the least share for relabelling that is enough, the rest to answers.
+    """Return a request with the least sufficient share for relabelling, the rest for answers.
 
     Samples, private grids and calibration ``paper`` keep what they have.
     """

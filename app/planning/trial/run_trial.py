@@ -1,4 +1,4 @@
-"""Trying a planned release out on made-up people."""
+"""The trial of a planned release on made-up people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def predict(plan: Plan, trial: Trial) -> Prediction | None:
-    """Try a planned release out on made-up people.
+    """Try a planned release on made-up people.
 
     Args:
         plan: with n, k and a calibration of the answers, relabelled by a public class.

@@ -1,4 +1,4 @@
-"""The least epsilon, or the fewest rows, that give the answers and the accuracy that are wanted.
+"""A search for the least epsilon, or the fewest rows, for wanted answers and accuracy.
 
 Each value tried is a release of its own: shares, mechanism, k and T are those that
 :func:`app.planning.trial.recommendation.surest` finds for it.  Answers are had where nine
@@ -38,7 +38,7 @@ DIGITS: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a release is to give.
+    """The wanted results of a release.
 
     Attributes:
         answers: labels of the ensemble; None for any number.
@@ -73,7 +73,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What comes of a search.
+    """The result of a search.
 
     Attributes:
         wanted: what was searched for.
@@ -94,13 +94,13 @@ class Offer:
 
     @property
     def best(self) -> Attempt | None:
-        """The cheapest release that reaches it: less epsilon first, then more rows."""
+        """The cheapest release that meets the request: less epsilon first, then more rows."""
         found = (self.by_epsilon, self.by_rows)
         return next((each for each in found if each is not None and each.reached), None)
 
 
 def search(request: PlanRequest, wanted: Wanted, trial: Trial | None) -> Offer:
-    """Return the cheapest releases that give what is wanted.
+    """Return the cheapest releases that meet the request.
 
     Args:
         request: the release as configured, with n.

@@ -1,4 +1,4 @@
-"""One account of Renyi divergence: the answers, and the draws before, between and after them.
+"""One account of Renyi divergence: the answers, and the draws made around them.
 
 **Algorithm.** Composition at one order (Mironov 2017), with the exponential mechanism charged by
 its range (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021).
@@ -71,7 +71,7 @@ class Draw:
         invariant(self.epsilon > 0, "a draw in an account has a share")
 
     def divergence(self, alpha: Fraction) -> Fraction:
-        """Return the most that its Renyi divergence of an order comes to."""
+        """Return an upper bound on its Renyi divergence of an order."""
         divisor = RANGE_DIVISOR if self.has_bounded_range else PURE_DIVISOR
         return min(self.epsilon, alpha * self.epsilon**2 / divisor)
 
@@ -99,13 +99,13 @@ def log_moment(draws: Iterable[Draw], alpha: Fraction) -> Fraction:
 
 
 def left_for_answers(epsilon: Fraction, draws: Iterable[Draw]) -> Fraction:
-    """Return what an account leaves to the answers where every draw costs its whole share."""
+    """Return the rest of an account for answers, if every draw costs its whole share."""
     return epsilon - sum((draw.epsilon for draw in draws), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What the answers and the draws beside them promise as one.
+    """The joint promise of the answers and the draws in one account.
 
     Attributes:
         epsilon: of all of them.
@@ -121,7 +121,7 @@ class Account:
         invariant(left_for_answers(self.epsilon, self.draws) > 0, "answers have a share")
 
     def draws_at(self, epsilon: Fraction) -> tuple[Draw, ...]:
-        """Return the draws of an account of another epsilon that is divided alike."""
+        """Return the draws of an account of another epsilon, divided in the same way."""
         factor = epsilon / self.epsilon
         return tuple(replace(draw, epsilon=draw.epsilon * factor) for draw in self.draws)
 

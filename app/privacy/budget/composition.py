@@ -1,4 +1,4 @@
-"""What a release is charged: shares of epsilon and delta, composed exactly.
+"""The charges of a release: shares of epsilon and delta, composed exactly.
 
 Claim: mechanisms run on the same rows at ``(epsilon_i, delta_i)`` are together
 ``(sum epsilon_i, sum delta_i)``-private, in any adaptive order, where the pure ones
@@ -76,7 +76,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one mechanism costs, whole, when it opens."""
+    """The whole cost of one mechanism, charged when it opens."""
 
     mechanism: Mechanism
     epsilon: Fraction

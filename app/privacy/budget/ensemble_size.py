@@ -68,7 +68,7 @@ class ApproximateProfile:
         return self.hits[min(distance, len(self.hits) - 1)]
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance whose hits are at most this probable, or the last."""
+        """Return the smallest distance with at most this hit probability, or the last one."""
         found = bisect_left(self.hits, -probability, key=lambda hit: -hit)
         return min(found, len(self.hits) - 1)
 
@@ -139,7 +139,7 @@ CHUNK_ROW_MIN: Final = 20
 
 
 def wanted_hit_probability(query_count: int, cutoff: int | None) -> float:
-    """Return the hit probability at which m queries use up a tenth of the cutoff."""
+    """Return the hit probability at which m queries use a tenth of the cutoff."""
     if cutoff is None:
         return HIT_PROBABILITY_MAX
     return min(HIT_PROBABILITY_MAX, cutoff / (CUTOFF_PART * query_count))
@@ -153,12 +153,12 @@ def largest_hit_probability(query_count: int, cutoff: int | None) -> float:
 
 
 def chunk_row_min(hypothesis_count: int) -> int:
-    """Return the rows that a chunk should keep at least."""
+    """Return the least number of rows for a chunk."""
     return max(CHUNK_ROW_MIN, math.ceil(math.log(hypothesis_count)))
 
 
 def size_at_unanimity(distance: int) -> int:
-    """Return the smallest k whose unanimous votes lie at this distance."""
+    """Return the smallest k whose unanimous votes have this distance."""
     return VOTES_A_DISTANCE * distance + 1
 
 
@@ -169,11 +169,11 @@ def distance_at_unanimity(ensemble_size: int) -> int:
 
 @runtime_checkable
 class HitTest(Protocol):
-    """A calibration whose queries are hits by their distance."""
+    """A calibration with a hit probability for every distance."""
 
     @property
     def cutoff(self) -> int | None:
-        """Unstable answers T until the halt; None where they end nothing."""
+        """Number T of unstable answers until the halt; None where they end nothing."""
         ...
 
     def hit_probability(self, distance: int, /) -> float:
@@ -181,12 +181,12 @@ class HitTest(Protocol):
         ...
 
     def distance_at(self, probability: float, /) -> int:
-        """Return the smallest distance whose hits are at most this probable, or the last."""
+        """Return the smallest distance with at most this hit probability, or the last one."""
         ...
 
 
 def tested(calibration: object) -> HitTest:
-    """Return a calibration as the stability test that it is.
+    """Return a calibration as a stability test.
 
     Raises:
         InvariantError: its mechanism has no hits.
@@ -198,13 +198,13 @@ def tested(calibration: object) -> HitTest:
 
 
 def size_of_test(test: HitTest, query_count: int) -> int:
-    """Return the k that keeps queries on which two thirds agree by a stability test."""
+    """Return the k with which a stability test passes queries where two thirds agree."""
     probability = wanted_hit_probability(query_count, test.cutoff)
     return AGREEMENT_FACTOR * size_at_unanimity(test.distance_at(probability))
 
 
 def hits_alike(test: HitTest, ensemble_size: int) -> float:
-    """Return the chance that a query on which all k votes agree is a hit."""
+    """Return the probability of a hit where all k votes agree."""
     return test.hit_probability(distance_at_unanimity(ensemble_size))
 
 

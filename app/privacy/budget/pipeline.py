@@ -1,4 +1,4 @@
-"""What relabelling and answers may cost on the rows that they are given.
+"""The budget of relabelling and answers for the rows on which they run.
 
 A release charges a share of epsilon for each.  Both run on one sample of ``q n`` rows,
 the first of a uniform permutation, and everything that they do there, answers to an
@@ -40,7 +40,7 @@ RATE_DIGITS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineBudget:
-    """The budget of each part, in the rows that it is run on.
+    """The budget of each part, for the rows on which it runs.
 
     Attributes:
         sampling_rate: share q of the rows that the parts are run on.
@@ -78,7 +78,7 @@ class PipelineBudget:
 
     @property
     def inner_epsilon(self) -> Fraction:
-        """What both parts cost together on the sample, with all that shares their account."""
+        """The joint cost of both parts on the sample, with everything that shares their account."""
         if self.account is not None:
             return self.account.epsilon
         return (self.relabel_epsilon or 0) + self.copies * self.answers_epsilon
@@ -89,7 +89,7 @@ class PipelineBudget:
         return self.copies > 1
 
     def sampled_row_count(self, row_count: int) -> int:
-        """Return ``n' = floor(q n)``, the rows that the parts are run on."""
+        """Return ``n' = floor(q n)``, the number of rows on which the parts run."""
         return int(self.sampling_rate * row_count)
 
 
@@ -101,7 +101,7 @@ def pipeline_budget(
     private_grid: bool = False,
     class_count: int = 2,
 ) -> PipelineBudget | None:
-    """Divide what is charged among the parts; None where answers have no share.
+    """Divide the charge among the parts; None where answers have no share.
 
     The sample's epsilon is the largest that sampling brings under the charges, and
     divided in their proportion.
@@ -164,7 +164,7 @@ def joint_budget(
 
 
 def check(budget: PipelineBudget, *, relabel: Charge | None, answers: Charge) -> None:
-    """Assert that what the parts may cost is charged.
+    """Assert that the charge covers the cost of the parts.
 
     Raises:
         InvariantError: at the first thing that does not hold.

@@ -1,4 +1,4 @@
-"""What sampling, relabelling and drawing with replacement do to a charge.
+"""The effect of sampling, relabelling and drawing with replacement on a charge.
 
 Claim: each function takes the charge of an inner algorithm and returns the one of the
 whole, or the other way round, under replacement of one record.  An algorithm here is
@@ -93,14 +93,14 @@ def relabel_parameter(*, cost: Fraction, class_count: int) -> Fraction | None:
 
 
 def relabel_cost_floor(class_count: int) -> Fraction:
-    """Return ``2 ln L``, rounded up: what Lemma L costs at the least."""
+    """Return ``2 ln L``, rounded up: the least possible cost by Lemma L."""
     return relabelled_epsilon(
         relabel_epsilon=Fraction(0), inner_epsilon=Fraction(0), class_count=class_count
     )
 
 
 def unsampled_epsilon(*, epsilon: Fraction, rate: Fraction) -> Fraction:
-    """Return the largest charge on a sample that costs ``epsilon`` in all the rows.
+    """Return the largest charge on a sample that costs at most ``epsilon`` over all rows.
 
     ``ln(1 + (e^epsilon - 1) / q)``, rounded down: :func:`sampled_epsilon` solved for
     the inner charge.  Where every row is taken nothing is rounded.
@@ -154,7 +154,7 @@ def rate_at(*, inner_epsilon: Fraction, epsilon: Fraction) -> Fraction:
 
 
 def copied_delta(*, epsilon: Fraction, delta: Fraction, copies: int) -> Fraction:
-    """Return the delta of a mechanism in whose rows one record may stand several times.
+    """Return the delta of a mechanism whose rows may hold one record several times.
 
     Group privacy: ``copies`` replacements, one by one, cost ``copies epsilon`` and at
     most ``copies e^(copies epsilon) delta``.

@@ -77,7 +77,7 @@ def delta_bound(*, epsilon: Fraction, squared_separation: Fraction, digits: int)
 def covers(
     *, epsilon: Fraction, delta: Fraction, squared_shift: int, variance_ratio: Fraction
 ) -> bool:
-    """Tell whether normal noise of a variance hides a shift, every rounding going against us.
+    """Return whether normal noise of a variance hides a shift, with rounding against us.
 
     Where the answer is plain the series, which would be long, is not asked: a shift of
     that many deviations is never hidden, and delta is below ``e^(-a/2)``.
@@ -179,7 +179,7 @@ LN_ROUNDING: Final = Fraction(1, 1 << 400)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyGradientCalibration:
-    """The noise of every step, with the budget it was made for.
+    """The noise of every step, with the budget for which it was made.
 
     Attributes:
         epsilon: of the whole descent.
@@ -253,5 +253,5 @@ def check(calibration: NoisyGradientCalibration) -> None:
 
 
 def without_rounding(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Return what normal noise may cost, so that the discrete one costs what is given."""
+    """Return a budget for normal noise, so that the discrete noise costs the given one."""
     return epsilon - 2 * LN_ROUNDING, delta * (1 - LN_ROUNDING)

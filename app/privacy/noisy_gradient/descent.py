@@ -1,4 +1,4 @@
-"""What a noisy descent is given: public functions of n and of the budget.
+"""The public choices for a noisy descent: functions of n and of the budget.
 
 No private number enters; ``docs/utility.md`` says what the constants were tried on.
 """
@@ -60,7 +60,7 @@ class DescentChoice:
 
 
 def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
-    """Return the choices for a budget: more steps where there is more.
+    """Return the choices for a budget: more steps for a larger one.
 
     Args:
         row_count: the public n.
@@ -72,7 +72,7 @@ def descent_choice(*, row_count: int, epsilon: float) -> DescentChoice:
 
 
 def kernel_choice(*, row_count: int, epsilon: float) -> DescentChoice:
-    """Return the choices of a kernel score's descent, likewise."""
+    """Return the choices for the descent of a kernel score: more steps for a larger budget."""
     wanted = _steps_wanted(row_count, epsilon)
     step_count = min(KERNEL_STEPS_MAX, max(STEPS_MIN, wanted))
     return DescentChoice(step_count=step_count, length=KERNEL_LENGTH)
@@ -83,12 +83,12 @@ def _steps_wanted(row_count: int, epsilon: float) -> int:
 
 
 def descends(*, row_count: int, epsilon: Fraction) -> bool:
-    """Whether a descent, and no tree, is the more accurate classifier for so many rows."""
+    """Return whether a descent is more accurate than a tree for this many rows."""
     return row_count * epsilon >= LINEAR_FROM
 
 
 def waves_pay(*, row_count: int | None, epsilon: Fraction, number_count: int) -> bool:
-    """Whether a kernel score is the more accurate where every feature is a number.
+    """Return whether a kernel score is more accurate, where every feature is a number.
 
     Args:
         row_count: the public n; None where it is not known, which counts as many.

@@ -130,7 +130,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """What is released: weights of the coordinates.
+    """The released weights of the coordinates.
 
     Attributes:
         values: real weights, shape ``(p, s)``.
@@ -141,7 +141,7 @@ class Weights:
 
 
 def squared_sensitivity(features: IntegerFeatures, *, class_count: int) -> int:
-    """Bound the squared length by which replacing one row, or person, moves a step's sum.
+    """Bound the squared length of a step's change when one row, or person, is replaced.
 
     A row adds the outer product of its vector and its residuals, whose squared length
     is the product of theirs, and all rows of a person add no longer one; two rows' differ by
@@ -156,7 +156,7 @@ def draw(
     noise: NoiseSource,
     person_row_counts: NDArray[np.int64] | None = None,
 ) -> Weights:
-    """Take every step's noisy sum at the iterate that those before it gave."""
+    """Compute every step's noisy sum at the iterate after the earlier steps."""
     encoded, labels = private_value
     if person_row_counts is None:
         invariant(len(labels) == parameters.row_count, "the rows are the public n rows")
@@ -185,7 +185,7 @@ def draw(
 
 
 def whole_weights(iterate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return an iterate in whole steps, which is what rows meet, shape ``(p, s)``."""
+    """Return an iterate in whole steps, for use on the rows, shape ``(p, s)``."""
     return np.rint(iterate * WEIGHT_STEPS)
 
 

@@ -84,23 +84,23 @@ class Parameters:
 
     @property
     def scales(self) -> tuple[Fraction, ...]:
-        """The scale of each level's noise, in the units that are counted."""
+        """The scale of each level's noise, in counting units."""
         return tuple(SENSITIVITY * self.unit_count / share for share in self.level_epsilons)
 
     @property
     def draw_count(self) -> int:
-        """How many integers of noise are drawn."""
+        """Number of integers of noise in the draw."""
         cells = sum(map(self.grid.cell_count, self.grid.sides))
         return cells * number_count(self.class_count)
 
 
 def number_count(class_count: int) -> int:
-    """Return how many numbers a cell has: one difference for two labels, else one a label."""
+    """Return the number of values per cell: one difference for two labels, else one per label."""
     return 1 if class_count == BINARY else class_count
 
 
 def divided(epsilon: Fraction, level_count: int) -> tuple[Fraction, ...]:
-    """Divide a share over the levels, by a public rule: evenly."""
+    """Divide a share evenly over the levels, which is a public rule."""
     return (epsilon / level_count,) * level_count
 
 
@@ -110,7 +110,7 @@ def draw(
     noise: NoiseSource,
     private_weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.int64], ...]:
-    """Return the noisy numbers of every cell of every level, shape ``(cells, s)`` each."""
+    """Return the noisy values of every cell of every level, shape ``(cells, s)`` each."""
     encoded, labels = private_value
     is_weighed = private_weights is not None
     invariant(is_weighed == (parameters.unit_count > 1), "weights are counted in their units")
@@ -136,7 +136,7 @@ def level_counts(
     labels: NDArray[np.int64],
     row_weights: NDArray[np.float64] | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Return the exact numbers of every cell of every level, in units; secret."""
+    """Return the exact values of every cell of every level, in units; secret."""
     grid, classes = parameters.grid, parameters.class_count
     counts = [np.zeros((grid.cell_count(side), classes), dtype=np.int64) for side in grid.sides]
     for rows in parts(len(labels)):

@@ -1,4 +1,4 @@
-"""The rows of mechanism ``noisy-vote``: of two labels by a table, of more by noise on counts.
+"""The rows of mechanism ``noisy-vote``: a table for two labels, noisy counts for more.
 
 Either has a row more, for releases that decide each public cell once.
 """
@@ -210,7 +210,7 @@ NOISY_BIT_OF_CELLS: Final = replace(
 def quick_bit_of_cells(
     _: AnswersAsked, *, epsilon: Fraction, delta: Fraction
 ) -> QuickDecisionVotes:
-    """Return the table of two labels for decisions that are counted, in doubles."""
+    """Return the two-label table for counted decisions, in doubles."""
     return decision_votes.quick_table(epsilon=epsilon, delta=delta)
 
 

@@ -70,7 +70,7 @@ class Parameters:
         return
 
     def words_of_one(self, vote_count: int) -> int:
-        """Return ``P(v)``: below how many words label 1 is answered, at so many votes for it."""
+        """Return ``P(v)``: the number of words that answer label 1, given v votes for it."""
         middle, last = self.ensemble_size // 2, len(self.half) - 1
         if vote_count <= middle:
             return self.half[min(middle - vote_count, last)]

@@ -95,7 +95,7 @@ def variance_covers(
     alpha: Fraction,
     variance: Fraction,
 ) -> bool:
-    """Tell, from rationals alone, whether a variance keeps the run within its budget."""
+    """Return whether a variance keeps the run within its budget, by rationals alone."""
     rate = squared_shift / (2 * variance)
     return hits_hold(
         epsilon=epsilon,
@@ -151,23 +151,23 @@ DELTA_MAX: Final = Fraction(1, 2)
 
 @runtime_checkable
 class VoteCalibration(Protocol):
-    """A calibration whose plurality loses by its lead, whatever its law."""
+    """A calibration in which the lead of a plurality determines how often it loses."""
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the lead in votes at which a plurality loses at most this often."""
+        """Return the lead, in votes, at which a plurality loses with at most this probability."""
         ...
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return how often pluralities lose where so many answers share the budget."""
+        """Return the probability that pluralities lose, if this many answers share the budget."""
         ...
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers of which this lead loses one in a hundred."""
+        """Return the largest number of answers at which this lead loses one in a hundred."""
         ...
 
 
 def voted(calibration: object) -> VoteCalibration:
-    """Return a calibration as the noisy vote's that it is.
+    """Return a calibration as that of a noisy vote.
 
     Raises:
         InvariantError: its mechanism is another.
@@ -234,7 +234,7 @@ def _law(variance: float) -> _Law:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyVoteCalibration:
-    """The noise that serves, with the budget it was made for.
+    """The serving noise, with the budget for which it was made.
 
     Attributes:
         epsilon: share of epsilon that the answers may use.
@@ -260,7 +260,7 @@ class NoisyVoteCalibration:
         return
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the lead in votes at which a plurality loses at most this often.
+        """Return the lead, in votes, at which a plurality loses with at most this probability.
 
         All other labels are that far behind, which is the worst for a plurality, and win
         ties.
@@ -279,7 +279,7 @@ class NoisyVoteCalibration:
         return high
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return how often pluralities lose where so many answers share the budget.
+        """Return the probability that pluralities lose, if this many answers share the budget.
 
         By the normal law, against one other label: for planning.
 
@@ -294,7 +294,7 @@ class NoisyVoteCalibration:
         return np.asarray(erfc(leads / (width * 2.0**0.5)) / 2)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers of which this lead loses one in a hundred."""
+        """Return the largest number of answers at which this lead loses one in a hundred."""
         low, high = 0, 1
         while self._outweighs(lead, high) and high < ANSWERS_MAX:
             low, high = high, 2 * high
@@ -318,7 +318,7 @@ class NoisyVoteCalibration:
         return law.outdone(lead, others=self.class_count - 1)
 
     def to_plain(self) -> dict[str, str]:
-        """Write the parameters in strings only, without loss; an order that is none is absent."""
+        """Write the parameters in strings only, without loss; an unused order is absent."""
         named = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: str(value) for name, value in named.items() if value is not None}
 
@@ -434,7 +434,7 @@ def _squared_shift(class_count: int) -> int:
 
 
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, answer_limit: int) -> None:
-    """Refuse a budget for which there is no variance, naming what to change."""
+    """Refuse a budget without a variance, naming the setting to change."""
     if not EPSILON_MIN <= epsilon <= EPSILON_MAX:
         raise ConfigurationError(EPSILON_KEY, f"must be from 0.000001 to {EPSILON_MAX}")
     if not DELTA_MIN <= delta <= DELTA_MAX:

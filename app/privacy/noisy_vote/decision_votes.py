@@ -1,4 +1,4 @@
-"""The noisy vote where each public cell is decided once: for two decisions, however many come.
+"""The noisy vote where each public cell is decided once, charged for two decisions in all.
 
 Claim: of any number of adaptive answers, let at most ``DECISIONS_MOVED`` have other votes on
 neighbouring data sets.  A table, or noise, that passes the check of its module for so many
@@ -31,54 +31,54 @@ KindT = TypeVar("KindT", bound=QuickVoteTable | NoisyVoteCalibration)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickDecisionVotes(QuickVoteTable):
-    """The table of two labels in doubles; ``answer_limit`` is the decisions that may differ."""
+    """The two-label table in doubles; ``answer_limit`` counts the decisions that may differ."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return how often pluralities lose, however many answers there are."""
+        """Return the probability that pluralities lose, for any number of answers."""
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers of which this lead loses one in a hundred: any, or none."""
+        """Return how many answers this lead allows at one loss in a hundred: any, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionVotes(VoteTable):
-    """The table of two labels that serves; ``answer_limit`` is the decisions that may differ."""
+    """The serving two-label table; ``answer_limit`` counts the decisions that may differ."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return how often pluralities lose, however many answers there are."""
+        """Return the probability that pluralities lose, for any number of answers."""
         del answers
         return self.curve.lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers of which this lead loses one in a hundred: any, or none."""
+        """Return how many answers this lead allows at one loss in a hundred: any, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionNoise(NoisyVoteCalibration):
-    """The noise of more labels; ``answer_limit`` is the decisions that may differ."""
+    """The noise for more labels; ``answer_limit`` counts the decisions that may differ."""
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return how often pluralities lose, however many answers there are."""
+        """Return the probability that pluralities lose, for any number of answers."""
         del answers
         return NoisyVoteCalibration.lost(self, leads, answers=self.answer_limit)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers of which this lead loses one in a hundred: any, or none."""
+        """Return how many answers this lead allows at one loss in a hundred: any, or none."""
         return ANSWERS_MAX if lead >= self.lead_at(WANTED_LOSS) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionBits(bit_vote.Parameters):
-    """Public parameters of the vote of two labels, each of a cell of its own."""
+    """Public parameters of the vote of two labels, with one vote per cell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionCounts(noisy_vote.Parameters):
-    """Public parameters of the vote of more labels, each of a cell of its own."""
+    """Public parameters of the vote of more labels, with one vote per cell."""
 
 
 def quick_table(*, epsilon: Fraction, delta: Fraction) -> QuickDecisionVotes:

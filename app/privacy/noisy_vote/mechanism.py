@@ -74,14 +74,14 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How many answers were given."""
+    """The number of answers so far."""
 
     answered_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What leaves: the class index of the largest noisy count."""
+    """The released outcome: the class index of the largest noisy count."""
 
     label: int
 

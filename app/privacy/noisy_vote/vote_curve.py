@@ -59,18 +59,18 @@ class VoteCurve:
     votes: tuple[float, ...]
 
     def lead(self, probability: float) -> float:
-        """Return the lead at which the other label wins so often, in votes."""
+        """Return the lead, in votes, at which the other label wins with this probability."""
         logit = math.log(probability) - math.log1p(-probability)
         return 2 * float(np.interp(-logit, -np.array(self.logits), self.votes))
 
     def lost(self, leads: Floats) -> Floats:
-        """Return how often a label with each lead loses."""
+        """Return the probability that a label with each lead loses."""
         logits = np.interp(np.maximum(leads, 0.0) / 2, self.votes, self.logits)
         return np.asarray(1 / (1 + np.exp(-logits)))
 
 
 def ln_price(excess: Floats | float, *, epsilon: float, delta: float) -> Floats:
-    """Return ``(alpha - 1) tau``, the most that a run may cost at an order one above ``excess``."""
+    """Return ``(alpha - 1) tau``, the largest cost of a run at an order one above ``excess``."""
     order = 1 + np.asarray(excess, dtype=np.float64)
     price = math.log(delta) + excess * epsilon - excess * np.log(excess / order) + np.log(order)
     return np.asarray(price)
@@ -111,7 +111,7 @@ def vote_curve(
 
 
 def votes_at(excess: Floats, price: Floats, logits: Floats) -> Floats:
-    """Return how many votes short of the tie logits lie, shape (orders, logits).
+    """Return the distance of logits from the tie, in votes, shape (orders, logits).
 
     Args:
         excess: orders less one, shape (orders,).
@@ -163,7 +163,7 @@ def answers_within(
     start: float,
     draws: tuple[Draw, ...] = (),
 ) -> float:
-    """Return the most answers at which a lead loses no more often than is wanted.
+    """Return the largest number of answers at which a lead loses no more often than wanted.
 
     The lead grows nearly as the root of the answers, so a few steps get there.
 

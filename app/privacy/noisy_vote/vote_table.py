@@ -50,7 +50,7 @@ TABLES_KEPT: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickVoteTable:
-    """A table in doubles, for planning; it serves nobody.
+    """A table in doubles, for planning only.
 
     Attributes:
         epsilon: share of epsilon that the answers may use; with draws, of all together.
@@ -71,7 +71,7 @@ class QuickVoteTable:
         return
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the lead in votes at which a plurality loses at most this often.
+        """Return the lead, in votes, at which a plurality loses with at most this probability.
 
         Args:
             probability: of the other label's being answered, in (0, 1/2).
@@ -85,7 +85,7 @@ class QuickVoteTable:
         return self._curve(self.answer_limit)
 
     def lost(self, leads: Floats, /, *, answers: int) -> Floats:
-        """Return how often pluralities lose where so many answers share the budget.
+        """Return the probability that pluralities lose, if this many answers share the budget.
 
         Args:
             leads: of the plurality, in votes.
@@ -95,7 +95,7 @@ class QuickVoteTable:
         return self._curve(answers).lost(leads)
 
     def answers_within(self, lead: int, /) -> int:
-        """Return the most answers of which this lead loses one in a hundred."""
+        """Return the largest number of answers at which this lead loses one in a hundred."""
         found = answers_within(
             lead,
             epsilon=float(self.epsilon),
@@ -123,7 +123,7 @@ class QuickVoteTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteTable(QuickVoteTable):
-    """The table that serves, with the budget it was made for.
+    """The serving table, with the budget for which it was made.
 
     Attributes:
         alpha: the Renyi order at which the run is accounted.
@@ -143,7 +143,7 @@ class VoteTable(QuickVoteTable):
         return self.odd if ensemble_size % 2 else self.even
 
     def lead_at(self, probability: float, /) -> int:
-        """Return the lead in votes from which on a plurality loses at most this often.
+        """Return the lead, in votes, from which on a plurality loses with at most this probability.
 
         Where the table is held above that probability, the lead of its last entry.
 
@@ -259,7 +259,7 @@ def quick(
 
 
 def half_table(*, alpha: Fraction, ln_ratio: Fraction, is_odd: bool) -> tuple[int, ...]:
-    """Build a half from the middle outwards, until it is held constant.
+    """Build a half table from the middle outwards, up to its constant end.
 
     Args:
         alpha: the Renyi order.

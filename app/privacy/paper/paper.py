@@ -173,7 +173,7 @@ def paper_parameters(
 
 
 def rows_needed(*, epsilon: Fraction, ensemble_size: int) -> int:
-    """Return the smallest n whose sample has a row for each of k chunks."""
+    """Return the smallest n whose sample has at least one row for each of k chunks."""
     return math.ceil(SAMPLING_DIVISOR * ensemble_size / epsilon)
 
 

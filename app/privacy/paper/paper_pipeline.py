@@ -40,7 +40,7 @@ DOUBLE_ERROR: Final = Fraction(1, 1 << 40)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperTargets:
-    """What NB Algorithm 3 is given besides the budget.
+    """The inputs of NB Algorithm 3 besides the budget.
 
     Attributes:
         alpha: accuracy target, in (0, 1).
@@ -151,7 +151,7 @@ def printed(
     row_count: int = 0,
     dimension: int = 1,
 ) -> PaperParameters:
-    """Return the printed parameters: rows enter n' alone, the dimension m_o alone.
+    """Return the printed parameters: rows affect only n', the dimension only m_o.
 
     One sampled pipeline relabels and answers, so it has both shares of epsilon.
     """
@@ -169,12 +169,12 @@ def printed(
 
 
 def pipeline_epsilon(relabel: Charge | None, answers: Charge) -> Fraction:
-    """Return what relabelling and answers are charged together."""
+    """Return the joint charge of relabelling and answers."""
     return answers.epsilon + (relabel.epsilon if relabel else 0)
 
 
 def copies_max(delta: Fraction) -> int:
-    """Return ``floor(ln(2/delta))``: a record fills more rows with at most ``delta/2``.
+    """Return ``floor(ln(2/delta))``, exceeded by a record's copies with at most ``delta/2``.
 
     A record is drawn ``Binomial(n', 1/n')`` times.  Up to :data:`~app.privacy.paper.paper.
     DELTA_MAX` the claim of NB Lemma 8 holds (erratum e').

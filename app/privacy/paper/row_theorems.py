@@ -67,7 +67,7 @@ ROWS_MAX: Final = 10**18
 
 
 class Setting(enum.Enum):
-    """What a theorem assumes of the labels."""
+    """The assumption of a theorem on the labels."""
 
     REALIZABLE = "realizable"
     AGNOSTIC = "agnostic"
@@ -75,7 +75,7 @@ class Setting(enum.Enum):
 
 
 class Constant(enum.Enum):
-    """Where the constant of ``rows`` is from."""
+    """The origin of the constant of ``rows``."""
 
     PROVED = "as proved"
     NOT_STATED = "not stated"
@@ -83,7 +83,7 @@ class Constant(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Targets:
-    """What is asked of the theorems.
+    """The targets given to the theorems.
 
     Attributes:
         epsilon: of the release, above 0 and at most 5.
@@ -113,7 +113,7 @@ class Targets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """What one theorem asks for; a number past :data:`ROWS_MAX` is None.
+    """The requirement of one theorem; a number past :data:`ROWS_MAX` is None.
 
     Attributes:
         rows: private rows of the printed bound, rounded up.
@@ -139,7 +139,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Theorem:
-    """A theorem and its bound; None where its numbers are past every double.
+    """A theorem and its bound; None if its numbers exceed every double.
 
     Attributes:
         name: paper and number.
@@ -156,7 +156,7 @@ class Theorem:
 
 
 def rounded(count: float | Fraction) -> int | None:
-    """Round up; None past the largest number told apart."""
+    """Round up; None beyond the largest number that is distinguished."""
     return math.ceil(count) if count <= ROWS_MAX else None
 
 

@@ -49,7 +49,7 @@ WORST_CASE_FACTOR: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryReleaseBudget:
-    """What a query release is calibrated for; every number is public.
+    """The public inputs to the calibration of a query release.
 
     Attributes:
         epsilon: share of epsilon that the statistics may use.
@@ -81,7 +81,7 @@ class QueryReleaseBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryReleaseCalibration:
-    """The parameters that serve, with the budget they were made for.
+    """The serving parameters, with the budget for which they were made.
 
     Attributes:
         epsilon: as in the budget.
@@ -118,7 +118,7 @@ class QueryReleaseCalibration:
 
     @property
     def error_count(self) -> int:
-        """Rows that an answer is off by after the last pass, at most, unless it fails."""
+        """Largest error of an answer in rows after the last pass, unless it fails."""
         return self.threshold + self.test_deviation
 
     @property
@@ -128,7 +128,7 @@ class QueryReleaseCalibration:
 
     @property
     def accuracy(self) -> Fraction:
-        """The paper's alpha that this error comes to: four times its share of the rows."""
+        """The paper's alpha for this error: four times its share of the rows."""
         return Fraction(ACCURACY_PARTS * self.error_count, self.row_count)
 
     @property
@@ -216,7 +216,7 @@ def calibrate_accuracy(
 
 
 def balanced_update_count(budget: QueryReleaseBudget) -> int:
-    """Return as many updates as noise allows before it outweighs what they would mend.
+    """Return the number of updates beyond which noise outweighs their gain.
 
     Few updates leave errors that are not mended, many need noise: the most of a ladder
     of numbers whose ``threshold + L`` is at most a sixth of ``n sqrt(ln C / 2U)``, which

@@ -129,7 +129,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is released, for all queries at once.
+    """The released values, for all queries at once.
 
     Attributes:
         row_count: the public n.
@@ -154,7 +154,7 @@ def draw(
     private_cell_count: NDArray[np.int64] | NDArray[np.float64],
     noise: NoiseSource,
 ) -> Table:
-    """Answer every query by public weights on the cells, mended where they are far off."""
+    """Answer every query by public weights on the cells, corrected where the error is large."""
     labels = parameters.labels
     invariant(private_cell_count.shape == labels.shape[1:], "cells are the public ones")
     invariant(bool((private_cell_count >= 0).all()), "a count is not negative")

@@ -87,7 +87,7 @@ class ScoreBin:
 
     @property
     def upper(self) -> Fraction:
-        """Where the next bin begins, or 1."""
+        """The start of the next bin, or 1."""
         return min(Fraction(1), self._half_edge(2 * self.index + 2))
 
     @property
@@ -97,7 +97,7 @@ class ScoreBin:
 
     @property
     def label(self) -> int:
-        """The class index that the mid-point stands for: the second class from 1/2 on."""
+        """The class index of the mid-point: the second class from 1/2 on."""
         return int(2 * self.midpoint >= 1)
 
     def _half_edge(self, number: int) -> Fraction:
@@ -106,7 +106,7 @@ class ScoreBin:
 
 @dataclass(frozen=True, slots=True)
 class PrivateBins:
-    """The scores of one query, as the two tests take them.
+    """The scores of one query, as inputs of the two tests.
 
     Attributes:
         bin_count: the query's precision, public.
@@ -122,7 +122,7 @@ class PrivateBins:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What leaves.
+    """The released outcome.
 
     Attributes:
         released_bin: the bin agreed on; None where the query is unstable.
@@ -162,7 +162,7 @@ def histogram(
 
 
 def bin_scores(private_scores: NDArray[np.float64], bin_counts: Sequence[int]) -> list[PrivateBins]:
-    """Return what the scores of every query come to in both histograms.
+    """Return the largest bins of every query in both histograms.
 
     Args:
         private_scores: shape ``(B, k)``, secret.
@@ -187,7 +187,7 @@ def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
 def step(
     parameters: Parameters, state: State, private_value: PrivateBins, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Answer one query: two queries of the inner test, the second iff the first is a hit."""
+    """Answer one query: two queries of the inner test, the second only if the first is a hit."""
     test, bin_count = _inner(parameters), private_value.bin_count
     index, distance = private_value.plain
     state, hit = test(parameters, state, distance, noise)

@@ -96,7 +96,7 @@ class DifferenceTail:
         return UP.multiply(self._constant, UP.add(crossed, by_size))
 
     def smallest_point(self, limit: Decimal) -> int:
-        """Return the smallest point of at least -1 beyond which lies ``limit`` or less.
+        """Return the smallest point of at least -1 with a tail of at most ``limit``.
 
         Args:
             limit: a probability above 0.
@@ -152,7 +152,7 @@ class Variant(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SvtCalibration:
-    """The parameters that serve, with the budget they were made for.
+    """The serving parameters, with the budget for which they were made.
 
     Attributes:
         epsilon: share of epsilon that the answers may use.
@@ -178,7 +178,7 @@ class SvtCalibration:
     delta_release: Fraction
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of a hit at this distance, for people.
+        """Return the probability of a hit at this distance, for display.
 
         It is the one before any hit is known: with one threshold the hits of a run
         depend on each other.
@@ -189,7 +189,7 @@ class SvtCalibration:
         return 1.0 - float(self._tail().above(-excess))
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance whose hits are at most this probable, below a half."""
+        """Return the smallest distance with at most this hit probability, which is below a half."""
         point = self._tail().smallest_point(Decimal(min(probability, 0.5)))
         return self.threshold + 1 + point
 

@@ -70,7 +70,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How many hits there were (public), and the threshold's noise now (secret)."""
+    """The number of hits so far (public), and the threshold's present noise (secret)."""
 
     hit_count: int
     private_threshold_noise: int = field(repr=False)
@@ -78,7 +78,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What leaves: whether the query's noisy value failed to pass the noisy threshold."""
+    """The released outcome: whether the noisy value failed to pass the noisy threshold."""
 
     hit: bool
 

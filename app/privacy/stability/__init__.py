@@ -1,4 +1,4 @@
-"""Theorem A, calibration ``profile``: an unstable answer by a table over the distance.
+"""Theorem A, calibration ``profile``: a table over the distance decides unstable answers.
 
 * ``mechanism.py`` is one step, which reads the table.
 * ``hit_table.py`` builds and checks the table that serves, in integers.

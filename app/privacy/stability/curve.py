@@ -48,7 +48,7 @@ def logit_of(probability: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class CurveInequality:
-    """The one-step inequality in doubles, for a guess and never for a decision.
+    """The one-step inequality in doubles, for estimates only.
 
     Attributes:
         alpha: the Renyi order, above 1.
@@ -99,7 +99,7 @@ def curve_points(
     count_max: int,
     ln_answer_ratio: float = 0.0,
 ) -> tuple[float, ...]:
-    """Return the logits of the real table down to the first below :data:`HELD_BELOW`.
+    """Return the logits of the real table, up to the first below :data:`HELD_BELOW`.
 
     Args:
         alpha: the Renyi order, above 1.

@@ -1,4 +1,4 @@
-"""A table for decisions that are counted: at most two of them differ in a release's life.
+"""A table for counted decisions: at most two of them differ between neighbours.
 
 Claim: of any number of adaptive decisions, let at most ``DECISIONS_MOVED`` have other
 votes on neighbouring data sets.  A mechanism that answers a decision at distance ``d`` with
@@ -54,7 +54,7 @@ DECISION_RELEASE_PART: Final = Fraction(2, 5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionTable:
-    """The table, with the budget it was made for.
+    """The table, with the budget for which it was made.
 
     Attributes:
         epsilon: share of epsilon that the answers may use.
@@ -80,15 +80,15 @@ class DecisionTable:
 
     @property
     def cutoff(self) -> None:
-        """T, which counted decisions do not have: there may be any number of hits."""
+        """T, which counted decisions lack: any number of hits is allowed."""
         return
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of a hit at this distance, for people."""
+        """Return the probability of a hit at this distance, for display."""
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance whose hits are at most this probable, or the last."""
+        """Return the smallest distance with at most this hit probability, or the last one."""
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)

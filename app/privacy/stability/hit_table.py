@@ -76,7 +76,7 @@ def _refuse_long_table(curve: CurveInequality, first: Entry) -> None:
 def find_thresholds(
     *, alpha: Fraction, ln_ratio: Fraction, first: int, ln_answer_ratio: Fraction = Fraction(0)
 ) -> tuple[int, ...]:
-    """Extend a table from its first threshold until it is held constant.
+    """Extend a table from its first threshold up to its constant end.
 
     Args:
         alpha: the Renyi order.
@@ -100,7 +100,7 @@ def find_thresholds(
 
 
 def extended(inequality: Inequality, curve: CurveInequality, first: int) -> tuple[int, ...]:
-    """Return a table from its first entry on, each entry the smallest that is accepted.
+    """Return a table from its first entry on, each entry the smallest accepted one.
 
     Args:
         inequality: decides about two entries.
@@ -162,7 +162,7 @@ TABLES_KEPT: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileTable:
-    """The table that serves, with the budget it was made for.
+    """The serving table, with the budget for which it was made.
 
     Attributes:
         epsilon: share of epsilon that the answers may use; with draws, of all together.
@@ -193,11 +193,11 @@ class ProfileTable:
         return self.thresholds[min(distance, len(self.thresholds) - 1)]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of a hit at this distance, for people."""
+        """Return the probability of a hit at this distance, for display."""
         return self.threshold(distance) / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance whose hits are at most this probable.
+        """Return the smallest distance with at most this hit probability.
 
         Where the table is held above that probability, its last distance.
         """

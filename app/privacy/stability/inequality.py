@@ -66,7 +66,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """How far the larger left side is above what is accepted, and its slope.
+    """The excess of the larger left side over the accepted bound, and its slope.
 
     Attributes:
         value: the larger of both orders' left sides, less ``1 - MARGIN``.

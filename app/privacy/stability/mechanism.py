@@ -84,7 +84,7 @@ class Parameters(HitProfile):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How many hits there were."""
+    """The number of hits so far."""
 
     hit_count: int = 0
 
@@ -109,7 +109,7 @@ def step(
 def steps(
     parameters: HitProfile, state: State, distances: NDArray[np.int64], noise: NoiseSource
 ) -> tuple[State, NDArray[np.bool_]]:
-    """Decide queries in order, up to the T-th hit: what as many steps on the same words do.
+    """Decide queries in order, up to the T-th hit; equal to single steps on the same words.
 
     A word is drawn for each query, and those beyond the T-th hit are forgotten.
 

@@ -1,4 +1,4 @@
-"""The parameters of Theorem A as rationals, and what each must satisfy.
+"""The parameters of Theorem A as rationals, and the conditions on each.
 
 ``alpha`` and ``ln R`` are fixed before any table is built; delta is split into the
 part for a differing query's label getting out and the part at which the hits are
@@ -37,7 +37,7 @@ POWER_DIGITS: Final = 4000
 
 
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> None:
-    """Refuse a budget for which there is no table, naming what to change.
+    """Refuse a budget without a table, naming the setting to change.
 
     Raises:
         ConfigurationError: naming ``privacy.epsilon``, ``privacy.delta`` or

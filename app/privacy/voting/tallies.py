@@ -1,4 +1,4 @@
-"""VOTE: every model on every unknown vector, and what its votes or scores come to."""
+"""VOTE: every model on every new vector, and the tallies of votes or scores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCORES_MAX: Final = 1 << 22
 
 
 class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
-    """What the models come to on each vector, or vector with a precision, by its digest.
+    """The tallies of each vector, or vector with a precision, by its digest.
 
     Attributes:
         in_order: the same as they were evaluated; secret.
@@ -56,7 +56,7 @@ class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
 def private_tallies(
     private_ensemble: Ensemble, values: NDArray[np.float64], precisions: Sequence[int | None]
 ) -> Sequence[Tally | PrivateBins]:
-    """Return what the models come to on every query; secret.
+    """Return the tallies of every query; secret.
 
     Args:
         private_ensemble: k learners.

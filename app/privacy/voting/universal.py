@@ -54,7 +54,7 @@ __all__ = ["Outcome", "Parameters", "Phase", "Sequel", "State", "initial_state",
 
 
 class Phase(StrEnum):
-    """What answers the next new query."""
+    """The phases of a release: what answers the next new query."""
 
     ENSEMBLE = "ensemble"
     CLASSIFIER = "classifier"
@@ -62,7 +62,7 @@ class Phase(StrEnum):
 
 
 class Sequel(StrEnum):
-    """What follows the ensemble's last answer."""
+    """The possible successors of the ensemble after its last answer."""
 
     HALT = "halt"
     CLASSIFIER = "classifier"
@@ -112,16 +112,16 @@ class Parameters:
 
     @property
     def cutoff(self) -> int | None:
-        """T; None where no count of unstable answers ends the run."""
+        """T; None where no number of unstable answers ends the run."""
         return None if self.answering is None else self.answering.cutoff
 
     @property
     def sequels(self) -> frozenset[Sequel]:
-        """What may follow the ensemble, whatever ends it."""
+        """The possible successors of the ensemble, whatever ends it."""
         return frozenset((self.after, self.on_cutoff))
 
     def keeping(self, kept: Collection[Sequel]) -> Parameters:
-        """Return these parameters with a halt in place of every sequel but ``kept``."""
+        """Return these parameters with a halt in place of every successor but ``kept``."""
         after, on_cutoff = (
             sequel if sequel in kept else Sequel.HALT for sequel in (self.after, self.on_cutoff)
         )
@@ -137,7 +137,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What leaves.
+    """The released outcome.
 
     Attributes:
         label: a class index or none.
@@ -159,7 +159,7 @@ def initial_state(parameters: Parameters, noise: NoiseSource) -> State:
 
 
 def sequel(parameters: Parameters, state: State) -> Sequel | None:
-    """Return what follows the ensemble by the counters; None while they let it answer.
+    """Return the ensemble's successor by the counters; None while it still answers.
 
     ``on_cutoff`` decides where both limits are reached by the same answer.
     """
@@ -182,7 +182,7 @@ def phase(parameters: Parameters, state: State) -> Phase:
 def step(
     parameters: Parameters, state: State, private_value: Tally | PrivateBins, noise: NoiseSource
 ) -> tuple[State, Outcome]:
-    """Answer one query whose votes, or scores, come to ``private_value``."""
+    """Answer one query with the tally ``private_value`` of its votes or scores."""
     ended = state.halted or state.answered_count >= parameters.answer_limit
     if parameters.answering is None or parameters.row is None or ended:
         message = "no step outside the ensemble phase"
@@ -207,7 +207,7 @@ def step(
 def steps(
     parameters: Parameters, state: State, private_votes: Tallies, noise: NoiseSource
 ) -> tuple[State, list[Outcome]] | None:
-    """Answer queries in order, up to the ensemble's last answer: what as many steps do.
+    """Answer queries in order, up to the ensemble's last answer; equal to single steps.
 
     They draw the same words for the same queries, before the coins of unstable answers.
 
@@ -244,7 +244,7 @@ def redo(
     drawn: tuple[State, State],
     noise: NoiseSource,
 ) -> tuple[State, Outcome]:
-    """Record in this state an answer that was drawn in another, with the hits that it had.
+    """Record in this state an answer that was drawn in another state, with its hits.
 
     The first of two hits may be the last unit here.  It then ends the run, and the
     answer is unstable, whatever its second test came to.

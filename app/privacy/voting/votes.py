@@ -90,7 +90,7 @@ class Tallies(Sequence[Tally]):
 
 
 def tally_alone(private_counts: Sequence[int]) -> Tally:
-    """Return what the votes on one query come to, in a tenth of the time of a table of one.
+    """Return the tally of one query's votes, ten times faster than a table of one row.
 
     Args:
         private_counts: votes of each class, of two classes or more; secret.
@@ -107,7 +107,7 @@ def tally_alone(private_counts: Sequence[int]) -> Tally:
 
 
 def tally(private_vote_count: NDArray[np.int64]) -> list[Tally]:
-    """Return what the votes of every row come to, in plain integers."""
+    """Return the tally of every row, in plain integers."""
     plurality, distance = aggregate(private_vote_count)
     counts = map(tuple, private_vote_count.tolist())
     return list(map(Tally, plurality.tolist(), distance.tolist(), counts))

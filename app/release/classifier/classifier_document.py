@@ -10,7 +10,7 @@ from app.errors import invariant
 
 
 class LiteralDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A test of one feature, as in a node of a tree, and whether it has to fail."""
+    """A test of one feature, as in a node of a tree, and whether it must fail."""
 
     feature: int
     at_least: float | None = None
@@ -21,14 +21,14 @@ class LiteralDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class TermDocument(msgspec.Struct, frozen=True):
-    """Tests that have all to come out as asked, and what is then added to the scores."""
+    """Tests that must all have their given outcomes, and the scores added if they do."""
 
     tests: tuple[LiteralDocument, ...]
     weights: tuple[int, ...]
 
 
 class WavesDocument(msgspec.Struct, frozen=True):
-    """Waves of some numbers, and what a unit of each adds to the scores; all integers.
+    """Waves of some numbers, and the scores added for a unit of each; all integers.
 
     With ``u`` the whole numbers of steps between the bounds of features, as a halfspace
     has them, the phase of a wave is its shift and the sum of its frequencies times
@@ -74,7 +74,7 @@ class GridDocument(msgspec.Struct, frozen=True):
 
 
 class PredictorDocument(msgspec.Struct, frozen=True):
-    """One predictor: the class that it is of, and how it describes itself.
+    """One predictor: its class, and its own description.
 
     ``of`` is ``finite``, whose description names the function, or the import
     path of a class, which reads the description.
@@ -85,7 +85,7 @@ class PredictorDocument(msgspec.Struct, frozen=True):
 
 
 class StudentDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a student was made; nothing in it is of a single query.
+    """The origin of a student; no member depends on a single query.
 
     ``labelled_queries`` is how many answered queries had a label to learn from.
     There is a ``rule``, or an ``estimator`` with its ``params``: then
@@ -159,7 +159,7 @@ class HalfspaceDocument(msgspec.Struct, frozen=True):
 
 
 class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The whole classifier; but for version 3, enough to predict without anything else.
+    """The whole classifier; except in version 3, enough to predict without anything else.
 
     Version 1 has a ``tree``; version 2 has in its place a ``halfspace``, or a
     ``predictor`` of the operator's own, which its code predicts by.  A
@@ -184,7 +184,7 @@ class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def read_document(text: str | bytes) -> ClassifierDocument:
-    """Read a document alone; code that it names stays where it is."""
+    """Read a document alone, without importing code that it names."""
     document = msgspec.json.decode(text, type=ClassifierDocument)
     invariant(document.format == FORMAT, "a published classifier names its format")
     return document

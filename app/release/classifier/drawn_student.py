@@ -81,7 +81,7 @@ def train_student(release: Release) -> TrainedStudent:
 def taught(
     configuration: Configuration, answers: Sequence[AnswerRow], *, seed: bytes
 ) -> TrainedStudent:
-    """Return the student of answers: a function of what was released, and of nothing else.
+    """Return the student of answers: a function of released values alone.
 
     Args:
         configuration: the release's.

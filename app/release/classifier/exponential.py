@@ -1,4 +1,4 @@
-"""The learner ``exponential``: one hypothesis of a class that public points fix."""
+"""The learner ``exponential``: one hypothesis of a class determined by public points."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ExponentialDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Say how far from the best of its class the draw may be: n is public."""
+        """Describe the possible distance of the draw from the best of its class; n is public."""
         parameters = self.parameters
         size, epsilon = parameters.hypotheses.size, float(parameters.epsilon)
         bound = excess_error(
@@ -61,7 +61,7 @@ class ExponentialDraw:
         )
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
-        """Draw under a charge that is committed, and write the hypothesis."""
+        """Draw under a committed charge, and return the hypothesis in its published form."""
         hypotheses = self.parameters.hypotheses
         private_encoded = RowsByPart(hypotheses.encode, rows.values)
         private_value = (private_encoded, rows.labels)
@@ -70,7 +70,7 @@ class ExponentialDraw:
 
 
 def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
-    """Return the draw from the class that public points fix.
+    """Return the draw from the class that public points determine.
 
     Raises:
         ConfigurationError: names what to change, where no such draw is exact, or where it
@@ -95,7 +95,7 @@ def exponential_draw(asked: ClassifierAsked) -> ExponentialDraw:
 
 
 def exponential_share(asked: ClassifierAsked) -> float:
-    """Return what a draw may miss of the best: a label of fewer rows may be worth less."""
+    """Return the error rate by which a draw may miss the best; rarer labels may be lost."""
     answers = asked.settings.answers
     return excess_error(
         hypothesis_count=published_class(asked.settings, asked.public_values).size,

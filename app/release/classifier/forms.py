@@ -1,4 +1,4 @@
-"""The published classifier in the forms that clients take: JSON, and ONNX built once."""
+"""The published classifier in the forms for clients: JSON, and ONNX built once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_PUBLISHED: Final = "no classifier is published yet; ask again after the swit
 
 
 class PublishedForms:
-    """What is given of one release's classifier, once it is published."""
+    """The forms of one release's classifier, once it is published."""
 
     def __init__(self, release: Release) -> None:
         """Give what ``release`` has published, or another process for it."""

@@ -1,4 +1,4 @@
-"""The learner ``grid``: noisy counts on public grids over up to four numbers, and their document.
+"""The learner ``grid``: noisy counts on public grids over up to four numbers.
 
 The published form is runs of labels over cells; a row finds its cell by comparisons alone.
 """
@@ -43,7 +43,7 @@ DRAWS_MAX: Final = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class GridDraw:
-    """Noisy counts that are about to be drawn.
+    """Noisy counts to be drawn.
 
     Attributes:
         parameters: of the mechanism.
@@ -55,7 +55,7 @@ class GridDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Say what is about to be spent on what; the cells follow from bounds alone."""
+        """Describe the use of the share; the cells follow from bounds alone."""
         del source
         parameters, grid = self.parameters, self.parameters.grid
         sides = ", ".join(map(str, grid.sides))
@@ -75,13 +75,13 @@ class GridDraw:
         return decided(grid, counts, self.parameters.scales)
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
-        """Count under a charge that is committed, and write the cells' labels."""
+        """Count under a committed charge, and return the cells' labels in their published form."""
         del schema
         return Written(grid=grid_document(self.parameters.grid, self.labels(rows, noise)))
 
 
 def grid_draw(asked: ClassifierAsked) -> GridDraw:
-    """Return the draw that the schema and the public n fix; public points change nothing.
+    """Return the draw that schema and public n determine; public points change nothing.
 
     Raises:
         ConfigurationError: names what to change, where there are other features than four
@@ -133,7 +133,7 @@ def _numbers(settings: Settings) -> dict[int, NumericFeature]:
 
 
 def grid_share(asked: ClassifierAsked) -> float:
-    """Return the lead by which the rows of a label, all in one cell, stand out of the noise."""
+    """Return the share of a label whose rows, all in one cell, exceed the noise."""
     parameters = grid_draw(asked).parameters
     lead = SCALES_ABOVE * min(parameters.scales) / parameters.unit_count
     return float(lead) / asked.row_count
@@ -143,7 +143,7 @@ COUNTED: Final = LearnerRow(learner=GRID, prepare=grid_draw, smallest_share=grid
 
 
 def grid_document(grid: Grid, labels: NDArray[np.int64]) -> GridDocument:
-    """Write the labels of the finest cells; cells in a row that have one label are a run."""
+    """Write the labels of the finest cells; consecutive cells with one label are a run."""
     runs = [(label, len(list(cells))) for label, cells in groupby(labels.tolist())]
     written, lengths = zip(*runs, strict=True)
     return GridDocument(grid.features, grid.cuts, written, lengths)
@@ -160,7 +160,7 @@ class PublishedGrid:
         self._labels = np.repeat(labels, document.lengths)
 
     def class_index(self, vector: Vector) -> int:
-        """Return the index of the class that a feature vector is given."""
+        """Return the class index for a feature vector."""
         cell = 0
         for feature, cuts in self._axes:
             value = vector[feature]

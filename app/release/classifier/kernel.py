@@ -1,4 +1,4 @@
-"""The learner ``kernel``: a noisy descent over tests, and over random waves of the numbers."""
+"""The learner ``kernel``: noisy descent over tests, and over random waves of the numbers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class KernelDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Say what is about to be spent on what; ``source`` says what fixes the terms."""
+        """Describe the use of the share; ``source`` names the origin of the terms."""
         calibration = self.calibration
         label_count = min(self.class_count - 1, 2)  # a residual's length, where labels are more
         noise = math.sqrt(calibration.variance_ratio * label_count) / self.row_count
@@ -85,7 +85,7 @@ class KernelDraw:
         )
 
     def inputs(self, noise: NoiseSource) -> KernelInputs:
-        """Draw the public coins, and return the features that they make."""
+        """Draw the public coins, and return the features that follow from them."""
         steps = [
             whole_steps(self.public_values[:, index], bounds)
             for index, bounds in zip(self.feature_indices, self.bounds, strict=True)
@@ -100,7 +100,7 @@ class KernelDraw:
         return KernelInputs(self.terms, waves)
 
     def parameters(self, inputs: KernelInputs) -> noisy_gradient.Parameters:
-        """Return the parameters of the descent; public points alone decide the rest."""
+        """Return the parameters of the descent; all other choices follow from public points."""
         return noisy_gradient.Parameters(
             features=kernel_features(inputs, self.of_terms, self.public_values, self.shrinkage),
             rate=self.rate,
@@ -127,12 +127,12 @@ class KernelDraw:
         )
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
-        """Descend under a charge that is committed, and write the scores."""
+        """Descend under a committed charge, and return the scores in their published form."""
         return Written(scores=kernel_document(self.draw(rows, noise), schema))
 
 
 def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
-    """Return the descent that public points and the public n fix, but for its coins.
+    """Return the descent that public points and public n determine, except for its coins.
 
     Raises:
         ConfigurationError: names what to change, where there is no number, or where sums
@@ -168,7 +168,7 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
 
 
 def kernel_share(asked: ClassifierAsked) -> float:
-    """Return the share of a label whose rows move the sums as far as the noise does."""
+    """Return the share of a label whose rows move the sums as much as the noise."""
     choice = kernel_choice(row_count=asked.row_count, epsilon=float(asked.charge.epsilon))
     return descent_share(asked, step_count=choice.step_count)
 

@@ -1,4 +1,4 @@
-"""A learner of the published classifier in a release, as ``learner_table.py`` holds it."""
+"""A learner of the published classifier, a row of ``learner_table.py``."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 class ClassifierDraw(Protocol):
-    """A draw that public choices fix, before a private row is read."""
+    """A draw that public choices determine, before a private row is read."""
 
     def worth(self, source: str) -> str:
-        """Say what is about to be spent on what; ``source`` says what fixes its choices."""
+        """Describe the use of the share; ``source`` names the origin of the choices."""
         ...
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
-        """Draw under a charge that is committed, and return the form that is published."""
+        """Draw under a committed charge, and return the published form."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ClassifierAsked:
-    """What a configuration asks of the draw of a classifier; all of it public.
+    """The public choices of a configuration for the draw of a classifier.
 
     Attributes:
         settings: the whole configuration.

@@ -54,7 +54,7 @@ CHOICE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ChosenLearner:
-    """The learner of a release, and why it is that one.
+    """The learner of a release, and the reason for it.
 
     Attributes:
         row: of the learner.
@@ -77,19 +77,19 @@ ALL_RARE: Final = (
 
 
 def rare_in_words(share: float, *, count: int, unit: Unit) -> str:
-    """Say which labels a classifier may give to nobody, in public numbers."""
+    """Describe labels that a classifier may never give, in public numbers."""
     if share >= 1:
         return ALL_RARE.format(unit=unit)
     return RARE.format(count=f"{math.ceil(share * count):,}", unit=unit, share=share)
 
 
 def smallest_share(settings: Settings, row: LearnerRow, charge: Charge, row_count: int) -> float:
-    """Return the share of the rows that a label must have to be seen, without public points."""
+    """Return the share of rows that a label needs to be learned, without public points."""
     return row.smallest_share(ClassifierAsked(settings, charge, no_points(settings), row_count))
 
 
 def auto_rule(opened: ReleaseOpened | None) -> int:
-    """Return the version of the rule behind ``auto``: the newest, where nothing is open yet.
+    """Return the version of the rule behind ``auto``: the newest one for a new release.
 
     Raises:
         ReleaseMismatchError: a later version of this program opened the release by a rule
@@ -106,7 +106,7 @@ def auto_rule(opened: ReleaseOpened | None) -> int:
 
 
 def auto_rule_parameter(configuration: Configuration) -> dict[str, str]:
-    """Return what the first entry says of the rule, where ``auto`` chooses a learner."""
+    """Return the first entry's parameter for the rule, where ``auto`` chooses a learner."""
     is_auto = configuration.settings.classifier.learner == AUTO
     has_rule = is_auto and configuration.has(Mechanism.CLASSIFIER)
     return {AUTO_RULE_KEY: str(NEWEST_AUTO_RULE)} if has_rule else {}
@@ -115,7 +115,7 @@ def auto_rule_parameter(configuration: Configuration) -> dict[str, str]:
 def chosen_learner(
     settings: Settings, *, row_count: int | None, opened: ReleaseOpened | None
 ) -> ChosenLearner:
-    """Return the learner that is configured, or that public numbers speak for.
+    """Return the configured learner, or the one that public numbers favour.
 
     Args:
         settings: the whole configuration.
@@ -137,7 +137,7 @@ def chosen_learner(
 def public_numbers(
     settings: Settings, *, row_count: int | None, epsilon: Fraction | None = None
 ) -> PublicNumbers:
-    """Return the public numbers that ``auto`` goes by.
+    """Return the public numbers that decide ``auto``.
 
     Args:
         settings: the whole configuration.
@@ -182,7 +182,7 @@ def classifier_draw(
     is_first: bool = False,
     opened: ReleaseOpened | None = None,
 ) -> ClassifierDraw:
-    """Return the draw of a release's classifier, as public points fix it.
+    """Return the draw of a release's classifier, determined by public points.
 
     Args:
         configuration: the release's.
@@ -208,7 +208,7 @@ def check_classifier_draw(
     row_count: int,
     opened: ReleaseOpened | None = None,
 ) -> None:
-    """Refuse a classifier that could not be drawn when its turn comes.
+    """Refuse a classifier that cannot be drawn later.
 
     Args:
         configuration: the release's.

@@ -48,7 +48,7 @@ PUBLISHED: Final = (
 
 
 def check_learnable(configuration: Configuration, ledger: Ledger) -> None:
-    """Refuse what can be refused before a private row is read.
+    """Refuse invalid requests that are recognised before a private row is read.
 
     Raises:
         ConfigurationError: the classifier has no share.
@@ -134,7 +134,7 @@ def learn(
 def labels_given_to_nobody(
     published: PublishedClassifier, schema: Schema, public_values: NDArray[np.float64]
 ) -> tuple[str, ...]:
-    """Return the labels that no public point gets; none where there are no points.
+    """Return the labels that no public point gets; none without points.
 
     What is published and the points are public, and nothing else enters.
 

@@ -1,4 +1,4 @@
-"""The learner ``linear``: what public points and public numbers make of a noisy descent."""
+"""The learner ``linear``: a noisy descent determined by public points and public numbers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LinearDraw:
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
-        """Say what is about to be spent on what; ``source`` says what fixes the terms."""
+        """Describe the use of the share; ``source`` names the origin of the terms."""
         parameters = self.parameters
         calibration = parameters.calibration
         noise = parameters.step_deviation(0)
@@ -90,12 +90,12 @@ class LinearDraw:
         )
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
-        """Descend under a charge that is committed, and write the scores."""
+        """Descend under a committed charge, and return the scores in their published form."""
         return Written(scores=scores_document(self.draw(rows, noise), schema))
 
 
 def linear_draw(asked: ClassifierAsked) -> LinearDraw:
-    """Return the descent that public points and the public n fix.
+    """Return the descent that public points and the public n determine.
 
     Raises:
         ConfigurationError: names what to change, where sums would not be exact, or
@@ -123,7 +123,7 @@ def linear_draw(asked: ClassifierAsked) -> LinearDraw:
 def terms_known(
     asked: ClassifierAsked, *, step_count: int, wave_count: int = 0
 ) -> tuple[Terms, PublicMap]:
-    """Return the tests and pairs that public points fix, and the public map of them.
+    """Return the tests and pairs that public points determine, and their public map.
 
     Args:
         asked: of the draw.
@@ -144,7 +144,7 @@ def terms_known(
 def shrinkage_for(
     choice: DescentChoice, calibration: NoisyGradientCalibration, row_count: int
 ) -> Shrinkage:
-    """Return what the noise of the whole budget asks for."""
+    """Return the shrinkage for the noise of the whole budget."""
     whole = math.sqrt(calibration.variance_ratio / sum(calibration.step_weights))
     return Shrinkage(noise=whole / row_count, ridge=choice.ridge, length=choice.length)
 
@@ -190,13 +190,13 @@ def _known_terms(
 
 
 def linear_share(asked: ClassifierAsked) -> float:
-    """Return the share of a label whose rows move the sums as far as the noise does."""
+    """Return the share of a label whose rows move the sums as much as the noise."""
     choice = descent_choice(row_count=asked.row_count, epsilon=float(asked.charge.epsilon))
     return descent_share(asked, step_count=choice.step_count)
 
 
 def descent_share(asked: ClassifierAsked, *, step_count: int) -> float:
-    """Return the share of a label whose rows move the sums as far as the noise does.
+    """Return the share of a label whose rows move the sums as much as the noise.
 
     That is where all of them pull alike: a row pulls by half its length, and all steps' noise
     together has a deviation of a row's length times the root of the calibration's ratio.

@@ -87,7 +87,7 @@ class PublishedClassifier:
         object.__setattr__(self, "_summed", summed)
 
     def predict_many(self, vectors: Sequence[Vector]) -> list[str]:
-        """Return the label of each feature vector; an estimator is called once for all."""
+        """Return the label of each feature vector, with one call of an estimator for all."""
         if self.student is not None:
             return self.student.predict(vectors)
         return [self.predict(vector) for vector in vectors]
@@ -168,7 +168,7 @@ def publish_drawn(
 def draw_published(
     configuration: Configuration, prepared: ClassifierDraw, rows: PrivateRows, noise: NoiseSource
 ) -> PublishedClassifier:
-    """Draw under a charge that is committed, and write what was drawn as a document."""
+    """Draw under a committed charge, and write the result as a document."""
     schema = configuration.schema
     return published_document(
         configuration.name, schema, None, prepared.written(schema, rows, noise)
@@ -187,7 +187,7 @@ def published_document(
     student: StudentDocument | None = None,
     written: Written = NOTHING_DRAWN,
 ) -> PublishedClassifier:
-    """Write the document around a tree or another way to predict, or a student alone."""
+    """Write the document around a tree or another predictor, or a student alone."""
     other = ESTIMATOR_VERSION if written == NOTHING_DRAWN else HYPOTHESIS_VERSION
     if written.scores is not None:
         other = SCORES_VERSION if written.scores.waves is None else WAVES_VERSION
@@ -249,7 +249,7 @@ STUDENT: Final = "student"
 def read_classifier(
     configuration: Configuration, ledger: Ledger, event: ClassifierPublished | StudentPublished
 ) -> PublishedClassifier:
-    """Read what was published, ready to predict.
+    """Read a published classifier, ready to predict.
 
     Raises:
         LedgerCorruptError: the fitted estimator is missing or altered.
@@ -268,7 +268,7 @@ def read_classifier(
 
 @dataclass(frozen=True, slots=True)
 class TrainedStudent:
-    """A student that is not known to be published.
+    """A student that may be unpublished.
 
     Attributes:
         classifier: what is to be published.

@@ -1,4 +1,4 @@
-"""Published classifiers that predict by code: a predictor of a user's own, and a fitted student.
+"""Published classifiers that predict by code: a user's predictor, or a fitted student.
 
 A predictor's description is public with the document.  Its code is the operator's, and the
 release is bound to it; predicting by it is post-processing.

@@ -113,7 +113,7 @@ class PublishedScores:
         self._waves = None if document.waves is None else _PublishedWaves(document.waves)
 
     def class_index(self, vector: Vector) -> int:
-        """Return the index of the class that a feature vector is given."""
+        """Return the class index for a feature vector."""
         scores = self.scores(vector)
         return int(scores[0] > 0) if len(scores) == 1 else scores.index(max(scores))
 

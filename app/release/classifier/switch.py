@@ -73,7 +73,7 @@ def switch_phase(release: Release, noise: NoiseSource) -> None:
 
 
 def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier:
-    """Draw from a class that the queries asked so far fix."""
+    """Draw from a class determined by the queries asked so far."""
     rows = release.rows_for_drawing()
     points = answered_points(release.ledger, release.schema)
     prepared = classifier_draw(
@@ -83,7 +83,7 @@ def draw_classifier(release: Release, noise: NoiseSource) -> PublishedClassifier
 
 
 def classifier_of(configuration: Configuration, ledger: Ledger) -> Publication[PublishedClassifier]:
-    """Return the one publication of a release's classifier, which waits where its delta says so."""
+    """Return the publication of a release's classifier, which waits if its delta requires it."""
     return Publication(
         ledger=ledger,
         is_published=lambda state: state.classifier is not None,

@@ -1,4 +1,4 @@
-"""How a hypothesis of each class is written in a published document: the table of its forms."""
+"""The published forms of hypotheses: a table, one row per class."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a document that predicts, in one of its forms."""
+    """The predicting part of a document, in one of its forms."""
 
     tree: NodeDocument | None = None
     halfspace: HalfspaceDocument | None = None
@@ -44,7 +44,7 @@ NOTHING_DRAWN: Final = Written()
 
 
 class Condition(TypedDict, total=False):
-    """The condition of a node, as its members."""
+    """The condition of a node, by its members."""
 
     at_least: float | None
     category: str | None
@@ -55,7 +55,7 @@ class Condition(TypedDict, total=False):
 def node_document(
     schema: Schema, tests: Sequence[BinaryTest], tree: Tree, *, node: int = 0
 ) -> NodeDocument:
-    """Write the node at a heap index, and what hangs below it."""
+    """Write the node at a heap index, with its subtree."""
     inner_count = len(tree.test_indices)
     if node >= inner_count:
         return NodeDocument(label=schema.classes[tree.leaf_labels[node - inner_count]])
@@ -96,7 +96,7 @@ def _box_document(schema: Schema, box: Boxes) -> NodeDocument:
 
 
 def condition(feature: Feature, test: BinaryTest) -> Condition:
-    """Say a test in the document's words."""
+    """Return a test in the document's words."""
     if isinstance(feature, NumericFeature):
         return Condition(at_least=test.cut)
     if test.category_code == feature.other_code:
@@ -127,7 +127,7 @@ WRITTEN: dict[str, Callable[..., Written]] = {
 
 
 def written(schema: Schema, hypotheses: HypothesisClass, drawn: Hypothesis) -> Written:
-    """Write a hypothesis in the form of its class.
+    """Write a hypothesis in the published form of its class.
 
     Raises:
         InvariantError: it is of another class, or of one that has no form.

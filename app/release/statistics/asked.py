@@ -46,7 +46,7 @@ class AskedNode(NodeDocument, frozen=True, forbid_unknown_fields=True):
 
     @property
     def condition_count(self) -> int:
-        """How many tests the node names."""
+        """Number of tests in the node."""
         return sum((self.at_least is not None, self.category is not None, self.other, self.missing))
 
 
@@ -57,7 +57,7 @@ class AskedFeature(msgspec.Struct, frozen=True):
 
 
 class AskedDocument(msgspec.Struct, frozen=True):
-    """A posted document, as far as it matters; a tree alone has no other member."""
+    """A posted document with the members that are used; a tree alone has no other member."""
 
     tree: AskedNode | None = None
     classes: tuple[str, ...] | None = None
@@ -98,7 +98,7 @@ def parse_hypotheses(schema: Schema, raw: Sequence[object]) -> list[AskedHypothe
 def labels_on(
     schema: Schema, asked: AskedHypothesis, public_values: NDArray[np.float64]
 ) -> NDArray[np.uint8]:
-    """Return which outcome, 0 or 1, a hypothesis gives each encoded row, shape ``(n,)``."""
+    """Return a hypothesis's outcome, 0 or 1, for each encoded row, shape ``(n,)``."""
     labels = np.zeros(len(public_values), dtype=np.uint8)
     pending = [(asked.tree, np.arange(len(public_values)))]
     while pending:

@@ -80,7 +80,7 @@ def open_statistics(release: Release, noise: NoiseSource) -> None:
 
 
 def check_openable(configuration: Configuration, ledger: Ledger, *, has_points: bool) -> None:
-    """Refuse what can be refused before a private row is read.
+    """Refuse invalid requests that are recognised before a private row is read.
 
     Raises:
         ConfigurationError: statistics have no share, or points are missing or not wanted.
@@ -153,7 +153,7 @@ def open_at_once(
 
 
 def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnStatistics]:
-    """Return the one publication of a release's table, refused between two answers."""
+    """Return the publication of a release's table, which is refused between two answers."""
 
     def append(transaction: Transaction, drawn: DrawnStatistics) -> None:
         digests = put_pieces(transaction, {POINTS_PIECE: drawn.points})
@@ -169,7 +169,7 @@ def table_of(configuration: Configuration, ledger: Ledger) -> Publication[DrawnS
 
 
 def draw_after_answers(release: Release, noise: NoiseSource) -> DrawnStatistics:
-    """Draw from a class that the queries asked fix."""
+    """Draw from a class determined by the queries asked."""
     rows = release.rows_for_drawing()
     points = _queries(release.ledger, release.schema)
     draw = statistics_draw(release.configuration, points, row_count=rows.count)

@@ -110,7 +110,7 @@ class StatisticsDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class StatisticsAnswer:
-    """What is given for some hypotheses.
+    """The reply for some hypotheses.
 
     Attributes:
         values: mean of each over the rows, -1 for the first outcome and +1 for the second; over
@@ -128,7 +128,7 @@ class StatisticsAnswer:
 
 
 class DrawnStatistics(msgspec.Struct, frozen=True):
-    """A table that was drawn: what its entry and its private piece will hold."""
+    """A drawn table: the contents of its entry and of its private piece."""
 
     document: str
     points: bytes
@@ -161,7 +161,7 @@ class ReleasedStatistics:
         )
 
     def answer(self, asked: Sequence[AskedHypothesis]) -> StatisticsAnswer:
-        """Answer hypotheses by projection; the table is all that is read.
+        """Answer hypotheses by projection; only the table is read.
 
         Raises:
             InvalidHypothesisError: no hypothesis of the table is near one of them.
@@ -246,7 +246,7 @@ def read_statistics(document: str, points: bytes, schema: Schema) -> ReleasedSta
 def released_statistics(
     state: LedgerState, ledger: Ledger, schema: Schema
 ) -> ReleasedStatistics | None:
-    """Return the table that is committed; None where there is none.
+    """Return the committed table; None if there is none.
 
     Raises:
         LedgerCorruptError: its public points are missing or altered.
@@ -259,7 +259,7 @@ def released_statistics(
 
 
 def released_table(state: LedgerState, ledger: Ledger, schema: Schema) -> ReleasedStatistics:
-    """Return the table that is committed, which there must be."""
+    """Return the committed table, which must exist."""
     table = released_statistics(state, ledger, schema)
     if table is None:
         raise InvariantError("a table is open")

@@ -1,4 +1,4 @@
-"""What a statistics table covers, and its one draw; the class is public throughout.
+"""The contents of a statistics table, and its one draw; the class is public throughout.
 
 The class comes from the schema, ``[statistics]`` and the public points; the private
 rows enter as counts of the cells of that class and leave through the mechanism only.
@@ -74,7 +74,7 @@ class StatisticsDraw:
 def statistics_draw(
     configuration: Configuration, public_values: NDArray[np.float64], *, row_count: int
 ) -> StatisticsDraw:
-    """Return the draw of the table that public points fix.
+    """Return the draw of the table that public points determine.
 
     Args:
         configuration: the release's.
@@ -104,7 +104,7 @@ def statistics_draw(
 
 
 def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
-    """Refuse a table that could not be drawn when its turn comes.
+    """Refuse a table that cannot be drawn later.
 
     Whatever the points, it is no larger than with one test of each feature without a
     list, or than the limit up to which tests are chosen.
@@ -136,7 +136,7 @@ def check_statistics_draw(settings: Settings, *, row_count: int | None) -> None:
 
 
 def statistics_forecasts(settings: Settings, *, row_count: int) -> tuple[StatisticsForecast, ...]:
-    """Return what a table would be on few public points, and on many.
+    """Return forecasts of a table on few public points, and on many.
 
     The two are the same where every feature has a list of tests.
 
@@ -224,7 +224,7 @@ def _asked_for(settings: Settings, budget: QueryReleaseBudget) -> QueryReleaseCa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsForecast:
-    """What a statistics table of one size would promise.
+    """The promise of a statistics table of one size.
 
     Attributes:
         hypothesis_count: hypotheses of the table.

@@ -1,4 +1,4 @@
-"""How the shares of a release are accounted: added up, or answers and draws as one account.
+"""The accounting of a release's shares: added up, or answers and draws as one account.
 
 Unset, ``privacy.accounting`` is for a new release what its settings come to, and for one that
 is open what its first entry says.
@@ -34,12 +34,12 @@ def account(settings: Settings) -> Account | None:
 
 
 def accounting_parameter(settings: Settings) -> dict[str, str]:
-    """Return what a first entry says of the accounting; nothing where shares add up."""
+    """Return the first entry's parameter for the accounting; nothing where shares add up."""
     return {ACCOUNTING: JOINT} if settings.accounting == JOINT else {}
 
 
 def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
-    """Return how a release is accounted, by its first entry.
+    """Return the accounting of a release, by its first entry.
 
     Raises:
         ReleaseMismatchError: in a way that this version does not know.
@@ -53,7 +53,7 @@ def opened_accounting(opened: ReleaseOpened) -> Literal["joint", "sum"]:
 
 
 def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Configuration:
-    """Return a configuration whose unset accounting is that of its release, where one is open.
+    """Return a configuration with the open release's accounting, if it sets none itself.
 
     Raises:
         ReleaseMismatchError: as :func:`opened_accounting`.
@@ -67,7 +67,7 @@ def as_opened(configuration: Configuration, opened: ReleaseOpened | None) -> Con
 
 
 def check_accounting(settings: Settings, opened: ReleaseOpened) -> None:
-    """Compare a configured accounting with that of the release that is open.
+    """Compare the configured accounting with that of the open release.
 
     Raises:
         ReleaseMismatchError: it is another, or one that this version does not know.

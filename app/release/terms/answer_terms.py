@@ -60,7 +60,7 @@ def answering_row(settings: Settings, opened: ReleaseOpened | None = None) -> An
 
 
 def counts_decisions(settings: Settings) -> bool:
-    """Return whether one record of a new release moves two decisions, whatever is asked.
+    """Return whether one record of a new release changes two decisions, for any queries.
 
     Where learners vote by public cells and each is answered one label, once.  With scores a
     decision is two tests, a sample is of rows that are drawn, and a person's rows may lie in
@@ -78,7 +78,7 @@ def _row_of(settings: Settings, calibration: Calibration) -> AnsweringRow:
 
 
 def rule_parameter(row: AnsweringRow) -> dict[str, str]:
-    """Return what a first entry says of the rule that answers; nothing where there is one."""
+    """Return the first entry's parameter for the answering rule; nothing if there is one rule."""
     return {} if row.rule is None else {RULE_KEY: row.rule}
 
 
@@ -96,12 +96,12 @@ def decides_cells(configuration: Configuration) -> bool:
 
 
 def replay_parameter(configuration: Configuration) -> dict[str, str]:
-    """Return what the first entry says of the key of a recorded answer; nothing of a vector's."""
+    """Return the first entry's parameter for the key of answers; nothing if that is the vector."""
     return {REPLAYED_BY: CELL} if decides_cells(configuration) else {}
 
 
 def check_cells(configuration: Configuration, ledger: Ledger) -> None:
-    """Compare the cell of every vector that was asked with the one that its answer is kept for.
+    """Compare the cell of every asked vector with the cell of its recorded answer.
 
     Raises:
         VerificationError: a vector got the answer of another cell.
@@ -120,7 +120,7 @@ def check_cells(configuration: Configuration, ledger: Ledger) -> None:
 
 
 def answers_asked(settings: Settings) -> AnswersAsked:
-    """Return what a configuration asks of its answers."""
+    """Return the public numbers of a configuration for its answers."""
     charges, answers = charges_by_mechanism(settings), settings.answers
     return AnswersAsked(
         relabel=charges.get(Mechanism.RELABEL),
@@ -135,7 +135,7 @@ def answers_asked(settings: Settings) -> AnswersAsked:
 
 
 def release_budget(settings: Settings) -> PipelineBudget | None:
-    """Return what relabelling and answers may cost; None where answers have no share.
+    """Return the budget of relabelling and answers; None where answers have no share.
 
     Raises:
         ConfigurationError: the calibration does not cover the shares, or Lemma L's
@@ -148,7 +148,7 @@ def release_budget(settings: Settings) -> PipelineBudget | None:
 def calibrate_answers(
     settings: Settings, budget: PipelineBudget | None, opened: ReleaseOpened | None = None
 ) -> Calibration | None:
-    """Return what the answers' budget gives; None where they have none.
+    """Return the calibration for the answers' budget; None where answers have none.
 
     Args:
         settings: the whole configuration.
@@ -173,7 +173,7 @@ def answering_parameters(
     *,
     ensemble_size: int,
 ) -> Parameters:
-    """Return the mechanism's parameters, once the calibration was verified anew.
+    """Return the mechanism's parameters, after verifying the calibration again.
 
     Args:
         settings: the whole configuration.
@@ -201,7 +201,7 @@ def answering_parameters(
 
 
 def check_calibration(settings: Settings, budget: PipelineBudget, calibration: Calibration) -> None:
-    """Assert that a calibration is the answers' own, and everything that its claim needs.
+    """Assert that a calibration belongs to the answers, with every condition of its claim.
 
     Raises:
         InvariantError: at the first thing that does not hold.
@@ -216,7 +216,7 @@ def check_calibration(settings: Settings, budget: PipelineBudget, calibration: C
 
 
 def check_pieces(settings: Settings, ledger: Ledger) -> None:
-    """Refuse to go on where a start of the server would, though no piece is used.
+    """Refuse to continue where a server's start would refuse, though no piece is used.
 
     Raises:
         LedgerCorruptError: a private piece of the release is missing or altered.
@@ -231,7 +231,7 @@ def check_pieces(settings: Settings, ledger: Ledger) -> None:
 
 
 def calibration_piece(calibration: Calibration) -> dict[str, bytes]:
-    """Return a calibration as the private piece by which a release keeps it."""
+    """Return a calibration in the stored form of a release."""
     return {row_of(calibration).piece: msgspec.json.encode(calibration.to_plain())}
 
 

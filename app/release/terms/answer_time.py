@@ -1,4 +1,4 @@
-"""How long one answer takes, measured before a release is charged for.
+"""The time of one answer, measured before a release is charged.
 
 What is measured are k learners like the release's, on rows made up from the public
 schema, never on its own: the time that fitted learners take may tell of the rows they
@@ -46,7 +46,7 @@ _SEED = b"conclave synthetic rows"
 def synthetic_rows(
     columns: Sequence[PublicColumn], *, row_count: int, class_count: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Make rows up.
+    """Make up rows.
 
     Args:
         columns: the public encoding, one a feature.
@@ -86,7 +86,7 @@ _SECRET: Final = b"conclave answer time"
 
 @dataclass(frozen=True, slots=True)
 class AnswerTime:
-    """What one new query takes on this machine, by public choices alone.
+    """The time of one new query on this machine, by public choices alone.
 
     Attributes:
         seconds: from the evaluation's begin until its result is used, padding included.
@@ -113,7 +113,7 @@ class AnswerTime:
         )
 
     def document(self, settings: Settings) -> dict[str, object]:
-        """Return it as ``conclave plan`` shows it, beside its limit."""
+        """Return the time for ``conclave plan``, with its limit."""
         return {
             "evaluation_seconds": self.evaluation_seconds,
             "seconds": self.seconds,
@@ -123,7 +123,7 @@ class AnswerTime:
         }
 
     def refuse_above(self, seconds_max: float) -> None:
-        """Refuse a release whose answers would take longer than its limit.
+        """Refuse a release whose answers would take longer than the limit.
 
         Raises:
             ConfigurationError: names the limit, and what to change.

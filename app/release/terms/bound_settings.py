@@ -1,4 +1,4 @@
-"""What a release is bound to: every public parameter, by setting, as text.
+"""The bound parameters of a release: every public parameter, by setting, as text.
 
 The ledger's first entry holds these; a restart compares them one by one and
 names the first that differs.
@@ -46,7 +46,7 @@ CODE_PATH: Final = "hypotheses.path"
 def predictor_source(
     section: str, chosen: HypothesesSettings, schema: Schema
 ) -> PredictorSource | None:
-    """Return where the predictors of a class come from; None for any other class.
+    """Return the source of a class's predictors; None for any other class.
 
     Their folder is one in which Python finds modules from then on.
 

@@ -1,4 +1,4 @@
-"""From settings to what a release is made of; everything here is public.
+"""From settings to the public parts of a release.
 
 What this version cannot serve is refused here, by name, before a ledger is
 touched or a private row is read.
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def charges_by_mechanism(settings: Settings) -> dict[Mechanism, Charge]:
-    """Return what each mechanism with a share is charged, exactly."""
+    """Return the exact charge of each mechanism with a share."""
     privacy = settings.privacy
     shares = {name: Fraction(share) for name, share in privacy.shares.model_dump().items()}
     if not shares["answers"]:
@@ -61,7 +61,7 @@ def charges_by_mechanism(settings: Settings) -> dict[Mechanism, Charge]:
 
 
 def public_class(settings: Settings) -> HypothesisClass:
-    """Return the class of ``[hypotheses]``: what relabels, and what learners search."""
+    """Return the class of ``[hypotheses]``, for relabelling and for learners."""
     section = settings.hypotheses
     schema = settings.data.public_schema()
     tests = public_tests(schema, bins=section.bins, listed=section.tests)
@@ -74,7 +74,7 @@ def no_points(settings: Settings) -> NDArray[np.float64]:
 
 
 def published_class(settings: Settings, public_values: NDArray[np.float64]) -> HypothesisClass:
-    """Return the class of ``[classifier]``, as the public points fix it.
+    """Return the class of ``[classifier]``, determined by the public points.
 
     Args:
         settings: the whole configuration.
@@ -90,7 +90,7 @@ def published_class(settings: Settings, public_values: NDArray[np.float64]) -> H
 def published_tests(
     settings: Settings, public_values: NDArray[np.float64], *, for_trees: bool
 ) -> tuple[BinaryTest, ...]:
-    """Return the tests of ``[classifier]``, as the public points fix them.
+    """Return the tests of ``[classifier]``, determined by the public points.
 
     Args:
         settings: the whole configuration.
@@ -109,7 +109,7 @@ def published_tests(
 
 
 def refuse_unknown(settings: Settings) -> None:
-    """Refuse what is valid configuration but unknown to this version.
+    """Refuse valid configuration that this version does not know.
 
     Args:
         settings: the whole configuration.
@@ -201,7 +201,7 @@ class Configuration:
 
 
 def configure(settings: Settings, *, even_if_hopeless: bool = False) -> Configuration:
-    """Derive everything public, and refuse what this version does not serve.
+    """Derive everything public, and refuse configuration that this version does not serve.
 
     Args:
         settings: what the operator wrote.
@@ -231,13 +231,13 @@ def configure(settings: Settings, *, even_if_hopeless: bool = False) -> Configur
 
 
 def release_learner(settings: Settings, hypotheses: HypothesisClass) -> Learner:
-    """Return what each chunk is given, ``hypotheses`` being the class of the rules."""
+    """Return the learner of each chunk; ``hypotheses`` is the class of the rules."""
     chosen = _learner(settings.learner, settings.data.public_schema(), hypotheses)
     return replace(chosen, scored=settings.answers.output == "score")
 
 
 def refuse_unserved(settings: Settings) -> None:
-    """Refuse what is valid configuration but not served.
+    """Refuse valid configuration that is not served.
 
     Raises:
         ConfigurationError: names the setting and what serves instead.

@@ -53,12 +53,12 @@ if TYPE_CHECKING:
 
 
 def dichotomy_bound(settings: Settings, row_count: int) -> int:
-    """Bound the labellings of any so many rows, by public numbers only."""
+    """Bound the number of labellings of n rows, by public numbers only."""
     return dichotomy_count_bound(_asked(settings), row_count)
 
 
 def refuse_bound(settings: Settings, row_count: int) -> int:
-    """Return the bound of the labellings, once that many can be listed.
+    """Return the bound on labellings; refuse too many to list.
 
     Raises:
         ConfigurationError: too many; says the bound and what to change.
@@ -100,7 +100,7 @@ CALIBRATING = "calibrating the answers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnsembleParameters:
-    """What the draw of an ensemble needs besides rows and noise.
+    """The inputs for drawing an ensemble, besides rows and noise.
 
     Attributes:
         calibration: of the answers' share.
@@ -231,7 +231,7 @@ def relabel_draw(
 
 @contextmanager
 def naming_share(mechanism: Mechanism) -> Iterator[None]:
-    """Refuse parameters that do not hold in a line that names the share to change."""
+    """Refuse invalid parameters in a line that names the share to change."""
     try:
         yield
     except InvariantError as broken:

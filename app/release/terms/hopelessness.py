@@ -60,7 +60,7 @@ worth its charge."""
 
 
 def stable_answers(*, cutoff: int, unstable_probability: float) -> float:
-    """Return how many stable answers come before the T-th unstable one, on average."""
+    """Return the mean number of stable answers before the T-th unstable one."""
     if unstable_probability <= 0:
         return math.inf
     return cutoff * (1 - unstable_probability) / unstable_probability
@@ -69,7 +69,7 @@ def stable_answers(*, cutoff: int, unstable_probability: float) -> float:
 def hopeless_reasons(
     calibration: Calibration, *, ensemble_size: int, sampled_row_count: int, unit: Unit = "row"
 ) -> tuple[str, ...]:
-    """Say why an opening is hopeless; nothing where it is not.
+    """Return reasons if an opening is hopeless; none otherwise.
 
     Args:
         calibration: of the answers' share, as it serves.
@@ -98,7 +98,7 @@ def hopeless_reasons(
 
 
 class HopelessError(ConfigurationError):
-    """A release that is refused for being hopeless: nothing is charged.
+    """A release that is refused because it is hopeless: nothing is charged.
 
     Args:
         reasons: why it is.
@@ -114,14 +114,14 @@ class HopelessError(ConfigurationError):
 
 
 def refusal(reasons: Sequence[str], advice: Sequence[str] = ()) -> str:
-    """Return the line of a refusal: why, what to change, and how to open all the same."""
+    """Return the line of a refusal: the reason, advice, and the setting that opens it anyway."""
     return f"{REFUSED}: {'; '.join((*reasons, *advice, ALL_THE_SAME))}"
 
 
 def refuse_hopeless(
     configuration: Configuration, parameters: EnsembleParameters | None, *, row_count: int
 ) -> bool:
-    """Return whether an opening is hopeless; refuse it unless it was asked for all the same.
+    """Return whether an opening is hopeless; refuse it unless it was requested anyway.
 
     Args:
         configuration: the release's.
@@ -146,16 +146,16 @@ def refuse_hopeless(
 
 
 def hopeless_parameter(*, is_hopeless: bool) -> dict[str, str]:
-    """Return what the first entry says of a hopeless opening; nothing of any other."""
+    """Return the first entry's parameter for a hopeless opening; nothing for others."""
     return {HOPELESS_KEY: HOPELESS_TEXT} if is_hopeless else {}
 
 
 def is_hopeless(opened: ReleaseOpened | None) -> bool:
-    """Return whether a release was opened though it was hopeless, by its first entry."""
+    """Return whether a release was opened although it was hopeless, by its first entry."""
     return opened is not None and HOPELESS_KEY in opened.parameters
 
 
 def warn_if_hopeless(opened: ReleaseOpened | None, warn: Callable[[str], None]) -> None:
-    """Tell the operator, at every start, of a release that was opened though it was hopeless."""
+    """Warn the operator, at every start, of a release that was opened although hopeless."""
     if is_hopeless(opened):
         warn(WARNING)

@@ -1,4 +1,4 @@
-"""The time that an evaluation takes: a public constant, so that it tells nothing.
+"""Padding: an evaluation takes a public constant of time, which reveals nothing.
 
 The built-in rules do the same work for every query, whatever the rows were, and so
 do estimators that vote together; any other learner may not, and is padded by
@@ -22,7 +22,7 @@ NAPS_MIN: Final = 10
 
 
 def padding_seconds(settings: Settings, ensemble_size: int) -> float:
-    """Return the constant of which every evaluation takes a whole multiple, in seconds."""
+    """Return the constant, in seconds, to whose multiples evaluations are padded."""
     given = settings.answers.reply_padding_milliseconds
     if given is not None:
         return given / 1000
@@ -32,7 +32,7 @@ def padding_seconds(settings: Settings, ensemble_size: int) -> float:
 
 
 def works_alike(settings: Settings) -> bool:
-    """Return whether every query is the same work, scores of estimators being asked one by one."""
+    """Return whether every query is the same work; scores of estimators are computed one by one."""
     learner = settings.learner
     if learner.estimator is None:
         return True

@@ -25,7 +25,7 @@ COUNTS: Final[dict[Unit, str]] = {"row": "data.rows", "person": "data.persons"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitInWords:
-    """What is said of a unit to people.
+    """The words for a unit, for people.
 
     Attributes:
         learned_from: whose number is n.
@@ -116,7 +116,7 @@ IN_WORDS: Final[dict[Unit, UnitInWords]] = {
 
 
 def refuse_unserved_persons(settings: Settings) -> None:
-    """Refuse labellings of the rows themselves where persons are named.
+    """Refuse a class of the rows' own labellings where persons are named.
 
     Raises:
         ConfigurationError: names the setting.
@@ -130,11 +130,11 @@ def refuse_unserved_persons(settings: Settings) -> None:
 
 
 def count_parameter(settings: Settings, count: int) -> dict[str, str]:
-    """Return what the first entry says of the public n."""
+    """Return the first entry's parameter for the public n."""
     return {COUNTS[settings.data.unit]: str(count)}
 
 
 def opened_count(opened: ReleaseOpened) -> int | None:
-    """Return the public n that a release was opened on."""
+    """Return the public n at a release's opening."""
     parameters = opened.parameters
     return next((int(parameters[key]) for key in COUNTS.values() if key in parameters), None)

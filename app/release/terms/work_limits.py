@@ -49,7 +49,7 @@ def refuse_long_fit(
 
 
 def refuse_long_draw(section: str, hypotheses: HypothesisClass, *, row_count: int | None) -> None:
-    """Refuse a draw among trees that would count rows for hours; without a size, none is refused.
+    """Refuse a draw among trees that would take hours to count rows; none without a size.
 
     Args:
         section: ``hypotheses`` or ``classifier``, whose depth is named.

@@ -57,7 +57,7 @@ class Composed(Cost):
 
 
 class Follows(Shown):
-    """What follows the last answer, by what the ensemble runs out of."""
+    """The successors of the ensemble, by the limit that ends it."""
 
     limit: Sequel
     cutoff: Sequel
@@ -72,7 +72,7 @@ class Queries(Shown):
 
     @classmethod
     def of(cls, answered: int, limit: int | None) -> Queries:
-        """Count down to a limit, if there is one."""
+        """Return the counts with the remainder to a limit, if there is one."""
         return cls(answered=answered, limit=limit, left=_left_of(limit, answered))
 
 
@@ -85,7 +85,7 @@ class Unstable(Shown):
 
     @classmethod
     def of(cls, count: int, cutoff: int | None) -> Unstable:
-        """Count down to a cutoff, if there is one."""
+        """Return the counts with the remainder to a cutoff, if there is one."""
         return cls(count=count, cutoff=cutoff, left=_left_of(cutoff, count))
 
 
@@ -133,7 +133,7 @@ class Budget(
         ]
     },
 ):
-    """What a release promises, what of it is charged, and what is left."""
+    """The promise of a release, its charged part and its remainder."""
 
     release: ReleaseName
     unit: Annotated[

@@ -97,7 +97,7 @@ def _promise(release: Release) -> Iterator[Explained]:
 def shares_in_words(
     settings: Settings, row_count: int | None, opened: ReleaseOpened | None
 ) -> dict[Mechanism, tuple[str, str]]:
-    """Return what each share pays for, and the formula of its mechanism.
+    """Return the purpose of each share, and the formula of its mechanism.
 
     Args:
         settings: the whole configuration.

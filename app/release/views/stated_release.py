@@ -1,4 +1,4 @@
-"""What a statement is made of: configuration, ledger, calibration, and an audit's report."""
+"""The contents of a statement: configuration, ledger, calibration, and an audit's report."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
 
 class Claimed(msgspec.Struct, frozen=True):
-    """What an audit held against its findings."""
+    """The claim that an audit tested."""
 
     epsilon: float
     delta: float
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The largest lower bound of one kind of adversary; None is beyond every number."""
+    """The largest lower bound of one kind of adversary; None means infinity."""
 
     epsilon: float | None
     share_of_claim: float | None
 
 
 class AuditFound(msgspec.Struct, frozen=True):
-    """What is stated of a report of ``conclave audit --json``."""
+    """The stated part of a report by ``conclave audit --json``."""
 
     holds: bool
     mechanism: str
@@ -57,7 +57,7 @@ class AuditFound(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """What a statement is made of; all of it is public.
+    """The public contents of a statement.
 
     Attributes:
         configuration: the release's.
@@ -91,7 +91,7 @@ class Stated:
 def read_stated(
     configuration: Configuration, ledger: Ledger | None, *, audit: bytes | None, version: str
 ) -> Stated:
-    """Collect what is stated, and check again what the answers' claim needs.
+    """Collect the contents of a statement, and check the answers' claim again.
 
     Args:
         configuration: the release's.

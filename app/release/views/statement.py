@@ -64,7 +64,7 @@ ONE_VOTE_PROOF: Final = "app/privacy/voting/votes_proof.md"
 
 
 class Line(NamedTuple):
-    """One thing that is stated.
+    """One stated fact.
 
     Attributes:
         place: dotted, in the registries' form and beside it; one that ends in ``[]`` is an

@@ -1,4 +1,4 @@
-"""The methods of the protocol, each within the edge that a route of HTTP has.
+"""The methods of the protocol, each inside an edge like that of an HTTP route.
 
 A call is a POST of HTTP/2: its method is the path and its metadata are the headers.  So its
 key, role, limits, request id, trace, counts and refusals are those of a route; a reply has a
@@ -80,7 +80,7 @@ log = structlog.get_logger("conclave.api")
 
 @dataclass(slots=True)
 class CallReply:
-    """What a call ends with.
+    """The result of a call.
 
     Attributes:
         message: encoded; empty where the call is refused.
@@ -99,7 +99,7 @@ class CallReply:
 
 
 def refused(error: Exception, path: str) -> CallReply:
-    """Return the reply that tells of an error, whatever the path."""
+    """Return the reply for an error, on any path."""
     del path
     status = kind_of(error).status
     headers = [(PROBLEM, slug_of(error).encode())]
@@ -109,39 +109,39 @@ def refused(error: Exception, path: str) -> CallReply:
 
 
 async def server_live(api: Api, call: Request) -> CallReply:
-    """Say that the process answers."""
+    """Report that the process answers."""
     del api, call
     return CallReply(plain_message("ServerLiveResponse", live=True))
 
 
 async def server_ready(api: Api, call: Request) -> CallReply:
-    """Say whether the release is open, in whatever phase."""
+    """Report whether the release is open, in any phase."""
     del call
     return CallReply(plain_message("ServerReadyResponse", ready=_holds(api.slot.check_open)))
 
 
 async def model_ready(api: Api, call: Request) -> CallReply:
-    """Say whether the release is open and has the name."""
+    """Report whether the release is open and has the name."""
     name = read_message("ModelReadyRequest", call.scope[MESSAGE]).name
     is_ready = _holds(lambda: service_of_model(api, name))
     return CallReply(plain_message("ModelReadyResponse", ready=is_ready))
 
 
 async def server_metadata(api: Api, call: Request) -> CallReply:
-    """Give the server's name and version; there are no extensions."""
+    """Return the server's name and version; there are no extensions."""
     del api, call
     return CallReply(plain_message("ServerMetadataResponse", name=PLATFORM, version=VERSION))
 
 
 async def model_metadata_of(api: Api, call: Request) -> CallReply:
-    """Give the model's inputs and outputs."""
+    """Return the model's inputs and outputs."""
     name = read_message("ModelMetadataRequest", call.scope[MESSAGE]).name
     schema = service_of_model(api, name).schema
     return CallReply(model_metadata(name, PLATFORM, schema))
 
 
 async def infer(api: Api, call: Request) -> CallReply:
-    """Validate every row of a batch, wait until their answers are committed, and give them."""
+    """Validate every row of a batch, wait until the answers are committed, and return them."""
     request = read_message("ModelInferRequest", call.scope[MESSAGE])
     service = service_of_model(api, request.model_name)
     key = idempotency_key(call.headers)
@@ -206,7 +206,7 @@ class Calls:
         self._under_way = under_way
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Return what finds the method of a call."""
+        """Return the look-up from a call to its method."""
         methods = {name: self._method(name, method) for name, method in METHODS.items()}
         return grpc.method_handlers_generic_handler(SERVICE, methods)
 

@@ -46,7 +46,7 @@ class InferenceServer:
         self._server: grpc.aio.Server | None = None
 
     async def start(self, reserved: socket.socket, under_way: set[asyncio.Task[Any]]) -> None:
-        """Listen, and answer from now on.
+        """Listen for calls, and answer them from now on.
 
         Args:
             reserved: a socket that is bound to the address, and closed here.
@@ -71,12 +71,12 @@ class InferenceServer:
         await self._server.start()
 
     def drain(self) -> None:
-        """Refuse every call that comes from now on; those under way are answered."""
+        """Refuse every new call; calls in progress are answered."""
         if self._calls is not None:
             self._calls.is_ending = True
 
     async def stop(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._server is not None:
             await self._server.stop(STOP_SECONDS_MAX)
 

@@ -80,7 +80,7 @@ MESSAGES: Final = _messages()
 
 
 def read_message(kind: str, sent: bytes) -> Any:  # noqa: ANN401 -- its class is made by its description
-    """Return a message that was sent.
+    """Return the message in some received bytes.
 
     Raises:
         MalformedBodyError: it is none of that kind.
@@ -93,7 +93,7 @@ def read_message(kind: str, sent: bytes) -> Any:  # noqa: ANN401 -- its class is
 
 
 def inference_body(request: Any) -> tuple[InferenceBody, bytes]:  # noqa: ANN401 -- as above
-    """Return an inference request in the form of HTTP's, and its binary part.
+    """Return an inference request in HTTP's form, and its binary part.
 
     Args:
         request: a ``ModelInferRequest``.
@@ -171,7 +171,7 @@ def _requested(output: Any) -> RequestedOutput:  # noqa: ANN401 -- as above
 def inference_reply(
     model_name: str, asked: Inference, answers: Sequence[Answer | None], *, is_raw: bool
 ) -> bytes:
-    """Return a ``ModelInferResponse`` of the outputs that were asked for.
+    """Return a ``ModelInferResponse`` with the requested outputs.
 
     Args:
         model_name: the release's name.

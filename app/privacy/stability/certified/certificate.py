@@ -54,7 +54,7 @@ class Certificate:
 
     @property
     def cutoff(self) -> int:
-        """The hits T that it pays for."""
+        """The number of hits T that it covers."""
         return len(self.slopes) - 1
 
     @cached_property
@@ -67,7 +67,7 @@ class Certificate:
 
     @cached_property
     def delta(self) -> int:
-        """``V_T(1)``, what a run of T hits costs, times ``2**136``."""
+        """``V_T(1)``, the cost of a run of T hits, times ``2**136``."""
         return self.values[-1][self.nodes.index(NODE_ONE)]
 
 
@@ -125,7 +125,7 @@ def _pays_label(
 
 
 def least_first(certificate: Certificate) -> int:
-    """Return the smallest ``P_0`` with which (c) holds."""
+    """Return the smallest ``P_0`` with which condition (c) holds."""
     released = WORD_RANGE
     for fewer, more in pairwise(certificate.values):
         for node, before, after in zip(certificate.nodes, fewer, more, strict=True):

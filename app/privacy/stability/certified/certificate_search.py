@@ -1,4 +1,4 @@
-"""The search for a certificate of Theorem C, in doubles: a guess, and never a decision.
+"""The search for a certificate of Theorem C, in doubles, which decides nothing.
 
 **The functions.** A query that is a hit with a tiny probability, on both sides, costs least
 per vote where the ratio r of neighbouring probabilities is constant.  An adversary who asks
@@ -71,7 +71,7 @@ class _Nodes:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """A certificate before it is decided about.
+    """A certificate that is not yet checked.
 
     Attributes:
         certificate: its functions, in integers.
@@ -86,7 +86,7 @@ class Searched:
 def search_certificate(
     *, factor: int, delta: float, cutoff: int, quickly: bool = False
 ) -> Searched:
-    """Find functions that (d) should accept for a ratio as small as may be.
+    """Return functions that (d) should accept, for the smallest ratio found.
 
     Args:
         factor: c, times ``2**40``.
@@ -191,7 +191,7 @@ class Chance:
 
     @classmethod
     def at(cls, place: float) -> Chance:
-        """Return the chance at a place: ``ln(-ln(1 - p))``, which falls evenly with d."""
+        """Return the probability at a place: ``ln(-ln(1 - p))``, which falls evenly with d."""
         return cls(-math.expm1(-math.exp(place)), math.exp(-math.exp(place)))
 
 

@@ -77,7 +77,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedTable:
-    """The table that serves, with the budget it was made for and its certificate.
+    """The serving table, with the budget for which it was made and its certificate.
 
     Attributes:
         epsilon: share of epsilon that the answers may use.
@@ -99,11 +99,11 @@ class CertifiedTable:
     thresholds: tuple[int, ...]
 
     def hit_probability(self, distance: int) -> float:
-        """Return the probability of a hit at this distance, for people."""
+        """Return the probability of a hit at this distance, for display."""
         return self.thresholds[min(distance, len(self.thresholds) - 1)] / WORD_RANGE
 
     def distance_at(self, probability: float) -> int:
-        """Return the smallest distance whose hits are at most this probable, or the last."""
+        """Return the smallest distance with at most this hit probability, or the last one."""
         wanted = math.floor(Fraction(probability) * WORD_RANGE)
         found = bisect_left(self.thresholds, -wanted, key=lambda threshold: -threshold)
         return min(found, len(self.thresholds) - 1)
@@ -197,7 +197,7 @@ def _searched(
 
 
 def refuse_out_of_range(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> None:
-    """Refuse a budget for which no table is served, naming what to change.
+    """Refuse a budget for which no table is served, naming the setting to change.
 
     Raises:
         ConfigurationError: naming ``privacy.epsilon``, ``privacy.delta`` or
@@ -297,7 +297,7 @@ def _check(table: CertifiedTable) -> None:
 
 
 def factor_holds(factor: int, epsilon: Fraction) -> bool:
-    """Whether c, times ``2**40``, is at most ``e**epsilon``, every rounding against us."""
+    """Return whether c, times ``2**40``, is at most ``e**epsilon``, with rounding against us."""
     with localcontext(precise_context()):
         logarithm = Decimal(factor).ln() - Decimal(NODE_ONE).ln()
         magnitude = 2 * Decimal(factor).ln() + Decimal(NODE_ONE).ln()
@@ -329,11 +329,11 @@ def within_polygon(vertices: Sequence[Pair], pairs: Iterable[Pair]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproximateCertified(ApproximateProfile):
-    """A table of Theorem C that nobody decided about; no release rests on it."""
+    """An unchecked table of Theorem C; no release uses it."""
 
 
 def approximate(*, epsilon: Fraction, delta: Fraction, cutoff: int) -> ApproximateCertified:
-    """Return the table of a budget as the doubles have it, with fewer nodes, for planning.
+    """Return the approximate table of a budget, in doubles with fewer nodes, for planning.
 
     Raises:
         ConfigurationError: as :func:`calibrate`.

@@ -1,4 +1,4 @@
-"""The inputs of an ONNX model as columns of float64, and the values that pass a test.
+"""The inputs of an ONNX model as columns of float64, and comparisons for its tests.
 
 A number is itself, and a date a number of days; a string is its place among the categories
 of its feature.

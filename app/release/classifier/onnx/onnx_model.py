@@ -88,7 +88,7 @@ def to_onnx(document: ClassifierDocument) -> bytes:
 
 
 def output_name(document: ClassifierDocument, name: str = LABEL) -> str:
-    """Return the name of an output, with underscores until it is no input's."""
+    """Return the name of an output, with underscores until it differs from every input's."""
     while name in input_names(document):
         name += "_"
     return name
