@@ -17,7 +17,7 @@ settings or private rows.
 * ``answers.py`` turns a decision into the answer that a client gets.
 * ``other_servers.py`` reads the ledger again where several servers share one.
 * ``threads.py`` runs work on a thread of its own while the event loop waits.
-* ``workload.py`` counts batches and times in coarse buckets for metrics, and notifies listeners
-  of changes.
+* ``workload.py`` counts answers by kind, batches and times in coarse buckets, and notifies
+  listeners of changes.
 * ``outlook/`` says how long the budget lasts.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from app.answering.answers import answer_of, answers_for, classified_as, in_turn
 from app.answering.batch import DEFERRED, EXHAUSTED, Deferred
@@ -11,7 +11,8 @@ from app.answering.other_servers import Abreast
 from app.answering.outlook.outlook import Outlook
 from app.answering.queue import all_decisions, decisions_of
 from app.answering.replays import AnswerSource, answer_source
-from app.answering.workload import Changes, Workload
+from app.answering.types import Answer
+from app.answering.workload import CLASSIFIED, FRESH, REPEATED, AnswerCounts, Changes, Workload
 from app.answering.writer import SWITCHING, Writer
 from app.data.vectors import decode_key
 from app.errors import (
@@ -24,6 +25,7 @@ from app.errors import (
     UnavailableError,
 )
 from app.ledger.key_counts import NOTHING
+from app.ledger.storage import read_storage
 from app.privacy.budget.composition import Mechanism
 from app.privacy.voting.universal import Phase
 from app.release.classifier.forms import PublishedForms
@@ -43,8 +45,10 @@ if TYPE_CHECKING:
     from app.answering.replays import RecentReplays, ReplayIndex
     from app.data.schema import Schema
     from app.ledger.key_counts import KeyCount
+    from app.ledger.storage import Storage
     from app.release.statistics.released import ReleasedStatistics, StatisticsAnswer
 
+ToldT = TypeVar("ToldT", bound="Sequence[Told]")
 SUBJECT_PREFIX = "oidc:"
 NO_STATISTICS = "this release has no share for statistics"
 STATISTICS_NOT_OPEN = (
@@ -71,6 +75,7 @@ class ConclaveService:
         self._on_stop = on_stop
         self._forms = PublishedForms(self._release)
         self._changes = Changes()
+        self._answer_counts = AnswerCounts()
         self._outlook = Outlook(self._release)
         self._statistics: ReleasedStatistics | None = None
         self._answering_statistics = asyncio.Lock()
@@ -126,11 +131,13 @@ class ConclaveService:
         identified = self._answerer.identify(queries)
         known = await self._answers_without_writer(identified)
         if len(known) == len(identified):
-            return [known[place] for place in range(len(known))]
+            return self._counted([known[place] for place in range(len(known))])
         if not known:
             decisions = await all_decisions(self._writer.enqueue(identified))
-            return answers_for(decisions, identified.vectors, self.schema, self._classify)
-        return [result async for part in self._parts(identified, known) for result in part]
+            told = answers_for(decisions, identified.vectors, self.schema, self._classify)
+            return self._counted(told)
+        parts = self._parts(identified, known)
+        return self._counted([result async for part in parts for result in part])
 
     async def answer_in_turn(self, queries: Queries) -> AsyncIterator[Sequence[Told]]:
         """Answer ``queries`` in order, part by part, each part as soon as it is committed.
@@ -148,7 +155,19 @@ class ConclaveService:
         identified = self._answerer.identify(queries)
         known = await self._answers_without_writer(identified)
         async for part in self._parts(identified, known):
-            yield part
+            yield self._counted(part)
+
+    def _counted(self, told: ToldT) -> ToldT:
+        """Count answers of the ensemble, new and repeated; the classifier's are counted already."""
+        by_ensemble = [
+            each.replayed for each in told if isinstance(each, Answer) and each.query_id is not None
+        ]
+        repeated = sum(by_ensemble)
+        if repeated < len(by_ensemble):
+            self._answer_counts.add(FRESH, len(by_ensemble) - repeated)
+        if repeated:
+            self._answer_counts.add(REPEATED, repeated)
+        return told
 
     def _are_classified(self, queries: Queries) -> bool:
         """Return whether the classifier answers whatever was recorded, now and for ever."""
@@ -257,6 +276,7 @@ class ConclaveService:
         if classifier is None:  # they waited for one, and the ledger was closed before its draw
             return [SwitchingError(SWITCHING)] * len(vectors)
         labels = classifier.predict_many(list(map(decode_key, vectors)))
+        self._answer_counts.add(CLASSIFIED, len(labels))
         return [classified_as(label, with_scores=self.precision is not None) for label in labels]
 
     # -- the public side -------------------------------------------------------
@@ -336,7 +356,14 @@ class ConclaveService:
             waiting_max=writer.pending_queries_max,
             batch_queries=writer.batch_queries,
             commit_seconds=self._answerer.commit_seconds,
+            answers=self._answer_counts,
         )
+
+    async def storage(self) -> Storage:
+        """Return what is known of the machine that keeps the ledger, for its operator."""
+        release, ledger = self._release.state.release, self._release.ledger
+        release_id = "" if release is None else release.release_id
+        return await asyncio.to_thread(read_storage, ledger.file, release_id)
 
     async def ledger_entries(self, *, after: int, limit: int) -> list[dict[str, object]]:
         """Return the public part of up to ``limit`` entries after sequence ``after``."""

@@ -1,4 +1,4 @@
-"""Counts of work and of durations, in coarse public buckets.
+"""Counts of answers by kind, of work and of durations, in coarse public buckets.
 
 The time of an answer is outside the guarantee (``docs/guarantee.md``), and what is
 counted here is coarser than what every client measures: a value is forgotten as soon
@@ -11,13 +11,15 @@ Telling whoever listens that what is public has changed.
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left
+import time
+from bisect import bisect_left, bisect_right
+from collections import deque
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
 SECONDS_BOUNDS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 30.0)
 """Upper bounds of the buckets of times, in seconds: each about five times the last."""
@@ -58,6 +60,64 @@ class Buckets:
         return sum(bound * count for bound, count in zip(bounds, self._counts, strict=True))
 
 
+FRESH: Final = "fresh"
+REPEATED: Final = "repeated"
+CLASSIFIED: Final = "classified"
+ANSWER_KINDS: Final = (FRESH, REPEATED, CLASSIFIED)
+"""New answers of the ensemble, recorded ones given again, and the published classifier's."""
+
+RATE_SECONDS_MAX: Final = 300
+
+
+class AnswerCounts:
+    """Answers that this process gave since it started, by kind, and how many a second.
+
+    Counts at the ends of the last seconds are kept, for rates; nothing finer.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Start at zero.
+
+        Args:
+            clock: seconds since any moment, which never go back.
+
+        """
+        self._clock = clock
+        self._began = clock()
+        self._counts = dict.fromkeys(ANSWER_KINDS, 0)
+        self._second = 0
+        self._ends: deque[tuple[int, dict[str, int]]] = deque(maxlen=RATE_SECONDS_MAX + 1)
+
+    def add(self, kind: str, count: int) -> None:
+        """Count answers of one kind."""
+        second = int(self._clock() - self._began)
+        if second != self._second:
+            self._ends.append((self._second, dict(self._counts)))
+            self._second = second
+        self._counts[kind] += count
+
+    def count(self, kind: str) -> int:
+        """Return how many answers of a kind were given."""
+        return self._counts[kind]
+
+    def per_second(self, kind: str, *, window_seconds: int) -> float:
+        """Return the mean of the last ``window_seconds``, or of the time since the start.
+
+        Args:
+            kind: one of ``ANSWER_KINDS``.
+            window_seconds: at most ``RATE_SECONDS_MAX``.
+
+        """
+        now = int(self._clock() - self._began)
+        start = now - window_seconds
+        if self._second <= start:
+            return 0.0  # nothing of any kind was given since
+        ends = list(self._ends)
+        place = bisect_right(ends, start, key=lambda each: each[0]) - 1
+        before = ends[place][1][kind] if place >= 0 else 0
+        return (self._counts[kind] - before) / max(1, min(window_seconds, now))
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """The writer's queue length, and its counters since the process started.
@@ -67,6 +127,7 @@ class Workload:
         waiting_max: queries that may wait.
         batch_queries: sizes of the batches that were decided together.
         commit_seconds: how long commits took that succeeded.
+        answers: what was given, by kind.
 
     """
 
@@ -74,6 +135,7 @@ class Workload:
     waiting_max: int
     batch_queries: Buckets = field(default_factory=lambda: Buckets(QUERIES_BOUNDS))
     commit_seconds: Buckets = field(default_factory=lambda: Buckets(SECONDS_BOUNDS))
+    answers: AnswerCounts = field(default_factory=AnswerCounts)
 
 
 class Changes:

@@ -74,9 +74,16 @@ def backup(
     never answers afresh.
     """
     from app.ledger.copies import copies
+    from app.ledger.storage import note_backup
 
-    head = copies.back_up(_settings(config).ledger_url, output).head
-    typer.echo(f"copied: sequence {head.sequence}, head {head.hash}")
+    url = _settings(config).ledger_url
+    copied = copies.back_up(url, output)
+    typer.echo(f"copied: sequence {copied.head.sequence}, head {copied.head.hash}")
+    try:
+        note_backup(url, copied.sequences)
+    except OSError as error:
+        problem = error.strerror or "the system refuses"
+        typer.echo(f"conclave: warning: the dashboard cannot tell of it: {problem}", err=True)
 
 
 def restore(

@@ -16,9 +16,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.answering.types import Budget
+from app.answering.workload import ANSWER_KINDS, AnswerCounts
 from app.data.validate import describe_schema
-from app.errors import NotExportableError, NotPublishedError
-from app.http.access.keys import Key
+from app.errors import IntegrityError, NotExportableError, NotPublishedError, UnavailableError
+from app.http.access.door import caller_of
+from app.http.access.keys import Key, Role
 from app.http.endpoint import AdminRoute, CurrentApi, OpenRoute, QueryRoute, ReadRoute, router_of
 from app.http.openapi.declaring import gives
 from app.http.openapi.read_models import (
@@ -28,13 +30,17 @@ from app.http.openapi.read_models import (
     KeyUsage,
     LedgerHead,
     LedgerPage,
+    LedgerStorage,
+    NewestBackup,
     Outlook,
     Parameters,
     Schema,
+    Server,
     Status,
 )
 from app.http.openapi.refusal_replies import UNREADABLE, refused
 from app.http.problems import InvalidParameterError, NotAcceptableError
+from app.http.version import installed_version
 from app.http.wire.bodies import JSON
 
 WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
@@ -77,6 +83,7 @@ def _liking(media_type: str, weights: dict[str, float]) -> float:
     return 0.0
 
 
+RATE_WINDOWS_SECONDS: Final = (10, 300)
 NUMBER_DIGITS_MAX: Final = 18
 LEDGER_LIMIT_DEFAULT: Final = 100
 ONNX: Final = "application/onnx"
@@ -177,6 +184,55 @@ def _usage(name: str, key: Key | None, count: tuple[int, int] | None) -> KeyUsag
     return KeyUsage(
         name=name, answers=answers, unstable=unstable, limit=limit, unstable_limit=unstable_limit
     )
+
+
+@admin_router.get("/ledger/storage")
+async def ledger_storage(api: CurrentApi) -> LedgerStorage:
+    """Give what is known of the machine that keeps the ledger: backup, room, head file."""
+    service = api.slot.service
+    storage = await service.storage()
+    made = storage.backup
+    backup = None if made is None else NewestBackup(made_at=made.made_at, sequence=made.sequence)
+    return LedgerStorage(
+        backup=backup, bytes_free=storage.bytes_free, noted_sequence=service.noted_sequence()
+    )
+
+
+@read_router.get("/server")
+async def this_server(api: CurrentApi, request: Request) -> Server:
+    """Give version, state, what was answered and refused, and the roles of whoever asks."""
+    caller = caller_of(request.scope)
+    try:
+        answers = _by_kind(api.slot.service.workload().answers)
+    except (UnavailableError, IntegrityError):
+        answers = []
+    return Server.model_validate(
+        {
+            "version": installed_version(),
+            "state": api.slot.state,
+            "roles": sorted(Role if caller is None else caller.found.roles),
+            "answers": answers,
+            "refusals": {slug: count for slug, count in sorted(api.refusals.items()) if count},
+        },
+        strict=False,
+    )
+
+
+def _by_kind(counts: AnswerCounts) -> list[dict[str, object]]:
+    return [
+        {
+            "kind": kind,
+            "count": counts.count(kind),
+            "pace": [
+                {
+                    "window_seconds": window,
+                    "answers_per_second": counts.per_second(kind, window_seconds=window),
+                }
+                for window in RATE_WINDOWS_SECONDS
+            ],
+        }
+        for kind in ANSWER_KINDS
+    ]
 
 
 @read_router.get("/ledger/head", response_model=LedgerHead, responses=refused(UNREADABLE))

@@ -114,6 +114,7 @@ class Ledger:
         self.digests: Final = Digests(database.secret)
         self.is_shared: Final = database.is_shared  # whether other servers may write beside
         self.turn_to_draw: Final = database.turn_to_draw
+        self.file: Final = database.file  # of SQLite's
 
     @property
     def release_number(self) -> int:

@@ -24,17 +24,22 @@ NDJSON = {"Content-Type": "application/x-ndjson"}
 SECONDS_MAX = 60
 
 
-def ask(address: str, vectors: Iterable[object]) -> list[dict[str, object]]:
-    """Stream vectors to a server, and return the replies."""
+def ask(
+    address: str, vectors: Iterable[object], *, key: str | None = None
+) -> list[dict[str, object]]:
+    """Stream vectors to a server, with a key where it has some, and return the replies."""
     body = "".join(json.dumps({"features": vector}) + "\n" for vector in vectors)
-    reply = httpx.post(f"{address}/query/stream", content=body, headers=NDJSON, timeout=SECONDS_MAX)
+    headers = NDJSON if key is None else NDJSON | {"Authorization": f"Bearer {key}"}
+    reply = httpx.post(
+        f"{address}/query/stream", content=body, headers=headers, timeout=SECONDS_MAX
+    )
     assert reply.status_code == httpx.codes.OK
     return [json.loads(line) for line in reply.text.splitlines()]
 
 
-def ask_agreed(address: str, count: int, *, first: int = 0) -> None:
+def ask_agreed(address: str, count: int, *, first: int = 0, key: str | None = None) -> None:
     """Ask what the learners agree on."""
-    replies = ask(address, [agreed(number) for number in range(first, first + count)])
+    replies = ask(address, [agreed(number) for number in range(first, first + count)], key=key)
     assert all(reply.get("stable", True) for reply in replies)
 
 

@@ -36,19 +36,22 @@ def test_answers_show_at_once(own_release: SmallRelease, open_page: Open) -> Non
     """New answers, their rate and their history come by themselves, and survive a reload."""
     with serving(own_release.config) as server, open_page(server.address) as page:
         page.shows("#answers-left", str(LIMIT))
-        ask_agreed(server.address, 7)
-        page.shows("#answers-left", str(LIMIT - 7))
+        ask_agreed(server.address, 1)
+        page.shows("#answers-left", str(LIMIT - 1))
+        page.shows("#time-table", "1")
+        assert "no forecast" in page.text("#answers-forecast")
+        ask_agreed(server.address, 14, first=1)
         page.shows("#answers-forecast", "at the present rate")
         ask_split(server.address, 1)
         page.shows("#unstable-left", str(CUTOFF - 1))
-        page.shows("#drain-words", f"1 of {CUTOFF} after 8 answers")
-        page.shows("#rate", "12.5 %")  # one of eight: the outlook has come as well
+        page.shows("#drain-words", f"1 of {CUTOFF} after 16 answers")
+        page.shows("#rate", "6.3")  # one of sixteen: the outlook has come as well
         tables = "[...document.querySelectorAll('tbody')].slice(0, 2).map((each) => each.innerText)"
         page.find("#drain-figure summary").click()
         page.find("#time-figure summary").click()
         before = page.evaluate(tables)
         page.page.reload()
-        page.shows("#time-table", "8")
+        page.shows("#time-table", "16")
         page.find("#drain-figure summary").click()
         page.find("#time-figure summary").click()
         assert page.evaluate(tables) == before
@@ -154,6 +157,6 @@ def test_a_hostile_name_is_text(hostile: FurtherRelease, open_page: Open) -> Non
         assert page.text("#unstable-title") == "Units left"
         page.shows("#unstable-words", f"{unstable['count']} used")
         page.shows("#drain-title", "Units used")
-        assert page.text("#rate-title") == "Units per answer"
+        assert page.text("#rate-title") == "Units per 100 answers"
         assert opened == []
         assert page.said == []

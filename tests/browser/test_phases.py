@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from app.http.version import installed_version
 from tests.browser.chromium import PHONE, WALL, Dashboard, dashboard
 from tests.browser.phases import CUTOFF, LIMIT, LIVES, REACH
 from tests.builders.server.server_process import serving
@@ -25,6 +26,9 @@ pytestmark = pytest.mark.browser
 
 RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+GIVEN = "#request-rows tr:nth-child({row}) td:nth-of-type(1)"
+# Of a box that could be scrolled sideways, and would hide a column.
+CUT = "[...document.querySelectorAll('.wide')].filter((e) => e.scrollWidth > e.clientWidth).length"
 UNFOLD = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
 # What each phase must show: an element, and a text in it.
 SHOWN = {
@@ -33,18 +37,22 @@ SHOWN = {
         "#answers-left": f"{LIMIT}",
         "#unstable-left": f"{CUTOFF}",
         "#rate-words": "No answer yet",
+        "#answers-forecast": "no forecast",
         "#pace": "0",
+        "#version": installed_version(),
         "#chain": "Verified from entry 1 to entry 5",
     },
     "ensemble": {
         "#answers-left": f"{LIMIT - 51}",
-        "#answers-words": f"of {LIMIT}; 51 given",
+        "#answers-words": f"of {LIMIT}; 50 labels given, 1 unstable",
         "#answers-forecast": "Used up in",
         "#unstable-left": f"{CUTOFF - 1}",
         # Clopper and Pearson's bounds of one in 51.
-        "#rate": "2 %",
-        "#rate-words": "0.05 % to 10.4 %",
-        "#rate-allowed": "0.83 %",
+        "#rate": "2",
+        "#rate-words": "0.05 to 10.4",
+        "#rate-allowed": "0.83",
+        "#alert": "Less than an hour left",
+        GIVEN.format(row=1): "51",
     },
     "near the cutoff": {
         "#unstable-left": "1",
@@ -54,6 +62,11 @@ SHOWN = {
     "halted": {
         "#stages [aria-current]": "Halted",
         "#phase-words": "refused",
+        "#answers-title": "Labels given",
+        "#answers-left": "50",
+        "#answers-words": f"in 55 answers, of {LIMIT} at most",
+        "#pace-title": "Repeated answers per second",
+        "#alert": "conclave learn --config FILE",
         "#unstable-title": "Unstable answers used",
         "#unstable-left": f"{CUTOFF}",
         "#unstable-words": f"of {CUTOFF} at most",
@@ -62,8 +75,11 @@ SHOWN = {
     "classifier": {
         "#stages [aria-current]": "Classifier answers",
         "#phase-words": "unlimited",
-        "#answers-title": "Answers given",
-        "#answers-left": f"{LIMIT}",
+        "#answers-title": "Labels given",
+        "#answers-left": f"{LIMIT - 1}",
+        "#pace-title": "Classifier's answers per second",
+        GIVEN.format(row=1): f"{LIMIT}",
+        GIVEN.format(row=3): "3",
         "#budget-rows": "published classifier",
         "#pace-note": "free",
     },
@@ -80,6 +96,7 @@ class Seen:
         passes: how many of axe's rules were looked at and passed, by scheme.
         grounds: sum of the ground's red, green and blue, by scheme.
         phone_width: of the document on a phone, pixels.
+        phone_cut: tables on a phone of which a column is cut off.
         strangers: requests to anything but the server.
         said: what the console said.
 
@@ -90,6 +107,7 @@ class Seen:
     passes: dict[str, int]
     grounds: dict[str, int]
     phone_width: int
+    phone_cut: int
     strangers: list[str]
     said: list[str]
 
@@ -125,6 +143,7 @@ def look(page: Dashboard, phase: str, address: str) -> Seen:
         grounds[scheme] = ground(page)
     page.page.set_viewport_size(PHONE)
     width: int = page.evaluate("document.documentElement.scrollWidth")
+    cut: int = page.evaluate(CUT)
     page.page.set_viewport_size(WALL)
     return Seen(
         texts,
@@ -132,6 +151,7 @@ def look(page: Dashboard, phase: str, address: str) -> Seen:
         {scheme: len(audit.response["passes"]) for scheme, audit in audits.items()},
         grounds,
         width,
+        cut,
         [asked for asked in page.asked if not asked.startswith(address + "/")],
         list(page.said),
     )
@@ -168,6 +188,12 @@ def test_it_is_accessible(seen: dict[str, Seen], phase: str, scheme: str) -> Non
 def test_it_fits_a_phone(seen: dict[str, Seen], phase: str) -> None:
     """At a width of 360 pixels nothing reaches beyond the edge, everything unfolded."""
     assert seen[phase].phone_width == PHONE["width"]
+
+
+@pytest.mark.parametrize("phase", REACH)
+def test_no_column_is_cut_on_a_phone(seen: dict[str, Seen], phase: str) -> None:
+    """At a width of 360 pixels every table shows all its columns without being scrolled."""
+    assert seen[phase].phone_cut == 0
 
 
 @pytest.mark.parametrize("phase", REACH)

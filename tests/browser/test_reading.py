@@ -45,7 +45,7 @@ def test_it_is_walked_by_keyboard(server: ServerProcess, open_page: Open) -> Non
     with open_page(server.address) as page:
         page.shows("#parameters", "epsilon")
         walked = []
-        for _ in range(6):
+        for _ in range(7):
             page.page.keyboard.press("Tab")
             walked.append(page.evaluate("document.activeElement.textContent.trim().slice(0, 40)"))
         assert walked[:3] == [
@@ -53,10 +53,12 @@ def test_it_is_walked_by_keyboard(server: ServerProcess, open_page: Open) -> Non
             "As a table of unstable answers used",
             "As a table of answers over time",
         ]
-        assert walked[3].startswith("Mechanism")  # the table, which scrolls where it is wide
-        assert walked[4:] == ["What is checked, and what is not", "Formula of epsilon (ε)"]
+        # Two tables, which scroll where they are wide.
+        assert walked[3].startswith("Kind")
+        assert walked[4].startswith("Mechanism")
+        assert walked[5:] == ["What is checked, and what is not", "Words of this page"]
         page.page.keyboard.press("Enter")
-        assert page.find("#parameters details").first.get_attribute("open") is not None
+        assert page.find("#words").get_attribute("open") is not None
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline == "solid"
 
@@ -87,10 +89,13 @@ def test_little_is_spoken(server: ServerProcess, open_page: Open) -> None:
 
 
 def test_every_parameter_has_its_formula(server: ServerProcess, open_page: Open) -> None:
-    """The formula of a parameter is folded away, and shown when it is asked for."""
+    """The glossary and each formula in it are folded away, and shown when they are asked for."""
     with open_page(server.address) as page:
         page.shows("#parameters", "limit of answers (m)")
         formula = page.find("#parameters code").first
+        assert not formula.is_visible()
+        page.find("#parameters-fold > summary").click()
+        assert page.find("#parameters h3").first.is_visible()
         assert not formula.is_visible()
         page.find("#parameters summary").first.click()
         assert "e^epsilon" in formula.inner_text()

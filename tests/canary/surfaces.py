@@ -416,6 +416,7 @@ SURFACES: Final = (
     Surface("invocations", ("POST /invocations",), _invocations),
     Surface("the V2 model", ("GET /v2/models/{name}",), _model()),
     Surface("its readiness", ("GET /v2/models/{name}/ready",), _model("ready")),
+    _read("/server"),
     _read("/v2"),
     _read("/v2/health/live"),
     _read("/v2/health/ready"),
@@ -426,6 +427,7 @@ SURFACES: Final = (
     _read("/parameters"),
     _read("/ledger", "?limit=1000", "?after=3&limit=2", "?limit=none"),
     _read("/ledger/head"),
+    _read("/ledger/storage"),
     _read("/keys/usage"),
     _read("/classifier"),
     Surface(

@@ -33,6 +33,7 @@ from app.http.limits import Limits
 from app.http.openapi.read_models import Outlook
 from app.http.watching.observability import Watching
 from app.ledger.key_counts import KeyCount
+from app.ledger.storage import NewestBackup, Storage
 from app.release.statistics.asked import parse_hypotheses
 from app.release.statistics.released import StatisticsAnswer
 from tests.http.wire import Wire
@@ -211,6 +212,10 @@ class MemoryService:
     def noted_sequence(self) -> int | None:
         """Return the entry that a head file notes, one behind."""
         return max(0, len(self.answers) - 1)
+
+    async def storage(self) -> Storage:
+        """Return a backup that is two entries behind, and the room of a small disk."""
+        return Storage(NewestBackup(1_767_225_600, max(0, len(self.answers) - 2)), 2**30)
 
     def workload(self) -> Workload:
         """Return what a test set, or that nothing waits."""

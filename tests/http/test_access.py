@@ -74,6 +74,8 @@ def test_the_roles_are_those_of_the_contract() -> None:
         "/budget/events": Role.READ,
         "/ledger": Role.ADMIN,
         "/ledger/head": Role.READ,
+        "/ledger/storage": Role.ADMIN,
+        "/server": Role.READ,
         "/keys/usage": Role.ADMIN,
         "/classifier": Role.QUERY,
         "/statistics": Role.QUERY,

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.http.access.door import Access
+from app.http.access.keys import Role
 from app.http.application import create_application
 from app.http.dashboard.page import page_responses
 from app.http.limits import Limits
 from app.http.reads import TWO_FORMS
 from app.http.routes import ROUTES
-from tests.http.doubles import HEAD, KEY_RING, OUTLOOK, Http, assert_problem, problem
+from app.http.version import installed_version
+from tests.http.doubles import HEAD, KEY_RING, KEYS, OUTLOOK, Http, assert_problem, problem
 from tests.http.wire import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -167,6 +169,52 @@ def test_a_head_request_for_events_ends() -> None:
         reply = http.request("HEAD", "/budget/events")
     assert reply.status_code == 200
     assert reply.content == b""
+
+
+def test_tells_of_the_process_whatever_state_it_is_in() -> None:
+    """Version and state are there while the release opens; answers come with the release."""
+    with Http(is_open=False) as http:
+        opening = http.get("/server").json()
+    assert opening == {
+        "version": installed_version(),
+        "state": "opening",
+        "roles": ["admin", "query", "read"],
+        "answers": [],
+        "refusals": {},
+    }
+    with Http() as http:
+        http.service.work.answers.add("repeated", 3)
+        http.ask([1])
+        told = http.get("/server").json()
+    assert told["state"] == "open"
+    assert {each["kind"]: each["count"] for each in told["answers"]} == {
+        "fresh": 0,
+        "repeated": 3,
+        "classified": 0,
+    }
+    assert [each["window_seconds"] for each in told["answers"][1]["pace"]] == [10, 300]
+    assert told["refusals"] == {"invalid-features": 1}
+
+
+@pytest.mark.parametrize("role", [Role.READ, Role.ADMIN])
+def test_tells_whoever_asks_which_roles_they_have(role: Role) -> None:
+    """A page asks for what only some roles open where its own is one of them."""
+    with Http(keys=KEY_RING) as http:
+        reply = http.get("/server", headers={"Authorization": f"Bearer {KEYS[role]}"})
+    assert reply.json()["roles"] == [role]
+
+
+def test_tells_the_operator_of_the_ledgers_machine() -> None:
+    """The newest backup, the room of the disk and the entry that the head file notes."""
+    with Http() as http:
+        for age in range(5):
+            http.ask([age, None])
+        storage = http.get("/ledger/storage").json()
+    assert storage == {
+        "backup": {"made_at": 1_767_225_600, "sequence": 3},
+        "bytes_free": 2**30,
+        "noted_sequence": 4,
+    }
 
 
 def test_pages_through_the_ledger() -> None:

@@ -71,15 +71,18 @@ class Pace:
             window_seconds: at most ``WINDOW_SECONDS_MAX``.
 
         """
-        start = now - window_seconds
+        seconds = min(window_seconds, now - self.began.second)
+        return self.answers_since(now - window_seconds) / max(1, seconds)
+
+    def answers_since(self, start: int) -> int:
+        """Return how many answers came after the second ``start``, as far as they are kept."""
         if start < self.began.second:
             since = self.began
         else:
             recent = list(self._recent)
             place = bisect_right(recent, start, key=lambda sample: sample.second) - 1
             since = recent[max(0, place)]
-        seconds = min(window_seconds, now - self.began.second)
-        return (self.newest.answered - since.answered) / max(1, seconds)
+        return self.newest.answered - since.answered
 
     def _keep(self, sample: Sample) -> None:
         last = self.points[-1]

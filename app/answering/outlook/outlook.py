@@ -32,6 +32,12 @@ SAMPLE_SECONDS: Final = 1.0
 WINDOWS_SECONDS: Final = (10, 300)
 """Over which answers a second are given; the last one is the present rate of a forecast."""
 
+FORECAST_ANSWERS_MIN: Final = 10
+"""Answers of the last window below which there is no present rate to forecast by.
+
+Of so few that come independently the number has a standard deviation of a third of itself.
+"""
+
 HITS_SHOWN_MAX: Final = 240
 
 
@@ -198,8 +204,10 @@ class Outlook:
         )
 
     def _forecast(self, counts: Counts, second: int) -> dict[str, object]:
-        rate = self._pace.answers_per_second(now=second, window_seconds=WINDOWS_SECONDS[-1])
-        return _forecast_view(outlook.forecast(counts), rate)
+        window = WINDOWS_SECONDS[-1]
+        rate = self._pace.answers_per_second(now=second, window_seconds=window)
+        is_known = self._pace.answers_since(second - window) >= FORECAST_ANSWERS_MIN
+        return _forecast_view(outlook.forecast(counts), rate if is_known else 0.0)
 
     def _hits_view(self) -> dict[str, object]:
         """Return at most so many points of units by answers, the first and the last among them."""

@@ -15,9 +15,10 @@ MEDIA_TYPES: Final[Mapping[str, str]] = {
     ".html": "text/html",
     ".css": "text/css",
     ".js": "text/javascript",
+    ".svg": "image/svg+xml",
 }
 POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 NO_HTML_FROM_TEXT: Final = "; require-trusted-types-for 'script'; trusted-types 'none'"

@@ -94,6 +94,32 @@ class KeysUsage(
     keys: list[KeyUsage]
 
 
+class NewestBackup(Body):
+    """The newest copy that `conclave ledger backup` made on this machine."""
+
+    made_at: Count = Field(description="seconds since 1970")
+    sequence: Count = Field(description="number of the newest entry in it")
+
+
+class LedgerStorage(
+    Body,
+    json_schema_extra=like(
+        {
+            "backup": {"made_at": 1767225600, "sequence": 11},
+            "bytes_free": 20_971_520_000,
+            "noted_sequence": 12,
+        }
+    ),
+):
+    """What is known of the machine that keeps the ledger; null where it is unknown."""
+
+    backup: NewestBackup | None = Field(description="null where none is known here")
+    bytes_free: Count | None = Field(description="of the disk, rounded down to mebibytes")
+    noted_sequence: Count | None = Field(
+        description="newest entry that the head file notes; null where none is kept"
+    )
+
+
 class Feature(Body):
     """A number or a date within bounds, one of some categories, or a boolean."""
 
@@ -180,6 +206,48 @@ class Pace(Body):
     answers_per_second: Number
 
 
+class AnswersOfKind(Body):
+    """Answers of one kind that this process gave since it started."""
+
+    kind: Literal["fresh", "repeated", "classified"] = Field(
+        description="new ones of the ensemble, recorded ones again, the published classifier's"
+    )
+    count: Count
+    pace: list[Pace]
+
+
+class Server(
+    Body,
+    json_schema_extra=like(
+        {
+            "version": "1.4.0",
+            "state": "open",
+            "roles": ["read"],
+            "answers": [
+                {
+                    "kind": "fresh",
+                    "count": 17,
+                    "pace": [
+                        {"window_seconds": 10, "answers_per_second": 0.5},
+                        {"window_seconds": 300, "answers_per_second": 0.25},
+                    ],
+                }
+            ],
+            "refusals": {"budget-exhausted": 2},
+        }
+    ),
+):
+    """The process that answers: what it was asked since it started, whatever state it is in."""
+
+    version: str = Field(description="of the installed package")
+    state: Literal["opening", "open", "draining", "stopped"]
+    roles: list[Literal["admin", "query", "read"]] = Field(
+        description="of whoever asks; all where the server has no keys"
+    )
+    answers: list[AnswersOfKind] = Field(description="empty unless the release is open")
+    refusals: dict[str, Count] = Field(description="requests and lines, by the problem's slug")
+
+
 class OverTime(Body):
     """Counts by time since this server opened the release, each until the next; 240 at most."""
 
@@ -208,7 +276,9 @@ class Ahead(Body):
     """The expected end: a number of answers, and of seconds if queries keep arriving."""
 
     answers: Number
-    seconds: Number | None = Field(None, description="absent where nothing is asked now")
+    seconds: Number | None = Field(
+        None, description="absent where fewer than ten answers came in the last five minutes"
+    )
 
 
 class CutoffAhead(Body):
@@ -222,7 +292,7 @@ class CutoffAhead(Body):
 class Forecast(Body):
     """The end of the ensemble, at the present rate."""
 
-    answers_per_second: Number
+    answers_per_second: Number = Field(description="0 where too few came to forecast by")
     confidence: Number
     first: Literal["limit", "cutoff", "either"]
     limit: Ahead | None = Field(description="null where it need not come")

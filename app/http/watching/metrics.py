@@ -25,7 +25,7 @@ from starlette.responses import Response
 
 from app.answering.current_service import STATES
 from app.answering.types import Budget
-from app.answering.workload import Buckets, Workload
+from app.answering.workload import ANSWER_KINDS, Buckets, Workload
 from app.errors import IntegrityError, RequestError, UnavailableError
 from app.http.endpoint import Api, CurrentApi, ReadRoute, router_of
 from app.http.openapi.declaring import gives
@@ -121,6 +121,13 @@ def _work(read: Callable[[Workload], Value]) -> Callable[[Facts], Samples]:
     return lambda facts: [] if facts.workload is None else [((), read(facts.workload))]
 
 
+def _answers_given(facts: Facts) -> Samples:
+    work = facts.workload
+    if work is None:
+        return []
+    return [((kind,), work.answers.count(kind)) for kind in ANSWER_KINDS]
+
+
 def _commits(facts: Facts) -> Samples:
     work = facts.workload
     return [((), work.commit_seconds)] if work is not None and facts.meter.with_times else []
@@ -165,6 +172,13 @@ PROCESS_METRICS: Final = (
         GAUGE,
         "Open streams of events and of queries",
         lambda facts: [((kind,), count) for kind, count in facts.meter.streams.items()],
+        ("kind",),
+    ),
+    Metric(
+        "conclave_answers_given_total",
+        COUNTER,
+        "Answers that this process gave, by kind: fresh, repeated, classified",
+        _answers_given,
         ("kind",),
     ),
     Metric(

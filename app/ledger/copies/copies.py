@@ -18,7 +18,7 @@ import os
 import sqlite3
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -58,7 +58,7 @@ from app.ledger.verification import verify, verify_on
 from app.noise.system import SystemNoise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from sqlalchemy import Connection
 
@@ -93,11 +93,13 @@ class Copied:
         head: of the release in it, before the entry that closed it; the first one's,
             where it holds several.
         reopened: whether a release in it goes on.
+        sequences: number of the newest entry of each release before that, by its random id.
 
     """
 
     head: Head
     reopened: bool = False
+    sequences: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,10 +261,12 @@ def _closed(building: Path) -> Copied:
 
     A retired one is closed as a copy too: what is opened beside it later cannot be seen.
     """
-    heads = []
+    heads, sequences = [], {}
     with _releases(building) as ledgers:
         for ledger in ledgers:
             state = ledger.read_state()
+            if state.release is not None:
+                sequences[state.release.release_id] = state.head.sequence
             if _is_copy(ledger):
                 heads.append(_head_before(ledger, state))
             else:
@@ -272,7 +276,7 @@ def _closed(building: Path) -> Copied:
             verify(ledger)
     if not heads:
         raise VerificationError(NOTHING_TO_COPY)
-    return Copied(heads[0])
+    return Copied(heads[0], sequences=sequences)
 
 
 def _reopened(building: Path, expect_head: str | None, code: str | None) -> bool:

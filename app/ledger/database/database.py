@@ -32,6 +32,10 @@ class LedgerDatabase(Protocol):
         """The location shown to operators, without a password."""
 
     @property
+    def file(self) -> Path | None:
+        """Its file; None where it is on a server."""
+
+    @property
     def is_shared(self) -> bool:
         """Whether several servers may have it open."""
 
@@ -86,6 +90,11 @@ class SqliteDatabase:
     def place(self) -> str:
         """The path."""
         return str(self.path)
+
+    @property
+    def file(self) -> Path:
+        """The path, with its links followed."""
+        return self.path.resolve()
 
     @property
     def is_shared(self) -> bool:

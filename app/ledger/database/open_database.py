@@ -65,6 +65,7 @@ class OpenDatabase:
         is_shared: whether other servers may write beside this one.
         turn_to_draw: lets one server at a time draw what a release publishes once, by the
             release's number; yields what tells whether the turn is still its own.
+        file: of the database; None where it is on a server.
 
     """
 
@@ -74,6 +75,7 @@ class OpenDatabase:
     secret: bytes
     is_shared: bool
     turn_to_draw: Callable[[int], AbstractContextManager[Callable[[], bool]]]
+    file: Path | None
 
     def close(self) -> None:
         """Close every connection."""
@@ -118,7 +120,8 @@ def _open_to_write(database: LedgerDatabase, noise: NoiseSource) -> OpenDatabase
         raise
     readers = database.reading_engine()
     writing, turn_to_draw = database.writing(writer), database.turn_to_draw
-    return OpenDatabase(writer, writing, readers, secret, database.is_shared, turn_to_draw)
+    is_shared, file = database.is_shared, database.file
+    return OpenDatabase(writer, writing, readers, secret, is_shared, turn_to_draw, file)
 
 
 @contextmanager
@@ -148,7 +151,8 @@ def _open_to_read(database: LedgerDatabase) -> OpenDatabase:
             _check_revision(database, revision)
             secret = _secret(connection)
             is_shared, turn_to_draw = database.is_shared, database.turn_to_draw
-            return OpenDatabase(None, None, readers, secret, is_shared, turn_to_draw)
+            file = database.file
+            return OpenDatabase(None, None, readers, secret, is_shared, turn_to_draw, file)
     except (SQLAlchemyError, ValueError) as error:
         readers.dispose()
         raise _unreadable(database, error) from None

@@ -124,6 +124,11 @@ class PostgresqlDatabase:
         return f"{self.url.database or 'postgres'} at {host}"
 
     @property
+    def file(self) -> None:
+        """The files are those of the database's server."""
+        return
+
+    @property
     def is_shared(self) -> bool:
         """True: several servers may have it open."""
         return True

@@ -27,6 +27,7 @@ from app.ledger.database.database import is_shared
 from app.ledger.database.locks import DRAW_SUFFIX
 from app.ledger.database.sqlite import URL_KEY, database_path
 from app.ledger.server_lock import LOCK_SUFFIX
+from app.ledger.storage import NOTE_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,7 +42,7 @@ NOWHERE: Final = "is no path of a file: it has a zero byte, or links that lead n
 FILE_BYTES_MAX: Final = 2**20
 LOCK_TRIES_MAX: Final = 300
 LOCK_WAIT_SECONDS: Final = 0.01
-_TAKEN_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", LOCK_SUFFIX)
+_TAKEN_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", LOCK_SUFFIX, NOTE_SUFFIX)
 
 _Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 _Identifier = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]

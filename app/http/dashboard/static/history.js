@@ -1,9 +1,8 @@
 // The two charts and their tables.
 
 import { draw } from "./chart.js";
-import { unitsOf } from "./now.js";
 import { element, make, replaceIfChanged, setText, table } from "./page.js";
-import { axisTime, count, moment, timeOfDay } from "./words.js";
+import { axisTime, count, moment, timeOfDay, unitsOf } from "./words.js";
 
 const TABLE_ROWS = 12;
 const ROUND_SECONDS = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800];
@@ -56,7 +55,7 @@ function showTime(budget, outlook) {
   const rate = outlook.forecast?.answers_per_second ?? 0;
   const ahead = rate > 0 ? Math.max(30, (now - start) * 0.35) : 0;
   const right = Math.max(now + ahead, start + 60);
-  const expected = Math.min(budget.queries.answered + rate * ahead, limit ?? Infinity);
+  const expected = Math.min(budget.queries.answered + rate * (right - now), limit ?? Infinity);
   const top = Math.max(expected, 5);
   const showsLimit = limit !== null && limit > 0 && top >= 0.6 * limit;
   setText("time-words", `${count(budget.queries.answered)} since the release began; seen here since this server opened it at ${moment(start, now)}.`);

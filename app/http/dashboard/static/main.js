@@ -2,8 +2,11 @@
 
 import { showBudget, showParameters } from "./budget.js";
 import { showHistory } from "./history.js";
+import { showRefusal } from "./notice.js";
 import { showNow } from "./now.js";
+import { showKeys, showMachine } from "./operator.js";
 import { element, setText } from "./page.js";
+import { showRequests } from "./requests.js";
 import { listen } from "./stream.js";
 import { timeOfDay } from "./words.js";
 
@@ -15,8 +18,11 @@ const REFUSED = {
 };
 const LOST = "The server does not answer. The figures are the last it gave; trying again…";
 
+/** How long what is asked for, and not told, may be old. */
+const OPERATOR_MILLISECONDS = 5000;
+
 /** The last that the server said, and whether the parameters are still to be asked for. */
-const last = { budget: null, outlook: null, asked: false };
+const last = { budget: null, outlook: null, server: null, keys: null, storage: null, asked: false };
 
 function connection(state, text) {
   element("connection").dataset.state = state;
@@ -25,21 +31,55 @@ function connection(state, text) {
 
 function show() {
   if (last.budget === null) return;
-  showNow(last.budget, last.outlook);
+  showNow(last);
   showBudget(last.budget, last.outlook);
   if (last.outlook !== null) showHistory(last.budget, last.outlook);
+  if (last.server !== null) showServer();
   element("figures").hidden = false;
 }
 
+function showServer() {
+  setText("version", last.server.version);
+  if (last.budget === null) return;
+  showRequests(last.server, last.budget);
+  showKeys(last.keys, last.budget);
+  showMachine(last.storage, last.outlook?.time ?? Date.now() / 1000);
+  const isPublished = last.budget.charged.some((share) => share.mechanism === "classifier") || last.budget.student;
+  element("classifier-link").hidden = !isPublished || last.budget.switching || !(isAdmin() || last.server.roles.includes("query"));
+}
+
+const isAdmin = () => last.server?.roles.includes("admin") ?? false;
+
+async function ask(path) {
+  const reply = await fetch(path, { cache: "no-store" });
+  return reply.ok ? reply.json() : null;
+}
+
 async function askForParameters() {
-  const reply = await fetch("parameters", { cache: "no-store" });
-  if (reply.ok) showParameters((await reply.json()).parameters);
+  const reply = await ask("parameters");
+  if (reply !== null) showParameters(reply.parameters);
   else last.asked = false;
 }
+
+/** Ask what is not told by events; the operator's routes only where the role opens them. */
+async function askServer() {
+  last.server = await ask("server");
+  if (isAdmin() && Date.now() - askServer.operatorAt > OPERATOR_MILLISECONDS) {
+    askServer.operatorAt = Date.now();
+    // What is noted is compared with the entry that was the newest before it was asked for.
+    const sequence = last.budget?.ledger.sequence ?? 0;
+    const [usage, storage] = await Promise.all([ask("keys/usage"), ask("ledger/storage")]);
+    last.keys = usage?.keys ?? null;
+    last.storage = storage && { ...storage, sequence };
+  }
+  show();
+}
+askServer.operatorAt = 0;
 
 function heard(name, data) {
   last[name] = data;
   show();
+  if (name === "outlook") askServer().catch(() => {}); // the connection is told of by the events
   // A status is spoken: it changes with the connection, not with every figure.
   connection("live", "Live");
   if (last.outlook !== null) element("connection").title = `last told at ${timeOfDay(last.outlook.time)}`;
@@ -53,6 +93,8 @@ function refused(status, detail) {
   last.asked = false;
   const state = status === 503 ? "connecting" : status === 500 ? "stopped" : "refused";
   connection(state, REFUSED[status] ?? detail);
+  showRefusal(status);
+  if (status === 503) ask("server").then((server) => { last.server = server; if (server !== null) showServer(); }, () => {});
 }
 
 function lost() {

@@ -1,46 +1,43 @@
 // What an operator looks for first: phase, what is left, for how long, and whether to worry.
 
 import { element, make, replaceIfChanged, setText } from "./page.js";
-import { count, duration, moment, percent, perSecond, plural } from "./words.js";
+import { noticeOf, showNotice } from "./notice.js";
+import { count, duration, moment, perHundred, perSecond, plural, unitsOf } from "./words.js";
 
-const LAST = "When they are used up, the ensemble stops answering for good.";
 const NEAR = 0.2; // of a limit that is left: from here on it is said
-const SOON_SECONDS = 3600;
 const MEANING = {
   ensemble: "Every new query is answered by a vote and uses the limits below. Asking the same again is free.",
   classifier: "The published classifier answers every query. It is unlimited and spends no more privacy.",
   student: "A student of the answers answers every query. It is unlimited and spends no more privacy.",
-  halted: "The budget is used up. Recorded queries get their answers again; new ones are refused (410).",
+  halted: "Recorded queries get their answers again; new ones are refused (410).",
   switching: "The classifier is being made. New queries wait for it, up to 30 seconds.",
   training: "A student learns from the answers. New queries wait for it, up to 30 seconds.",
 };
-const THEN = {
-  halt: "Then new queries are refused.",
-  classifier: "Then a published classifier answers, without limit.",
-  student: "Then a student of the answers answers, without limit.",
+const ANSWERING = { ensemble: "fresh", classifier: "classified", halted: "repeated" };
+const PACE = {
+  fresh: ["New answers per second", "Repeated queries are free and not counted here."],
+  classified: ["Classifier's answers per second", "They are free: nothing is used up by them."],
+  student: ["Student's answers per second", "They are free: nothing is used up by them."],
+  repeated: ["Repeated answers per second", "They are free: recorded answers given again."],
 };
 const NAMES = { ensemble: "Ensemble answers", classifier: "Classifier answers", halted: "Halted" };
 
-/** What the cutoff of this release counts. */
-export function unitsOf(budget) {
-  return budget.with_scores ? { one: "unit", many: "units", title: "Units" } : { one: "unstable answer", many: "unstable answers", title: "Unstable answers" };
-}
-
-export function showNow(budget, outlook) {
+/** The figures of this moment; those of the server and its machine are null until they are known. */
+export function showNow({ budget, outlook, server, storage }) {
   setText("release", budget.release.name);
-  const title = `${budget.release.name} · Conclave`;
+  const title = `${budget.phase === "halted" ? "Halted: " : ""}${budget.release.name} · Conclave`;
   if (document.title !== title) document.title = title;
   element("hopeless").hidden = !budget.hopeless;
   showPhase(budget);
   const isAnswering = budget.phase === "ensemble";
   const forecast = isAnswering ? outlook?.forecast ?? null : null;
-  const levels = { answers: level(budget.queries, isAnswering), unstable: level(budget.unstable, isAnswering) };
+  const levels = { answers: level(budget.queries, budget.phase), unstable: level(budget.unstable, budget.phase) };
   if (isAnswering && outlook?.alarm?.raised) levels.unstable = "alarm";
   showAnswers(budget, forecast, outlook, levels.answers);
   showUnstable(budget, forecast, outlook, levels.unstable);
   showRate(budget, outlook);
-  showPace(budget, outlook);
-  showNotice(budget, outlook, levels);
+  showPace(budget, outlook, server);
+  showNotice(noticeOf(budget, outlook, storage, levels));
 }
 
 function showPhase(budget) {
@@ -56,28 +53,45 @@ function showPhase(budget) {
 }
 
 /** How much cause for worry a limit gives. */
-function level({ left, limit, cutoff }, isAnswering) {
-  if (!isAnswering) return "done";
+function level({ left, limit, cutoff }, phase) {
+  if (phase === "halted" && left === 0) return "over";
+  if (phase !== "ensemble") return "done";
   const most = limit ?? cutoff ?? null;
   return most !== null && left <= Math.max(1, NEAR * most) ? "caution" : "calm";
 }
 
 function showAnswers(budget, forecast, outlook, worry) {
   const { answered, limit, left } = budget.queries;
-  const isOver = worry === "done";
+  const isOver = budget.phase !== "ensemble";
+  const labels = labelsOf(budget);
   element("answers-tile").dataset.level = worry;
-  setText("answers-title", isOver ? "Answers given" : "Answers left");
-  setText("answers-left", isOver ? count(answered) : left === null ? "no limit" : count(left));
-  setText("answers-words", limit === null ? `${count(answered)} given` : `of ${count(limit)}${isOver ? " at most" : `; ${count(answered)} given`}`);
+  setText("answers-title", isOver ? (labels === null ? "Answers given" : "Labels given") : "Answers left");
+  setText("answers-left", isOver ? count(labels ?? answered) : left === null ? "no limit" : count(left));
+  setText("answers-words", isOver ? givenInAll(budget, labels) : `${limit === null ? "" : `of ${count(limit)}; `}${given(budget, labels)}`);
   meter("answers-meter", answered, limit);
   setText("answers-forecast", forecast === null ? whyNone(budget) : ahead(forecast.limit, outlook.time, "Used up"));
+}
+
+/** Answers that the learners agreed on; with scores, units do not tell how many. */
+function labelsOf({ queries, unstable, with_scores: withScores }) {
+  return withScores ? null : queries.answered - unstable.count;
+}
+
+function given({ queries: { answered } }, labels) {
+  if (labels === null) return `${count(answered)} given`;
+  return `${plural(labels, "label", "labels")} given, ${count(answered - labels)} unstable`;
+}
+
+function givenInAll({ queries: { answered, limit } }, labels) {
+  const most = limit === null ? "" : `of ${count(limit)} at most`;
+  return labels === null ? most : `in ${plural(answered, "answer", "answers")}, ${most}`;
 }
 
 function showUnstable(budget, forecast, outlook, worry) {
   const { count: used, cutoff, left } = budget.unstable;
   const units = unitsOf(budget);
   element("unstable-tile").dataset.level = worry;
-  const isOver = worry === "done";
+  const isOver = budget.phase !== "ensemble";
   setText("unstable-title", `${units.title} ${isOver ? "used" : "left"}`);
   setText("unstable-left", cutoff === null ? "no cutoff" : count(isOver ? used : left));
   setText("unstable-words", cutoff === null ? (used ? `${count(used)} so far; no number of them ends the ensemble.` : "Every answer has a label in this release.") : `of ${count(cutoff)}${isOver ? " at most" : `; ${count(used)} used`}`);
@@ -92,7 +106,7 @@ function whyNone(budget) {
 /** One moment ahead, in words. */
 function ahead(point, now, verb) {
   if (point === null) return "";
-  if (point.seconds === undefined) return "Nothing new was asked in the last five minutes: no forecast.";
+  if (point.seconds === undefined) return "Fewer than ten new answers in the last five minutes: no forecast.";
   return `${verb} in ${duration(point.seconds)} at the present rate${atMoment(point.seconds, now)}.`;
 }
 
@@ -117,11 +131,11 @@ function showRate(budget, outlook) {
   const { cutoff } = budget.unstable;
   const units = unitsOf(budget);
   const rate = cutoff === null ? null : outlook?.unstable_rate ?? null;
-  setText("rate-title", budget.with_scores ? "Units per answer" : "Unstable rate");
-  setText("rate", rate === null ? "–" : percent(rate.mean));
-  setText("rate-words", rate === null ? "No answer yet to judge by." : `95 % band: ${percent(rate.lower)} to ${percent(rate.upper)}`);
+  setText("rate-title", `${budget.with_scores ? "Units" : "Unstable"} per 100 answers`);
+  setText("rate", rate === null ? "–" : perHundred(rate.mean));
+  setText("rate-words", rate === null ? (cutoff === null ? "Nothing runs out by it in this release." : "No answer yet to judge by.") : `95 % band: ${perHundred(rate.lower)} to ${perHundred(rate.upper)}`);
   const allowed = outlook?.alarm?.pace_allowed ?? null;
-  setText("rate-allowed", allowed === null ? "" : `${percent(allowed)} uses up ${units.many} and answers together.`);
+  setText("rate-allowed", allowed === null ? "" : `${perHundred(allowed)} uses up ${units.many} and answers together.`);
   const isRaised = budget.phase === "ensemble" && outlook?.alarm?.raised;
   element("rate-tile").dataset.level = isRaised ? "alarm" : "calm";
   showBand(rate, allowed);
@@ -141,54 +155,19 @@ function showBand(rate, allowed) {
   if (allowed !== null) mark.style.left = place(allowed);
 }
 
-function showPace(budget, outlook) {
-  const [short, long] = outlook?.pace ?? [];
+/** The rate of what answers now: new answers of the ensemble, then the classifier's, then repeated ones. */
+function showPace(budget, outlook, server) {
+  const kind = ANSWERING[budget.phase];
+  const pace = kind === "fresh" ? outlook?.pace : server?.answers.find((each) => each.kind === kind)?.pace;
+  const [short, long] = pace ?? [];
+  const [title, note] = PACE[budget.student && kind === "classified" ? "student" : kind];
+  setText("pace-title", title);
   setText("pace", short === undefined ? "–" : perSecond(short.answers_per_second));
-  setText("pace-words", long === undefined ? "" : `last ${short.window_seconds} s; ${perSecond(long.answers_per_second)} over 5 min`);
-  const isFree = budget.phase === "classifier";
-  setText("pace-note", isFree ? "Only the ensemble's answers are counted: the classifier's are free." : "New answers only: repeated queries are free and not counted.");
+  setText("pace-words", long === undefined ? "" : `over ${short.window_seconds} s; ${perSecond(long.answers_per_second)} over 5 min`);
+  setText("pace-note", note);
 }
 
 function meter(id, used, limit) {
   element(id).hidden = limit === null;
   if (limit !== null) element(id).firstElementChild.style.width = `${limit === 0 ? 100 : Math.min(100, (100 * used) / limit)}%`;
-}
-
-/** One notice at most, the worst; it is spoken when it appears, and not with every figure. */
-function showNotice(budget, outlook, levels) {
-  const notice = noticeOf(budget, outlook, levels);
-  replaceIfChanged("alert", notice, () => (notice === null ? [] : [
-    make("p", { class: "notice", "data-level": notice.level }, make("strong", {}, notice.title), notice.text),
-  ]));
-}
-
-function noticeOf(budget, outlook, levels) {
-  if (budget.phase !== "ensemble") return null;
-  const units = unitsOf(budget);
-  if (levels.unstable === "alarm") {
-    return {
-      level: "alarm",
-      title: "The budget is draining unusually fast",
-      text: `${plural(budget.unstable.left, units.one, units.many)} left. ${units.title} come faster than the limits allow, and by more than chance explains: `
-        + `the cutoff will come long before the limit of answers. ${THEN[budget.follows.cutoff]} `
-        + "Look at what clients ask; "
-        + "queries unlike the training records are answered with less agreement. "
-        + "(A release that keeps to its pace sees this alarm with a chance of 1 % in its whole life.)",
-    };
-  }
-  if (levels.unstable === "caution") {
-    return { level: "caution", title: `${plural(budget.unstable.left, units.one, units.many)} left`, text: `${LAST} ${THEN[budget.follows.cutoff]}` };
-  }
-  if (levels.answers === "caution") {
-    return { level: "caution", title: `${plural(budget.queries.left, "answer", "answers")} left`, text: `${LAST} ${THEN[budget.follows.limit]}` };
-  }
-  return endsSoon(budget, outlook);
-}
-
-function endsSoon(budget, outlook) {
-  const forecast = outlook?.forecast ?? null;
-  const ends = [forecast?.limit, forecast?.cutoff.expected].map((point) => point?.seconds ?? Infinity);
-  if (Math.min(...ends) > SOON_SECONDS) return null;
-  const [what, then] = ends[0] <= ends[1] ? ["answers", budget.follows.limit] : [unitsOf(budget).many, budget.follows.cutoff];
-  return { level: "caution", title: "Less than an hour left at the present rate", text: `The ${what} run out first. ${THEN[then]}` };
 }

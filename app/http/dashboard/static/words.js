@@ -1,6 +1,7 @@
 // Numbers, times and durations as people read them.
 
 const counts = new Intl.NumberFormat("en");
+const roundCounts = new Intl.NumberFormat("en", { notation: "compact", compactDisplay: "long", maximumSignificantDigits: 3 });
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const clockSeconds = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
@@ -10,6 +11,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 export const count = (number) => counts.format(number);
+export const roundly = (number) => roundCounts.format(number);
 
 /** A privacy parameter: plain where that is short, else with its power of ten. */
 export function cost(number) {
@@ -18,11 +20,11 @@ export function cost(number) {
   return Math.abs(rounded) < 1e-3 ? rounded.toExponential().replace("-", "\u2212") : String(rounded);
 }
 
-/** A rate between 0 and 1, in per cent, with two digits that count. */
-export function percent(rate) {
+/** A count per answer as one per hundred answers, with two digits that count. */
+export function perHundred(rate) {
   const value = rate * 100;
-  if (value === 0 || value >= 99.95) return `${Math.round(value)} %`;
-  return `${value >= 10 ? value.toFixed(1) : Number(value.toPrecision(2))} %`;
+  if (value === 0 || value >= 99.95) return String(Math.round(value));
+  return String(value >= 10 ? Number(value.toFixed(1)) : Number(value.toPrecision(2)));
 }
 
 export function perSecond(rate) {
@@ -57,6 +59,19 @@ export function duration(seconds) {
 function hoursAndMinutes(minutes) {
   const rest = minutes % 60;
   return rest === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${rest} min`;
+}
+
+export function bytes(number) {
+  const units = ["bytes", "kB", "MB", "GB", "TB", "PB"];
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(number, 1)) / 3));
+  return `${Number((number / 1000 ** power).toPrecision(3))} ${units[power]}`;
+}
+
+export const ago = (seconds) => (seconds < MINUTE ? "less than a minute ago" : `${duration(seconds)} ago`);
+
+/** What the cutoff of this release counts. */
+export function unitsOf(budget) {
+  return budget.with_scores ? { one: "unit", many: "units", title: "Units" } : { one: "unstable answer", many: "unstable answers", title: "Unstable answers" };
 }
 
 export const plural = (number, one, many) => `${count(number)} ${number === 1 ? one : many}`;

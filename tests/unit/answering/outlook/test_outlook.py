@@ -79,8 +79,11 @@ def test_a_fresh_release_has_nothing_behind_it(small_release: SmallRelease, cloc
     }
 
 
-def test_it_tells_what_was_answered_when(small_release: SmallRelease, clock: Clock) -> None:
+def test_it_tells_what_was_answered_when(
+    small_release: SmallRelease, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """History by time and by answers, the rate with its band, and where both lead."""
+    monkeypatch.setattr(outlook_module, "FORECAST_ANSWERS_MIN", 4)
     answerer = changed(small_release, MANY).answerer([STABLE, HIT, STABLE, STABLE])
     outlook = watched(answerer, clock)
     clock.seconds = 2.9
@@ -104,6 +107,21 @@ def test_it_tells_what_was_answered_when(small_release: SmallRelease, clock: Clo
     assert forecast["limit"] == {"answers": 996, "seconds": pytest.approx(2490)}
     assert forecast["cutoff"]["expected"]["answers"] == pytest.approx(76)
     assert forecast["cutoff"]["expected"]["seconds"] == pytest.approx(190)
+
+
+def test_few_answers_make_no_forecast(small_release: SmallRelease, clock: Clock) -> None:
+    """A forecast has a time from the tenth answer of five minutes on, and none before."""
+    answerer = changed(small_release, MANY).answerer([STABLE] * 10)
+    outlook = watched(answerer, clock)
+    answerer.answer_batch([ask(margin) for margin in margins(1, 9)])
+    clock.seconds = 5
+    few = told(outlook)["forecast"]
+    assert (few["answers_per_second"], few["limit"]) == (0, {"answers": 991})
+    answerer.answer_batch([ask(10)])
+    enough = told(outlook)["forecast"]
+    assert enough["limit"] == {"answers": 990, "seconds": pytest.approx(495)}
+    clock.seconds = 306
+    assert told(outlook)["forecast"]["limit"] == {"answers": 990}
 
 
 def test_a_restart_keeps_what_the_ledger_knows(small_release: SmallRelease, clock: Clock) -> None:

@@ -299,7 +299,7 @@ def test_link_is_kept_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
     assert HeadFile(target).read() == {FIRST: head(1)}
 
 
-@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal", ".lock", ".draw-1"])
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal", ".lock", ".backup", ".draw-1"])
 def test_file_of_the_ledger_itself_is_refused(tmp_path: Path, suffix: str) -> None:
     """The database and what lies beside it are never written over."""
     path = tmp_path / f"ledger.db{suffix}"

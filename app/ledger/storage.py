@@ -1,0 +1,130 @@
+"""Facts of the machine that keeps a ledger: its newest backup, and the room of its disk.
+
+They are for the operator alone.  A backup leaves a note beside the database in SQLite; what
+becomes of the copy afterwards nobody knows here.  A database on a server has neither: its
+backups and its disk are that server's.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import msgspec
+
+from app.ledger.database.database import is_shared
+from app.ledger.database.sqlite import database_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NOTE_SUFFIX: Final = ".backup"
+NOTE_BYTES_MAX: Final = 2**20
+GRAIN_BYTES: Final = 2**20
+"""Room is told in whole mebibytes: the length of private state is nobody's business."""
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class _Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole note: when the newest backup was made, and the last entry of each release."""
+
+    format: Literal["conclave-backup-note"]
+    version: Literal[1]
+    made_at: _Count
+    sequences: dict[str, _Count]
+
+
+@dataclass(frozen=True, slots=True)
+class NewestBackup:
+    """The newest backup of a release that was made on this machine.
+
+    Attributes:
+        made_at: in whole seconds since 1970.
+        sequence: number of the newest entry in it.
+
+    """
+
+    made_at: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """What is known of the machine that keeps a ledger.
+
+    Attributes:
+        backup: the newest one; None where none is known.
+        bytes_free: of the disk of the database, rounded down to mebibytes; None where unknown.
+
+    """
+
+    backup: NewestBackup | None
+    bytes_free: int | None
+
+
+def read_storage(file: Path | None, release_id: str) -> Storage:
+    """Return what is known now; whatever cannot be read is unknown.
+
+    Args:
+        file: of the database; None where it is on a server.
+        release_id: the random name of the release, hexadecimal.
+
+    """
+    if file is None:
+        return Storage(None, None)
+    return Storage(_newest_backup(file, release_id), _bytes_free(file))
+
+
+def note_backup(url: str, sequences: Mapping[str, int]) -> None:
+    """Note beside a database in SQLite that it was backed up now; elsewhere nothing.
+
+    Args:
+        url: the ledger's address.
+        sequences: number of the newest entry in the copy, by the id of its release.
+
+    Raises:
+        OSError: it cannot be written; the note before it stays.
+
+    """
+    if is_shared(url):
+        return
+    note = _note_of(database_path(url).resolve())
+    body = msgspec.json.encode(_Note("conclave-backup-note", 1, int(time.time()), dict(sequences)))
+    descriptor, name = tempfile.mkstemp(prefix=f".{note.name}.", dir=note.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(body)
+        Path(name).replace(note)
+    except OSError:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def _note_of(file: Path) -> Path:
+    return file.with_name(file.name + NOTE_SUFFIX)
+
+
+def _newest_backup(file: Path, release_id: str) -> NewestBackup | None:
+    try:
+        with _note_of(file).open("rb") as opened:
+            note = msgspec.json.decode(opened.read(NOTE_BYTES_MAX), type=_Note)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    sequence = note.sequences.get(release_id)
+    return None if sequence is None else NewestBackup(note.made_at, sequence)
+
+
+def _bytes_free(file: Path) -> int | None:
+    try:
+        free = shutil.disk_usage(file.parent).free
+    except OSError:
+        return None
+    return free // GRAIN_BYTES * GRAIN_BYTES

@@ -1,0 +1,207 @@
+"""Every alarm is reached by a real release, and what the operator alone sees by real files.
+
+Those of a draining budget, of a forecast, of a halt with a reserved share and of a hopeless
+release are reached in ``test_phases.py`` and ``test_live.py``.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.http.access.keys import hash_of
+from tests.browser.chromium import Dashboard, dashboard
+from tests.browser.phases import ask_agreed, ask_split
+from tests.builders.ledger.releases import tamper
+from tests.builders.server.chances import Asked
+from tests.builders.server.http_release import SmallRelease
+from tests.builders.server.nursery import started
+from tests.builders.server.server_process import ROOT, serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+
+# 40 answers and 3 unstable ones; nothing follows, and nothing is set aside.
+ENDS = {
+    "shares": {"relabel": "0.3", "answers": "0.1", "classifier": "0"},
+    "answers": {"after": '"halt"'},
+}
+RED = "rgb(163, 23, 42)"
+LIMIT_OF_A_KEY = 3
+OPERATORS = ("/keys/usage", "/ledger/storage")
+KEYS = {"desk": "admin", "wall": "read", "web": "query"}
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A notice as it was seen, and the tile that it is about.
+
+    Attributes:
+        level: caution or alarm.
+        text: all of it.
+        tile: the level of the tile of answers, and of that of unstable ones.
+        colour: of the number of unstable answers.
+
+    """
+
+    level: str | None
+    text: str
+    tile: tuple[str | None, str | None]
+    colour: str
+
+
+def notice(page: Dashboard, title: str) -> Notice:
+    """Wait for a notice, and look at it."""
+    page.shows("#alert", title)
+    tiles = [page.find(f"#{name}-tile").get_attribute("data-level") for name in TILES]
+    colour = page.evaluate("getComputedStyle(document.getElementById('unstable-left')).color")
+    level = page.find("#alert .notice").get_attribute("data-level")
+    return Notice(level, page.text("#alert"), (tiles[0], tiles[1]), colour)
+
+
+TILES = ("answers", "unstable")
+
+
+@pytest.fixture(scope="module")
+def ending(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Notice]:
+    """Ask a small release until it halts, and look at each notice on the way."""
+    release = SmallRelease(tmp_path_factory.mktemp("ending"), ENDS).write()
+    with serving(release.config) as server, dashboard(browser) as page:
+        page.open(server.address)
+        ask_agreed(server.address, 32)
+        answers = notice(page, "8 answers left")
+        ask_split(server.address, 2)
+        unstable = notice(page, "1 unstable answer left")
+        ask_split(server.address, 1, first=2)
+        halted = notice(page, "Halted: new queries are refused")
+        assert page.page.title() == "Halted: members · Conclave"
+        assert page.said == []
+    return {"answers": answers, "unstable": unstable, "halted": halted}
+
+
+def test_few_answers_left_are_a_caution(ending: dict[str, Notice]) -> None:
+    """A fifth of the limit is left: the notice says so, and what comes then."""
+    seen = ending["answers"]
+    assert (seen.level, seen.tile) == ("caution", ("caution", "calm"))
+    assert "Then new queries are refused." in seen.text
+
+
+def test_one_unstable_answer_left_is_a_caution(ending: dict[str, Notice]) -> None:
+    """The last unit of the cutoff comes before the last answers."""
+    seen = ending["unstable"]
+    assert (seen.level, seen.tile) == ("caution", ("caution", "caution"))
+
+
+def test_a_halt_is_red_and_says_what_is_left_to_do(ending: dict[str, Notice]) -> None:
+    """Where nothing is set aside any more, a new release is all that can be had."""
+    seen = ending["halted"]
+    assert (seen.level, seen.tile) == ("alarm", ("done", "over"))
+    assert seen.colour == RED
+    assert "All 3 unstable answers are used up." in seen.text
+    assert "Nothing is set aside any more." in seen.text
+    assert "conclave plan --config FILE" in seen.text
+
+
+def test_a_release_that_opens_and_one_that_stops_say_so(
+    own_release: SmallRelease, browser: Browser
+) -> None:
+    """While the rows are read the page waits; an entry that was altered meanwhile stops all."""
+    rows = own_release.source.rename(own_release.folder / "rows.csv")
+    os.mkfifo(own_release.source)  # the server waits for whoever writes
+    process = started(own_release.config).wait_until_alive()
+    try:
+        with dashboard(browser) as page:
+            page.page.goto(process.address + "/")
+            page.shows("#alert", "The release is being opened")
+            assert page.find("#alert .notice").get_attribute("data-level") == "plain"
+            assert page.text("#version")
+            tamper(own_release.ledger, "UPDATE entries SET body = replace(body, 'relabel', 'x')")
+            let_read(own_release.source, rows)
+            page.shows("#alert", "The release has stopped")
+            assert page.find("#alert .notice").get_attribute("data-level") == "alarm"
+            assert "conclave verify --config FILE" in page.text("#alert")
+            assert page.find("#connection").get_attribute("data-state") == "stopped"
+    finally:
+        process.kill()
+
+
+def let_read(pipe: Path, rows: Path) -> None:
+    """Put rows in the place of a pipe that is read from, and write them into it."""
+    content, descriptor = rows.read_bytes(), os.open(pipe, os.O_WRONLY)
+    rows.rename(pipe)
+    with suppress(BrokenPipeError), os.fdopen(descriptor, "wb") as written:
+        written.write(content)
+
+
+def test_more_answers_than_the_disk_has_room_for_are_a_caution(
+    tmp_path: Path, browser: Browser
+) -> None:
+    """A limit of a hundred billion answers needs 37 terabytes, which this disk does not have."""
+    release = SmallRelease(tmp_path, {"answers": {"queries": "100000000000"}})
+    release.write(asked=Asked(0, 0))
+    with serving(release.config) as server, dashboard(browser) as page:
+        page.open(server.address)
+        assert notice(page, "The disk may be full").level == "caution"
+        page.shows("#alert", "100 billion are left")
+
+
+def write_keys(folder: Path) -> dict[str, str]:
+    """Write a key of each role, one of them with a limit; return the server's environment."""
+    rows = [
+        f'[[keys]]\nname = "{name}"\nrole = "{role}"\nhash = "{hash_of(name)}"\n'
+        + (f"limit = {LIMIT_OF_A_KEY}\n" if role == "query" else "")
+        for name, role in KEYS.items()
+    ]
+    path = folder / "keys.toml"
+    path.write_text("\n".join(rows), encoding="utf-8")
+    return {"CONCLAVE_SERVER__KEYS_FILE": str(path)}
+
+
+def test_the_operator_sees_keys_and_machine_and_a_reader_does_not(
+    own_release: SmallRelease, browser: Browser
+) -> None:
+    """Keys with what each has used, the newest backup, head file and disk are the admin's alone."""
+    environ = write_keys(own_release.folder)
+    with serving(own_release.config, environ=environ) as server:
+        ask_agreed(server.address, LIMIT_OF_A_KEY, key="web")
+        with dashboard(browser, http_credentials=password("desk")) as page:
+            page.open(server.address)
+            page.shows("#key-rows", f"web{LIMIT_OF_A_KEY} of {LIMIT_OF_A_KEY}0")
+            assert page.find("#key-rows td[data-level=alarm]").count() == 1
+            page.shows("#backup", "unknown")
+            page.shows("#disk", "free, for about")
+            page.shows("#head-file", "the newest")
+            back_up(own_release)
+            page.page.reload()
+            page.shows("#backup", "less than a minute ago")
+            page.shows("#backup", "with every entry")
+            assert page.said == []
+        with dashboard(browser, http_credentials=password("wall")) as page:
+            page.open(server.address)
+            page.shows("#request-rows", f"the limits{LIMIT_OF_A_KEY}")
+            assert page.find("#keys-card").is_hidden()
+            assert page.find("#machine").is_hidden()
+            assert [each for each in page.asked if each.endswith(OPERATORS)] == []
+            assert page.said == []
+
+
+def password(name: str) -> dict[str, str]:
+    """Return what a browser sends for a key."""
+    return {"username": "any", "password": name}
+
+
+def back_up(release: SmallRelease) -> None:
+    """Copy the ledger as an operator does, while it is served."""
+    copy = release.folder / "copy.db"
+    command = ("-m", "app", "ledger", "backup", "--config", str(release.config), "-o", str(copy))
+    subprocess.run([sys.executable, *command], cwd=ROOT, check=True, capture_output=True)
