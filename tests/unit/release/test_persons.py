@@ -294,7 +294,7 @@ def test_draws_go_by_the_number_of_persons(tmp_path: Path, monkeypatch: pytest.M
     for folder in ("persons", "rows"):
         (tmp_path / folder).mkdir()
     assert counts_of_draws(monkeypatch, tmp_path / "persons") == {PERSON_COUNT}
-    real = opening.ensemble_parameters
+    real = vars(opening)["ensemble_parameters"]
     monkeypatch.setattr(
         opening,
         "ensemble_parameters",
