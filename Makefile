@@ -134,6 +134,7 @@ lock: $(BIN)/python
 	$(COMPILE) --no-deps tests/peers/requirements.in --output-file tests/peers/requirements.lock
 	$(COMPILE) benchmarks/peers/requirements.in --output-file benchmarks/peers/requirements.lock
 	$(COMPILE) benchmarks/utility/requirements.in --output-file benchmarks/utility/requirements.lock
+	$(COMPILE) --no-deps benchmarks/flights/requirements.in --output-file benchmarks/flights/requirements.lock
 
 image:
 	@sh .ci/check-image

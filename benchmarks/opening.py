@@ -16,22 +16,21 @@ slope is the steeper one of a straight line through all sizes and of the last st
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 import tempfile
 from math import log
 from pathlib import Path
 from statistics import linear_regression
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.measuring.circumstances import ROOT, circumstances
+from benchmarks.measuring.circumstances import circumstances
 from benchmarks.measuring.findings import Finding, tell
 from benchmarks.measuring.many_rows import FEATURE_COUNT, SOURCES, write_release
-from benchmarks.measuring.opening_once import Opening
+from benchmarks.measuring.opening_once import opened_alone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from benchmarks.measuring.opening_once import Opening
 
 SIZES: Final = (10_000, 100_000, 1_000_000, 10_000_000)
 MILLION: Final = 1_000_000
@@ -65,9 +64,7 @@ def _measured(source: str, rows: int, *, folder: Path | None) -> Opening:
     """Write the rows, open a release on them, and print the line."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         config = write_release(Path(place), source=source, rows=rows, size=LEARNERS)
-        command = [sys.executable, "-m", "benchmarks.measuring.opening_once", str(config)]
-        ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    opening = Opening(**json.loads(ended.stdout.splitlines()[-1]))
+        opening = opened_alone(config)
     reading = opening.stages.get("reading rows", 0.0)
     print(
         f"{rows:>12,}{opening.seconds:>10.2f}{opening.processor_seconds:>11.2f}{reading:>9.2f}"

@@ -20,41 +20,31 @@ import csv
 import tempfile
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from app.noise.scripted import ScriptedNoise, seeded_words
-from app.noise.system import SystemNoise
-from app.privacy.budget.composition import Mechanism
-from app.privacy.voting.votes import aggregate
-from app.release.classifier.learner_table import classifier_draw
-from app.release.classifier.published import draw_published
-from app.release.drawing import draw_ensemble, read_private_rows
+from app.release.drawing import read_private_rows
 from app.release.progress import no_progress
 from app.release.terms.configuration import configure
-from app.release.terms.draw_parameters import ensemble_parameters
-from app.settings.settings import load_settings
 from benchmarks.measuring.circumstances import ROOT, circumstances
 from benchmarks.measuring.trials import read_rows
 from benchmarks.utility.online_data import data_folder, test_set
-from benchmarks.utility.online_passes import profile_cell
-from benchmarks.utility.online_votes import SECRET, Votes
-
-if TYPE_CHECKING:
-    from app.settings.settings import Settings
+from benchmarks.utility.units import (
+    RELABELLED,
+    UNRELABELLED,
+    online_cell,
+    online_settings,
+    published_accuracies,
+    published_settings,
+)
 
 ROWS_MAX: Final = 12
 ROWS_MEAN: Final = 4
 MOVED: Final = {"age": (17, 90), "hours_per_week": (1, 99)}
 MOVED_MAX: Final = 2
-CUTOFF: Final = 5
 POINTS: Final = 1000
-PUBLISHED: Final = '{"relabel": 0, "answers": 0, "classifier": 1}'
-ONLINE: Final = {
-    "online": '{"relabel": 0.1, "answers": 0.9, "classifier": 0}',
-    "unrelabelled": '{"relabel": 0, "answers": 0.9, "classifier": 0}',
-}
+ONLINE: Final = {"online": RELABELLED, "unrelabelled": UNRELABELLED}
 
 
 def main() -> None:
@@ -114,70 +104,29 @@ def _example(path: Path, source: Path, counted: str) -> Path:
     return path
 
 
-def _settings(config: Path, epsilon: float, shares: str, **changes: str) -> Settings:
-    privacy = {"CONCLAVE_PRIVACY__EPSILON": f"{epsilon:.9f}", "CONCLAVE_PRIVACY__SHARES": shares}
-    return load_settings(config, {**privacy, **changes})
-
-
 def _print(title: str, config: Path, epsilon: float, arguments: argparse.Namespace) -> None:
-    accuracies = _published(config, epsilon, arguments)
+    classifier = {
+        "CONCLAVE_CLASSIFIER__DEPTH": arguments.depth,
+        "CONCLAVE_CLASSIFIER__BINS": "5",
+        "CONCLAVE_CLASSIFIER__LEARNER": "exponential",
+    }
+    configuration = configure(published_settings(config, epsilon, classifier))
+    rows = read_private_rows(configuration.settings, no_progress)
+    accuracies = published_accuracies(
+        configuration,
+        rows,
+        points=test_set("adult").values[:POINTS],
+        tests=read_rows(data_folder() / "adult" / "test.csv", configuration.schema),
+        runs=arguments.runs,
+    )
     print(f"{title:<22}published {fmean(accuracies):.4f} ({pstdev(accuracies):.4f})", flush=True)
     for name, shares in ONLINE.items():
-        print(f"{'':<22}{name} {_online(config, epsilon, shares, arguments.releases)}", flush=True)
-
-
-def _published(config: Path, epsilon: float, arguments: argparse.Namespace) -> list[float]:
-    """Return the accuracy of each run's published classifier."""
-    settings = _settings(
-        config, epsilon, PUBLISHED, CONCLAVE_CLASSIFIER__DEPTH=arguments.depth,
-        CONCLAVE_CLASSIFIER__BINS="5", CONCLAVE_CLASSIFIER__LEARNER="exponential",
-    )  # fmt: skip
-    configuration = configure(settings)
-    rows = read_private_rows(settings, no_progress)
-    tests = read_rows(data_folder() / "adult" / "test.csv", configuration.schema)
-    points = test_set("adult").values[:POINTS]
-    prepared = classifier_draw(configuration, points, row_count=rows.count)
-    found = []
-    for _ in range(arguments.runs):
-        drawn = draw_published(configuration, prepared, rows, SystemNoise())
-        labels = drawn.predict_many([row.vector for row in tests])
-        found.append(fmean(one == row.label for one, row in zip(labels, tests, strict=True)))
-    return found
-
-
-def _online(config: Path, epsilon: float, shares: str, release_count: int) -> str:
-    """Return the answers before the cutoff, E and accuracy, in words."""
-    configuration = configure(
-        _settings(
-            config,
-            epsilon,
-            shares,
-            CONCLAVE_ANSWERS__CUTOFF=str(CUTOFF),
-            CONCLAVE_ANSWERS__AFTER="halt",
-            CONCLAVE_ANSWERS__ON_CUTOFF="halt",
+        configuration = configure(online_settings(config, epsilon, shares))
+        cell = online_cell(
+            configuration, rows, tests=test_set("adult"), releases=arguments.releases
         )
-    )
-    rows = read_private_rows(configuration.settings, no_progress)
-    parameters = ensemble_parameters(configuration, row_count=rows.count, progress=no_progress)
-    tests, releases = test_set("adult"), []
-    for number in range(release_count):
-        if parameters is None:
-            raise SystemExit("the answers have no share")
-        drawn = draw_ensemble(
-            configuration,
-            parameters,
-            rows=rows,
-            secret=SECRET,
-            noise=ScriptedNoise(seeded_words(number)),
-            progress=no_progress,
-        )
-        if drawn.parts.private_ensemble is None:
-            raise SystemExit("no learners were fitted")
-        plurality, distance = aggregate(drawn.parts.private_ensemble.vote_counts(tests.values))
-        charge = configuration.charges[Mechanism.ANSWERS]
-        releases.append(Votes(plurality, distance, drawn.size, charge))
-    cell = profile_cell(releases, tests, cutoff=CUTOFF)
-    return f"{cell.answered:.0f} answers, E {cell.expected:.0f}, {cell.accuracy:.4f} right"
+        told = f"{cell.answered:.0f} answers, E {cell.expected:.0f}, {cell.accuracy:.4f} right"
+        print(f"{'':<22}{name} {told}", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property, partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 from uuid import UUID
 
 import numpy as np
@@ -172,7 +172,7 @@ class PersonReader:
         """
         kinds = set(map(type, values))
         if kinds in ({str}, {int}):
-            texts = list(map(str, values))
+            texts = list(map(str, values)) if kinds == {int} else cast("Sequence[str]", values)
             if not self._column.missing.isdisjoint(texts):
                 raise CellError(NO_PERSON)
             return np.fromiter(map(self._found.__getitem__, texts), np.float64, count=len(texts))

@@ -1,7 +1,8 @@
 """Rows of eight features in great number, as each kind of source holds them.
 
 Six numbers of full precision, so that no cell repeats, and two categories.  The label
-follows two of the numbers and is wrong on one row in ten.
+follows two of the numbers and is wrong on one row in ten.  Where there are persons, each has
+one row and the other rows are at random anybody's; a person's rows lie anywhere.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ ROWS_PER_BLOCK: Final = 100_000
 NUMBERS: Final = tuple(f"number{index}" for index in range(6))
 CATEGORIES: Final = ("red", "green", "blue", "white")
 COLUMNS: Final = (*NUMBERS, "colour", "shade", "label")
+PERSON: Final = "person"
 SEED: Final = 1
 _COLOURS: Final = np.array((*CATEGORIES, "grey"))
 _FREQUENCIES: Final = (0.4, 0.3, 0.15, 0.1, 0.05)
@@ -34,8 +36,8 @@ _CONFIGURATION: Final = """\
 [release]
 name = "many"
 [data]
-source = "rows.{source}"
-label = "label"
+source = "{source}"
+{person}label = "label"
 classes = ["no", "yes"]
 {features}
 [hypotheses]
@@ -52,6 +54,7 @@ ensemble = {size}
 [server]
 port = {port}
 """
+_PERSONS: Final = f'person = "{PERSON}"\npersons = {{}}\n'
 _NUMBER: Final = '[[data.features]]\nname = "{}"\nkind = "numeric"\nbounds = [0, 1]'
 _CATEGORY: Final = (
     '[[data.features]]\nname = "{}"\nkind = "categorical"\n'
@@ -70,13 +73,36 @@ def write_release(folder: Path, *, source: str, rows: int, size: int, port: int 
         port: where it is to be served.
 
     """
+    path = folder / f"rows.{source}"
+    write_rows(path, rows)
+    return write_configuration(folder, path, size=size, port=port)
+
+
+def write_configuration(
+    folder: Path, rows: Path, *, size: int, port: int = 8080, persons: int | None = None
+) -> Path:
+    """Write the configuration of a release on rows that are written; return its path.
+
+    Args:
+        folder: one without a release.
+        rows: the path of the rows.
+        size: k.
+        port: where it is to be served.
+        persons: how many are named; None where each row is a unit of its own.
+
+    """
     features = [_NUMBER.format(name) for name in NUMBERS]
     features += [_CATEGORY.format(name) for name in ("colour", "shade")]
     config = folder / "conclave.toml"
     config.write_text(
-        _CONFIGURATION.format(source=source, size=size, port=port, features="\n".join(features))
+        _CONFIGURATION.format(
+            source=rows,
+            person="" if persons is None else _PERSONS.format(persons),
+            size=size,
+            port=port,
+            features="\n".join(features),
+        )
     )
-    write_rows(folder / f"rows.{source}", rows)
     return config
 
 
@@ -85,7 +111,27 @@ def write_rows(path: Path, count: int) -> None:
     if path.suffix == ".npz":
         _write_npz(path, count)
         return
-    tables = (pa.table(block) for block in blocks(count))
+    _write_tables(path, (pa.table(block) for block in blocks(count)))
+
+
+def write_rows_of_persons(path: Path, count: int, *, persons: int) -> None:
+    """Write ``count`` rows of so many persons into a CSV or a Parquet file."""
+    generator = np.random.default_rng(SEED)
+    others = generator.integers(0, persons, count - persons)
+    whose = generator.permutation(np.concatenate([np.arange(persons), others]))
+    starts = range(0, count, ROWS_PER_BLOCK)
+    named = (whose[start : start + ROWS_PER_BLOCK] for start in starts)
+    _write_tables(
+        path,
+        (
+            pa.table({**block, PERSON: [f"person-{number:07}" for number in numbers]})
+            for block, numbers in zip(blocks(count), named, strict=True)
+        ),
+    )
+
+
+def _write_tables(path: Path, tables: Iterator[pa.Table]) -> None:
+    """Write the rows block by block."""
     first = next(tables)
     writer = csv.CSVWriter if path.suffix == ".csv" else parquet.ParquetWriter
     with writer(path, first.schema) as opened:

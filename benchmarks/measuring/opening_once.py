@@ -6,6 +6,8 @@ python -m benchmarks.measuring.opening_once CONFIG
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -14,6 +16,7 @@ from pathlib import Path
 from app.main import open_from_settings
 from app.noise.system import SystemNoise
 from app.settings.settings import load_settings
+from benchmarks.measuring.circumstances import ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,15 @@ class Opening:
     processor_seconds: float
     peak_bytes: int
     stages: dict[str, float]
+
+
+def opened_alone(config: Path) -> Opening:
+    """Return what an opening took in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.measuring.opening_once", str(config)]
+    # As the command does: threads that wait for one another would count as work.
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    ended = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
+    return Opening(**json.loads(ended.stdout.splitlines()[-1]))
 
 
 def main() -> None:

@@ -18,12 +18,14 @@ from benchmarks.measuring.circumstances import ROOT
 from benchmarks.measuring.trials import read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from app.data.rows import PrivateRows
+    from app.data.schema import Schema
     from app.settings.settings import Settings
+    from benchmarks.measuring.trials import TestRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,11 @@ def private_rows(data: str) -> PrivateRows:
 def test_set(data: str) -> QuerySet:
     """Return the test rows."""
     schema = loaded(data, {}).data.public_schema()
-    rows = read_rows(data_folder() / data / "test.csv", schema)
+    return query_set(schema, read_rows(data_folder() / data / "test.csv", schema))
+
+
+def query_set(schema: Schema, rows: Sequence[TestRow]) -> QuerySet:
+    """Return labelled rows as distinct vectors."""
     vectors = list(dict.fromkeys(row.vector for row in rows))
     places = {vector: index for index, vector in enumerate(vectors)}
     return QuerySet(

@@ -140,13 +140,21 @@ def _cells(array: pa.Array, column: SourceColumn) -> Cells:
     if _is_one_of(_NARROW_DECIMALS, kind):
         array = array.cast(pa.decimal128(kind.precision, kind.scale))
     coded = array.dictionary_encode()
-    distinct = coded.dictionary.to_pylist()
-    missing = None
-    if _is_one_of(_TEXT_TYPES, kind):
-        # An empty text is missing too, and texts alone are read together.
-        distinct, missing = [text.decode(errors=ERRORS) for text in distinct], MISSING_CELL
+    is_text = _is_one_of(_TEXT_TYPES, kind)
+    distinct = _texts(coded.dictionary) if is_text else coded.dictionary.to_pylist()
+    # An empty text is missing too, and texts alone are read together.
+    missing = MISSING_CELL if is_text else None
     places = coded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
     return Values([*distinct, missing] if coded.null_count else distinct, places)
+
+
+def _texts(encoded: pa.Array) -> list[str]:
+    """Return texts of their bytes, together where all of them are UTF-8; else some are escaped."""
+    try:
+        texts: list[str] = encoded.cast(pa.large_string()).to_numpy(zero_copy_only=False).tolist()
+    except pa.ArrowInvalid:
+        return [text.decode(errors=ERRORS) for text in encoded.to_pylist()]
+    return texts
 
 
 def _local(array: pa.Array) -> pa.Array:

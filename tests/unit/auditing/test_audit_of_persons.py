@@ -81,6 +81,21 @@ def test_rows_that_count_for_one_each_show_more(monkeypatch: pytest.MonkeyPatch)
     assert grid_bound(grid_of_persons(), rows_each=rows).epsilon > 10
 
 
+def test_weights_to_the_nearest_show_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: rows of a unit and a half each count for two."""
+    rows = 2 * WEIGHT_UNITS // 3
+    assert draw_bound(tree_parameters(), POINT, rows).epsilon <= 1 + ROUNDING
+    assert grid_bound(grid_of_persons(), rows_each=rows).epsilon <= 1 + ROUNDING
+
+    def nearest(persons: Persons) -> np.ndarray:
+        units = np.floor(WEIGHT_UNITS / persons.row_counts + 0.5)
+        return np.asarray(units / WEIGHT_UNITS)
+
+    monkeypatch.setattr(Persons, "weights", property(nearest))
+    assert draw_bound(tree_parameters(), POINT, rows).epsilon > 1.2
+    assert grid_bound(grid_of_persons(), rows_each=rows).epsilon > 1.2
+
+
 def test_residuals_rounded_away_from_zero_show_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: a person of very many rows has a third more than one."""
     rows = 2 * (WEIGHT_UNITS // 2) // 3 + 1  # each would be given 2 units for 1 and a half

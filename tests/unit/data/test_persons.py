@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -19,8 +20,6 @@ from tests.builders.schema.schemas import PEOPLE
 from tests.builders.schema.tables import FORMATS, write_table
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.builders.schema.tables import Table
 
 KEY = b"a secret of the database"
@@ -189,6 +188,27 @@ def test_every_row_has_its_own_person_over_many_blocks(tmp_path: Path, format_na
     read, numbers = rows.values[:, 1].astype(np.int64) // 7, rows.persons.numbers
     pairs = set(zip(read.tolist(), numbers.tolist(), strict=True))
     assert len(pairs) == rows.count == 15
+
+
+@pytest.mark.parametrize("format_name", ["csv", "sqlite"])
+def test_rows_that_are_left_out_take_no_person_with_them(tmp_path: Path, format_name: str) -> None:
+    """Blank lines, and rows that a query leaves out: all others keep their own persons."""
+    kept = [place for place, hours in enumerate(TABLE["hours"]) if hours != 13]
+    table = {name: [values[place] for place in kept] for name, values in TABLE.items()}
+    if format_name == "csv":
+        path = Path(write_table(tmp_path, table, "csv")[0])
+        header, first, *others = path.read_text(encoding="utf-8").splitlines()
+        path.write_text("\n".join([header, first, "", "", *others]), encoding="utf-8")
+        rows = read_rows(path, PEOPLE, person=WHO)
+    else:
+        source, query = write_table(tmp_path, TABLE, "sqlite")
+        rows = read_rows(source, PEOPLE, query=f"{query} where hours <> 13", person=WHO)
+    assert rows.persons is not None
+    numbers = rows.persons.numbers.tolist()
+    assert rows.values[:, 1].tolist() == table["hours"]
+    found = dict(zip(table["who"], numbers, strict=True))
+    assert [found[who] for who in table["who"]] == numbers
+    assert sorted(found.values()) == [0, 1, 2]
 
 
 def test_persons_read_after_a_filter_are_caught() -> None:

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from app.data.persons import Persons
 from app.data.rows import PrivateRows
 from app.errors import ConfigurationError, DataError, InvariantError, ReleaseMismatchError
 from app.ledger.verification import verify
@@ -17,8 +18,10 @@ from app.main import learn_from_settings, open_from_settings
 from app.noise.system import SystemNoise
 from app.planning.from_settings import plan_settings
 from app.planning.telling.plan_document import plan_document
+from app.privacy.exponential.mechanism import Parameters
+from app.release import opening
 from app.release.classifier.switch import switch_phase
-from app.release.drawing import sampled_rows
+from app.release.drawing import SampledRows, sampled_rows
 from app.release.views.budget import budget_view
 from app.release.views.parameters_in_words import explained
 from app.settings.settings import load_settings
@@ -42,6 +45,7 @@ PERSON_COUNT = 60
 ONE_EACH = [1] * PERSON_COUNT
 MANY = [1 + (7 * number) % 12 for number in range(PERSON_COUNT)]
 DRAWN = ("release-secret", "permutation", "hypothesis", "ensemble")
+cut = SampledRows.cut
 KEYED = {"fingerprint", "private_digests", "hash", "previous_hash"}
 
 
@@ -79,16 +83,39 @@ def test_all_rows_of_a_person_lie_in_one_chunk(size: int) -> None:
     assert contents(other, chunks_of(other, permutation, size=size)) == contents(rows, chunks)
 
 
-def test_a_cap_by_order_is_caught() -> None:
-    """The planted fault: where the first rows of a source are kept, chunks follow its order."""
-    permutation, found = np.arange(PERSON_COUNT), []
-    for shuffled in (1, 2):
-        rows = rows_of(MANY, shuffled=shuffled)
-        capped = np.where(
-            np.arange(len(rows.labels)) < sum(MANY) // 2, chunks_of(rows, permutation, size=4), -1
-        )
-        found.append(contents(rows, capped))
-    assert found[0] != found[1]
+def learners_of(folder: Path, order: NDArray[np.int64]) -> bytes:
+    """Return the learners of rows with labels of their own, which lie in an order."""
+    folder.mkdir()
+    numbers = rows_of(MANY).persons
+    assert numbers is not None
+    generator = np.random.default_rng(8)
+    margins, labels = generator.uniform(-50, 50, sum(MANY)), generator.integers(0, 2, sum(MANY))
+    values = np.stack([margins, np.zeros(sum(MANY))], axis=1)
+    persons = Persons(numbers.numbers[order], numbers.identities)
+    release = of_persons(folder, privacy__shares__relabel="0")
+    release.open(rows=PrivateRows(values=values[order], labels=labels[order], persons=persons))
+    return pieces(release)["ensemble"]
+
+
+def capped_by_order(
+    self: SampledRows, places: NDArray[np.int64], *, size: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return chunks of those rows alone that come first in the source: the planted fault."""
+    positions, offsets = cut(self, places, size=size)
+    kept = positions < sum(MANY) // 2
+    return positions[kept], np.concatenate([[0], np.cumsum(kept)])[offsets]
+
+
+def test_learners_do_not_follow_the_order_of_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In any order they are the same, to the byte; where the first rows are kept, they are not."""
+    orders = [np.arange(sum(MANY)), np.random.default_rng(5).permutation(sum(MANY))]
+    found = [learners_of(tmp_path / str(place), order) for place, order in enumerate(orders)]
+    assert found[0] == found[1]
+    monkeypatch.setattr(SampledRows, "cut", capped_by_order)
+    capped = [learners_of(tmp_path / f"c{place}", order) for place, order in enumerate(orders)]
+    assert capped[0] != capped[1]
 
 
 def replaced(rows: PrivateRows, other: PrivateRows, assign: Callable[[PrivateRows], Chunks]) -> int:
@@ -246,6 +273,35 @@ def test_the_number_of_rows_shows_nowhere(tmp_path: Path) -> None:
     opened = next(view for view in views[0] if "ReleaseOpened" in view)
     assert f'"data.persons":"{PERSON_COUNT}"' in opened
     assert '"data.rows"' not in opened
+
+
+def counts_of_draws(patch: pytest.MonkeyPatch, folder: Path) -> set[int]:
+    """Return the n of every exact draw, by which its shares of epsilon and its guards go."""
+    found, checked = set(), Parameters.__post_init__
+
+    def noting(parameters: Parameters) -> None:
+        found.add(parameters.row_count)
+        checked(parameters)
+
+    patch.setattr(Parameters, "__post_init__", noting)
+    small = of_persons(folder, answers__after="classifier")
+    switch_phase(small.open(rows=rows_of(MANY)), seeded_noise(9))
+    return found
+
+
+def test_draws_go_by_the_number_of_persons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many rows there are; an opening that counts these instead comes to nothing."""
+    for folder in ("persons", "rows"):
+        (tmp_path / folder).mkdir()
+    assert counts_of_draws(monkeypatch, tmp_path / "persons") == {PERSON_COUNT}
+    real = vars(opening)["ensemble_parameters"]
+    monkeypatch.setattr(
+        opening,
+        "ensemble_parameters",
+        lambda *given, **more: real(*given, **{**more, "row_count": sum(MANY)}),
+    )
+    with pytest.raises(InvariantError, match="no more than there are"):
+        counts_of_draws(monkeypatch, tmp_path / "rows")
 
 
 def test_the_unit_is_shown(tmp_path: Path) -> None:
