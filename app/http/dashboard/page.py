@@ -18,7 +18,8 @@ MEDIA_TYPES: Final[Mapping[str, str]] = {
     ".svg": "image/svg+xml",
 }
 POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 NO_HTML_FROM_TEXT: Final = "; require-trusted-types-for 'script'; trusted-types 'none'"
