@@ -1,6 +1,6 @@
 (* The checker is sound: what it accepts satisfies Theorem A.                   *)
 (*                                                                              *)
-(*   power_above_le        the checker's power is above x ^ (m / 2 ^ k)          *)
+(*   power_above_le        the checker's power is above x ^ (m / 2 ^ k)         *)
 (*   accepted_is_private   check_table t = true implies, for every two data     *)
 (*                         sets that differ in one record, every adversary,     *)
 (*                         number of queries and event,                         *)

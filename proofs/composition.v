@@ -72,9 +72,9 @@ rewrite (pair_bigA _ (fun x y => if O (x, y) then P x * K x y else 0)) [LHS]big_
 by apply: eq_bigr => -[x y] _.
 Qed.
 
-(* The second stage is moved first: its delta is weighed by a law, so it is paid *)
-(* once.  What remains of it is a weight between 0 and 1, with which the first  *)
-(* is moved.                                                                    *)
+(* The second stage is moved first: its delta is weighed by a law, so it is     *)
+(* paid once.  What remains of it is a weight between 0 and 1, with which the   *)
+(* first is moved.                                                              *)
 Theorem composition_adds A B c1 d1 c2 d2 (P P' : A -> R) (K K' : A -> B -> R) :
     is_law P -> is_law P' -> (forall x, is_law (K x)) -> (forall x, is_law (K' x)) ->
     0 <= c1 -> 0 <= c2 -> 0 <= d1 -> 0 <= d2 ->

@@ -1,6 +1,6 @@
-(* Both checkers as programs in OCaml, with the integers of Zarith in place of  *)
-(* N, and its square root: verdicts.ml reads what they decide about.  That what is written computes  *)
-(* what is defined is not proved: it is trusted.                                *)
+(* Both checkers as programs in OCaml, with the integers of Zarith, and its     *)
+(* square root, in place of N: verdicts.ml reads what they decide about.  That  *)
+(* what is written computes what is defined is not proved: it is trusted.       *)
 From Coq Require Import NArith ExtrOcamlBasic ExtrOcamlZBigInt.
 From Conclave Require Import checker certified sweep.
 

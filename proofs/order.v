@@ -1,7 +1,7 @@
 (* Orders of a moment: the functions x ^ (a - 1) by which likelihood ratios are *)
 (* weighed.                                                                     *)
 (*                                                                              *)
-(*   renyi_order R     a number excess > 0, standing for a - 1, and a function power,*)
+(*   renyi_order  a number excess > 0, that is a - 1, and a function power,     *)
 (*                standing for x ^ (a - 1): it turns products into products, is *)
 (*                not negative, and x * power x lies above its tangent at 1.    *)
 (*                The proofs of this folder use nothing else of it.             *)

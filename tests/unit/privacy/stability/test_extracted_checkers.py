@@ -45,7 +45,7 @@ TABLE_COUNT = 10_000
 CERTIFICATE_COUNT = 30
 KERNEL_COUNT = 20
 EXTRACTED = ("checker.v", "certified.v", "sweep.v", "extraction.v")
-LEAST_RUN = Fraction(1, 10**4)
+LEAST_RUN = Fraction(1, 10**3)
 
 KERNEL_FILE = """\
 From Coq Require Import NArith List.
