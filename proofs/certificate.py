@@ -33,7 +33,7 @@ Definition served : table := {served}.
 Lemma served_accepted : is_true (check_table served).
 Proof. by vm_cast_no_check (erefl true). Qed.
 
-Definition served_is_private (R : realFieldType) :=
+Definition served_is_private (R : rcfType) :=
   table_is_private R served_accepted.
 
 Print Assumptions served_is_private.
