@@ -158,7 +158,7 @@ def _altered(stem: str, table: dict[str, str | list[str]]) -> str:
         for step in ALTERATIONS
     }
     stated["one_hit_more"] = "refused (with_cutoff (cutoff served + 1))"
-    stated["one_order_less"] = "refused (with_order (order served - 1))"
+    stated["one_order_less"] = "refused (with_order (fst (order served) - 1, snd (order served)))"
     head = (SOURCES / "altered.v.in").read_text(encoding="utf-8").replace("TABLE", stem)
     return head + _facts(stated)
 

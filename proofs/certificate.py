@@ -33,7 +33,7 @@ Definition served : table := {served}.
 Lemma served_accepted : is_true (check_table served).
 Proof. by vm_cast_no_check (erefl true). Qed.
 
-Definition served_is_private (R : realFieldType) :=
+Definition served_is_private (R : rcfType) :=
   table_is_private R served_accepted.
 
 Print Assumptions served_is_private.
@@ -50,7 +50,7 @@ def write_certificate(table: Mapping[str, str | list[str]], *, title: str) -> st
     """Return the Coq file that states and proves what a table promises.
 
     Raises:
-        ValueError: where the order is not an integer, which the theorem needs.
+        ValueError: as :func:`table_numbers`.
 
     """
     return TEMPLATE.format(title=title, served=record(table_numbers(table, title=title)))
@@ -63,7 +63,7 @@ class TableNumbers:
     epsilon: Fraction
     delta: Fraction
     cutoff: int
-    order: int
+    order: tuple[int, int]
     ratio: Fraction
     growth: Fraction
     growth_terms: int
@@ -76,19 +76,20 @@ def table_numbers(table: Mapping[str, str | list[str]], *, title: str) -> TableN
     """Return what the checker decides about.
 
     Raises:
-        ValueError: where the order is not an integer.
+        ValueError: where draws share the account, of which the theorem says nothing, or the
+            order is no integer over a power of two.
 
     """
-    number = {key: Fraction(value) for key, value in table.items() if isinstance(value, str)}
-    if number["alpha"].denominator != 1:
-        message = f"{title}: the order is not an integer"
+    if table.get("draws"):
+        message = f"{title}: draws share its account"
         raise ValueError(message)
+    number = {key: Fraction(value) for key, value in table.items() if isinstance(value, str)}
     growth, terms = exponential_below(number["epsilon"])
     return TableNumbers(
         epsilon=number["epsilon"],
         delta=number["delta"],
         cutoff=int(number["cutoff"]),
-        order=int(number["alpha"]),
+        order=_order(number["alpha"], title=title),
         ratio=_ratio(number["ln_ratio"]),
         growth=growth,
         growth_terms=terms,
@@ -96,6 +97,15 @@ def table_numbers(table: Mapping[str, str | list[str]], *, title: str) -> TableN
         release_share=number["delta_release"],
         words=[int(word) for word in table["thresholds"]],
     )
+
+
+def _order(alpha: Fraction, *, title: str) -> tuple[int, int]:
+    """Return ``(m, k)`` for order ``1 + m / 2^k``."""
+    excess = alpha - 1
+    if excess < 0 or excess.denominator.bit_count() != 1:
+        message = f"{title}: the order does not exceed 1 by an integer over a power of two"
+        raise ValueError(message)
+    return excess.numerator, excess.denominator.bit_length() - 1
 
 
 def _round_down(value: Fraction) -> Fraction:

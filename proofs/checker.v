@@ -3,21 +3,25 @@
 (*                                                                              *)
 (* A table is what the server writes: words out of word_range, the order, the   *)
 (* cutoff, and rationals as pairs of integers (numerator, denominator):         *)
+(*   order          (m, k), for order 1 + m / 2 ^ k                             *)
 (*   ratio          R, the price of a hit                                       *)
 (*   growth         c, at most e ^ epsilon                                      *)
 (*   hits_share     the part of delta for the hits                              *)
 (*   release_share  the part of delta for a label that gets out                 *)
 (*                                                                              *)
 (* check_table t    whether all of this holds:                                  *)
-(*   check_ranges   0 < P < word_range for each word, R >= 1, no denominator 0  *)
+(*   check_ranges   0 < P < word_range for each word, R > 1, no denominator 0   *)
+(*   check_shape    all else that the server asks of a table, clause by clause  *)
 (*   check_steps    [*] for each two adjacent words, in both orders             *)
 (*   check_growth   c <= 1 + epsilon + ... + epsilon ^ k / k!                   *)
-(*   check_hits     R ^ T c ^ (1-a) (1 - 1/a) ^ (a-1) / a <= hits_share         *)
+(*   check_hits     R ^ T ((1 - 1/a) / c) ^ (a-1) / a <= hits_share             *)
 (*   check_release  1 - p_0 ^ T <= release_share                                *)
 (*   check_delta    hits_share + release_share <= delta                         *)
 (*                                                                              *)
-(* Every comparison is multiplied out, so that nothing is rounded.  What is     *)
-(* long comes last, behind an if, so that a table is refused at once.           *)
+(* A power x ^ (m / 2 ^ k) is bounded from above by power_above, in integers    *)
+(* out of unit: every product, quotient and square root is rounded up.  All     *)
+(* else is multiplied out, so that nothing is rounded.  What is long comes      *)
+(* last, behind an if, so that a table is refused at once.                      *)
 From Coq Require Import NArith Bool List.
 
 Set Implicit Arguments.
@@ -32,7 +36,7 @@ Record table : Set := Table {
   epsilon : fraction;
   delta : fraction;
   cutoff : N;
-  order : N;
+  order : fraction;
   ratio : fraction;
   growth : fraction;
   growth_terms : N;
@@ -43,34 +47,86 @@ Record table : Set := Table {
 
 Definition word_range : N := 2 ^ 64.
 
+(* What the server asks beyond the theorem: limits of its own arithmetic. *)
+Definition entry_count_max : N := 2 ^ 17.
+Definition excess_max : N := 2 ^ 21 - 1.
+Definition release_share_min : N := 2 ^ 60.
+
+Definition precision : N := 192.
+
+Section Powers.
+Variable unit_bits : N.
+
+Definition unit : N := 2 ^ unit_bits.
+
+Definition times_above (x y : N) : N := N.shiftr (x * y) unit_bits + 1.
+Definition quotient_above (x y : N) : N := N.shiftl x unit_bits / y + 1.
+Definition root_above (x : N) : N := N.sqrt (N.shiftl x unit_bits) + 1.
+
+Fixpoint positive_power_above (x : N) (n : positive) : N :=
+  match n with
+  | xH => x
+  | xO n' => let y := positive_power_above x n' in times_above y y
+  | xI n' => let y := positive_power_above x n' in times_above x (times_above y y)
+  end.
+
+Definition whole_power_above (x n : N) : N :=
+  match n with N0 => unit | Npos n' => positive_power_above x n' end.
+
+(* x ^ (m / 2 ^ k): the whole part, and the rest as a power of the square root. *)
+Fixpoint power_above (x : N) (k : nat) (m : N) : N :=
+  match k with
+  | O => whole_power_above x m
+  | S k' =>
+      let halved := 2 ^ N.of_nat k in
+      times_above (whole_power_above x (m / halved)) (power_above (root_above x) k' (m mod halved))
+  end.
+
+End Powers.
+
 Section Checks.
-Variable range : N.
+Variables (range unit_bits : N).
+Notation unit := (unit unit_bits).
+Notation power_above := (power_above unit_bits).
+Notation quotient_above := (quotient_above unit_bits).
 
-(* A word P with its complement A, and the powers of both to the order less 1. *)
-Record entry : Set := Entry { hit : N; answer : N; hit_power : N; answer_power : N }.
-
-Definition entry_of (m P : N) : entry :=
-  let A := range - P in Entry P A (P ^ m) (A ^ m).
+Definition halvings (t : table) : nat := N.to_nat (snd (order t)).
 
 Definition is_fraction (x : fraction) : bool := 1 <=? snd x.
 
 Definition check_ranges (t : table) : bool :=
   forallb (fun P => (1 <=? P) && (P + 1 <=? range)) (words t)
-  && (1 <=? hd 0 (words t)) && (1 <=? range) && (2 <=? order t)
+  && (1 <=? hd 0 (words t)) && (1 <=? range) && (1 <=? fst (order t))
   && forallb is_fraction (epsilon t :: delta t :: ratio t :: growth t
                                :: hits_share t :: release_share t :: nil)
-  && (1 <=? fst (growth t)) && (snd (ratio t) <=? fst (ratio t)).
+  && (1 <=? fst (growth t)) && (snd (ratio t) + 1 <=? fst (ratio t)).
 
-(* [*] for p = x and q = y. *)
-Definition check_step (r : fraction) (x y : entry) : bool :=
-  snd r * (hit x * (hit_power x * answer_power y))
-    + fst r * (answer x * (answer_power x * hit_power y))
-  <=? fst r * (range * (hit_power y * answer_power y)).
+Fixpoint falls (ws : list N) : bool :=
+  match ws with
+  | P :: ((Q :: _) as rest) => if Q <=? P then falls rest else false
+  | _ => true
+  end.
 
-Fixpoint check_steps (r : fraction) (entries : list entry) : bool :=
-  match entries with
-  | x :: ((y :: _) as rest) =>
-      if check_step r x y && check_step r y x then check_steps r rest else false
+Definition check_shape (t : table) : bool :=
+  (1 <=? cutoff t) && (1 <=? fst (epsilon t))
+  && (1 <=? fst (hits_share t)) && (1 <=? fst (release_share t))
+  && (cutoff t * snd (release_share t) <=? fst (release_share t) * release_share_min)
+  && (fst (delta t) + 1 <=? snd (delta t))
+  && (N.of_nat (length (words t)) <=? entry_count_max)
+  && (fst (order t) <=? N.shiftl excess_max (snd (order t)))
+  && falls (words t).
+
+(* [*] for p = P and q = Q, words with their complements A and B. *)
+Definition check_step (k : nat) (m : N) (r : fraction) (P Q : N) : bool :=
+  let A := range - P in
+  P * power_above (quotient_above P Q) k m * snd r
+    + A * power_above (quotient_above A (range - Q)) k m * fst r
+  <=? fst r * (range * unit).
+
+Fixpoint check_steps (k : nat) (m : N) (r : fraction) (ws : list N) : bool :=
+  match ws with
+  | P :: ((Q :: _) as rest) =>
+      if check_step k m r P Q && check_step k m r Q P then check_steps k m r rest else false
   | _ => true
   end.
 
@@ -89,9 +145,11 @@ Definition check_growth (t : table) : bool :=
   fst (growth t) * denominator <=? snd (growth t) * numerator.
 
 Definition check_hits (t : table) : bool :=
-  let m := order t - 1 in
-  snd (hits_share t) * fst (ratio t) ^ cutoff t * m ^ m * snd (growth t) ^ m
-  <=? fst (hits_share t) * snd (ratio t) ^ cutoff t * order t ^ order t * fst (growth t) ^ m.
+  let m := fst (order t) in
+  let n := 2 ^ N.of_nat (halvings t) in
+  let base := quotient_above (m * snd (growth t)) ((m + n) * fst (growth t)) in
+  snd (hits_share t) * fst (ratio t) ^ cutoff t * n * power_above base (halvings t) m
+  <=? fst (hits_share t) * snd (ratio t) ^ cutoff t * (m + n) * unit.
 
 Definition check_release (t : table) : bool :=
   let first := hd 0 (words t) in
@@ -104,9 +162,10 @@ Definition check_delta (t : table) : bool :=
   <=? fst (delta t) * (snd (hits_share t) * snd (release_share t)).
 
 Definition check (t : table) : bool :=
-  if check_ranges t && check_growth t && check_hits t && check_release t && check_delta t
-  then check_steps (ratio t) (map (entry_of (order t - 1)) (words t)) else false.
+  if check_ranges t && check_shape t && check_growth t && check_hits t && check_release t
+     && check_delta t
+  then check_steps (halvings t) (fst (order t)) (ratio t) (words t) else false.
 
 End Checks.
 
-Definition check_table : table -> bool := check word_range.
+Definition check_table : table -> bool := check word_range precision.

@@ -1,5 +1,6 @@
 (* The checker is sound: what it accepts satisfies Theorem A.                   *)
 (*                                                                              *)
+(*   power_above_le        the checker's power is above x ^ (m / 2 ^ k)         *)
 (*   accepted_is_private   check_table t = true implies, for every two data     *)
 (*                         sets that differ in one record, every adversary,     *)
 (*                         number of queries and event,                         *)
@@ -10,7 +11,7 @@
 (* beginning of a series of positive terms is.                                  *)
 From Coq Require Import NArith Ring Field.
 From mathcomp Require Import all_ssreflect all_algebra.
-From Conclave Require Import field_tactics conversion votes game moment theorem_a words release.
+From Conclave Require Import field_tactics order conversion votes game moment theorem_a words release.
 From Conclave Require Import checker.
 
 Set Implicit Arguments.
@@ -109,11 +110,128 @@ Qed.
 
 End Values.
 
+Section Powers.
+Variables (R : realFieldType) (unit_bits : N).
+Add Field field_of_R1 : (operations_are_a_field R).
+Notation value := (value R).
+Notation unit := (unit unit_bits).
+Notation power_above := (power_above unit_bits).
+Notation quotient_above := (quotient_above unit_bits).
+Notation times_above := (times_above unit_bits).
+Notation root_above := (root_above unit_bits).
+Notation whole_power_above := (whole_power_above unit_bits).
+
+(* The number that an integer out of unit stands for. *)
+Definition scaled x : R := value x / value unit.
+
+Lemma unit_ge1 : (1 <=? unit)%num.
+Proof. by apply/N.leb_spec0/N.lt_pred_le; rewrite /= ; apply/N.neq_0_lt_0/N.pow_nonzero. Qed.
+
+Lemma value_unit_gt0 : 0 < value unit. Proof. exact: value_gt0 unit_ge1. Qed.
+
+Lemma scaled_ge0 x : 0 <= scaled x.
+Proof. by rewrite divr_ge0 ?value_ge0. Qed.
+
+Lemma value_lt x y : (x < y)%num -> value x <= value y.
+Proof. by move/N.lt_le_incl/N.leb_spec0; apply: value_le. Qed.
+
+Lemma below_scaled x y z : (1 <=? y)%num -> (x * unit < y * z)%num -> value x / value y <= scaled z.
+Proof.
+move=> /(value_gt0 R) y_gt0 /value_lt; rewrite !valueM => le_z.
+by rewrite ler_pdivl_mulr ?value_unit_gt0 // mulrAC ler_pdivr_mulr // [value z * _]mulrC.
+Qed.
+
+Lemma quotient_above_le x y : (1 <=? y)%num -> value x / value y <= scaled (quotient_above x y).
+Proof.
+move=> y_ge1; apply: below_scaled => //; rewrite /quotient_above N.shiftl_mul_pow2 N.add_1_r.
+by apply: N.mul_succ_div_gt; move/N.leb_spec0: y_ge1 => y_ge1 y0; rewrite y0 in y_ge1.
+Qed.
+
+Lemma times_above_le x y : scaled x * scaled y <= scaled (times_above x y).
+Proof.
+rewrite /scaled mulf_div -!valueM; apply: below_scaled.
+  by apply/N.leb_spec0/(N.mul_le_mono 1 _ 1); apply/N.leb_spec0/unit_ge1.
+rewrite /times_above N.shiftr_div_pow2 N.add_1_r [(x * y * unit)%num]N.mul_comm -N.mul_assoc.
+have unit_neq0 : unit <> 0%num by exact: N.pow_nonzero.
+by apply: (proj1 (N.mul_lt_mono_pos_l _ _ _ (proj1 (N.neq_0_lt_0 _) unit_neq0))); apply: N.mul_succ_div_gt.
+Qed.
+
+Lemma root_above_le x : scaled x <= scaled (root_above x) ^+ 2.
+Proof.
+rewrite /root_above N.shiftl_mul_pow2 N.add_1_r.
+have [_ /value_lt] := N.sqrt_spec (x * unit) (N.le_0_l _).
+rewrite !valueM -expr2 => le_root; have unit_gt0 := value_unit_gt0; have unit_neq0 := lt0r_neq0 unit_gt0.
+rewrite /scaled expr_div_n ler_pdivl_mulr ?exprn_gt0 //; apply: le_trans le_root.
+by apply: equal_is_below; rewrite expr2; real_field.
+Qed.
+
+Lemma whole_power_above_le x (n : N) : scaled x ^+ n <= scaled (whole_power_above x n).
+Proof.
+case: n => [|n] /=; first by rewrite expr0 /scaled divff ?lt0r_neq0 ?value_unit_gt0.
+elim: n => [n IHn|n IHn|] /=; rewrite ?NatTrec.doubleE ?expr1 //.
+  rewrite exprS -addnn exprD; apply: le_trans (times_above_le _ _).
+  rewrite ler_wpmul2l ?scaled_ge0 //; apply: le_trans (times_above_le _ _).
+  by rewrite ler_pmul ?exprn_ge0 ?scaled_ge0.
+rewrite -addnn exprD; apply: le_trans (times_above_le _ _).
+by rewrite ler_pmul ?exprn_ge0 ?scaled_ge0.
+Qed.
+
+Lemma value_pow2 k : nat_of_bin (2 ^ N.of_nat k) = (2 ^ k)%N.
+Proof.
+elim: k => // k IHk; rewrite Nnat.Nat2N.inj_succ N.pow_succ_r' nat_of_mul_bin IHk.
+by rewrite expnS.
+Qed.
+
+Lemma power_above_le x k (m : N) : scaled x ^+ m <= scaled (power_above x k m) ^+ (2 ^ k).
+Proof.
+elim: k => [|k IHk] in x m *; first by rewrite expr1 whole_power_above_le.
+set halved := (2 ^ N.of_nat k.+1)%num.
+have -> : power_above x k.+1 m = times_above (whole_power_above x (m / halved))
+    (power_above (root_above x) k (m mod halved)) by [].
+have halved_eq : nat_of_bin halved = (2 ^ k.+1)%N by exact: value_pow2.
+have {1}-> : nat_of_bin m = (2 ^ k.+1 * (m / halved)%num + (m mod halved)%num)%N.
+  by rewrite -halved_eq -nat_of_mul_bin -nat_of_add_bin -N.div_mod'.
+have rest_le : scaled x ^+ (m mod halved)%num
+    <= scaled (power_above (root_above x) k (m mod halved)) ^+ (2 ^ k.+1).
+  rewrite expnS mulnC exprM; apply: le_trans (_ : (scaled (root_above x) ^+ (m mod halved)%num) ^+ 2 <= _).
+    by rewrite -exprM mulnC exprM ler_expn2r ?nnegrE ?exprn_ge0 ?scaled_ge0 ?root_above_le.
+  by rewrite ler_expn2r ?nnegrE ?exprn_ge0 ?scaled_ge0.
+apply: le_trans (_ : (scaled (whole_power_above x (m / halved))
+    * scaled (power_above (root_above x) k (m mod halved))) ^+ (2 ^ k.+1) <= _); last first.
+  by apply: ler_expn2r; rewrite ?nnegrE ?scaled_ge0 //; [apply: mulr_ge0; apply: scaled_ge0 | apply: times_above_le].
+have -> : scaled x ^+ (2 ^ k.+1 * (m / halved)%num + (m mod halved)%num)
+    = (scaled x ^+ (m / halved)%num) ^+ (2 ^ k.+1) * scaled x ^+ (m mod halved)%num.
+  by rewrite exprD mulnC exprM.
+rewrite [X in _ <= X]exprMn; apply: (ler_pmul _ _ _ rest_le); rewrite ?exprn_ge0 ?scaled_ge0 //.
+by apply: ler_expn2r; rewrite ?nnegrE ?exprn_ge0 ?scaled_ge0 ?whole_power_above_le.
+Qed.
+
+(* An order of which the checker knows that it is 1 + m / 2 ^ k. *)
+Record is_dyadic (a : renyi_order R) (m k : nat) : Prop := IsDyadic {
+  excess_is : excess a = m%:R / (2 ^ k)%:R;
+  power_le : forall x y : R, 0 <= x -> 0 <= y -> x ^+ m <= y ^+ (2 ^ k) -> power a x <= y
+}.
+
+Lemma power_of_quotient_le (a : renyi_order R) (m : N) k x y : is_dyadic a m k -> (1 <=? y)%num ->
+  power a (value x / value y) <= scaled (power_above (quotient_above x y) k m).
+Proof.
+move=> dyadic y_ge1; have quotient_ge0 : 0 <= value x / value y by rewrite divr_ge0 ?value_ge0.
+apply: (power_le dyadic) quotient_ge0 (scaled_ge0 _) _.
+apply: le_trans (power_above_le _ _ _).
+apply: ler_expn2r; [by rewrite nnegrE divr_ge0 ?value_ge0 | exact: scaled_ge0 | exact: quotient_above_le].
+Qed.
+
+End Powers.
+
 Section Steps.
-Variables (R : realFieldType) (range : N).
+Variables (R : realFieldType) (range unit_bits : N).
 Add Field field_of_R2 : (operations_are_a_field R).
 Hypothesis range_ge1 : (1 <=? range)%num.
 Notation value := (value R).
+Notation unit := (unit unit_bits).
+Notation power_above := (power_above unit_bits).
+Notation quotient_above := (quotient_above unit_bits).
+Notation scaled := (scaled R unit_bits).
 
 Definition inside P := ((1 <=? P) && (P + 1 <=? range))%num.
 
@@ -130,35 +248,45 @@ case/andP=> _ /N.leb_spec0 P_lt; rewrite -[in RHS](N.sub_add P range) ?valueD ?a
 by apply: N.le_trans P_lt; rewrite N.add_1_r; exact: N.le_succ_diag_r.
 Qed.
 
-Lemma check_step_sound m (r : fraction) P Q :
-    inside P -> inside Q -> (1 <=? r.1)%num -> (1 <=? r.2)%num ->
-    check_step range r (entry_of range m P) (entry_of range m Q) ->
-  step_holds m (quotient R r) (value P / value range) (value Q / value range).
+Lemma complement_ge1 P : inside P -> (1 <=? range - P)%num.
+Proof. by case/andP=> _ /N.leb_spec0 P_lt; apply/N.leb_spec0/N.le_add_le_sub_l. Qed.
+
+Lemma ratio_of_words_le (a : renyi_order R) (m : N) k (X Y : N) : is_dyadic a m k -> (1 <=? Y)%num ->
+  conversion.ratio a (value X / value range) (value Y / value range)
+    <= value X / value range * scaled (power_above (quotient_above X Y) k m).
 Proof.
-move=> P_inside Q_inside r1_ge1 r2_ge1 /(value_le R).
-have complement X : inside X ->
-    1 - value X / value range = value (range - X) / value range /\ 0 < value (range - X).
-  move=> X_inside; have /andP[_ X_lt1] := inside_lt X_inside.
-  rewrite value_complement // mulrBl divff ?lt0r_neq0 ?value_gt0 //; split=> //.
-  by rewrite subr_gt0 -(mul1r (value range)) -ltr_pdivr_mulr ?value_gt0.
-rewrite /step_holds; have [-> A_gt0] := complement P P_inside; have [-> B_gt0] := complement Q Q_inside.
-rewrite /moment.ratio /= !(valueD, valueM, valueX) => step.
-have Q_gt0 : 0 < value Q by case/andP: Q_inside => /value_gt0.
-have W_gt0 := value_gt0 R range_ge1.
-have r1_gt0 := value_gt0 R r1_ge1; have r2_gt0 := value_gt0 R r2_ge1.
-have W_neq0 := lt0r_neq0 W_gt0; have r1_neq0 := lt0r_neq0 r1_gt0.
-have r2_neq0 := lt0r_neq0 r2_gt0; have Wm_neq0 := expf_neq0 m W_neq0.
-have Qm_neq0 := expf_neq0 m (lt0r_neq0 Q_gt0); have Bm_neq0 := expf_neq0 m (lt0r_neq0 B_gt0).
-set limit := value r.1 * (value range * _) in step.
-have limit_gt0 : 0 < limit by rewrite !mulr_gt0 ?exprn_gt0.
-rewrite -(ler_pmul2r limit_gt0) mul1r; apply: le_trans step; apply: equal_is_below.
-by rewrite /limit /quotient !expr_div_n !exprS; real_field.
+move=> dyadic Y_ge1; have W_gt0 := value_gt0 R range_ge1; have Y_gt0 := value_gt0 R Y_ge1.
+have W_neq0 := lt0r_neq0 W_gt0; have Y_neq0 := lt0r_neq0 Y_gt0.
+rewrite /conversion.ratio ler_wpmul2l ?divr_ge0 ?value_ge0 //.
+have -> : value X / value range / (value Y / value range) = value X / value Y by real_field.
+exact: power_of_quotient_le.
 Qed.
 
-Lemma check_steps_sound (r : fraction) m ws : check_steps range r (map (entry_of range m) ws) ->
+Lemma check_step_sound (a : renyi_order R) (m : N) k (r : fraction) P Q : is_dyadic a (nat_of_bin m) k ->
+    inside P -> inside Q -> (1 <=? r.1)%num -> (1 <=? r.2)%num -> check_step range unit_bits k m r P Q ->
+  step_holds a (quotient R r) (value P / value range) (value Q / value range).
+Proof.
+move=> dyadic P_inside Q_inside r1_ge1 r2_ge1 /(value_le R); rewrite !(valueD, valueM) => step.
+have W_gt0 := value_gt0 R range_ge1; have U_gt0 := value_unit_gt0 R unit_bits.
+have r1_gt0 := value_gt0 R r1_ge1; have r2_gt0 := value_gt0 R r2_ge1.
+have W_neq0 := lt0r_neq0 W_gt0; have U_neq0 := lt0r_neq0 U_gt0.
+have r1_neq0 := lt0r_neq0 r1_gt0; have r2_neq0 := lt0r_neq0 r2_gt0.
+have complement X : inside X -> 1 - value X / value range = value (range - X) / value range.
+  by move=> X_inside; rewrite value_complement // mulrBl divff.
+rewrite /step_holds !complement //; have Q_ge1 : (1 <=? Q)%num by case/andP: Q_inside.
+have hit_le := ratio_of_words_le P dyadic Q_ge1.
+have answer_le := ratio_of_words_le (range - P) dyadic (complement_ge1 Q_inside).
+have quotient_ge0 : 0 <= (quotient R r)^-1 by rewrite invr_ge0 divr_ge0 ?value_ge0.
+apply: le_trans (ler_add (ler_wpmul2r quotient_ge0 hit_le) answer_le) _.
+have limit_gt0 : 0 < value r.1 * (value range * value unit) by rewrite !mulr_gt0.
+rewrite -(ler_pmul2r limit_gt0) mul1r; apply: le_trans step; apply: equal_is_below.
+by rewrite /checker_sound.scaled /quotient; real_field.
+Qed.
+
+Lemma check_steps_sound k m (r : fraction) ws : check_steps range unit_bits k m r ws ->
   forall d, (d.+1 < size ws)%N ->
-    check_step range r (entry_of range m (nth 0%num ws d)) (entry_of range m (nth 0%num ws d.+1))
-    && check_step range r (entry_of range m (nth 0%num ws d.+1)) (entry_of range m (nth 0%num ws d)).
+    check_step range unit_bits k m r (nth 0%num ws d) (nth 0%num ws d.+1)
+    && check_step range unit_bits k m r (nth 0%num ws d.+1) (nth 0%num ws d).
 Proof.
 elim: ws => [|P [|Q ws] IHws] //= /andP[first rest] [|d] // lt_d.
 exact: (IHws rest d).
@@ -167,30 +295,31 @@ Qed.
 End Steps.
 
 Section Sound.
-Variables (R : realFieldType) (range : N) (t : table).
+Variables (R : realFieldType) (range unit_bits : N) (t : table) (a : renyi_order R).
 Add Field field_of_R3 : (operations_are_a_field R).
-Hypothesis accepted : check range t.
+Hypothesis accepted : check range unit_bits t.
+Hypothesis order_of_table : is_dyadic a (order t).1 (halvings t).
 Notation value := (value R).
 Notation quotient := (quotient R).
 
 (* The word that a query at distance d is compared with. *)
 Definition word_at (d : nat) : nat := nth (last 0%num (words t)) (words t) d.
 
-Let m : nat := (order t - 1)%num.
 Let p : nat -> R := word_probability R range word_at.
 
 Lemma accepted_parts :
-  [/\ check_ranges range t, check_growth t, check_hits t, check_release range t
-    & check_delta t && check_steps range (checker.ratio t) (map (entry_of range (order t - 1)) (words t))].
+  [/\ check_ranges range t, check_growth t, check_hits unit_bits t, check_release range t
+    & check_delta t
+      && check_steps range unit_bits (halvings t) (order t).1 (checker.ratio t) (words t)].
 Proof.
-move: accepted; rewrite /check -/(andb _ _) => /andP[/andP[/andP[/andP[/andP[ranges growth] hits] rel] del] steps].
+move: accepted; rewrite /check -/(andb _ _) => /andP[/andP[/andP[/andP[/andP[/andP[ranges _] growth] hits] rel] del] steps].
 by split=> //; apply/andP.
 Qed.
 
 Lemma range_parts :
-  [/\ all (inside range) (words t), (1 <=? head 0%num (words t))%num, (1 <=? range)%num, (2 <=? order t)%num
+  [/\ all (inside range) (words t), (1 <=? head 0%num (words t))%num, (1 <=? range)%num, (1 <=? (order t).1)%num
     & all is_fraction [:: epsilon t; delta t; checker.ratio t; growth t; hits_share t; release_share t]
-      && (1 <=? (growth t).1)%num && ((checker.ratio t).2 <=? (checker.ratio t).1)%num].
+      && (1 <=? (growth t).1)%num && ((checker.ratio t).2 + 1 <=? (checker.ratio t).1)%num].
 Proof.
 case: accepted_parts; rewrite /check_ranges.
 move=> /andP[/andP[/andP[/andP[/andP[/andP[inner first] range1] order2] fractions] growth1] ratio1] _ _ _ _.
@@ -224,18 +353,9 @@ Qed.
 
 Lemma ratio_ge1 : 1 <= quotient (checker.ratio t).
 Proof.
-rewrite ler_pdivl_mulr ?ratio_2 // mul1r value_le //.
-by case: range_parts => _ _ _ _ /andP[].
+rewrite ler_pdivl_mulr ?ratio_2 // mul1r; case: range_parts => _ _ _ _ /andP[_].
+by move/(value_le R); apply: le_trans; rewrite valueD ler_addl value_ge0.
 Qed.
-
-Lemma order_eq : nat_of_bin (order t) = m.+1.
-Proof.
-case: range_parts => _ _ _ /N.leb_spec0 order_ge2 _; apply: value_pred.
-by apply/N.leb_spec0; apply: N.le_trans order_ge2.
-Qed.
-
-Lemma order_above_1 : (0 < m)%N.
-Proof. by case: range_parts => _ _ _ /nat_le; rewrite order_eq. Qed.
 
 Lemma word_in_words d : nth (last 0%num (words t)) (words t) d \in words t.
 Proof.
@@ -247,9 +367,9 @@ Qed.
 Lemma word_inside d : inside range (nth (last 0%num (words t)) (words t) d).
 Proof. by case: range_parts => /allP all_inside _ _ _ _; apply/all_inside/word_in_words. Qed.
 
-Lemma accepted_table_holds : table_holds m (quotient (checker.ratio t)) p.
+Lemma accepted_table_holds : table_holds a (quotient (checker.ratio t)) p.
 Proof.
-split; [exact: order_above_1 | exact: ratio_ge1 | move=> d | move=> d]; first exact: (inside_lt R range_ge1 (word_inside d)).
+split; [exact: ratio_ge1 | move=> d | move=> d]; first exact: (inside_lt R range_ge1 (word_inside d)).
 have [lt_d|le_d] := ltnP d.+1 (size (words t)); last first.
   have -> : p d.+1 = p d; last by split; apply: equal_step_holds ratio_ge1 _; apply: inside_lt (word_inside d); exact: range_ge1.
   rewrite /p /word_probability /word_at nth_default //; congr (_%:R / _).
@@ -260,34 +380,54 @@ rewrite !(set_nth_default (last 0%num (words t)) 0%num) // 1?ltnW // => /andP[fo
 have ratio2_ge1 : (1 <=? (checker.ratio t).2)%num.
   by apply: fraction_ge1; rewrite !inE eqxx !orbT.
 have ratio1_ge1 : (1 <=? (checker.ratio t).1)%num.
-  case: range_parts => _ _ _ _ /andP[_ /N.leb_spec0 ratio_le].
-  by apply/N.leb_spec0; apply: N.le_trans ratio_le; apply/N.leb_spec0.
-by split; apply: (check_step_sound R range_ge1) => //; exact: word_inside.
+  case: range_parts => _ _ _ _ /andP[_ /N.leb_spec0 ratio_le]; apply/N.leb_spec0.
+  by apply: N.le_trans ratio_le; apply: N.le_add_l.
+split.
+  exact: (check_step_sound range_ge1 order_of_table (word_inside _) (word_inside _) ratio1_ge1 ratio2_ge1 forth).
+exact: (check_step_sound range_ge1 order_of_table (word_inside _) (word_inside _) ratio1_ge1 ratio2_ge1 back).
 Qed.
 
 Lemma accepted_delta_hits :
-  delta_hits m (cutoff t) (quotient (checker.ratio t)) (quotient (growth t))
+  delta_hits a (cutoff t) (quotient (checker.ratio t)) (quotient (growth t))
     <= quotient (hits_share t).
 Proof.
-case: accepted_parts => _ _ /(value_le R) hits _ _; move: hits.
-rewrite !(valueM, valueX) order_eq -/m.
-have -> : value (order t) = m.+1%:R by rewrite /checker_sound.value order_eq.
-have -> : value (order t - 1) = m%:R by [].
-set x := value _ * _ * _ * _; set y := _ * _ * _ * _ => le_xy.
-have m1_gt0 : 0 < m.+1%:R :> R by rewrite ltr0n.
-have growth1_gt0 : 0 < value (growth t).1.
+pose m := (order t).1; pose n := (2 ^ N.of_nat (halvings t))%num.
+have n_eq : value n = (2 ^ halvings t)%:R by rewrite /checker_sound.value value_pow2.
+have n_gt0 : 0 < value n by rewrite n_eq ltr0n expn_gt0.
+have m_gt0 : 0 < value m by case: range_parts => _ _ _ /(value_gt0 R).
+have g1_gt0 : 0 < value (growth t).1.
   by case: range_parts => _ _ _ _ /andP[/andP[_ /value_gt0]].
-set limit := value (hits_share t).2 * value (checker.ratio t).2 ^+ cutoff t * m.+1%:R ^+ m.+1
-  * value (growth t).1 ^+ m.
-have limit_gt0 : 0 < limit by rewrite !mulr_gt0 ?exprn_gt0 ?hits_2 ?ratio_2.
-rewrite -(ler_pmul2r limit_gt0).
-have [h2 r2 g1 g2] : [/\ value (hits_share t).2 != 0, value (checker.ratio t).2 ^+ cutoff t != 0,
-    value (growth t).1 ^+ m != 0 & value (growth t).2 ^+ m != 0].
-  by rewrite !expf_neq0 ?lt0r_neq0 ?hits_2 ?ratio_2 ?growth_2.
-have m1 := expf_neq0 m (lt0r_neq0 m1_gt0); have m1' := lt0r_neq0 m1_gt0.
-apply: le_trans (le_trans _ le_xy) _; apply: equal_is_below.
-  by rewrite /x /limit /delta_hits /conversion_factor /quotient !expr_div_n !exprS; real_field.
-by rewrite /y /limit /quotient !exprS; real_field.
+pose x := (m * (growth t).2)%num; pose y := ((m + n) * (growth t).1)%num.
+have y_gt0 : 0 < value y by rewrite valueM valueD mulr_gt0 ?addr_gt0.
+have y_ge1 : (1 <=? y)%num.
+  by move: y_gt0; case: (y) => [|[]] //; rewrite value0 ltxx.
+have [[n0 m0] g0] := (lt0r_neq0 n_gt0, lt0r_neq0 m_gt0, lt0r_neq0 g1_gt0).
+have mn0 : value m + value n != 0 by rewrite lt0r_neq0 ?addr_gt0.
+have [h0 r0] := (lt0r_neq0 hits_2, lt0r_neq0 ratio_2).
+have [G0 U_gt0] := (lt0r_neq0 growth_2, value_unit_gt0 R unit_bits); have U0 := lt0r_neq0 U_gt0.
+have excess_eq : excess a = value m / value n by rewrite n_eq (excess_is order_of_table).
+have nm0 : value n + value m != 0 by rewrite addrC.
+have base_eq : maximum a / quotient (growth t) = value x / value y.
+  by rewrite /maximum excess_eq !(valueM, valueD) /quotient; real_field.
+pose S := power_above unit_bits (quotient_above unit_bits x y) (halvings t) m.
+have power_le' : power a (maximum a / quotient (growth t)) <= scaled R unit_bits S.
+  by rewrite base_eq; apply: power_of_quotient_le order_of_table y_ge1.
+have rT0 : value (checker.ratio t).2 ^+ cutoff t != 0 by rewrite expf_neq0.
+have le_hits : value (hits_share t).2 * value (checker.ratio t).1 ^+ cutoff t * value n * value S
+    <= value (hits_share t).1 * value (checker.ratio t).2 ^+ cutoff t * (value m + value n)
+       * value (checker.unit unit_bits).
+  rewrite -!valueX -valueD -!valueM; apply: value_le.
+  by case: accepted_parts => _ _ hits _ _; exact: hits.
+apply: le_trans (_ : quotient (checker.ratio t) ^+ cutoff t
+  * (scaled R unit_bits S / (1 + excess a)) <= _).
+  rewrite /delta_hits ler_wpmul2l ?exprn_ge0 ?(le_trans ler01 ratio_ge1) //.
+  by rewrite ler_wpmul2r // invr_ge0 ltW ?order_gt0.
+have limit_gt0 : 0 < value (hits_share t).2 * value (checker.ratio t).2 ^+ cutoff t
+    * (value m + value n) * value (checker.unit unit_bits).
+  by rewrite !mulr_gt0 ?exprn_gt0 ?hits_2 ?ratio_2 ?addr_gt0.
+rewrite -(ler_pmul2r limit_gt0); apply: le_trans (le_trans _ le_hits) _; apply: equal_is_below.
+  by rewrite excess_eq /quotient /scaled !expr_div_n; real_field.
+by rewrite /quotient; real_field.
 Qed.
 
 Lemma accepted_delta_release : delta_release p (cutoff t) <= quotient (release_share t).
@@ -310,7 +450,7 @@ by rewrite /x; real_field.
 Qed.
 
 Lemma accepted_delta :
-  delta_total range word_at m (quotient (checker.ratio t)) (cutoff t) (quotient (growth t))
+  delta_total range word_at a (quotient (checker.ratio t)) (cutoff t) (quotient (growth t))
     <= quotient (delta t).
 Proof.
 apply: le_trans (ler_add accepted_delta_hits accepted_delta_release) _.
@@ -342,8 +482,21 @@ Qed.
 
 End Sound.
 
-(* The same of the checker as it runs, on words of 64 bits. *)
-Definition table_is_private (R : realFieldType) (t : table) (accepted : check_table t) :=
-  accepted_is_private R accepted.
+(* The same of the checker as it runs, on words of 64 bits, in every real closed field. *)
+Section OrderOfTable.
+Variables (R : rcfType) (t : table).
+Hypothesis accepted : check_table t.
+
+Lemma order_above_1 : (0 < (order t).1)%N.
+Proof. by case: (range_parts accepted) => _ _ _ /nat_le. Qed.
+
+Definition order_of : renyi_order R := dyadic R (halvings t) order_above_1.
+
+Lemma order_is_dyadic : is_dyadic order_of (order t).1 (halvings t).
+Proof. by split; [|exact: dyadic_le]. Qed.
+
+Definition table_is_private := accepted_is_private accepted order_is_dyadic.
+
+End OrderOfTable.
 
 Print Assumptions table_is_private.

@@ -1,20 +1,20 @@
 (* The moment bound: whatever is asked, and however often, hits cost R each.    *)
 (*                                                                              *)
-(* The order of the moment is a = m + 1.                                        *)
-(*   ratio m x y       x ^ a y ^ (1 - a), written without negative powers       *)
-(*   step_holds m R p q  [*]: p ^ a q ^ (1-a) / R + (1-p) ^ a (1-q) ^ (1-a) <= 1*)
+(* The order of the moment, a, is any of order.v.                               *)
+(*   ratio a x y       x ^ a y ^ (1 - a)                                        *)
+(*   step_holds a R p q  [*]: p ^ a q ^ (1-a) / R + (1-p) ^ a (1-q) ^ (1-a) <= 1*)
 (*   steps_hold        [*] for every two entries at most one apart              *)
 (*   between s s'      the run in between, N: distances of s', labels of s      *)
 (*   moment            the expectation under N of the a-th power of the         *)
 (*                     likelihood ratio of the run of s to N                    *)
 (*                                                                              *)
 (* moment_le           [*] implies moment <= R ^ T, for any number of queries   *)
-(* law_le_moment       P_s(O) - c P_N(O) <= conversion_factor m c * moment      *)
+(* law_le_moment       P_s(O) - c P_N(O) <= conversion_factor a c * moment      *)
 (* adjacent_steps_hold [*] need only be checked for neighbours in the table, in *)
 (*                     both orders: equal entries satisfy it for R >= 1         *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From Coq Require Import Ring Field.
-From Conclave Require Import field_tactics conversion game.
+From Conclave Require Import field_tactics order conversion game.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -26,36 +26,25 @@ Local Open Scope ring_scope.
 Section Step.
 Variable R : realFieldType.
 Add Field field_of_R : (operations_are_a_field R).
-Implicit Types (m : nat) (x y u v p q ratio_max : R).
+Implicit Types (a : renyi_order R) (p q ratio_max : R).
 
-Definition ratio m x y : R := x ^+ m.+1 / y ^+ m.
+Definition step_holds a ratio_max p q : Prop :=
+  ratio a p q / ratio_max + ratio a (1 - p) (1 - q) <= 1.
 
-Lemma ratio_ge0 m x y : 0 <= x -> 0 <= y -> 0 <= ratio m x y.
-Proof. by move=> x_ge0 y_ge0; rewrite divr_ge0 ?exprn_ge0. Qed.
+Definition steps_hold a ratio_max (p : nat -> R) := forall i j,
+  (i <= j.+1)%N -> (j <= i.+1)%N -> step_holds a ratio_max (p i) (p j).
 
-Lemma ratioM m x y u v : ratio m (x * u) (y * v) = ratio m x y * ratio m u v.
-Proof. by rewrite /ratio !exprMn invfM mulrACA. Qed.
-
-Lemma ratio_same m x : x != 0 -> ratio m x x = x.
-Proof. by move=> x_neq0; rewrite /ratio exprSr mulrAC divff ?mul1r ?expf_neq0. Qed.
-
-Definition step_holds m ratio_max p q : Prop :=
-  ratio m p q / ratio_max + ratio m (1 - p) (1 - q) <= 1.
-
-Definition steps_hold m ratio_max (p : nat -> R) := forall i j,
-  (i <= j.+1)%N -> (j <= i.+1)%N -> step_holds m ratio_max (p i) (p j).
-
-Lemma equal_step_holds m ratio_max p : 1 <= ratio_max -> 0 < p < 1 -> step_holds m ratio_max p p.
+Lemma equal_step_holds a ratio_max p : 1 <= ratio_max -> 0 < p < 1 -> step_holds a ratio_max p p.
 Proof.
 move=> ratio_ge1 /andP[p_gt0 p_lt1].
 rewrite /step_holds !ratio_same ?subr_eq0 ?gt_eqF // -ler_subr_addr opprB addrC subrK.
 by rewrite ler_pdivr_mulr ?(lt_le_trans ltr01) // ler_pemulr // ltW.
 Qed.
 
-Lemma adjacent_steps_hold m ratio_max (p : nat -> R) :
+Lemma adjacent_steps_hold a ratio_max (p : nat -> R) :
     1 <= ratio_max -> (forall d, 0 < p d < 1) ->
-    (forall d, step_holds m ratio_max (p d) (p d.+1) /\ step_holds m ratio_max (p d.+1) (p d)) ->
-  steps_hold m ratio_max p.
+    (forall d, step_holds a ratio_max (p d) (p d.+1) /\ step_holds a ratio_max (p d.+1) (p d)) ->
+  steps_hold a ratio_max p.
 Proof.
 move=> ratio_ge1 p_inside adjacent i j; rewrite leq_eqVlt ltnS => /orP[/eqP-> _|le_ij].
   by case: (adjacent j).
@@ -73,17 +62,17 @@ Implicit Types (s : side X L) (f : adversary X L) (O : event L).
 
 Definition between s s' : side X L := Side (distance s') (plurality s).
 
-Fixpoint moment m s s' (n T : nat) f : R :=
+Fixpoint moment (a : renyi_order R) s s' (n T : nat) f : R :=
   match n, T with
   | n'.+1, T'.+1 =>
-      ratio m (p (distance s (f [::]))) (p (distance s' (f [::])))
-        * moment m s s' n' T' (after (hit L) f)
-      + ratio m (1 - p (distance s (f [::]))) (1 - p (distance s' (f [::])))
-        * moment m s s' n' T (after (released s f) f)
+      ratio a (p (distance s (f [::]))) (p (distance s' (f [::])))
+        * moment a s s' n' T' (after (hit L) f)
+      + ratio a (1 - p (distance s (f [::]))) (1 - p (distance s' (f [::])))
+        * moment a s s' n' T (after (released s f) f)
   | _, _ => 1
   end.
 
-Variables (m : nat) (ratio_max : R).
+Variables (a : renyi_order R) (ratio_max : R).
 Hypothesis p_inside : forall d, 0 < p d < 1.
 Hypothesis ratio_max_ge1 : 1 <= ratio_max.
 
@@ -91,35 +80,34 @@ Let p_gt0 d : 0 < p d. Proof. by case/andP: (p_inside d). Qed.
 Let q_gt0 d : 0 < 1 - p d. Proof. by rewrite subr_gt0; case/andP: (p_inside d). Qed.
 Let p_probability d : 0 <= p d <= 1. Proof. by case/andP: (p_inside d) => /ltW-> /ltW. Qed.
 
-Lemma moment_le s s' n T f : steps_hold m ratio_max p -> neighbours s s' ->
-  moment m s s' n T f <= ratio_max ^+ T.
+Lemma moment_le s s' n T f : steps_hold a ratio_max p -> neighbours s s' ->
+  moment a s s' n T f <= ratio_max ^+ T.
 Proof.
 move=> steps near; have R_gt0 : 0 < ratio_max := lt_le_trans ltr01 ratio_max_ge1.
 elim: n => [|n IHn] in T f *; case: T => [|T] //=; rewrite ?exprn_ege1 //.
 have [below above _] := near (f [::]).
 set p1 := p (distance s _); set p2 := p (distance s' _).
-apply: (@le_trans _ _ (ratio m p1 p2 * ratio_max ^+ T
-                       + ratio m (1 - p1) (1 - p2) * ratio_max ^+ T.+1)).
+apply: (@le_trans _ _ (ratio a p1 p2 * ratio_max ^+ T
+                       + ratio a (1 - p1) (1 - p2) * ratio_max ^+ T.+1)).
   by rewrite ler_add // ler_wpmul2l // ratio_ge0 // ltW // ?p_gt0 ?q_gt0.
 have R_neq0 := lt0r_neq0 R_gt0.
-have -> : ratio m p1 p2 * ratio_max ^+ T + ratio m (1 - p1) (1 - p2) * ratio_max ^+ T.+1
-    = (ratio m p1 p2 / ratio_max + ratio m (1 - p1) (1 - p2)) * ratio_max ^+ T.+1.
+have -> : ratio a p1 p2 * ratio_max ^+ T + ratio a (1 - p1) (1 - p2) * ratio_max ^+ T.+1
+    = (ratio a p1 p2 / ratio_max + ratio a (1 - p1) (1 - p2)) * ratio_max ^+ T.+1.
   by rewrite exprS; real_field.
 by apply: ler_pimull; [exact: exprn_ge0 (ltW R_gt0) | exact: steps].
 Qed.
 
 Lemma weighted_law_le_moment c s s' n T f O x y :
-    (0 < m)%N -> 0 < c -> 0 <= x -> 0 < y ->
+    0 < c -> 0 <= x -> 0 < y ->
   x * law p s n T f O - c * (y * law p (between s s') n T f O)
-    <= conversion_factor m c * (ratio m x y * moment m s s' n T f).
+    <= conversion_factor a c * (ratio a x y * moment a s s' n T f).
 Proof.
-move=> m_gt0 c_gt0.
+move=> c_gt0.
 have leaf b u v : 0 <= u -> 0 < v ->
-    u * (b : bool)%:R - c * (v * b%:R) <= conversion_factor m c * (ratio m u v * 1).
+    u * (b : bool)%:R - c * (v * b%:R) <= conversion_factor a c * (ratio a u v * 1).
   move=> u_ge0 v_gt0; rewrite mulr1; case: b; rewrite ?mulr1 ?mulr0 ?mulr0 ?subrr.
     exact: conversion.
-  rewrite mulr_ge0 ?ratio_ge0 ?(ltW v_gt0) // /conversion_factor.
-  by rewrite divr_ge0 ?exprn_ge0 ?divr_ge0 ?mulr_ge0 ?ler0n ?exprn_ge0 ?(ltW c_gt0).
+  by rewrite mulr_ge0 ?ratio_ge0 ?conversion_factor_ge0 // ltW.
 elim: n => [|n IHn] in T f O x y *; case: T => [|T] x_ge0 y_gt0; try exact: leaf.
 rewrite /=; set p1 := p _; set p2 := p _; set f1 := after _ f; set f2 := after _ f.
 set O1 := after _ O; set O2 := after _ O.
@@ -128,17 +116,17 @@ have x2_ge0 : 0 <= x * (1 - p1) by rewrite mulr_ge0 // ltW // q_gt0.
 have y1_gt0 : 0 < y * p2 by rewrite mulr_gt0 // p_gt0.
 have y2_gt0 : 0 < y * (1 - p2) by rewrite mulr_gt0 // q_gt0.
 have := ler_add (IHn T f1 O1 _ _ x1_ge0 y1_gt0) (IHn T.+1 f2 O2 _ _ x2_ge0 y2_gt0).
-rewrite !ratioM; set lhs := _ + _ => le_lhs.
+rewrite !ratioM ?p_gt0 ?q_gt0 ?(ltW (p_gt0 _)) ?(ltW (q_gt0 _)) //; set lhs := _ + _ => le_lhs.
 apply: le_trans (le_trans _ le_lhs) _; apply: equal_is_below; last by real_ring.
 by rewrite /lhs; real_ring.
 Qed.
 
-Lemma law_le_moment c s s' n T f O : (0 < m)%N -> 0 < c ->
+Lemma law_le_moment c s s' n T f O : 0 < c ->
   law p s n T f O
-    <= c * law p (between s s') n T f O + conversion_factor m c * moment m s s' n T f.
+    <= c * law p (between s s') n T f O + conversion_factor a c * moment a s s' n T f.
 Proof.
-move=> m_gt0 c_gt0; rewrite -ler_subl_addl.
-have := weighted_law_le_moment s s' n T f O m_gt0 c_gt0 ler01 ltr01.
+move=> c_gt0; rewrite -ler_subl_addl.
+have := weighted_law_le_moment s s' n T f O c_gt0 ler01 ltr01.
 by rewrite ratio_same ?oner_neq0 // !mul1r.
 Qed.
 

@@ -12,7 +12,7 @@
 (* mixture_is_private    the same when chunks, seeds and adversary are tossed   *)
 (*                       beforehand, each with a weight                         *)
 From mathcomp Require Import all_ssreflect all_algebra.
-From Conclave Require Import conversion votes game words moment theorem_a.
+From Conclave Require Import order conversion votes game words moment theorem_a.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -68,9 +68,9 @@ Implicit Types (f : adversary Query [eqType of 'I_l.+1]) (O : event [eqType of '
 Definition release_law E S (queries T : nat) f O : R :=
   share R queries (fun ws : seq 'I_W => O (run P (side_of E S) T f ws)).
 
-Variables (m : nat) (ratio_max : R).
+Variables (a : renyi_order R) (ratio_max : R).
 Hypothesis W_gt0 : (0 < W)%N.
-Hypothesis holds : table_holds m ratio_max (word_probability R W P).
+Hypothesis holds : table_holds a ratio_max (word_probability R W P).
 
 Let P_le d : (P d <= W)%N.
 Proof.
@@ -79,7 +79,7 @@ by rewrite ltr_pdivr_mulr ?ltr0n // mul1r ltr_nat => /ltnW.
 Qed.
 
 Definition delta_total (T : nat) (c : R) : R :=
-  delta_hits m T ratio_max c + delta_release (word_probability R W P) T.
+  delta_hits a T ratio_max c + delta_release (word_probability R W P) T.
 
 Theorem release_is_private E S S' (c : R) queries T f O :
     one_record_replaced S S' -> 0 < c ->

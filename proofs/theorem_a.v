@@ -5,8 +5,8 @@
 (*                                                                              *)
 (*                   P_s(O) <= c P_s'(O) + delta_hits + delta_release           *)
 (*                                                                              *)
-(*   delta_hits    = R ^ T * conversion_factor m c, which is                    *)
-(*                   R ^ T c ^ (1-a) (1 - 1/a) ^ (a-1) / a at order a = m + 1   *)
+(*   delta_hits    = R ^ T * conversion_factor a c, which is                    *)
+(*                   R ^ T c ^ (1-a) (1 - 1/a) ^ (a-1) / a                      *)
 (*   delta_release = 1 - p_0 ^ T                                                *)
 (*                                                                              *)
 (* c stands for e ^ epsilon.  A table holds (table_holds) when its entries lie  *)
@@ -19,7 +19,7 @@
 (* (hidden_laws_agree), and the event fails with probability 1 - p_0 ^ T at     *)
 (* most (hidden_ge).                                                            *)
 From mathcomp Require Import all_ssreflect all_algebra.
-From Conclave Require Import conversion game moment.
+From Conclave Require Import order conversion game moment.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -32,15 +32,14 @@ Section TheoremA.
 Variables (X : Type) (L : eqType) (R : realFieldType).
 Implicit Types (p : nat -> R) (s : side X L) (f : adversary X L) (O : event L).
 
-Definition delta_hits (m T : nat) (ratio_max c : R) := ratio_max ^+ T * conversion_factor m c.
+Definition delta_hits (a : renyi_order R) (T : nat) (ratio_max c : R) := ratio_max ^+ T * conversion_factor a c.
 Definition delta_release p (T : nat) : R := 1 - p 0%N ^+ T.
 
-Record table_holds (m : nat) (ratio_max : R) p : Prop := TableHolds {
-  order_above_1 : (0 < m)%N;
+Record table_holds (a : renyi_order R) (ratio_max : R) p : Prop := TableHolds {
   ratio_max_ge1 : 1 <= ratio_max;
   entries_inside : forall d, 0 < p d < 1;
   steps_adjacent : forall d,
-    step_holds m ratio_max (p d) (p d.+1) /\ step_holds m ratio_max (p d.+1) (p d)
+    step_holds a ratio_max (p d) (p d.+1) /\ step_holds a ratio_max (p d.+1) (p d)
 }.
 
 (* No query of the transcript whose plurality differs had a label released. *)
@@ -49,8 +48,8 @@ Fixpoint hidden s s' f (t : transcript L) : bool :=
     (if o is Some _ then agree s s' (f [::]) else true) && hidden s s' (after o f) t'
   else true.
 
-Variables (m : nat) (ratio_max : R) (p : nat -> R) (s s' : side X L).
-Hypothesis holds : table_holds m ratio_max p.
+Variables (a : renyi_order R) (ratio_max : R) (p : nat -> R) (s s' : side X L).
+Hypothesis holds : table_holds a ratio_max p.
 Hypothesis near : neighbours s s'.
 
 Let p_gt0 d : 0 < p d. Proof. by case/andP: (entries_inside holds d). Qed.
@@ -117,14 +116,13 @@ by rewrite !none.
 Qed.
 
 Theorem theorem_A (c : R) n T f O : 0 < c ->
-  law p s n T f O <= c * law p s' n T f O + delta_hits m T ratio_max c + delta_release p T.
+  law p s n T f O <= c * law p s' n T f O + delta_hits a T ratio_max c + delta_release p T.
 Proof.
-move=> c_gt0; have [m_gt0 R_ge1 p_inside adjacent] := holds.
+move=> c_gt0; have [R_ge1 p_inside adjacent] := holds.
 have steps := adjacent_steps_hold R_ge1 p_inside adjacent.
-have factor_ge0 : 0 <= conversion_factor m c.
-  by rewrite divr_ge0 ?exprn_ge0 ?divr_ge0 ?mulr_ge0 ?ler0n ?exprn_ge0 ?(ltW c_gt0).
+have factor_ge0 := conversion_factor_ge0 a c_gt0.
 rewrite (law_split _ _ _ _ _ O (hidden s s' f)) ler_add ?not_hidden_le //.
-apply: le_trans (law_le_moment p_inside s s' n T f _ m_gt0 c_gt0) _.
+apply: le_trans (law_le_moment a p_inside s s' n T f _ c_gt0) _.
 apply: ler_add; last by rewrite mulrC /delta_hits ler_wpmul2r // (moment_le p_inside R_ge1 n T f steps near).
 by rewrite ler_wpmul2l ?(ltW c_gt0) // hidden_laws_agree law_subset // => t /andP[].
 Qed.

@@ -15,14 +15,14 @@
 (*   theorem_G      for every number of queries, every adversary and event, and *)
 (*                  from any balance:                                           *)
 (*                                                                              *)
-(*       P_s(O) <= c P_s'(O) + B * conversion_factor m c + (1 - E)              *)
+(*       P_s(O) <= c P_s'(O) + B * conversion_factor a c + (1 - E)              *)
 (*                                                                              *)
 (* The adversary chooses tables and prices while it asks.  A price above B is a *)
 (* generation that has retired.  Votes of other generations and their rows are  *)
 (* part of the distance and the plurality of a query, which are of any form.    *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From Coq Require Import Ring Field.
-From Conclave Require Import field_tactics conversion game moment.
+From Conclave Require Import field_tactics order conversion game moment.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -52,16 +52,15 @@ Fixpoint life s (n : nat) A f O : R :=
       * life s n' A (after (label_at s f A) f) (after (label_at s f A) O)
   else (O [::])%:R.
 
-Record prices_hold (m : nat) : Prop := PricesHold {
-  order_above_1 : (0 < m)%N;
+Record prices_hold (a : renyi_order R) : Prop := PricesHold {
   price_ge1 : forall x, 1 <= price x;
   entries_inside : forall x d, 0 < table x d < 1;
-  steps_adjacent : forall x d, step_holds m (price x) (table x d) (table x d.+1)
-    /\ step_holds m (price x) (table x d.+1) (table x d)
+  steps_adjacent : forall x d, step_holds a (price x) (table x d) (table x d.+1)
+    /\ step_holds a (price x) (table x d.+1) (table x d)
 }.
 
-Variables (m : nat) (s s' : side X L).
-Hypothesis holds : prices_hold m.
+Variables (a : renyi_order R) (s s' : side X L).
+Hypothesis holds : prices_hold a.
 Hypothesis near : neighbours s s'.
 
 Let p_gt0 s1 x A : 0 < hit_at s1 x A. Proof. by case/andP: (entries_inside holds x (distance (seen s1 x A) x)). Qed.
@@ -110,9 +109,9 @@ Qed.
 (* The moment of the likelihood ratio, to the run with the distances of s'. *)
 Fixpoint growth (n : nat) A f : R :=
   if n is n'.+1 then
-    ratio m (hit_at s (f [::]) A) (hit_at s' (f [::]) A)
+    ratio a (hit_at s (f [::]) A) (hit_at s' (f [::]) A)
       * growth n' (charge (f [::]) A) (after (hit L) f)
-    + ratio m (1 - hit_at s (f [::]) A) (1 - hit_at s' (f [::]) A)
+    + ratio a (1 - hit_at s (f [::]) A) (1 - hit_at s' (f [::]) A)
       * growth n' A (after (label_at s f A) f)
   else 1.
 
@@ -128,7 +127,7 @@ Proof.
 elim: n => [|n IHn] in A f *; move=> A_ge1 //=; set x := f [::].
 set p := hit_at s x A; set q := hit_at s' x A.
 have later := IHn _ (after (hit L) f) (charge_ge1 x A_ge1).
-apply: (@le_trans _ _ (ratio m p q * (charge x A).1 + ratio m (1 - p) (1 - q) * A.1)).
+apply: (@le_trans _ _ (ratio a p q * (charge x A).1 + ratio a (1 - p) (1 - q) * A.1)).
   apply: ler_add; apply: ler_wpmul2l; [|exact: later| |exact: IHn].
     by apply: ratio_ge0; apply: ltW; apply: p_gt0.
   by apply: ratio_ge0; apply: ltW; apply: q_gt0.
@@ -137,10 +136,10 @@ rewrite /p /q /charge /hit_at /seen; case: ifP => [paid|_] /=; last first.
   by rewrite !ratio_same ?subr_eq0 ?gt_eqF // -mulrDl addrC subrK mul1r.
 have r_neq0 : price x != 0 by rewrite gt_eqF // (lt_le_trans ltr01) ?(price_ge1 holds).
 have [below above _] := near x.
-have step : step_holds m (price x) (table x (distance s x)) (table x (distance s' x)).
+have step : step_holds a (price x) (table x (distance s x)) (table x (distance s' x)).
   by apply: adjacent_steps_hold below above; [exact: (price_ge1 holds) | exact: (entries_inside holds) | exact: (steps_adjacent holds)].
-set a := ratio m _ _ in step *; set b := ratio m _ _ in step *.
-have -> : a * (A.1 / price x) + b * A.1 = (a / price x + b) * A.1 by real_field.
+set u := ratio a _ _ in step *; set v := ratio a _ _ in step *.
+have -> : u * (A.1 / price x) + v * A.1 = (u / price x + v) * A.1 by real_field.
 by apply: ler_pimull step; apply: le_trans A_ge1.
 Qed.
 
@@ -152,15 +151,14 @@ Proof. by rewrite /label_at /seen; case: (pays _ A). Qed.
 
 Lemma weighted_life_le c n A f O x y : 0 < c -> 0 <= x -> 0 < y ->
   x * life s n A f O - c * (y * life (between s s') n A f O)
-    <= conversion_factor m c * (ratio m x y * growth n A f).
+    <= conversion_factor a c * (ratio a x y * growth n A f).
 Proof.
-move=> c_gt0; have m_gt0 := order_above_1 holds.
+move=> c_gt0.
 have leaf b u v : 0 <= u -> 0 < v ->
-    u * (b : bool)%:R - c * (v * b%:R) <= conversion_factor m c * (ratio m u v * 1).
+    u * (b : bool)%:R - c * (v * b%:R) <= conversion_factor a c * (ratio a u v * 1).
   move=> u_ge0 v_gt0; rewrite mulr1; case: b; rewrite ?mulr1 ?mulr0 ?mulr0 ?subrr.
     exact: conversion.
-  rewrite mulr_ge0 ?ratio_ge0 ?(ltW v_gt0) // /conversion_factor.
-  by rewrite divr_ge0 ?exprn_ge0 ?divr_ge0 ?mulr_ge0 ?ler0n ?exprn_ge0 ?(ltW c_gt0).
+  by rewrite mulr_ge0 ?ratio_ge0 ?conversion_factor_ge0 // ltW.
 elim: n => [|n IHn] in A f O x y *; move=> x_ge0 y_gt0; first exact: leaf.
 rewrite /= between_hit between_label.
 set p1 := hit_at s _ _; set p2 := hit_at s' _ _; set f1 := after _ f; set f2 := after _ f.
@@ -170,7 +168,7 @@ have x2_ge0 : 0 <= x * (1 - p1) by rewrite mulr_ge0 // ltW // q_gt0.
 have y1_gt0 : 0 < y * p2 by rewrite mulr_gt0 // p_gt0.
 have y2_gt0 : 0 < y * (1 - p2) by rewrite mulr_gt0 // q_gt0.
 have := ler_add (IHn A1 f1 O1 _ _ x1_ge0 y1_gt0) (IHn A f2 O2 _ _ x2_ge0 y2_gt0).
-rewrite !ratioM; set lhs := _ + _ => le_lhs.
+rewrite !ratioM ?p_gt0 ?q_gt0 ?(ltW (p_gt0 _ _ _)) ?(ltW (q_gt0 _ _ _)) //; set lhs := _ + _ => le_lhs.
 apply: le_trans (le_trans _ le_lhs) _; apply: equal_is_below; last by real_ring.
 by rewrite /lhs; real_ring.
 Qed.
@@ -240,11 +238,10 @@ by rewrite !life_none // => t; rewrite /after /= (negbTE differ) /= andbF.
 Qed.
 
 Theorem theorem_G (c : R) n A f O : 0 < c -> 1 <= A.1 -> 0 <= A.2 <= 1 ->
-  life s n A f O <= c * life s' n A f O + A.1 * conversion_factor m c + (1 - A.2).
+  life s n A f O <= c * life s' n A f O + A.1 * conversion_factor a c + (1 - A.2).
 Proof.
 move=> c_gt0 A_ge1 A01.
-have factor_ge0 : 0 <= conversion_factor m c.
-  by rewrite divr_ge0 ?exprn_ge0 ?divr_ge0 ?mulr_ge0 ?ler0n ?exprn_ge0 ?(ltW c_gt0).
+have factor_ge0 := conversion_factor_ge0 a c_gt0.
 rewrite (life_split _ _ _ _ O (hidden A f)) ler_add ?not_hidden_le //.
 have := weighted_life_le n A f (predI O (hidden A f)) c_gt0 ler01 ltr01.
 rewrite ratio_same ?oner_neq0 // !mul1r ler_subl_addl => /le_trans; apply.

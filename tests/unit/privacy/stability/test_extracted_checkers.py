@@ -19,8 +19,13 @@ from app.errors import InvariantError
 from app.privacy.stability import hit_table
 from app.privacy.stability.certified import certified_table
 from app.privacy.stability.certified.certified_table import CertifiedTable
-from app.privacy.stability.hit_table import ProfileTable, calibrate, find_thresholds
-from app.privacy.stability.inequality import WORD_RANGE
+from app.privacy.stability.hit_table import (
+    ENTRY_COUNT_MAX,
+    ProfileTable,
+    calibrate,
+    find_thresholds,
+)
+from app.privacy.stability.inequality import ALPHA_MAX, WORD_RANGE
 from app.privacy.stability.profile_parameters import (
     LN_RATIO_GRID,
     RELEASE_DELTA_PER_HIT_MIN,
@@ -40,7 +45,7 @@ TABLE_COUNT = 10_000
 CERTIFICATE_COUNT = 30
 KERNEL_COUNT = 20
 EXTRACTED = ("checker.v", "certified.v", "sweep.v", "extraction.v")
-LEAST_RUN = Fraction(1, 10**4)
+LEAST_RUN = Fraction(1, 10**3)
 
 KERNEL_FILE = """\
 From Coq Require Import NArith List.
@@ -82,7 +87,8 @@ def bases() -> list[ProfileTable]:
     """Return whole tables that hold."""
     kept = sorted((SOURCES / "tables").glob("*.json"))
     served = [ProfileTable.from_plain(json.loads(path.read_bytes())) for path in kept]
-    return [*served, at_integer_order(4, 2), at_integer_order(8, 1)]
+    small = calibrate(epsilon=Fraction(8), delta=Fraction(1, 1000), cutoff=1)
+    return [*served, at_integer_order(4, 2), at_integer_order(8, 1), small]
 
 
 @cache
@@ -142,17 +148,34 @@ ALTERATIONS: dict[str, Callable[[ProfileTable, Random], ProfileTable]] = {
 }
 
 
-def is_of_the_theorem(table: ProfileTable) -> bool:
-    """Whether a table has all that the server asks beyond the theorem.
+def with_risen_word(table: ProfileTable, _: Random) -> ProfileTable:
+    """Put the first word at the end too, above all others."""
+    return replace(table, thresholds=(*table.thresholds, table.thresholds[0] + 1))
 
-    Those are a delta below 1, words that do not rise, and shares that are not tiny.
-    """
-    return (
-        table.cutoff >= 1
-        and table.delta < 1
-        and table.delta_release / table.cutoff >= RELEASE_DELTA_PER_HIT_MIN
-        and sorted(table.thresholds, reverse=True) == list(table.thresholds)
-    )
+
+SHAPES: dict[str, Callable[[ProfileTable, Random], ProfileTable]] = {
+    "no hit": lambda table, _: replace(table, cutoff=0),
+    "no epsilon": lambda table, _: replace(table, epsilon=Fraction(0)),
+    "no share of labels": lambda table, _: replace(table, delta_release=Fraction(0)),
+    "no share of hits": lambda table, _: replace(table, delta_svt=Fraction(0)),
+    "a tiny share of labels": lambda table, _: replace(
+        table,
+        thresholds=(WORD_RANGE - 1,),
+        delta_release=table.cutoff * (RELEASE_DELTA_PER_HIT_MIN - Fraction(1, 1 << 100)),
+    ),
+    "delta of one": lambda table, _: replace(table, delta=Fraction(1)),
+    "no words": lambda table, _: replace(table, thresholds=()),
+    "a word of none": lambda table, _: replace(table, thresholds=(*table.thresholds, 0)),
+    "a word of all": lambda table, _: replace(table, thresholds=(WORD_RANGE, *table.thresholds)),
+    "words that rise": with_risen_word,
+    "too many words": lambda table, _: replace(
+        table, thresholds=table.thresholds[:1] * (2 * ENTRY_COUNT_MAX + 1)
+    ),
+    "order one": lambda table, _: replace(table, alpha=Fraction(1)),
+    "an order above all": lambda table, _: replace(table, alpha=ALPHA_MAX + 1),
+    "hits that cost nothing": lambda table, _: replace(table, ln_ratio=Fraction(0)),
+}
+"""For each clause of the server's shape, a table that breaks it."""
 
 
 def drawn_tables(random: Random) -> list[tuple[str, ProfileTable]]:
@@ -162,7 +185,7 @@ def drawn_tables(random: Random) -> list[tuple[str, ProfileTable]]:
     while len(found) < TABLE_COUNT:
         name = random.choice(sorted(ALTERATIONS))
         table = ALTERATIONS[name](part_of(random.choice(whole), random), random)
-        if is_of_the_theorem(table):
+        if table.cutoff >= 0 and table.delta_release >= 0 and table.alpha >= 1:
             found.append((name, table))
     return found
 
@@ -199,6 +222,26 @@ def test_both_checks_of_tables_agree_on_every_table(
     assert refused["nothing"] == 0
     assert min(refused[name] for name in ALTERATIONS if name != "nothing") > TABLE_COUNT // 100
     assert sum(own) > TABLE_COUNT // 5
+
+
+@pytest.mark.parametrize("name", sorted(SHAPES))
+def test_both_checks_ask_for_the_same_shape(program: Path, name: str) -> None:
+    """A table that breaks one clause of the server's shape is refused by both checks."""
+    whole = bases()[-1]
+    broken = SHAPES[name](whole, Random(29))
+    assert not holds(partial(hit_table.check, broken))
+    assert verdicts(program, [line("table", numbers_of(each)) for each in (whole, broken)]) == [
+        True,
+        False,
+    ]
+
+
+def test_the_tables_that_serve_are_accepted_by_the_extracted_checker(program: Path) -> None:
+    """A whole table as the server makes it, at an order that is no integer, is accepted."""
+    served = calibrate(epsilon=Fraction(1), delta=Fraction(1, 10**6), cutoff=5)
+    assert served.alpha.denominator > 1
+    given = [numbers_of(served), numbers_of(with_other_word(served, Random(29)))]
+    assert verdicts(program, [line("table", each) for each in given]) == [True, False]
 
 
 def test_the_kernel_agrees_with_the_extracted_program(
