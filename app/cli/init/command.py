@@ -182,7 +182,8 @@ def _write_configuration(facts: _Facts, target: Path) -> None:
     more = f"; left out: {', '.join(left_out)}" if left_out else ""
     is_piped = target == STANDARD_OUTPUT
     written = DEFAULT_CONFIGURATION if is_piped else target
-    typer.echo(f"wrote {target}: {len(table.features)} features{more}", err=is_piped)
+    place = "standard output" if is_piped else target
+    typer.echo(f"wrote {place}: {len(table.features)} features{more}", err=is_piped)
     following = after_init(written, public=facts.public, rows_known=rows is not None)
     typer.echo(following, err=is_piped)
 
