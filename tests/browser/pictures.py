@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FOLDER = ROOT / "docs" / "pictures"
 LIMIT, CUTOFF = 600, 10
 CHANGES = {
-    "privacy": {"epsilon": "12"},
+    "privacy": {"epsilon": "13"},
     "shares": {"relabel": "0.3", "answers": "0.06", "classifier": "0.6"},
     "answers": {"queries": str(LIMIT), "cutoff": str(CUTOFF)},
 }
