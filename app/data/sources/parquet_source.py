@@ -118,9 +118,7 @@ def _row_counts(part: Part, source: str, columns: Sequence[SourceColumn]) -> lis
 
 
 @contextmanager
-def _open(
-    part: Part, source: str, coded: Sequence[str] = ()
-) -> Iterator[parquet.ParquetFile]:
+def _open(part: Part, source: str, coded: Sequence[str] = ()) -> Iterator[parquet.ParquetFile]:
     """Open one file; of an object store, what is read of a row group is asked for together.
 
     Args:
