@@ -15,12 +15,12 @@ kept as a keyed digest only, and no feature, reply or log has it.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property, partial
 from hashlib import blake2b
-from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 from uuid import UUID
 
@@ -177,6 +177,8 @@ class PersonReader:
             texts = list(map(str, values)) if kinds == {int} else cast("Sequence[str]", values)
             if not self._column.missing.isdisjoint(texts):
                 raise CellError(NO_PERSON)
+            new = dict.fromkeys(text for text in texts if text not in self._found)
+            self._found.update(zip(new, itertools.count(len(self._found)), strict=False))
             return np.fromiter(map(self._found.__getitem__, texts), np.float64, count=len(texts))
         return np.fromiter(map(self.read, values), dtype=np.float64, count=len(values))
 
@@ -205,7 +207,7 @@ class PersonReader:
 
     def identities(self) -> NDArray[np.uint8]:
         """Return the keyed digest of each person read so far, by number, uint8 (n_p, 16)."""
-        new = islice(self._found, len(self._digests) // IDENTITY_BYTES, None)
+        new = itertools.islice(self._found, len(self._digests) // IDENTITY_BYTES, None)
         keyed = partial(blake2b, key=self._column.key, digest_size=IDENTITY_BYTES)
         for identifier in new:
             self._digests += keyed(identifier.encode(errors=ERRORS)).digest()
