@@ -184,7 +184,7 @@ def _texts(array: pa.Array) -> list[str]:
     return texts
 
 
-def _offsets(array: pa.Array) -> NDArray[np.integer]:
+def _offsets(array: pa.Array) -> NDArray[np.int64] | NDArray[np.int32]:
     """Return where each text begins in the bytes, and where the last one ends."""
     kind = np.int64 if pa.types.is_large_binary(array.type) else np.int32
     count = len(array) + 1

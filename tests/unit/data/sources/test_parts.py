@@ -21,6 +21,7 @@ from app.data.sources.storage import STORES, StoreKind, check_address, object_st
 from app.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 SCHEMA = Schema(
@@ -35,7 +36,7 @@ SCHEMA = Schema(
 WHO = PersonColumn(name="who", key=b"k" * 32, missing=frozenset({""}))
 
 
-def write(path: Path, **columns: list[object]) -> None:
+def write(path: Path, **columns: Sequence[object]) -> None:
     """Write a part; its folders are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".parquet":
@@ -219,7 +220,7 @@ def test_an_address_holds_no_credentials(address: str, *, is_refused: bool) -> N
 def test_a_store_without_its_library_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """It names the extra."""
     absent = StoreKind("a_library_that_is_not_there", "gs", ())
-    monkeypatch.setitem(STORES, "gs", absent)  # type: ignore[misc]  # a table of ours
+    monkeypatch.setitem(STORES, "gs", absent)
     object_storage.cache_clear()
     expected = r"gs:// needs a_library_that_is_not_there: pip install 'conclave\[gs\]'"
     with pytest.raises(DataError, match=expected):
