@@ -3,8 +3,8 @@
 * ``sources.py`` chooses the reader of an address and reads all rows.
 * ``csv_source.py``, ``npz_source.py``, ``parquet_source.py`` and ``database_source.py`` (any
   database, by an SQL query) open a source and yield blocks of columns.
-* ``parts.py`` lists the files of a folder, a pattern or Hive partitions; ``storage.py`` finds and
-  opens files on disks and in object stores.
+* ``parts.py`` lists the files of a folder, a pattern or Hive partitions; ``stored_files.py``
+  finds and opens files on disks and in object stores.
 * ``encoded_parts.py`` reads one part alone, for whoever reads the parts of a source separately.
 * ``csv_dialect.py`` has the dialect of a CSV; ``csv_records.py`` cuts its bytes into blocks of
   records.

@@ -29,7 +29,7 @@ from app.data.sources.row_blocks import (
     ColumnsMissingError,
     column_indices,
 )
-from app.data.sources.storage import BAD_PATH, store_errors, store_problem, store_scheme
+from app.data.sources.stored_files import BAD_PATH, store_errors, store_problem, store_scheme
 from app.data.spelling import ERRORS, MISSING_CELL
 from app.errors import DataError
 

@@ -12,12 +12,13 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from app.data.checks.public_overlap import refuse_source_file
 from app.data.persons import PersonColumn
 from app.data.rows import fingerprint
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
 from app.data.sources.encoded_parts import list_files, list_parts, read_part
 from app.data.sources.sources import read_rows
-from app.data.sources.storage import STORES, StoreKind, check_address, object_storage
+from app.data.sources.stored_files import STORES, StoreKind, check_address, object_storage
 from app.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
@@ -187,6 +188,18 @@ def test_a_part_that_was_written_anew_is_refused(tmp_path: Path, suffix: str) ->
     path.unlink()
     with pytest.raises(DataError, match=r"1\.\w+ is gone since the parts were listed"):
         list(read_part(part, source, SCHEMA))
+
+
+def test_a_part_is_no_public_file(tmp_path: Path) -> None:
+    """One of several private files is private too, by a link as well."""
+    write(tmp_path / "1.csv", x=[1], c=["u"], y=["a"])
+    write(tmp_path / "2.csv", x=[1], c=["u"], y=["a"])
+    link = tmp_path / "public"
+    link.symlink_to(tmp_path / "2.csv")
+    with pytest.raises(ConfigurationError, match="is data.source itself"):
+        refuse_source_file(link, f"{tmp_path}/*.csv")
+    refuse_source_file(link, f"{tmp_path}/1.csv")
+    refuse_source_file(link, f"{tmp_path}/none.npz")
 
 
 def test_other_sources_have_no_parts(tmp_path: Path) -> None:
