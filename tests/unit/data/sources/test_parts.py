@@ -196,7 +196,7 @@ def test_a_part_is_no_public_file(tmp_path: Path) -> None:
     write(tmp_path / "2.csv", x=[1], c=["u"], y=["a"])
     link = tmp_path / "public"
     link.symlink_to(tmp_path / "2.csv")
-    with pytest.raises(ConfigurationError, match="is data.source itself"):
+    with pytest.raises(ConfigurationError, match=r"is data\.source itself"):
         refuse_source_file(link, f"{tmp_path}/*.csv")
     refuse_source_file(link, f"{tmp_path}/1.csv")
     refuse_source_file(link, f"{tmp_path}/none.npz")
