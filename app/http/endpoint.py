@@ -32,7 +32,7 @@ from app.http.access.rate_limits import rate_limit_headers
 from app.http.limits import OpenStreams
 from app.http.problems import slug_of
 from app.http.watching.identity import Identity, identity_of, is_named, known_identity
-from app.http.watching.observability import RequestMeter, Watching, count_reply
+from app.http.watching.observability import STARTED, RequestMeter, Watching, count_reply
 from app.http.wire.fast import NamedRequest
 
 if TYPE_CHECKING:
@@ -145,6 +145,7 @@ class RouteEdge(Generic[ReplyT]):
         meter = self.api.meter
         meter.in_flight += 1
         started = time.monotonic() if meter.with_times else 0.0
+        started = request.scope.get(STARTED, started)
         try:
             reply = await self._reply(request)
         finally:
