@@ -154,7 +154,7 @@ class Served:
         self.http.service = self.service
         self.http.slot.fill(cast("ConclaveService", self.service))
         self.application = cast("ConclaveApplication", self.http.application)
-        plain = self.application.plain if is_plain else None
+        plain = self.application.plain if is_plain else ()
         self.protocol = guarded(self.application.api.limits, plain)
         self.config = uvicorn.Config(
             self.application,
@@ -205,6 +205,19 @@ def request(body: bytes | object, *headers: str) -> bytes:
     return "\r\n".join(lines).encode() + content
 
 
+def inference(*rows: list[object], outputs: str = "") -> bytes:
+    """Return a request of the Open Inference Protocol; rows of an age and a class of work."""
+    columns = list(zip(*rows, strict=True))
+    tensors = [
+        {"name": name, "shape": [len(rows)], "datatype": datatype, "data": list(column)}
+        for name, datatype, column in zip(
+            ("age", "workclass"), ("FP64", "BYTES"), columns, strict=True
+        )
+    ]
+    body = json.dumps({"inputs": tensors})[:-1] + outputs + "}"
+    return request(body.encode()).replace(b"/query", b"/v2/models/adult-income/infer")
+
+
 FIRST, SECOND = request([20, "Private"]), request([45, "Private"])
 
 
@@ -216,6 +229,12 @@ async def both(served: Served, second: bytes, *, first: bytes = FIRST) -> bytes:
 
 
 BODIES = [
+    inference([41, "Private"]),
+    inference([41, "Private"], outputs=', "outputs": [{"name": "label"}]'),
+    inference([41, "Private"], outputs=', "parameters": {"binary_data_output": true}'),
+    inference([41, "Private"], [42, "Private"]),
+    inference([4, 7]),
+    inference([41, "Private"]).replace(b"adult-income", b"adult-outcome"),
     SECOND,
     request([47.5, "Pr"]),
     FIRST,
@@ -243,7 +262,7 @@ def test_replies_and_counts_are_those_of_the_framework(second: bytes) -> None:
         with Served(is_plain=is_plain) as served:
             # Before it, a request of the same length with the same head, where there is one.
             head, _, body = second.partition(b"\r\n\r\n")
-            learnt = head + b"\r\n\r\n" + b'{"features":[1,null]}'.ljust(len(body))
+            learnt = head + b"\r\n\r\n" + _like(body)
             is_same = len(body) >= 21 and b"X-Req" not in second and b"Idem" not in second
             first = learnt if is_same and b"Connection" not in second else FIRST
             reply = served.run(partial(both, second=second, first=first))
@@ -253,8 +272,17 @@ def test_replies_and_counts_are_those_of_the_framework(second: bytes) -> None:
     assert found[0] == found[1]
 
 
+def _like(body: bytes) -> bytes:
+    """Return a body of the same length and protocol."""
+    if b'"inputs"' in body:
+        return body.replace(b'"Private"', b'"private"').replace(b"7]", b"8]")
+    return b'{"features":[1,null]}'.ljust(len(body))
+
+
 def _times(served: Served) -> list[tuple[int, Any]]:
-    return sorted(served.application.api.meter.route("POST", "/query").items())
+    paths = ("/query", "/v2/models/{name}/infer")
+    counted = [served.application.api.meter.route("POST", path).items() for path in paths]
+    return sorted(each for items in counted for each in items)
 
 
 def test_a_known_head_is_not_parsed() -> None:

@@ -1,4 +1,4 @@
-"""``POST /query`` with a head that was seen before: one vector, one answer, no framework.
+"""Queries with a head that was seen before: one vector, one answer, no framework.
 
 What a refusal would say is left to the ordinary way, which finds it again: nothing is counted,
 logged or charged here before the query is in the queue.  A decision that is no answer goes
@@ -20,8 +20,8 @@ from app.errors import ConclaveError
 from app.http.access.door import Caller
 from app.http.access.keys import FoundKey, Role
 from app.http.access.rate_limits import rate_limit_headers
+from app.http.endpoint import GIVEN
 from app.http.query.query_body import parse_body, parse_numbers_alone
-from app.http.query.query_route import GIVEN
 from app.http.watching.observability import STARTED, count_reply
 from app.http.wire.bodies import JSON_TYPES, check_media_type
 from app.http.wire.fast import NamedHeaders
@@ -36,24 +36,27 @@ if TYPE_CHECKING:
     from app.http.endpoint import Endpoint
     from app.http.wire.plain_requests import Exchange
 
-_START: Final = b"POST /query HTTP/1.1\r\n"
 _HEADERS: Final = b"content-type: application/json\r\ncontent-length: %d\r\n"
 _encode: Final = msgspec.json.Encoder().encode
 
 
 class Admitted:
-    """What is known of every request with one head: who sends it.
+    """What is known of every request with one head.
 
     Attributes:
-        caller: by its key; None on a server without keys.
+        path: that it is sent to.
+        caller: who sends it, by its key; None on a server without keys.
+        is_plain: whether its bodies are worth a look.
 
     """
 
-    __slots__ = ("caller",)
+    __slots__ = ("caller", "is_plain", "path")
 
-    def __init__(self, caller: Caller | None) -> None:
+    def __init__(self, path: str, caller: Caller | None) -> None:
         """Keep what was found."""
+        self.path = path
         self.caller = caller
+        self.is_plain = True
 
 
 class Asked:
@@ -63,24 +66,26 @@ class Asked:
         service: that was asked.
         caller: whose query it is; None on a server without keys.
         started: a moment of the monotonic clock; 0 where no times are counted.
+        form: of the reply, where it depends on the request.
         queries: the query, once it waits for the writer.
 
     """
 
-    __slots__ = ("caller", "queries", "service", "started")
+    __slots__ = ("caller", "form", "queries", "service", "started")
 
-    def __init__(self, service: ConclaveService, caller: Caller | None, started: float) -> None:
+    def __init__(
+        self, service: ConclaveService, caller: Caller | None, started: float, form: object
+    ) -> None:
         """Begin with what is asked of whom."""
         self.service = service
         self.caller = caller
         self.started = started
+        self.form = form
         self.queries: IdentifiedQueries | None = None
 
 
 class PlainQueries:
-    """Answers requests of a known form, as the route's endpoint does."""
-
-    start: Final = _START
+    """``POST /query``: answers requests of a known form, as the route's endpoint does."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         """Answer in place of an endpoint, with its counters."""
@@ -88,42 +93,73 @@ class PlainQueries:
         self._api = endpoint.api
         self._observe = None if self._api.observe is observe_nothing else self._api.observe
 
-    @property
-    def are_watched(self) -> bool:
-        """Whether each request has a line or a span, which the framework's edge makes."""
-        watching = self._api.watching
-        return watching.log_requests or watching.tracing is not None
+    # -- what differs by the protocol ------------------------------------------
+
+    def is_path(self, path: str) -> bool:
+        """Return whether requests to a path are answered here."""
+        return path == self._endpoint.path
+
+    def parse(
+        self, service: ConclaveService, admitted: Admitted, body: bytes, asker: Asker | None
+    ) -> tuple[Queries, object] | None:
+        """Return the one query of a body, and the form of its reply; None where there are others.
+
+        Raises:
+            RequestError: as the endpoint's handler does.
+
+        """
+        del admitted
+        queries = parse_numbers_alone(service.schema, body, asker=asker)
+        if queries is None:
+            with_scores = service.precision is not None
+            query = parse_body(service.schema, body, None, with_scores=with_scores, asker=asker)
+            queries = alone(query)
+        return queries, None
+
+    def document(self, asked: Asked, answer: Answer) -> bytes:
+        """Return the body of the reply."""
+        del asked
+        return _encode(answer)
+
+    # -- of a request ----------------------------------------------------------
 
     def admit(self, scope: Scope) -> Admitted | None:
         """Return the sender that a head names; None where it is refused, or has to be looked at."""
-        headers = NamedHeaders(scope["headers"])
-        if int(headers["content-length"]) > self._api.limits.body_bytes_max:
+        headers, api = NamedHeaders(scope["headers"]), self._api
+        is_watched = api.watching.log_requests or api.watching.tracing is not None
+        is_long = int(headers["content-length"]) > api.limits.body_bytes_max
+        if is_watched or is_long or not self.is_path(scope["path"]):
             return None
         try:
             check_media_type(headers, JSON_TYPES)
             caller = self._endpoint.access.identify_by_key(headers, Role.QUERY, writes=True)
-            if caller is None:
-                return Admitted(None)
-            # A token ends some time, or is withdrawn.
-            if not isinstance(caller, Caller) or not isinstance(caller.found, FoundKey):
-                return None
-            caller.require_role()
+            if caller is not None:
+                # A token ends some time, or is withdrawn.
+                if not isinstance(caller, Caller) or not isinstance(caller.found, FoundKey):
+                    return None
+                caller.require_role()
         except ConclaveError:
             return None
-        return Admitted(caller)
+        return Admitted(scope["path"], caller)
 
     def ask(self, exchange: Exchange) -> bool:
         """Take a query; False where the ordinary way refuses it, or has to look."""
-        api = self._api
+        api, admitted = self._api, exchange.head.allowed
         started = time.monotonic() if api.meter.with_times else 0.0
         try:
+            if not (isinstance(admitted, Admitted) and admitted.is_plain):
+                return False
             service = api.slot.service
-            caller, asker = _present(exchange.head.allowed)
-            queries = self._parsed(service, exchange.body, asker)
+            caller, asker = _present(admitted)
+            parsed = self._parsed(service, admitted, exchange.body, asker)
+            if parsed is None:
+                admitted.is_plain = False
+                return False
+            queries, form = parsed
             told = service.answer_at_once(queries)
             if told is None:
                 return False
-            exchange.kept = asked = Asked(service, caller, started)
+            exchange.kept = asked = Asked(service, caller, started, form)
             api.meter.in_flight += 1
             if isinstance(told, IdentifiedQueries):
                 asked.queries = told
@@ -148,18 +184,16 @@ class PlainQueries:
             told = result
         self._reply(exchange, told)
 
-    def _parsed(self, service: ConclaveService, body: bytes, asker: Asker | None) -> Queries:
-        """Return the query of a body; raises as :func:`parse_body` does."""
-        if self._observe is not None:
-            self._observe(Step.VALIDATE, Edge.BEFORE)
-        queries = parse_numbers_alone(service.schema, body, asker=asker)
-        if queries is None:
-            with_scores = service.precision is not None
-            query = parse_body(service.schema, body, None, with_scores=with_scores, asker=asker)
-            queries = alone(query)
-        if self._observe is not None:
-            self._observe(Step.VALIDATE, Edge.AFTER)
-        return queries
+    def _parsed(
+        self, service: ConclaveService, admitted: Admitted, body: bytes, asker: Asker | None
+    ) -> tuple[Queries, object] | None:
+        """Do what :meth:`parse` does, between the two sides of its step."""
+        if self._observe is None:
+            return self.parse(service, admitted, body, asker)
+        self._observe(Step.VALIDATE, Edge.BEFORE)
+        parsed = self.parse(service, admitted, body, asker)
+        self._observe(Step.VALIDATE, Edge.AFTER)
+        return parsed
 
     def _reply(self, exchange: Exchange, told: Told | object) -> None:
         """Write an answer; let the endpoint say anything else."""
@@ -168,7 +202,7 @@ class PlainQueries:
         if not isinstance(told, Answer):
             exchange.go_on({GIVEN: _given(told), STARTED: asked.started})
             return
-        body = _encode(told)
+        body = self.document(asked, told)
         headers = _HEADERS % len(body)
         if asked.caller is not None:
             for name, text in rate_limit_headers(self._api.slot, asked.caller):
@@ -178,9 +212,9 @@ class PlainQueries:
         exchange.reply(headers, body)
 
 
-def _present(admitted: object) -> tuple[Caller | None, Asker | None]:
+def _present(admitted: Admitted) -> tuple[Caller | None, Asker | None]:
     """Return the sender as its key is now; raises as :meth:`Caller.found_now` does."""
-    caller: Caller | None = admitted.caller if isinstance(admitted, Admitted) else None
+    caller = admitted.caller
     if caller is None:
         return None, None
     found = caller.found_now()
@@ -188,7 +222,7 @@ def _present(admitted: object) -> tuple[Caller | None, Asker | None]:
 
 
 def _given(told: object) -> asyncio.Future[object]:
-    """Return a future that has what the endpoint is to say."""
+    """Return a future that has what the endpoint is to raise."""
     given: asyncio.Future[object] = asyncio.get_running_loop().create_future()
     if isinstance(told, asyncio.CancelledError):
         given.cancel()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 import msgspec
 from fastapi import Depends
 from starlette.requests import Request
@@ -11,19 +9,13 @@ from starlette.requests import Request
 from app.answering.queries import alone
 from app.answering.types import Answer, Edge, Step
 from app.http.access.door import asker_of
-from app.http.endpoint import Api, BusyRoute, CurrentApi, router_of
+from app.http.endpoint import BusyRoute, CurrentApi, router_of
 from app.http.openapi import query_models as models
 from app.http.openapi.declaring import takes
 from app.http.openapi.refusal_replies import ANSWER_REFUSALS, BODY_REFUSALS, refused
 from app.http.query.query_body import idempotency_key, parse_body
 from app.http.wire.bodies import JSON, JSON_TYPES, check_media_type, read_body
 from app.http.wire.fast import JsonReply
-
-if TYPE_CHECKING:
-    from app.answering.answers import Told
-
-GIVEN: Final = "conclave.given"
-"""The key of a scope with a future that has what the client is told: the query was asked."""
 
 router = router_of(BusyRoute)
 
@@ -37,15 +29,6 @@ router = router_of(BusyRoute)
 )
 async def answer_query(api: CurrentApi, request: Request) -> JsonReply:
     """Validate one query, wait until its answer is committed, and return it."""
-    given = request.scope.get(GIVEN)
-    outcome = await (_asked(api, request) if given is None else given)
-    if not isinstance(outcome, Answer):
-        raise outcome
-    return JsonReply(msgspec.json.encode(outcome))
-
-
-async def _asked(api: Api, request: Request) -> Told:
-    """Return what the client is told, once it is committed."""
     service = api.slot.service
     check_media_type(request.headers, JSON_TYPES)
     key = idempotency_key(request.headers)
@@ -60,4 +43,6 @@ async def _asked(api: Api, request: Request) -> Told:
     )
     api.observe(Step.VALIDATE, Edge.AFTER)
     (outcome,) = await service.answer_many(alone(query))
-    return outcome
+    if not isinstance(outcome, Answer):
+        raise outcome
+    return JsonReply(msgspec.json.encode(outcome))

@@ -23,7 +23,7 @@ from app.http.wire.connection_guard import Guard, GuardedProtocol
 
 if TYPE_CHECKING:
     from asyncio import Transport
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from starlette.types import Scope
 
@@ -33,6 +33,7 @@ HEAD_BYTES_MAX: Final = 4096
 HEADS_MAX: Final = 512
 """Known heads: a client has one for each length of its bodies."""
 
+_POST: Final = b"POST /"
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _OK: Final = b"HTTP/1.1 200 OK\r\n"
 _CLOSE: Final = b"connection: close\r\n"
@@ -42,6 +43,7 @@ _TELLING: Final = frozenset(
         b"content-encoding",
         b"expect",
         b"idempotency-key",
+        b"inference-header-content-length",
         b"te",
         b"traceparent",
         b"trailer",
@@ -59,28 +61,33 @@ class Head:
     Attributes:
         body_bytes: of the body that follows.
         scope: of a request with this head, as the web server made it.
+        route: what answers it.
         allowed: what the route made of it.
 
     """
 
-    __slots__ = ("allowed", "body_bytes", "scope")
+    __slots__ = ("allowed", "body_bytes", "route", "scope")
 
-    def __init__(self, body_bytes: int, scope: Mapping[str, Any], allowed: object) -> None:
+    def __init__(
+        self, body_bytes: int, scope: Mapping[str, Any], route: PlainRoute, allowed: object
+    ) -> None:
         """Keep what is known of a head."""
         self.body_bytes = body_bytes
         self.scope = scope
+        self.route = route
         self.allowed = allowed
 
 
 class PlainRoute(Protocol):
     """What answers requests of a known form."""
 
-    @property
-    def start(self) -> bytes:
-        """The request line, with its end."""
-
     def admit(self, scope: Scope) -> object | None:
-        """Return what is known of every request with this head; None where each needs a look."""
+        """Return what is known of every request with this head; None where each needs a look.
+
+        Args:
+            scope: of a request with one Content-Length, as the web server made it.
+
+        """
 
     def ask(self, exchange: Exchange) -> bool:
         """Take a request, whose reply is written later or was; False where it must be parsed."""
@@ -140,10 +147,14 @@ class Exchange:
         """Return whether a result has no use any more."""
         return self._is_left
 
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        """Return the loop on whose thread it is told."""
+        return self.connection.loop
+
     def set_result(self, result: object) -> None:
         """Answer with a result; nothing escapes to others who are told in the same turn."""
         try:
-            self.connection.plain.settle(self, result)
+            self.head.route.settle(self, result)
         except Exception as error:  # noqa: BLE001 -- its text may be private
             self.leave()
             log.error(  # noqa: TRY400 -- a traceback may be private too
@@ -221,7 +232,7 @@ class Exchange:
 class PlainProtocol(GuardedProtocol):
     """One connection, whose requests of a known form are not parsed."""
 
-    plain: ClassVar[PlainRoute]
+    routes: ClassVar[Sequence[PlainRoute]]
     heads: ClassVar[dict[bytes, Head]]
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn's
@@ -233,7 +244,7 @@ class PlainProtocol(GuardedProtocol):
     def data_received(self, data: bytes) -> None:
         """Take a request of a known form as it is; parse any other bytes."""
         is_between = self._is_between
-        if is_between and data.startswith(self.plain.start):
+        if is_between and data.startswith(_POST):
             end = data.find(_END_OF_HEAD) + len(_END_OF_HEAD)
             head = self.heads.get(data[:end])
             if head is not None and len(data) == end + head.body_bytes and self._is_free():
@@ -310,7 +321,7 @@ class PlainProtocol(GuardedProtocol):
         # It waits for no answer longer than the server does.
         tasks: set[Any] = self.server_state.tasks
         tasks.add(exchange)
-        if self.plain.ask(exchange):
+        if exchange.head.route.ask(exchange):
             self._received_at = self.loop.time()
             self._receive_due = math.inf
             return True
@@ -325,23 +336,24 @@ class PlainProtocol(GuardedProtocol):
         lengths = [text for name, text in scope["headers"] if name == b"content-length"]
         if lengths != [b"%d" % body_bytes] or not _TELLING.isdisjoint(names):
             return
-        allowed = self.plain.admit(scope)
-        if allowed is None:
-            return
-        if len(self.heads) >= HEADS_MAX:
-            self.heads.clear()
-        self.heads[head] = Head(body_bytes, scope, allowed)
+        for route in self.routes:
+            allowed = route.admit(scope)
+            if allowed is not None:
+                if len(self.heads) >= HEADS_MAX:
+                    self.heads.clear()
+                self.heads[head] = Head(body_bytes, scope, route, allowed)
+                return
 
 
-def guarded(limits: Limits, route: PlainRoute | None = None) -> type[GuardedProtocol]:
+def guarded(limits: Limits, routes: Sequence[PlainRoute] = ()) -> type[GuardedProtocol]:
     """Return the protocol class for a server with these limits.
 
     Args:
         limits: of connections.
-        route: what answers requests of a known form; None parses every request.
+        routes: what answers requests of a known form; none parses every request.
 
     """
-    if route is None:
+    if not routes:
         return type("ServerProtocol", (GuardedProtocol,), {"guard": Guard(limits)})
-    shared = {"guard": Guard(limits), "plain": route, "heads": {}}
+    shared = {"guard": Guard(limits), "routes": tuple(routes), "heads": {}}
     return type("ServerProtocol", (PlainProtocol,), shared)
