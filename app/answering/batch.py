@@ -40,7 +40,7 @@ from app.ledger.key_counts import NOTHING, KeyCount
 from app.ledger.ledger import AskedVector, RecordedAnswer
 from app.privacy.voting import universal
 from app.privacy.voting.universal import Outcome, Phase, State
-from app.privacy.voting.votes import Tallies, Tally
+from app.privacy.voting.votes import Tallies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from app.answering.queries import IdentifiedQueries
     from app.answering.types import Asker
     from app.noise.source import NoiseSource
-    from app.privacy.soft_labels.mechanism import PrivateBins
     from app.privacy.voting.tallies import PrivateValues
     from app.privacy.voting.universal import Parameters
 
@@ -261,7 +260,7 @@ class Batch:
         for place in range(len(queries)):
             if self.phase is not Phase.ENSEMBLE:
                 break
-            self._answer(queries, place, self._private_values.in_order[place])
+            self._answer(queries, place)
         return self.fresh
 
     def _answer_together(self, queries: IdentifiedQueries) -> Sequence[Fresh]:
@@ -326,8 +325,7 @@ class Batch:
             refusal = self._key_refusal(queries.askers[place])
             if refusal is not None:
                 return refusal
-            private_value = self._private_values[vector_digest]
-            decision: Decision = self._answer(queries, place, private_value)
+            decision: Decision = self._answer(queries, place)
         else:
             decision = source
             if self.phase is Phase.ENSEMBLE and self._wants(posted_digest):
@@ -358,10 +356,9 @@ class Batch:
         """Return what a key was given, in this batch too."""
         return self.key_counts.get(name) or self._counts_before.get(name, NOTHING)
 
-    def _answer(
-        self, queries: IdentifiedQueries, place: int, private_value: Tally | PrivateBins
-    ) -> Fresh:
+    def _answer(self, queries: IdentifiedQueries, place: int) -> Fresh:
         vector_digest, before = queries.vector_digests[place], self.state
+        private_value = self._private_values[vector_digest]
         self.state, outcome = universal.step(self._parameters, before, private_value, self._noise)
         self.phase = universal.phase(self._parameters, self.state)
         recorded = self._recorded(outcome, queries.precisions[place], drawn_in=before)

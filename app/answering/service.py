@@ -9,6 +9,7 @@ from app.answering.answers import answer_of, answers_for, classified_as, in_turn
 from app.answering.batch import DEFERRED, EXHAUSTED, Deferred
 from app.answering.other_servers import Abreast
 from app.answering.outlook.outlook import Outlook
+from app.answering.queries import Fresh
 from app.answering.queue import all_decisions, decisions_of
 from app.answering.replays import AnswerSource, answer_source
 from app.answering.types import Answer
@@ -171,9 +172,12 @@ class ConclaveService:
 
     def told_alone(self, queries: IdentifiedQueries, decisions: Decisions) -> Told:
         """Return what the client of one query is told of its decision."""
-        return self._counted(answers_for(decisions, queries.vectors, self.schema, self._classify))[
-            0
-        ]
+        decision = decisions[0]
+        if isinstance(decision, Fresh):
+            self._answer_counts.add(FRESH, 1)
+            return answer_of(decision.recorded, self._release.schema, replayed=False)
+        told = answers_for(decisions, queries.vectors, self.schema, self._classify)
+        return self._counted(told)[0]
 
     async def answer_in_turn(self, queries: Queries) -> AsyncIterator[Sequence[Told]]:
         """Answer ``queries`` in order, part by part, each part as soon as it is committed.
