@@ -300,6 +300,21 @@ def test_a_known_head_is_not_parsed() -> None:
         assert served.run(play) == [0, 1, 2]
 
 
+def test_an_inference_of_one_row_is_not_parsed_twice() -> None:
+    """A known head of the other protocol is taken too; after one of several rows no more is."""
+    with Served() as served:
+
+        async def play(each: Served) -> list[int]:
+            taken, two = [], [[31, "Private"], [32, "Private"]]
+            async with each.line() as line:
+                for rows in ([[41, "Private"]], [[42, "Private"]], two, two, two):
+                    await line.ask(inference(*rows))
+                    taken.append(each.service.taken)
+            return taken
+
+        assert served.run(play) == [0, 1, 1, 1, 1]
+
+
 @pytest.mark.parametrize(
     "watching", [Watching(log_requests=True), Watching(times=False)], ids=["logged", "no times"]
 )

@@ -305,7 +305,7 @@ class PlainProtocol(GuardedProtocol):
 
     def _is_free(self) -> bool:
         """Return whether nothing else is under way or about to end."""
-        cycle = self._cycle()
+        cycle: Any = self.cycle
         is_idle = cycle is None or cycle.response_complete
         return is_idle and not (
             self._is_cut
