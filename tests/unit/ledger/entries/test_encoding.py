@@ -93,8 +93,12 @@ def test_entries_of_answers_have_the_canonical_text(
     first: int, answers: list[tuple[str, int | None, bool]]
 ) -> None:
     """The short way of the commonest kind writes what the long one does, escapes included."""
-    digests, labels, stable = ([answer[place] for answer in answers] for place in range(3))
-    event = AnswersReleased(first_query_id=first, digests=digests, labels=labels, stable=stable)
+    event = AnswersReleased(
+        first_query_id=first,
+        digests=[digest for digest, _, _ in answers],
+        labels=[label for _, label, _ in answers],
+        stable=[is_stable for _, _, is_stable in answers],
+    )
     assert event_body(event) == canonical_json(msgspec.structs.asdict(event))
 
 
