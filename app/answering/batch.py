@@ -253,6 +253,9 @@ class Batch:
         """
         if self.fresh or len(self._private_values) != len(queries) or queries.have_keys:
             return False
+        digests = queries.vector_digests
+        if len(set(digests)) < len(digests) or self._replays.has_any(digests):
+            return False
         return not any(asker is not None and asker.is_limited for asker in set(queries.askers))
 
     def _answer_in_order(self, queries: IdentifiedQueries) -> Sequence[Fresh]:
