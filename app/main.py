@@ -127,7 +127,7 @@ class Server:
     watching: Watching = field(default_factory=Watching)
     _held: ExitStack = field(default_factory=ExitStack)
 
-    def application(self) -> FastAPI:
+    def application(self) -> ConclaveApplication:
         """Return the application; serving it opens the release.
 
         Raises:

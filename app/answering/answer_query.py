@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
@@ -94,6 +95,7 @@ NOT_COUNTED: Final = "answers that the database refused could not be counted"
 READ_AT_ONCE_MAX: Final = 10_000
 """Answers that are read into memory together; of more, each is looked up when it is asked."""
 
+_ROW_OF: Final = attrgetter("vector_digest", "kept", "recorded")
 CONTAINED: Final = "the release has stopped after an internal failure; its operator must restart it"
 
 
@@ -256,6 +258,8 @@ class QueryAnswerer:
         self, transaction: Transaction, queries: IdentifiedQueries
     ) -> dict[str, KeyCount]:
         """Read under the write lock what the askers' keys were given; without keys, nothing."""
+        if not (self._undelivered.fresh or any(queries.askers)):
+            return {}
         askers = {*queries.askers, *(each.asker for each in self._undelivered.fresh)}
         names = {asker.name for asker in askers if asker is not None}
         if not names:
@@ -296,11 +300,12 @@ class QueryAnswerer:
             asked_before=self.asked,
         )
         undelivered = self._undelivered
-        batch.restore(
-            undelivered.fresh,
-            left_no_trace=undelivered.left_no_trace,
-            may_be_recorded=undelivered.may_be_recorded,
-        )
+        if undelivered.fresh:
+            batch.restore(
+                undelivered.fresh,
+                left_no_trace=undelivered.left_no_trace,
+                may_be_recorded=undelivered.may_be_recorded,
+            )
         decisions = batch.decide(queries)
         self.observe(Step.STEP, Edge.AFTER)
         return batch, decisions
@@ -308,9 +313,8 @@ class QueryAnswerer:
     def _append(self, transaction: Transaction, batch: Batch) -> None:
         """Put the batch's entry, answers and keys into the open transaction."""
         if batch.fresh:
-            transaction.record_answers(
-                [AnswerRow(each.vector_digest, each.kept, each.recorded) for each in batch.fresh]
-            )
+            columns = zip(*map(_ROW_OF, batch.fresh), strict=True)
+            transaction.record_answers(list(map(AnswerRow, *columns)))
             self._append_threshold(transaction, batch)
         if batch.asked:
             transaction.record_asked(list(batch.asked.values()))
@@ -333,9 +337,12 @@ class QueryAnswerer:
         answer that was given before.
         """
         self.replays.add_all(batch.fresh_by_vector)
-        self.replays.add_keys(batch.new_keys.items())
-        self.asked.add(batch.asked)
-        self.key_counts.update(batch.key_counts)
+        if batch.new_keys:
+            self.replays.add_keys(batch.new_keys.items())
+        if batch.asked:
+            self.asked.add(batch.asked)
+        if batch.key_counts:
+            self.key_counts.update(batch.key_counts)
         self.release.adopt(transaction.state)
         if batch.fresh:
             self._log_later(batch)
@@ -409,7 +416,8 @@ def _unknown(
     What only a refusal awaits is left out: votes are not cast for a key at its limit.
     """
     digests = queries.vector_digests
-    at_limit = {asker for asker in set(queries.askers) if _is_at_limit(asker, counts)}
+    askers = filter(None, set(queries.askers))
+    at_limit = {asker for asker in askers if _is_at_limit(asker, counts)}
     if not (at_limit or replays.has_any(digests)) and len(set(digests)) == len(digests):
         return queries  # as most are
     places: dict[bytes, int] = {}
@@ -419,7 +427,5 @@ def _unknown(
     return queries.at(list(places.values()))
 
 
-def _is_at_limit(asker: Asker | None, counts: Mapping[str, KeyCount]) -> bool:
-    if asker is None:
-        return False
+def _is_at_limit(asker: Asker, counts: Mapping[str, KeyCount]) -> bool:
     return key_limit_refusal(asker, counts.get(asker.name, NOTHING)) is not None

@@ -42,6 +42,9 @@ def answers_for(
         classify: answers by the classifier; called once for all that are left to it.
 
     """
+    if {Fresh}.issuperset(map(type, decisions)):  # as most are
+        recorded = [decision.recorded for decision in decisions]  # type: ignore[union-attr]  # fresh
+        return [answer_of(each, schema, replayed=False) for each in recorded]
     pairs = zip(decisions, vectors, strict=True)
     deferred = [vector for decision, vector in pairs if isinstance(decision, Deferred)]
     classified = iter(classify(deferred) if deferred else ())

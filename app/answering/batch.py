@@ -13,6 +13,7 @@ key was given, so that a refusal tells its client nothing that it has not seen.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -237,20 +238,38 @@ class Batch:
 
     def decide(self, queries: IdentifiedQueries) -> Sequence[Decision]:
         """Decide queries in order."""
-        decided = self._answer_together(queries)
+        decided: Sequence[Decision] = ()
+        if self._are_new(queries):
+            decided = self._answer_together(queries) or self._answer_in_order(queries)
+        if len(decided) == len(queries):
+            return decided
         return [*decided, *(self._decide(queries, at) for at in range(len(decided), len(queries)))]
 
-    def _answer_together(self, queries: IdentifiedQueries) -> Sequence[Fresh]:
-        """Answer the first of many queries at once, up to the ensemble's last answer.
+    def _are_new(self, queries: IdentifiedQueries) -> bool:
+        """Return whether nothing but the ensemble decides the first of these queries.
 
-        None of them, where one is anything but a new vector: where votes were cast for
-        fewer than all, or an answer was drawn before, or more than a vector decides.
+        Not where votes were cast for fewer than all, since some vector has an answer or is
+        asked twice, or an answer was drawn before, or more than a vector decides.
         """
+        if self.fresh or len(self._private_values) != len(queries) or queries.have_keys:
+            return False
+        digests = queries.vector_digests
+        if len(set(digests)) < len(digests) or self._replays.has_any(digests):
+            return False
+        return not any(asker is not None and asker.is_limited for asker in set(queries.askers))
+
+    def _answer_in_order(self, queries: IdentifiedQueries) -> Sequence[Fresh]:
+        """Answer new queries one by one, up to the ensemble's last answer."""
+        for place in range(len(queries)):
+            if self.phase is not Phase.ENSEMBLE:
+                break
+            self._answer(queries, place)
+        return self.fresh
+
+    def _answer_together(self, queries: IdentifiedQueries) -> Sequence[Fresh]:
+        """Answer new queries at once, up to the ensemble's last answer, where they are many."""
         private_votes = self._private_values.in_order
-        are_new = TOGETHER_MIN <= len(queries) == len(private_votes) and not self.fresh
-        if not (are_new and isinstance(private_votes, Tallies)) or queries.have_keys:
-            return ()
-        if any(asker is not None and asker.is_limited for asker in set(queries.askers)):
+        if len(queries) < TOGETHER_MIN or not isinstance(private_votes, Tallies):
             return ()
         before = self.state
         answered = universal.steps(self._parameters, before, private_votes, self._noise)
@@ -259,31 +278,38 @@ class Batch:
         self.state, outcomes = answered
         self.phase = universal.phase(self._parameters, self.state)
         self._record_all(queries, outcomes, before)
-        return tuple(self.fresh)
+        return self.fresh
 
     def _record_all(
         self, queries: IdentifiedQueries, outcomes: Sequence[Outcome], before: State
     ) -> None:
         """Record stable answers and single hits, which all there are without scores."""
-        columns = zip(
-            outcomes,
+        stable = [outcome.stable for outcome in outcomes]
+        recorded = list(
+            map(
+                RecordedAnswer,
+                count(before.answered_count + 1),
+                [outcome.label for outcome in outcomes],
+                stable,
+            )
+        )
+        befores, afters = _states_around(stable, before)
+        # As many as there are outcomes: the ensemble may have ended before the last query.
+        self.fresh += map(
+            Fresh,
+            recorded,
             queries.vector_digests,
             queries.kept,
             queries.posted_digests,
             queries.vectors,
             queries.askers,
-            strict=False,
+            befores,
+            afters,
         )
-        numbered = enumerate(columns, start=before.answered_count + 1)
-        for query_id, (outcome, vector_digest, kept, posted_digest, posted, asker) in numbered:
-            after = before
-            if not outcome.stable:
-                after = State(query_id, before.unstable_count + 1)
-            recorded = RecordedAnswer(query_id, outcome.label, outcome.stable)
-            self._keep(
-                Fresh(recorded, vector_digest, kept, posted_digest, posted, asker, before, after)
-            )
-            before = after
+        self.fresh_by_vector.update(zip(queries.vector_digests, recorded, strict=False))
+        if self._asked_before.are_kept or any(queries.askers):
+            for fresh in self.fresh:
+                self._note(fresh)
 
     def _decide(self, queries: IdentifiedQueries, place: int) -> Decision:
         """Decide one query: idempotency key, recorded vector, phase, in this order."""
@@ -372,15 +398,29 @@ class Batch:
         """Keep an answer to be committed, and count it for the key that asked."""
         self.fresh.append(fresh)
         self.fresh_by_vector[fresh.vector_digest] = fresh.recorded
+        self._note(fresh)
+        return fresh
+
+    def _note(self, fresh: Fresh) -> None:
+        """Note the vector of a decided cell, and count an answer for the key that asked."""
         if self._asked_before.are_kept:  # the first vector of its cell
             self.asked[fresh.posted_digest] = AskedVector(fresh.recorded.query_id, fresh.posted)
         if fresh.asker is not None:
             name = fresh.asker.name
             answered, unstable = self._key_count(name)
             self.key_counts[name] = KeyCount(answered + 1, unstable + fresh.hit_count)
-        return fresh
 
     def _wants(self, posted_digest: bytes) -> bool:
         """Return whether a further vector of a decided cell is to be recorded."""
         is_new = posted_digest not in self.asked
         return is_new and self._asked_before.want(posted_digest, beside=len(self.asked))
+
+
+def _states_around(stable: Sequence[bool], before: State) -> tuple[list[State], list[State]]:
+    """Return a state of the epoch before and after each answer; an unstable one ends an epoch."""
+    befores, afters = [before] * len(stable), [before] * len(stable)
+    for place in [place for place, is_stable in enumerate(stable) if not is_stable]:
+        after = State(befores[0].answered_count + place + 1, befores[place].unstable_count + 1)
+        afters[place:] = [after] * (len(stable) - place)
+        befores[place + 1 :] = [after] * (len(stable) - place - 1)
+    return befores, afters

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 
     Decisions: TypeAlias = Sequence[Decision | UnavailableError]
     Pending: TypeAlias = asyncio.Future["Decided | IntegrityError"]
+
+
+class Recipient(Protocol):
+    """What a caller has in place of a future: it is told in the turn of the commit itself."""
+
+    def done(self) -> bool:
+        """Return whether a result has no use any more."""
+
+    def set_result(self, result: Decided | IntegrityError, /) -> None:
+        """Take the decisions; raise nothing, for others are told in the same turn."""
 
 
 class Decided(msgspec.Struct, frozen=True):

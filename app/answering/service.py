@@ -9,6 +9,7 @@ from app.answering.answers import answer_of, answers_for, classified_as, in_turn
 from app.answering.batch import DEFERRED, EXHAUSTED, Deferred
 from app.answering.other_servers import Abreast
 from app.answering.outlook.outlook import Outlook
+from app.answering.queries import Fresh
 from app.answering.queue import all_decisions, decisions_of
 from app.answering.replays import AnswerSource, answer_source
 from app.answering.types import Answer
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from app.answering.answer_query import QueryAnswerer
     from app.answering.answers import Told
     from app.answering.queries import IdentifiedQueries, Queries
-    from app.answering.queue import Pending
+    from app.answering.queue import Decisions, Pending, Recipient
     from app.answering.replays import RecentReplays, ReplayIndex
     from app.data.schema import Schema
     from app.ledger.key_counts import KeyCount
@@ -138,6 +139,45 @@ class ConclaveService:
             return self._counted(told)
         parts = self._parts(identified, known)
         return self._counted([result async for part in parts for result in part])
+
+    def answer_at_once(self, queries: Queries) -> Told | IdentifiedQueries | None:
+        """Return the answer to one query, if it is known by now and counted.
+
+        Returns:
+            What waits for the writer instead, for :meth:`enqueue_alone`; None where only
+            :meth:`answer_many` can tell.
+
+        """
+        if self._are_classified(queries):
+            return self._classify(queries.vectors)[0]
+        release, memory = self._release, self._answerer.replays
+        if release.is_shared or release.phase is not Phase.ENSEMBLE:
+            return None
+        identified = self._answerer.identify(queries)
+        if not memory.know_any(identified.key_digests, identified.vector_digests):
+            return identified  # as most are
+        told = self._answer_without_writer(identified, 0, Phase.ENSEMBLE, memory)
+        if told is None:
+            return identified
+        return None if isinstance(told, Deferred) else self._counted([told])[0]
+
+    def enqueue_alone(self, queries: IdentifiedQueries, recipient: Recipient) -> None:
+        """Let one query wait for its decision, which a recipient gets.
+
+        Raises:
+            IntegrityError: the release has stopped.
+
+        """
+        self._writer.enqueue_alone(queries, recipient)
+
+    def told_alone(self, queries: IdentifiedQueries, decisions: Decisions) -> Told:
+        """Return what the client of one query is told of its decision."""
+        decision = decisions[0]
+        if isinstance(decision, Fresh):
+            self._answer_counts.add(FRESH, 1)
+            return answer_of(decision.recorded, self._release.schema, replayed=False)
+        told = answers_for(decisions, queries.vectors, self.schema, self._classify)
+        return self._counted(told)[0]
 
     async def answer_in_turn(self, queries: Queries) -> AsyncIterator[Sequence[Told]]:
         """Answer ``queries`` in order, part by part, each part as soon as it is committed.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from app.answering.answer_query import QueryAnswerer
     from app.answering.batch import Decision, Deferred
     from app.answering.queries import IdentifiedQueries
-    from app.answering.queue import Pending
+    from app.answering.queue import Pending, Recipient
 
 BATCH_QUERIES_MAX: Final = 1024
 QUIET_SECONDS: Final = 0.0002
@@ -134,9 +134,11 @@ class Writer:
         """
         if self._stopped is not None:
             raise self._stopped
+        starts = range(0, len(queries), BATCH_QUERIES_MAX)
+        pending: list[Pending] = [asyncio.Future() for _ in starts]
         waiting = [
-            Waiting(queries.part(start, start + BATCH_QUERIES_MAX), asyncio.Future())
-            for start in range(0, len(queries), BATCH_QUERIES_MAX)
+            Waiting(queries.part(start, start + BATCH_QUERIES_MAX), future)
+            for start, future in zip(starts, pending, strict=True)
         ]
         refusal = self._refusal(len(queries))
         if refusal is None:
@@ -144,7 +146,19 @@ class Writer:
         else:
             for each in waiting:
                 each.end(refusal)
-        return [each.future for each in waiting]
+        return pending
+
+    def enqueue_alone(self, queries: IdentifiedQueries, recipient: Recipient) -> None:
+        """ENQUEUE one query, whose decision a recipient gets; raises as :meth:`enqueue` does."""
+        if self._stopped is not None:
+            raise self._stopped
+        # No more is asked of its future than what a recipient has.
+        waiting = Waiting(queries, cast("Pending", recipient))
+        refusal = self._refusal(1)
+        if refusal is None:
+            self._take_in((waiting,))
+        else:
+            waiting.end(refusal)
 
     def _take_in(self, waiting: Sequence[Waiting]) -> None:
         self.answerer.observe(Step.ENQUEUE, Edge.BEFORE)

@@ -17,14 +17,14 @@ import uvicorn
 
 from app.errors import ConfigurationError
 from app.http.limits import limits_of
-from app.http.wire.connection_guard import cut_off_overdue, guarded
+from app.http.wire.connection_guard import cut_off_overdue
+from app.http.wire.plain_requests import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-    from fastapi import FastAPI
-
+    from app.http.application import ConclaveApplication
     from app.main import Server
 
 GRACEFUL_SECONDS: Final = 5
@@ -40,10 +40,12 @@ GRPC_PORT: Final = "server.grpc_port"
 class WebServer(uvicorn.Server):
     """Serves until a signal arrives, or until the release fails to open."""
 
-    def __init__(self, application: FastAPI, server: Server, listening: socket.socket) -> None:
+    def __init__(
+        self, application: ConclaveApplication, server: Server, listening: socket.socket
+    ) -> None:
         """Serve ``server`` on a socket that is bound already."""
         self.limits = limits_of(server.settings)
-        protocol = guarded(self.limits)
+        protocol = guarded(self.limits, application.plain)
         self._guard = protocol.guard
         super().__init__(
             uvicorn.Config(

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from app.data.schema import BooleanFeature, DateFeature, NumericFeature, Schema
 from app.data.spelling import iso_date
-from app.data.vectors import TOGETHER_MIN, Vector, parse_features, parse_numbers
+from app.data.vectors import (
+    TOGETHER_MIN,
+    Vector,
+    parse_features,
+    parse_number_row,
+    parse_numbers,
+)
 from app.privacy.soft_labels.mechanism import BIN_COUNT_MAX, BIN_COUNT_MIN
 
 if TYPE_CHECKING:
@@ -24,6 +30,7 @@ __all__ = [
     "Vector",
     "describe_schema",
     "parse_features",
+    "parse_number_row",
     "parse_numbers",
 ]
 

@@ -10,18 +10,29 @@ from starlette.exceptions import HTTPException
 
 from app.answering.types import Observer, observe_nothing
 from app.http.access.door import Access
-from app.http.endpoint import Api, EdgeRoute, Endpoint, OpenRoute, ReadRoute, busy_endpoint
+from app.http.endpoint import (
+    INFER_PATH,
+    QUERY_PATH,
+    Api,
+    EdgeRoute,
+    Endpoint,
+    OpenRoute,
+    ReadRoute,
+    busy_endpoint,
+)
 from app.http.limits import Limits
 from app.http.openapi.openapi_document import build_document
 from app.http.openapi.swagger_page import swagger_responses
 from app.http.problems import from_router, problem_response
+from app.http.protocols.v2_plain import PlainInferences
+from app.http.query.plain_query import PlainQueries
 from app.http.routes import ROUTES
 from app.http.version import installed_version
 from app.http.watching.identity import identity_of
 from app.http.watching.observability import RequestMeter, Watching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -40,12 +51,14 @@ class ConclaveApplication(FastAPI):
         api: for every handler.
         endpoints: the edge of each route by its path.
         document: its description as OpenAPI 3.1 has it.
+        plain: answer queries of a known form on the web server's own connections.
 
     """
 
     api: Api
     endpoints: Mapping[str, Endpoint]
     document: dict[str, Any]
+    plain: Sequence[PlainQueries]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; a query goes to its endpoint past the router."""
@@ -105,6 +118,10 @@ def create_application(
     application.document = build_document(with_keys=access.keys is not None)
     application.api = api
     application.endpoints = {route.path: _endpoint(api, access, route) for route in routes}
+    application.plain = (
+        PlainQueries(application.endpoints[QUERY_PATH]),
+        PlainInferences(application.endpoints[INFER_PATH]),
+    )
     return application
 
 

@@ -32,11 +32,11 @@ from app.http.access.rate_limits import rate_limit_headers
 from app.http.limits import OpenStreams
 from app.http.problems import slug_of
 from app.http.watching.identity import Identity, identity_of, is_named, known_identity
-from app.http.watching.observability import RequestMeter, Watching, count_reply
+from app.http.watching.observability import STARTED, RequestMeter, Watching, count_reply
 from app.http.wire.fast import NamedRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Coroutine, Mapping, MutableMapping
 
     from starlette.types import Receive, Scope, Send
 
@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 GIVEN_UP: Final = (
     "the server is shutting down and gave this request up; sending the same features again is safe"
 )
+GIVEN: Final = "conclave.given"
+"""The key of a scope with a future that has an error: the query was asked, and gets no answer."""
+
 QUERY_PATH: Final = "/query"
 INFER_PATH: Final = "/v2/models/{name}/infer"
 INFER: Final = re.compile(r"/v2/models/([^/]+)/infer")
@@ -145,6 +148,7 @@ class RouteEdge(Generic[ReplyT]):
         meter = self.api.meter
         meter.in_flight += 1
         started = time.monotonic() if meter.with_times else 0.0
+        started = request.scope.get(STARTED, started)
         try:
             reply = await self._reply(request)
         finally:
@@ -169,6 +173,7 @@ class RouteEdge(Generic[ReplyT]):
                 request.scope[CALLER] = caller
                 if caller is not None:
                     caller.require_role()
+            await _raise_given(request.scope)
             return await self.handler(self.api, request)
         except (ClientDisconnect, OSError):
             raise
@@ -206,6 +211,13 @@ class Endpoint(RouteEdge[ASGIApp]):
             log.error(  # noqa: TRY400 -- a traceback may be private too
                 "reply_aborted", path=self.path, error=type(error).__name__
             )
+
+
+async def _raise_given(scope: MutableMapping[str, Any]) -> None:
+    """Raise what a query is told that was asked past the framework, and has no answer."""
+    given = scope.get(GIVEN)
+    if given is not None:
+        raise await given
 
 
 def _status_of(reply: object) -> int:

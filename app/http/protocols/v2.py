@@ -88,6 +88,25 @@ def inference_response(
     model_name: str, asked: Inference, answers: Sequence[Answer | None]
 ) -> Response | JsonReply:
     """Return the requested outputs, in JSON, or some in the binary part behind it."""
+    document, pieces = _inference_parts(model_name, asked, answers)
+    if not pieces:
+        return JsonReply(document)
+    length = {"Inference-Header-Content-Length": str(len(document))}
+    return Response(b"".join([document, *pieces]), media_type=OCTETS, headers=length)
+
+
+def inference_document(
+    model_name: str, asked: Inference, answers: Sequence[Answer | None]
+) -> bytes:
+    """Return the JSON of the requested outputs, none of which is binary."""
+    document, _ = _inference_parts(model_name, asked, answers)
+    return document
+
+
+def _inference_parts(
+    model_name: str, asked: Inference, answers: Sequence[Answer | None]
+) -> tuple[bytes, list[bytes]]:
+    """Return the JSON of a reply, and the pieces of its binary part."""
     pieces: list[bytes] = []
     outputs: list[OutputTensor] = []
     for name, is_binary in asked.outputs:
@@ -99,11 +118,7 @@ def inference_response(
         else:
             tensor.data = values
         outputs.append(tensor)
-    document = msgspec.json.encode(InferenceReply(model_name, outputs, asked.id))
-    if not pieces:
-        return JsonReply(document)
-    length = {"Inference-Header-Content-Length": str(len(document))}
-    return Response(b"".join([document, *pieces]), media_type=OCTETS, headers=length)
+    return msgspec.json.encode(InferenceReply(model_name, outputs, asked.id)), pieces
 
 
 MEDIA_TYPES: Final = frozenset({JSON, OCTETS})

@@ -19,6 +19,7 @@ from app.data.validate import (
     Schema,
     Vector,
     parse_features,
+    parse_number_row,
     parse_numbers,
 )
 from app.errors import InvalidFeaturesError, MalformedBodyError
@@ -79,6 +80,7 @@ BodyT = TypeVar("BodyT", bound=QueryBody)
 
 _BODY: Final = msgspec.json.Decoder(QueryBody)
 _LINE: Final = msgspec.json.Decoder(QueryLine)
+_NOTHING: Final = (None,)
 _NUMBERS: Final = msgspec.json.Decoder(NumbersLine)
 
 
@@ -152,6 +154,27 @@ def parse_lines_of_numbers(
         return None
     keys = parse_numbers(schema, rows)
     return None if keys is None else Queries.plain(keys, asker)
+
+
+def parse_numbers_alone(
+    schema: Schema, body: bytes, *, asker: Asker | None = None
+) -> Queries | None:
+    """Return the query in a body of numbers in schema order and nothing else, as a batch of one.
+
+    Returns:
+        What :func:`parse_body` finds in it, in half the time; None where it may be anything
+        else, which that function then finds out.
+
+    """
+    # An escape may hide a member's name, and so a second member of that name.
+    if b"\\" in body or body.count(b'"features"') != 1:
+        return None
+    try:
+        numbers = _NUMBERS.decode(body).features
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    vector = parse_number_row(schema, numbers)
+    return None if vector is None else Queries((vector,), _NOTHING, _NOTHING, (asker,))
 
 
 def idempotency_key(headers: Headers) -> str | None:

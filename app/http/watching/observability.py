@@ -62,6 +62,9 @@ def watching_of(settings: Settings, secret: Callable[[int], bytes]) -> Watching:
     )
 
 
+STARTED: Final = "conclave.started"
+"""The key of a scope with the moment at which its request came, where that is not now."""
+
 EVENT_STREAMS: Final = "events"
 QUERY_STREAMS: Final = "queries"
 

@@ -366,15 +366,6 @@ def _forget_unsent(transport: Transport) -> None:
         twin.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
 
 
-def guarded(limits: Limits) -> type[GuardedProtocol]:
-    """Return the protocol class for a server with these limits."""
-
-    class ServerProtocol(GuardedProtocol):
-        guard = Guard(limits)
-
-    return ServerProtocol
-
-
 def cut_off_overdue(connections: Iterable[object], now: float) -> None:
     """Check every connection for an expired deadline; called about once a second."""
     for connection in list(connections):

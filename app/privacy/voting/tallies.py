@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Scores of models held at once, eight bytes each.
 SCORES_MAX: Final = 1 << 22
+# So few queries are tallied one by one sooner than in columns.
+FEW_MAX: Final = 12
 
 
 class PrivateValues(Mapping[bytes, Tally | PrivateBins]):
@@ -68,8 +70,8 @@ def private_tallies(
     bin_counts = [precision for precision in precisions if precision is not None]
     if not bin_counts:
         private_vote_count = private_ensemble.vote_counts(values)
-        if len(private_vote_count) == 1:
-            return [tally_alone(private_vote_count[0].tolist())]
+        if len(private_vote_count) <= FEW_MAX:
+            return list(map(tally_alone, private_vote_count.tolist()))
         return Tallies(private_vote_count)
     step = max(1, SCORES_MAX // private_ensemble.size)
     bins: list[PrivateBins] = []

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import InvariantError
-from app.ledger.entries.chain import DEPTH_MAX, INTEGER_MAX, canonical_json
+from app.ledger.entries.chain import DEPTH_MAX, INTEGER_MAX, canonical_json, event_body
+from app.ledger.entries.entry_kinds import AnswersReleased
 
 SCALARS = st.none() | st.booleans() | st.integers(-INTEGER_MAX, INTEGER_MAX) | st.text(max_size=20)
 DOCUMENTS = st.dictionaries(
@@ -81,3 +83,37 @@ def test_nesting_has_a_limit() -> None:
         document = {"inner": document}
     with pytest.raises(InvariantError, match="nested too deeply"):
         canonical_json(document)
+
+
+@given(
+    st.integers(1, INTEGER_MAX),
+    st.lists(st.tuples(st.text(max_size=8), st.none() | st.integers(0, 300), st.booleans())),
+)
+def test_entries_of_answers_have_the_canonical_text(
+    first: int, answers: list[tuple[str, int | None, bool]]
+) -> None:
+    """The short way of the commonest kind writes what the long one does, escapes included."""
+    event = AnswersReleased(
+        first_query_id=first,
+        digests=[digest for digest, _, _ in answers],
+        labels=[label for _, label, _ in answers],
+        stable=[is_stable for _, _, is_stable in answers],
+    )
+    assert event_body(event) == canonical_json(msgspec.structs.asdict(event))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"labels": [0.5]},
+        {"stable": [1.0]},
+        {"digests": [object()]},
+        {"labels": [INTEGER_MAX + 1]},
+        {"first_query_id": INTEGER_MAX + 1},
+    ],
+)
+def test_entries_of_answers_hold_no_floats_and_no_large_integers(wrong: dict[str, object]) -> None:
+    """What the long way refuses, the short one does not write."""
+    fields = {"first_query_id": 1, "digests": ["ab"], "labels": [1], "stable": [True]} | wrong
+    with pytest.raises(InvariantError):
+        event_body(AnswersReleased(**fields))  # type: ignore[arg-type]  # as it must not be

@@ -1,0 +1,68 @@
+"""Inferences with a head that was seen before, of one row in JSON: past the framework.
+
+The request is parsed by the route's own functions, and the reply is made by them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from app.answering.queries import alone
+from app.answering.types import Query
+from app.http.endpoint import INFER
+from app.http.protocols.v2 import inference_document, service_of_model
+from app.http.protocols.v2_body import Inference, parse_inference
+from app.http.query.plain_query import PlainQueries
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from app.answering.queries import Queries
+    from app.answering.service import ConclaveService
+    from app.answering.types import Answer, Asker
+    from app.http.query.plain_query import Admitted, Asked
+
+ResultT = TypeVar("ResultT")
+
+
+class PlainInferences(PlainQueries):
+    """``POST /v2/models/NAME/infer``, for a row."""
+
+    def is_path(self, path: str) -> bool:
+        """Return whether it is an inference's."""
+        return INFER.fullmatch(path) is not None
+
+    def parse(
+        self, service: ConclaveService, admitted: Admitted, body: bytes, asker: Asker | None
+    ) -> tuple[Queries, object] | None:
+        """Return the one query of a body and what its reply names; None where rows are several.
+
+        Raises:
+            RequestError: as the endpoint's handler does.
+
+        """
+        found = INFER.fullmatch(admitted.path)
+        service_of_model(self._api, "" if found is None else found[1])
+        rows_max = self._api.limits.batch_rows_max
+        asked = _at_once(parse_inference(service.schema, body, len(body), rows_max=rows_max))
+        if asked is None or len(asked.vectors) != 1 or any(binary for _, binary in asked.outputs):
+            return None
+        return alone(Query(asked.vectors[0], asker=asker)), asked
+
+    def document(self, asked: Asked, answer: Answer) -> bytes:
+        """Return the outputs that the request names."""
+        form = asked.form
+        if not isinstance(form, Inference):
+            raise TypeError("an inference keeps what it asked for")
+        return inference_document(asked.service.release_name, form, [answer])
+
+
+def _at_once(parsing: Coroutine[Any, Any, ResultT]) -> ResultT | None:
+    """Return the result of a coroutine that does not wait; None of one that does."""
+    try:
+        parsing.send(None)
+    except StopIteration as ended:
+        result: ResultT = ended.value
+        return result
+    parsing.close()
+    return None

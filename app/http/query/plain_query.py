@@ -1,0 +1,231 @@
+"""Queries with a head that was seen before: one vector, one answer, no framework.
+
+What a refusal would say is left to the ordinary way, which finds it again: nothing is counted,
+logged or charged here before the query is in the queue.  A decision that is no answer goes
+there too, as it came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from app.answering.queries import IdentifiedQueries, alone
+from app.answering.queue import Decided
+from app.answering.types import Answer, Edge, Step, observe_nothing
+from app.errors import ConclaveError
+from app.http.access.door import Caller
+from app.http.access.keys import FoundKey, Role
+from app.http.access.rate_limits import rate_limit_headers
+from app.http.endpoint import GIVEN
+from app.http.query.query_body import parse_body, parse_numbers_alone
+from app.http.watching.observability import STARTED, count_reply
+from app.http.wire.bodies import JSON_TYPES, check_media_type
+from app.http.wire.fast import NamedHeaders
+
+if TYPE_CHECKING:
+    from starlette.types import Scope
+
+    from app.answering.answers import Told
+    from app.answering.queries import Queries
+    from app.answering.service import ConclaveService
+    from app.answering.types import Asker
+    from app.http.endpoint import Endpoint
+    from app.http.wire.plain_requests import Exchange
+
+_HEADERS: Final = b"content-type: application/json\r\ncontent-length: %d\r\n"
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class Admitted:
+    """What is known of every request with one head.
+
+    Attributes:
+        path: that it is sent to.
+        caller: who sends it, by its key; None on a server without keys.
+        is_plain: whether its bodies are worth a look.
+
+    """
+
+    __slots__ = ("caller", "is_plain", "path")
+
+    def __init__(self, path: str, caller: Caller | None) -> None:
+        """Keep what was found."""
+        self.path = path
+        self.caller = caller
+        self.is_plain = True
+
+
+class Asked:
+    """A query under way.
+
+    Attributes:
+        service: that was asked.
+        caller: whose query it is; None on a server without keys.
+        started: a moment of the monotonic clock; 0 where no times are counted.
+        form: of the reply, where it depends on the request.
+        queries: the query, once it waits for the writer.
+
+    """
+
+    __slots__ = ("caller", "form", "queries", "service", "started")
+
+    def __init__(
+        self, service: ConclaveService, caller: Caller | None, started: float, form: object
+    ) -> None:
+        """Begin with what is asked of whom."""
+        self.service = service
+        self.caller = caller
+        self.started = started
+        self.form = form
+        self.queries: IdentifiedQueries | None = None
+
+
+class PlainQueries:
+    """``POST /query``: answers requests of a known form, as the route's endpoint does."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        """Answer in place of an endpoint, with its counters."""
+        self._endpoint = endpoint
+        self._api = endpoint.api
+        self._observe = None if self._api.observe is observe_nothing else self._api.observe
+
+    # -- what differs by the protocol ------------------------------------------
+
+    def is_path(self, path: str) -> bool:
+        """Return whether requests to a path are answered here."""
+        return path == self._endpoint.path
+
+    def parse(
+        self, service: ConclaveService, admitted: Admitted, body: bytes, asker: Asker | None
+    ) -> tuple[Queries, object] | None:
+        """Return the one query of a body, and the form of its reply; None where there are others.
+
+        Raises:
+            RequestError: as the endpoint's handler does.
+
+        """
+        del admitted
+        queries = parse_numbers_alone(service.schema, body, asker=asker)
+        if queries is None:
+            with_scores = service.precision is not None
+            query = parse_body(service.schema, body, None, with_scores=with_scores, asker=asker)
+            queries = alone(query)
+        return queries, None
+
+    def document(self, asked: Asked, answer: Answer) -> bytes:
+        """Return the body of the reply."""
+        del asked
+        return _encode(answer)
+
+    # -- of a request ----------------------------------------------------------
+
+    def admit(self, scope: Scope) -> Admitted | None:
+        """Return the sender that a head names; None where it is refused, or has to be looked at."""
+        headers, api = NamedHeaders(scope["headers"]), self._api
+        is_watched = api.watching.log_requests or api.watching.tracing is not None
+        is_long = int(headers["content-length"]) > api.limits.body_bytes_max
+        if is_watched or is_long or not self.is_path(scope["path"]):
+            return None
+        try:
+            check_media_type(headers, JSON_TYPES)
+            caller = self._endpoint.access.identify_by_key(headers, Role.QUERY, writes=True)
+            if caller is not None:
+                # A token ends some time, or is withdrawn.
+                if not isinstance(caller, Caller) or not isinstance(caller.found, FoundKey):
+                    return None
+                caller.require_role()
+        except ConclaveError:
+            return None
+        return Admitted(scope["path"], caller)
+
+    def ask(self, exchange: Exchange) -> bool:
+        """Take a query; False where the ordinary way refuses it, or has to look."""
+        api, admitted = self._api, exchange.head.allowed
+        started = time.monotonic() if api.meter.with_times else 0.0
+        try:
+            if not (isinstance(admitted, Admitted) and admitted.is_plain):
+                return False
+            service = api.slot.service
+            caller, asker = _present(admitted)
+            parsed = self._parsed(service, admitted, exchange.body, asker)
+            if parsed is None:
+                admitted.is_plain = False
+                return False
+            queries, form = parsed
+            told = service.answer_at_once(queries)
+            if told is None:
+                return False
+            exchange.kept = asked = Asked(service, caller, started, form)
+            api.meter.in_flight += 1
+            if isinstance(told, IdentifiedQueries):
+                asked.queries = told
+                service.enqueue_alone(told, exchange)
+            else:
+                self._reply(exchange, told)
+        except Exception:  # noqa: BLE001 -- whatever it is happens again where it is contained
+            if exchange.kept is not None and not exchange.done():
+                api.meter.in_flight -= 1
+            return False
+        return True
+
+    def settle(self, exchange: Exchange, result: object) -> None:
+        """Reply to a query with the decision on it."""
+        asked: Asked = exchange.kept
+        if isinstance(result, Decided) and asked.queries is not None:
+            try:
+                told: object = asked.service.told_alone(asked.queries, result.decisions)
+            except Exception as error:  # noqa: BLE001 -- raised again where it is contained
+                told = error
+        else:
+            told = result
+        self._reply(exchange, told)
+
+    def _parsed(
+        self, service: ConclaveService, admitted: Admitted, body: bytes, asker: Asker | None
+    ) -> tuple[Queries, object] | None:
+        """Do what :meth:`parse` does, between the two sides of its step."""
+        if self._observe is None:
+            return self.parse(service, admitted, body, asker)
+        self._observe(Step.VALIDATE, Edge.BEFORE)
+        parsed = self.parse(service, admitted, body, asker)
+        self._observe(Step.VALIDATE, Edge.AFTER)
+        return parsed
+
+    def _reply(self, exchange: Exchange, told: Told | object) -> None:
+        """Write an answer; let the endpoint say anything else."""
+        asked: Asked = exchange.kept
+        self._api.meter.in_flight -= 1
+        if not isinstance(told, Answer):
+            exchange.go_on({GIVEN: _given(told), STARTED: asked.started})
+            return
+        body = self.document(asked, told)
+        headers = _HEADERS % len(body)
+        if asked.caller is not None:
+            for name, text in rate_limit_headers(self._api.slot, asked.caller):
+                headers += b"%b: %b\r\n" % (name, text)
+        if self._api.meter.with_times:
+            count_reply(self._endpoint.times, 200, time.monotonic() - asked.started)
+        exchange.reply(headers, body)
+
+
+def _present(admitted: Admitted) -> tuple[Caller | None, Asker | None]:
+    """Return the sender as its key is now; raises as :meth:`Caller.found_now` does."""
+    caller = admitted.caller
+    if caller is None:
+        return None, None
+    found = caller.found_now()
+    return Caller(found, caller.needed, caller.now), found.asker
+
+
+def _given(told: object) -> asyncio.Future[object]:
+    """Return a future that has what the endpoint is to raise."""
+    given: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+    if isinstance(told, asyncio.CancelledError):
+        given.cancel()
+    else:
+        given.set_result(told)
+    return given

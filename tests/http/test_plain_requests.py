@@ -1,0 +1,525 @@
+"""Requests of a known form get, byte for byte, what they get through the framework."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from app.answering.queries import IdentifiedQueries
+from app.answering.queue import Decided
+from app.answering.types import Answer, Query
+from app.data.vectors import decode_key
+from app.errors import ContainedError, IntegrityError, KeyLimitError, UnavailableError
+from app.http.access.keys import Key, KeyRing, Role, hash_of
+from app.http.limits import Limits
+from app.http.watching.observability import Watching
+from app.http.wire.plain_requests import HEADS_MAX, PlainProtocol, guarded
+from tests.http.doubles import Http, MemoryService
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from app.answering.queries import Queries
+    from app.answering.queue import Decisions, Recipient
+    from app.answering.service import ConclaveService
+    from app.http.application import ConclaveApplication
+
+PATIENCE_SECONDS = 60.0
+QUIET_SECONDS = 0.05
+
+
+class AloneService(MemoryService):
+    """A service that takes single queries on the web server's connections too.
+
+    Attributes:
+        waiting: queries whose decision is held back, while ``is_held``.
+        refusal: decided in place of the next answer.
+        taken: queries that came past the framework.
+
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing asked."""
+        super().__init__()
+        self.is_held = False
+        self.waiting: list[tuple[Any, Recipient]] = []
+        self.refusal: UnavailableError | IntegrityError | KeyLimitError | None = None
+        self.taken = 0
+
+    def answer_at_once(self, queries: Queries) -> Answer | IdentifiedQueries | None:
+        """Return a recorded answer; let everything else wait."""
+        self.taken += 1
+        vector = decode_key(queries.vectors[0])
+        if vector in self.answers and self.refusal is None:
+            return cast("Answer", self._answer(Query(vector)))
+        return IdentifiedQueries(
+            queries.vectors, (None,), (None,), queries.askers, (b"v",), (None,), (b"v",), (b"v",)
+        )
+
+    def enqueue_alone(self, queries: IdentifiedQueries, recipient: Recipient) -> None:
+        """Decide at once, or when told."""
+        self.waiting.append((queries, recipient))
+        if not self.is_held:
+            self.decide()
+
+    def decide(self) -> None:
+        """Decide whatever waits."""
+        waiting, self.waiting = self.waiting, []
+        for queries, recipient in waiting:
+            if recipient.done():
+                continue
+            if isinstance(self.refusal, IntegrityError):
+                recipient.set_result(self.refusal)
+            else:
+                recipient.set_result(Decided([self.refusal or cast("Any", queries)]))
+
+    def told_alone(self, queries: IdentifiedQueries, decisions: Decisions) -> object:
+        """Return the answer, or what was decided in its place."""
+        decision: object = decisions[0]
+        if decision is not queries:
+            return decision
+        return self._answer(Query(decode_key(queries.vectors[0])))
+
+
+class Line:
+    """One connection of a client to the web server's protocol, with a real transport."""
+
+    def __init__(self, protocol: Any, client: socket.socket) -> None:
+        """Read and write beside the protocol."""
+        self.protocol = protocol
+        self._client = client
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes in one piece."""
+        await asyncio.get_running_loop().sock_sendall(self._client, data)
+
+    async def read(self) -> bytes:
+        """Return one whole reply."""
+        reply = b""
+        while b"\r\n\r\n" not in reply or len(reply) < _length(reply):
+            more = await self._received()
+            assert more, reply
+            reply += more
+        return reply
+
+    async def read_to_end(self) -> bytes:
+        """Return whatever comes until the server closes."""
+        reply = b""
+        while more := await self._received():
+            reply += more
+        return reply
+
+    async def ask(self, request: bytes) -> bytes:
+        """Send a request and return its reply."""
+        await self.send(request)
+        return await self.read()
+
+    async def _received(self) -> bytes:
+        loop = asyncio.get_running_loop()
+        return await asyncio.wait_for(loop.sock_recv(self._client, 65_536), PATIENCE_SECONDS)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Let the loop turn until something holds."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not holds():  # noqa: ASYNC110 -- what is waited for has no event
+            await asyncio.sleep(0)
+
+
+def _length(reply: bytes) -> int:
+    head, _, _ = reply.partition(b"\r\n\r\n")
+    (length,) = [
+        int(line.split(b":")[1])
+        for line in head.split(b"\r\n")
+        if line.lower().startswith(b"content-length")
+    ]
+    return len(head) + 4 + length
+
+
+class Served:
+    """An application behind the web server's protocol."""
+
+    def __init__(self, *, is_plain: bool = True, idle_seconds: int = 60, **options: Any) -> None:
+        """Build both; ``is_plain=False`` parses every request."""
+        self.http = Http(limits=options.pop("limits", Limits()), **options)
+        self.service = AloneService()
+        self.http.service = self.service
+        self.http.slot.fill(cast("ConclaveService", self.service))
+        self.application = cast("ConclaveApplication", self.http.application)
+        plain = self.application.plain if is_plain else ()
+        self.protocol = guarded(self.application.api.limits, plain)
+        self.config = uvicorn.Config(
+            self.application,
+            http=self.protocol,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=idle_seconds,
+        )
+        self.state = ServerState()
+
+    def __enter__(self) -> Self:
+        """Return this."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the event loop."""
+        self.http.runner.close()
+
+    def run(self, play: Callable[[Served], Any]) -> Any:
+        """Run a coroutine function on the loop."""
+        return self.http.runner.run(play(self))
+
+    @asynccontextmanager
+    async def line(self) -> AsyncIterator[Line]:
+        """Open a connection."""
+        ours, theirs = socket.socketpair()
+        ours.settimeout(0)
+        loop = asyncio.get_running_loop()
+        transport, protocol = await loop.connect_accepted_socket(
+            lambda: self.protocol(self.config, self.state, {}), theirs
+        )
+        try:
+            yield Line(protocol, ours)
+        finally:
+            transport.close()
+            ours.close()
+            await asyncio.sleep(0)
+
+
+def request(body: bytes | object, *headers: str) -> bytes:
+    """Return a request; a body that is no bytes is the features."""
+    content = body if isinstance(body, bytes) else json.dumps({"features": body}).encode()
+    head = ["POST /query HTTP/1.1", "Host: 127.0.0.1:8000", "Content-Type: application/json"]
+    lines = [*head, *headers, f"Content-Length: {len(content)}", "", ""]
+    return "\r\n".join(lines).encode() + content
+
+
+def inference(*rows: list[object], outputs: str = "") -> bytes:
+    """Return a request of the Open Inference Protocol; rows of an age and a class of work."""
+    columns = list(zip(*rows, strict=True))
+    tensors = [
+        {"name": name, "shape": [len(rows)], "datatype": datatype, "data": list(column)}
+        for name, datatype, column in zip(
+            ("age", "workclass"), ("FP64", "BYTES"), columns, strict=True
+        )
+    ]
+    body = json.dumps({"inputs": tensors})[:-1] + outputs + "}"
+    return request(body.encode()).replace(b"/query", b"/v2/models/adult-income/infer")
+
+
+FIRST, SECOND = request([20, "Private"]), request([45, "Private"])
+
+
+async def both(served: Served, second: bytes, *, first: bytes = FIRST) -> bytes:
+    """Return the second reply on a connection that sent the same head before."""
+    async with served.line() as line:
+        await line.ask(first)
+        return await line.ask(second)
+
+
+BODIES = [
+    inference([41, "Private"]),
+    inference([41, "Private"], outputs=', "outputs": [{"name": "label"}]'),
+    inference([41, "Private"], outputs=', "parameters": {"binary_data_output": true}'),
+    inference([41, "Private"], [42, "Private"]),
+    inference([4, 7]),
+    inference([41, "Private"]).replace(b"adult-income", b"adult-outcome"),
+    SECOND,
+    request([47.5, "Pr"]),
+    FIRST,
+    request(b'{"features": {"age": 1}}'),
+    request(b'{"features": [1, "Private"'),
+    request(b'{"features": [1, 2, 3 ,4,5]}'),
+    request(b'{"features": ["x", "Priva"]}'),
+    request(b'{"feat\\u0075res": [1,null]}'),
+    request(b"", "X-Request-Id: 7"),
+    request([4, "Private"], "X-Request-Id: mine"),
+    request([4, "Private"], "Idempotency-Key: k1"),
+    request([4, "Private"], "Content-Encoding: gzip"),
+    request([4, "Private"], "Connection: close"),
+    request([4, "Private"], "Origin: http://elsewhere"),
+    request([4, "Private"]).replace(b"application/json", b"text/csv"),
+    request([4, "Private"]).replace(b"POST /query ", b"POST /nowhere "),
+]
+
+
+@pytest.mark.parametrize("second", BODIES)
+def test_replies_and_counts_are_those_of_the_framework(second: bytes) -> None:
+    """Answers, replays and refusals, known heads or not: the bytes and the counters agree."""
+    found = []
+    for is_plain in (True, False):
+        with Served(is_plain=is_plain) as served:
+            # Before it, a request of the same length with the same head, where there is one.
+            head, _, body = second.partition(b"\r\n\r\n")
+            learnt = head + b"\r\n\r\n" + _like(body)
+            is_same = len(body) >= 21 and b"X-Req" not in second and b"Idem" not in second
+            first = learnt if is_same and b"Connection" not in second else FIRST
+            reply = served.run(partial(both, second=second, first=first))
+            api = served.application.api
+            times = {status: buckets.cumulative()[-1] for status, buckets in _times(served)}
+            found.append((reply, dict(api.refusals), api.meter.in_flight, times))
+    assert found[0] == found[1]
+
+
+def _like(body: bytes) -> bytes:
+    """Return a body of the same length and protocol."""
+    if b'"inputs"' in body:
+        return body.replace(b'"Private"', b'"private"').replace(b"7]", b"8]")
+    return b'{"features":[1,null]}'.ljust(len(body))
+
+
+def _times(served: Served) -> list[tuple[int, Any]]:
+    paths = ("/query", "/v2/models/{name}/infer")
+    counted = [served.application.api.meter.route("POST", path).items() for path in paths]
+    return sorted(each for items in counted for each in items)
+
+
+def test_a_known_head_is_not_parsed() -> None:
+    """The second of two requests does not reach the framework, on another connection either."""
+    with Served() as served:
+
+        async def play(each: Served) -> list[int]:
+            taken = []
+            async with each.line() as one, each.line() as other:
+                for line, asked in ((one, FIRST), (one, SECOND), (other, request([46, "Private"]))):
+                    await line.ask(asked)
+                    taken.append(each.service.taken)
+            return taken
+
+        assert served.run(play) == [0, 1, 2]
+
+
+def test_an_inference_of_one_row_is_not_parsed_twice() -> None:
+    """A known head of the other protocol is taken too; after one of several rows no more is."""
+    with Served() as served:
+
+        async def play(each: Served) -> list[int]:
+            taken, two = [], [[31, "Private"], [32, "Private"]]
+            async with each.line() as line:
+                for rows in ([[41, "Private"]], [[42, "Private"]], two, two, two):
+                    await line.ask(inference(*rows))
+                    taken.append(each.service.taken)
+            return taken
+
+        assert served.run(play) == [0, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "watching", [Watching(log_requests=True), Watching(times=False)], ids=["logged", "no times"]
+)
+def test_what_is_watched_goes_by_the_framework(watching: Watching) -> None:
+    """A server that logs every request parses every one; one without times need not."""
+    with Served(watching=watching) as served:
+        served.run(lambda each: both(each, SECOND))
+        assert served.service.taken == (0 if watching.log_requests else 1)
+
+
+def test_a_refusal_of_the_writer_is_told_by_the_edge() -> None:
+    """Decisions that are no answers: the same problem replies, counted and timed once."""
+    refusals = [UnavailableError("full"), KeyLimitError("used"), ContainedError("stopped")]
+    for refusal in refusals:
+        found = []
+        for is_plain in (True, False):
+            with Served(is_plain=is_plain) as served:
+
+                async def play(each: Served, refusal: Any = refusal) -> bytes:
+                    async with each.line() as line:
+                        await line.ask(FIRST)
+                        each.service.refusal = refusal
+                        each.service.failure = refusal
+                        return await line.ask(SECOND)
+
+                if isinstance(refusal, KeyLimitError) and not is_plain:
+                    continue  # the double raises it, where the service returns it
+                reply = served.run(play)
+                api = served.application.api
+                counted = {status: each.cumulative()[-1] for status, each in _times(served)}
+                found.append((reply, dict(api.refusals), api.meter.in_flight, counted))
+        assert found[0] == found[-1]
+        assert sum(found[0][1].values()) == 1
+        assert found[0][2] == 0
+
+
+def test_a_key_that_is_withdrawn_opens_nothing() -> None:
+    """Each request of a known head is held against the keys as they are, with their limits."""
+    ring = KeyRing([Key("web", Role.QUERY, hash_of("web"), limit=5)])
+    with Served(keys=ring) as served:
+        bearer = "Authorization: Bearer web"
+
+        async def play(each: Served) -> list[bytes]:
+            asked = [request([age, "Private"], bearer) for age in (20, 21, 22)]
+            async with each.line() as line:
+                replies = [await line.ask(asked[0]), await line.ask(asked[1])]
+                ring._buckets.clear()
+                return [*replies, await line.ask(asked[2])]
+
+        first, second, third = served.run(play)
+        assert served.service.taken == 1
+        assert second == first.replace(b'"query_id":1', b'"query_id":2')
+        assert b'ratelimit-policy: "answers";q=5\r\n' in second
+        assert third.startswith(b"HTTP/1.1 401 ")
+
+
+def test_a_key_of_another_role_is_refused_every_time() -> None:
+    """A head that is refused is not known the next time."""
+    ring = KeyRing([Key("reader", Role.READ, hash_of("reader"))])
+    with Served(keys=ring) as served:
+        asked = request([20, "Private"], "Authorization: Bearer reader")
+        reply = served.run(lambda each: both(each, asked, first=asked))
+        assert reply.startswith(b"HTTP/1.1 403 ")
+        assert served.application.api.refusals.total() == 2
+
+
+def test_requests_that_come_while_one_waits_are_answered_in_order() -> None:
+    """Two at once are parsed; one that comes during another waits for it."""
+    with Served() as served:
+
+        async def play(each: Served) -> bytes:
+            async with each.line() as line:
+                await line.ask(FIRST)
+                both_at_once = await _two(line, request([30, "Private"]) + SECOND)
+                each.service.is_held = True
+                await line.send(request([31, "Private"]))
+                await until(lambda: bool(each.service.waiting))
+                await line.send(request([32, "Private"]))
+                await until(lambda: bool(line.protocol.pipeline))
+                each.service.is_held = False
+                each.service.decide()
+                return both_at_once + await _two(line, b"")
+
+        replies = served.run(play)
+        numbers = [part.split(b",")[0] for part in replies.split(b'"query_id":')[1:]]
+        assert numbers == [b"2", b"3", b"4", b"5"]
+
+
+async def _two(line: Line, sent: bytes) -> bytes:
+    """Send bytes, and return two replies."""
+    if sent:
+        await line.send(sent)
+    replies = b""
+    while replies.count(b'"replayed"') < 2:
+        replies += await line._received()
+    return replies
+
+
+def test_the_last_reply_says_so_and_closes() -> None:
+    """A server that ends answers what waits, and closes the connection."""
+    with Served() as served:
+
+        async def play(each: Served) -> bytes:
+            async with each.line() as line:
+                await line.ask(FIRST)
+                each.service.is_held = True
+                await line.send(SECOND)
+                await until(lambda: bool(each.service.waiting))
+                line.protocol.shutdown()
+                each.service.decide()
+                return await line.read_to_end()
+
+        reply = served.run(play)
+        assert reply.startswith(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n")
+        assert b"\r\nconnection: close\r\n\r\n" in reply
+
+
+def test_a_request_that_is_given_up_is_told() -> None:
+    """What the web server cancels gets the edge's 503, and nothing more."""
+    with Served() as served:
+
+        async def play(each: Served) -> bytes:
+            async with each.line() as line:
+                await line.ask(FIRST)
+                each.service.is_held = True
+                await line.send(SECOND)
+                await until(lambda: bool(each.service.waiting))
+                for task in each.state.tasks:  # as the web server goes through them
+                    task.cancel()
+                reply = await line.read()
+                each.service.decide()
+                assert not each.state.tasks
+                return reply
+
+        assert served.run(play).startswith(b"HTTP/1.1 503 ")
+        assert served.application.api.meter.in_flight == 0
+
+
+def test_a_client_that_hangs_up_changes_nothing() -> None:
+    """The decision on its query is made, and told nobody."""
+    with Served() as served:
+
+        async def play(each: Served) -> None:
+            async with each.line() as line:
+                await line.ask(FIRST)
+                each.service.is_held = True
+                await line.send(SECOND)
+                await until(lambda: bool(each.service.waiting))
+                line.protocol.transport.abort()
+                await until(lambda: bool(line.protocol.cycle.disconnected))
+                each.service.decide()
+
+        served.run(play)
+        assert len(served.service.answers) == 2
+        assert served.application.api.meter.in_flight == 0
+        assert not served.state.tasks
+
+
+def test_an_idle_connection_is_closed_as_long_after_its_last_reply() -> None:
+    """The time begins anew with each reply, and ends the connection."""
+    with Served(idle_seconds=1) as served:
+
+        async def play(each: Served) -> tuple[float, bytes]:
+            clock = asyncio.get_running_loop().time
+            async with each.line() as line:
+                await line.ask(FIRST)
+                await asyncio.sleep(QUIET_SECONDS)
+                replied = clock()
+                await line.ask(SECOND)
+                rest = await line.read_to_end()
+                return clock() - replied, rest
+
+        seconds, rest = served.run(play)
+        assert rest == b""
+        assert seconds >= 1.0
+
+
+def test_known_heads_are_few() -> None:
+    """However many lengths are sent, what is kept is bounded."""
+    with Served() as served:
+
+        async def play(each: Served) -> None:
+            async with each.line() as line:
+                for length in range(HEADS_MAX + 2):
+                    padded = b'{"features":[1,null]}'.ljust(21 + length)
+                    await line.ask(request(padded))
+
+        served.run(play)
+        assert issubclass(served.protocol, PlainProtocol)
+        assert 0 < len(served.protocol.heads) <= HEADS_MAX
+
+
+def test_an_error_in_a_reply_reaches_no_other_client() -> None:
+    """What cannot be encoded ends its own connection; nothing is raised where others are told."""
+    with Served() as served:
+
+        async def play(each: Served) -> bytes:
+            async with each.line() as line:
+                await line.ask(FIRST)
+                each.service.is_held = True
+                await line.send(SECOND)
+                await until(lambda: bool(each.service.waiting))
+                _, exchange = each.service.waiting[0]
+                exchange.kept = None  # type: ignore[attr-defined]  # as nothing leaves it
+                each.service.decide()
+                return await line.read_to_end()
+
+        assert served.run(play) == b""
