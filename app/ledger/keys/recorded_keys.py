@@ -257,10 +257,9 @@ def _in_blocks(
     for begin in range(0, len(places), SEARCHED_MAX):
         some = places[begin : begin + SEARCHED_MAX]
         values = [each for place in some for each in place]
-        for level, block, body in _one_statement(
-            connection, _BLOCKS_ASKED, _TWO, release_number, values
-        ):
-            for digest in asked[_number(level), _number(block)]:
+        rows = _one_statement(connection, _BLOCKS_ASKED, _TWO, release_number, values)
+        for in_level, block, body in rows:
+            for digest in asked[_number(in_level), _number(block)]:
                 found += numbers_in(checked_bytes(body), digest)
     return found
 
@@ -295,8 +294,7 @@ def _one_statement(
     release_number: int,
     values: Sequence[bytes] | Sequence[int],
 ) -> Sequence[tuple[object, ...]]:
-    # Few sizes, and so few statements to prepare; the first values again find nothing new,
-    # since who asks puts what is found into a set, or looks at each place once.
+    # Few sizes, and so few statements to prepare; NULL fills one up and finds nothing.
     width = mark.count("?")
     count = len(values) // width
     size = 1 << (count - 1).bit_length()

@@ -153,7 +153,12 @@ TAMPERED = {
         "answer 9 of entry 9 is missing from the answers table",
     ),
     "an answer is added": (
-        ["INSERT INTO answers SELECT 1, 10, 9, x'00', x'00', 0, true, NULL, NULL, NULL, NULL"],
+        [
+            (
+                "INSERT INTO answers "
+                "SELECT 1, 10, 9, x'00', x'00', 0, true, NULL, NULL, NULL, NULL, NULL"
+            )
+        ],
         "answer 10 is in the answers table, and the chain ends with answer 9",
     ),
     "a label is changed": (

@@ -31,7 +31,7 @@ ANSWER = (
 
 SECOND_ANSWER = (
     "INSERT INTO answers SELECT release_number, 10, sequence, vector_digest, vector, "
-    "label, stable, NULL, NULL, NULL, NULL, {} FROM answers WHERE query_id = 1"
+    "label, stable, NULL, NULL, NULL, NULL, qualifier FROM answers WHERE query_id = 1"
 )
 
 
@@ -108,10 +108,16 @@ def test_the_count_of_a_key_only_grows(tmp_path: Path, change: str, problem: str
             "checkpoints: rows are never replaced",
         ),
         (
-            SECOND_ANSWER.format("qualifier"),
+            SECOND_ANSWER,
             "newest_answers: rows are never replaced",
         ),
-        (SECOND_ANSWER.format("NULL"), "answers: a new answer has a qualifier"),
+        (
+            (
+                "INSERT INTO answers VALUES (1, 10, 6, zeroblob(32), x'00', 0, 1, "
+                "NULL, NULL, NULL, NULL, NULL)"
+            ),
+            "answers: a new answer has a qualifier",
+        ),
         (
             "REPLACE INTO newest_answers SELECT 1, vector_digest, 9 FROM newest_answers",
             "newest_answers: rows are never replaced",
