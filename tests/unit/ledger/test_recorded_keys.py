@@ -252,9 +252,9 @@ def test_the_newest_without_a_key_are_named(tmp_path: Path) -> None:
     assert account_of(path).endswith("has lost its key")
 
 
-def newest_count(connection: Connection) -> object:
+def newest_count(connection: Connection) -> int:
     """Return how many answers are among the newest."""
-    return connection.execute(text("SELECT COUNT(*) FROM newest_answers")).scalar_one()
+    return int(connection.execute(text("SELECT COUNT(*) FROM newest_answers")).scalar_one())
 
 
 def test_an_answer_out_of_order_is_refused(tmp_path: Path) -> None:
