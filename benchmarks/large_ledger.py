@@ -120,7 +120,7 @@ def _measure(config: Path, count: int, answers_an_entry: int) -> float:
     if count:
         started = time.perf_counter()
         ledger = open_ledger(url, create=True)
-        lengthen(ledger, url, answer_count=count, answers_an_entry=answers_an_entry)
+        lengthen(ledger, answer_count=count, answers_an_entry=answers_an_entry)
         ledger.close()
         size = config.with_name("conclave.db").stat().st_size / 1e6
         print(f"  written in {time.perf_counter() - started:.0f} s, {size:,.0f} MB")

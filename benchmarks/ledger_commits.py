@@ -40,7 +40,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=chosen) as folder:
         print(f"bare SQLite commits of a row: {_rate(_bare_commit(Path(folder))):,.0f} a second")
         for batch_size in BATCH_SIZES:
-            ledger = _open(Path(folder) / f"batches-of-{batch_size}.db")
+            ledger = open_release(Path(folder) / f"batches-of-{batch_size}.db")
             commits = _rate(lambda: _commit(ledger, batch_size))  # noqa: B023 -- called at once
             print(f"batches of {batch_size:>3}: {commits * batch_size:>8,.0f} answers a second")
             ledger.close()
@@ -69,7 +69,7 @@ def _bare_commit(folder: Path) -> Callable[[], None]:
     return commit
 
 
-def _open(path: Path) -> Ledger:
+def open_release(path: Path) -> Ledger:
     """Open a release that answers without limit."""
     ledger = open_ledger(f"sqlite:///{path}", create=True)
     opened = ReleaseOpened(
@@ -105,7 +105,7 @@ def _answer(ledger: Ledger, query_id: int) -> AnswerRow:
 
 
 def _measure_verifying(path: Path) -> None:
-    ledger = _open(path)
+    ledger = open_release(path)
     with ledger.transaction() as transaction:
         for query_id in range(1, ENTRY_COUNT + 1):
             transaction.record_answers([_answer(ledger, query_id)])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from app.errors import ConclaveError, ConfigurationError, InvariantError, LedgerCorruptError
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, read_asked
 from app.ledger.database.driver import database_errors, give_back
-from app.ledger.database.lookups import find_answers, find_keys
+from app.ledger.database.lookups import find_keys
 from app.ledger.database.open_database import OpenDatabase, open_database, refuse_replaced
 from app.ledger.database.sqlite import version_of
 from app.ledger.database.statements import (
@@ -35,6 +35,7 @@ from app.ledger.entries.digests import Digests, private_digest
 from app.ledger.entries.fold import EMPTY, LedgerState
 from app.ledger.entries.replay import check_answers, folded_on
 from app.ledger.key_counts import KeyCount, read_key_counts
+from app.ledger.keys.recorded_keys import find_recorded
 from app.ledger.releases import holds_backup, number_of, read_openings, read_release_count
 from app.ledger.transaction import Transaction
 from app.noise.system import SystemNoise
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from app.ledger.database.sqlite import Version
     from app.ledger.entries.entry_kinds import ReleaseOpened
     from app.ledger.head.head_file import HeadKeeper
+    from app.ledger.keys.key_blocks import KeyImage
     from app.noise.source import NoiseSource
 
 __all__ = [
@@ -111,6 +113,7 @@ class Ledger:
         self._keeper: HeadKeeper | None = None
         self._checkpoint_at = 0  # entry of a checkpoint that is committed
         self._committed: tuple[Version | None, LedgerState] | None = None  # known to have happened
+        self._image: KeyImage | None = None  # of the keys as of a commit that has happened
         self.digests: Final = Digests(database.secret)
         self.is_shared: Final = database.is_shared  # whether other servers may write beside
         self.turn_to_draw: Final = database.turn_to_draw
@@ -228,7 +231,7 @@ class Ledger:
 
         """
         with self.snapshot() as connection, database_errors():
-            return find_answers(connection, self._release_number, vector_digests)
+            return find_recorded(connection, self._release_number, vector_digests)
 
     def known_keys(self, key_digests: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
         """Return the recorded ones of ``key_digests``: (key digest, vector digest).
@@ -340,12 +343,14 @@ class Ledger:
             try:
                 with database_errors():
                     version, state = self._state_under_lock(connection)
+                image, self._image = self._image, None
                 transaction = Transaction(
                     connection,
                     state,
                     release_number=self._release_number,
                     openings=self._openings,
                     digests=self.digests,
+                    image=image,
                 )
                 try:
                     yield transaction
@@ -361,6 +366,7 @@ class Ledger:
             self._known, self._checkpoint_at = transaction.state, checkpoint_at
             self._openings = transaction.openings
             self._committed = version, transaction.state
+            self._image = transaction.image
             if self._keeper is not None:
                 self._keeper.committed(transaction.state)
 

@@ -22,7 +22,9 @@ from app.ledger.database.tables import (
     checkpoints,
     entries,
     idempotency_keys,
+    key_blocks,
     key_counts,
+    newest_answers,
     private_state,
 )
 from app.ledger.entries.chain import GENESIS
@@ -65,7 +67,15 @@ _STRAY_PIECE = (
 )
 _STRAY_ROWS = {
     table.name: select(table.c.release_number).where(_stray(table)).limit(1)
-    for table in (entries, answers, idempotency_keys, checkpoints, key_counts)
+    for table in (
+        entries,
+        answers,
+        idempotency_keys,
+        checkpoints,
+        key_counts,
+        newest_answers,
+        key_blocks,
+    )
 }
 
 

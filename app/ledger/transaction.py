@@ -19,8 +19,14 @@ from sqlalchemy import insert
 
 from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableError, invariant
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, asked_body, read_asked
-from app.ledger.database.driver import UNAVAILABLE, insert_rows, is_cut_off, translate
-from app.ledger.database.lookups import find_answers, find_keys
+from app.ledger.database.driver import (
+    REFUSED,
+    UNAVAILABLE,
+    insert_rows,
+    is_cut_off,
+    translate,
+)
+from app.ledger.database.lookups import find_keys
 from app.ledger.database.statements import (
     RecordedAnswer,
     every,
@@ -39,6 +45,7 @@ from app.ledger.entries.entry_kinds import (
 )
 from app.ledger.entries.fold import followed_by
 from app.ledger.key_counts import read_key_counts, write_key_counts
+from app.ledger.keys.recorded_keys import caught_up, find_recorded, keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -51,6 +58,7 @@ if TYPE_CHECKING:
     from app.ledger.entries.entry_kinds import LedgerEvent, ReleaseOpened
     from app.ledger.entries.fold import LedgerState
     from app.ledger.key_counts import KeyCount
+    from app.ledger.keys.key_blocks import KeyImage
 
 PRIVATE_BODY_BYTES_MAX: Final = 900_000_000
 """Largest piece of private state: SQLite holds a value of just under 10^9 bytes."""
@@ -80,24 +88,44 @@ class Transaction:
         release_number: int,
         openings: tuple[ReleaseOpened, ...],
         digests: Digests,
+        image: KeyImage | None = None,
     ) -> None:
-        """Start from what the database holds under the lock, of a release and of all."""
+        """Start from what the database holds under the lock, of a release and of all.
+
+        Args:
+            connection: that holds the lock.
+            state: of the release.
+            release_number: of it.
+            openings: the first entry of every release in the database.
+            digests: of the database.
+            image: of the recorded keys as of an earlier commit here; None to read it.
+
+        """
         self._connection = connection
         self._release_number = release_number
         self._openings = openings
         self._digests = digests
         self._state = state
+        self._answered_before = state.answered
         self.was_cut_off = False  # told once it has ended: by the database, and not by what it took
         self.may_be_committed = False  # told once its commit was asked for, whatever came of it
         self._failed = False
         self._key_rows: list[dict[str, object]] = []
         self._unbound: dict[str, str] = {}
+        self._kept_image = image
+        self._image: KeyImage | None = None
+        self._new_digests: set[bytes] = set()
         self._release_secret: bytes | None = None
 
     @property
     def state(self) -> LedgerState:
         """The ledger's state, with everything appended here."""
         return self._state
+
+    @property
+    def image(self) -> KeyImage | None:
+        """The recorded keys with those of this transaction, once it is committed."""
+        return self._kept_image if self._image is None else self._image
 
     @property
     def release_number(self) -> int:
@@ -157,18 +185,46 @@ class Transaction:
 
         """
         invariant(bool(rows), "an entry covers at least one answer")
-        vector_digests, vectors, answers = zip(*rows, strict=True)
+        vector_digests, vectors, answers, qualifiers = zip(*rows, strict=True)
         first, count = answers[0].query_id, len(rows)
         numbers = [answer.query_id for answer in answers]
         invariant(numbers == [*range(first, first + count)], "answers are numbered without gaps")
+        self._refuse_recorded(vector_digests)
         head = self.append(_released(vector_digests, answers))
         is_label = answers[0].precision is None
         fields = _LABEL_FIELDS if is_label else RecordedAnswer.__struct_fields__
         at = repeat(self._release_number, count), repeat(head.sequence, count)
         columns = [map(attrgetter(name), answers) for name in fields]
-        placed = list(zip(*at, vector_digests, vectors, *columns, strict=True))
+        placed = list(zip(*at, vector_digests, vectors, qualifiers, *columns, strict=True))
         self._in_database(insert_rows, self._connection, _insert_answers(fields), placed)
+        self._in_database(
+            keep, self._recorded(), self._connection, self._release_number, vector_digests
+        )
+        self._new_digests.difference_update(vector_digests)
         return head
+
+    def _refuse_recorded(self, vector_digests: Sequence[bytes]) -> None:
+        """Refuse a second answer to a key, by what the database holds under the lock.
+
+        The unique index of the newest part refuses one too, and the number of the entry one
+        that another server recorded meanwhile.  What was looked up in this transaction, and
+        had no answer, is not looked up again.
+        """
+        is_new = len(set(vector_digests)) == len(vector_digests)
+        others = [digest for digest in vector_digests if digest not in self._new_digests]
+        invariant(is_new and not (others and self.known_answers(others)), REFUSED)
+
+    def _recorded(self) -> KeyImage:
+        """Return the recorded keys, as of the state at the beginning of this transaction."""
+        if self._image is None:
+            self._image = self._in_database(
+                caught_up,
+                self._kept_image,
+                self._connection,
+                self._release_number,
+                self._answered_before,
+            )
+        return self._image
 
     def record_asked(self, vectors: Sequence[AskedVector]) -> Head:
         """Append one entry for vectors that were asked of decided cells, and keep each.
@@ -217,9 +273,16 @@ class Transaction:
             LedgerUnavailableError: the database cannot be read.
 
         """
-        return self._in_database(
-            find_answers, self._connection, self._release_number, vector_digests
+        found = self._in_database(
+            find_recorded,
+            self._connection,
+            self._release_number,
+            vector_digests,
+            self._recorded(),
         )
+        self._new_digests.update(vector_digests)
+        self._new_digests.difference_update(digest for digest, _ in found)
+        return found
 
     def answers_after(self, query_id: int) -> Iterator[AnswerRow]:
         """Yield every committed answer after number ``query_id``, in order.
@@ -371,7 +434,7 @@ class Transaction:
 @lru_cache
 def _insert_answers(fields: tuple[str, ...]) -> str:
     """Return the statement that inserts an answer of some fields; the others are null."""
-    columns = ("release_number", "sequence", "vector_digest", "vector", *fields)
+    columns = ("release_number", "sequence", "vector_digest", "vector", "qualifier", *fields)
     marks = ", ".join("?" for _ in columns)
     return f"INSERT INTO answers ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 -- names of columns
 

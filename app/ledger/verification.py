@@ -36,6 +36,8 @@ from app.ledger.entries.digests import is_cell_key, private_digest, public_diges
 from app.ledger.entries.entry_kinds import AnswersReleased, ScoresReleased, VectorsAsked
 from app.ledger.entries.fold import EMPTY, LedgerState, fold
 from app.ledger.key_counts import read_key_counts
+from app.ledger.keys.key_blocks import LEVELS_MAX, block_of, item_of, items_in
+from app.ledger.keys.recorded_keys import earlier_count, every_block, newest_digests
 from app.ledger.releases import is_covered, read_openings, stray_row
 
 if TYPE_CHECKING:
@@ -167,6 +169,7 @@ class _Verification:
             self._check_checkpoint(state)
         _hold(self._next_checkpoint is None, "a checkpoint is at an entry that the chain lacks")
         self._check_no_more_answers(state)
+        self._check_keys_of_answers(state)
         self._check_each_was_asked(state)
         self._check_keys()
         self._check_key_counts(state)
@@ -251,8 +254,10 @@ class _Verification:
 
     def _digest_of(self, row: AnswerRow) -> bytes:
         if self._decides_cells:
-            return self._digests.of_cell(row.vector)
-        return self._digests.of_question(row.vector, row.answer.precision)
+            digest = self._digests.of_cell(row.vector)
+        else:
+            digest = self._digests.of_question(row.vector, row.answer.precision)
+        return self._digests.of_qualified(digest, row.qualifier)
 
     def _check_asked(self, sequence: int, event: VectorsAsked) -> None:
         """Check that a piece has the vectors that its entry says, none of them a second time."""
@@ -278,6 +283,37 @@ class _Verification:
                 f"answer {placed[1].answer.query_id} is in the answers table, "
                 f"and the chain ends with answer {state.answered}"
             )
+
+    def _check_keys_of_answers(self, state: LedgerState) -> None:
+        """Check that each answer since revision 0008 has its key in one place, and none else has.
+
+        An answer whose key is in no place, or in a block where it is not looked for, would be
+        given a second time, afresh.
+        """
+        earlier = earlier_count(self._connection, self._release_number, state.answered)
+        items = {
+            item_of(digest, number): number
+            for digest, number in self._query_by_digest.items()
+            if number > earlier
+        }
+        for digest, number in newest_digests(self._connection, self._release_number):
+            _hold(
+                self._query_by_digest.get(digest) == number
+                and items.pop(item_of(digest, number), None) is not None,
+                "the newest answers have a key that is no answer's, or that is there already",
+            )
+        for level, block, body in every_block(self._connection, self._release_number):
+            place = f"block {block} of level {level} of the keys"
+            _hold(0 < level <= LEVELS_MAX, f"{place} is of no level that there is")
+            items_here = items_in(body)
+            _hold(items_here == sorted(items_here), f"{place} is not in the order of its keys")
+            for item in items_here:
+                _hold(block_of(item, level) == block, f"{place} has a key of another block")
+                _hold(
+                    items.pop(item, None) is not None,
+                    f"{place} has a key that is no answer's, or that is elsewhere already",
+                )
+        _hold(not items, f"answer {min(items.values(), default=0)} has lost its key")
 
     def _check_each_was_asked(self, state: LedgerState) -> None:
         """Check that every decided cell was asked by some vector."""

@@ -137,7 +137,7 @@ def test_a_fault_releases_nothing_and_draws_nothing_twice(
     assert shown(process.address) == told(state)
     assert state.answered == len(known) + len(new)
     assert draws(release.folder) == [
-        (digest, answer.label, answer.stable) for digest, _, answer in recorded
+        (digest, answer.label, answer.stable) for digest, _, answer, _ in recorded
     ]
     crowd.witnessed.check(release, refusals=(HTTPStatus.SERVICE_UNAVAILABLE,))
     end(process)

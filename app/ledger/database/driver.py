@@ -217,6 +217,7 @@ class KeptWriting:
 
 
 UNAVAILABLE: Final = "the ledger took no entry and nothing was released; try again"
+REFUSED: Final = "the tables of the ledger refuse a row"
 DAMAGED: Final = "the file of the ledger is damaged"
 DAMAGED_STATES: Final = frozenset({"XX001", "XX002"})
 """PostgreSQL's codes for a table, or an index, whose pages are not what it wrote."""
@@ -262,7 +263,7 @@ def database_errors() -> AbstractContextManager[None]:
 def translate(error: BaseException) -> None:
     """Raise the translation of a database error; leave any other error to the caller."""
     if isinstance(error, IntegrityError):
-        raise InvariantError("the tables of the ledger refuse a row") from None
+        raise InvariantError(REFUSED) from None
     if isinstance(error, SQLAlchemyError):
         if is_damage(error):
             raise LedgerCorruptError(DAMAGED) from None

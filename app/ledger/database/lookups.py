@@ -1,4 +1,4 @@
-"""Recorded answers and keys, found by digest: a whole batch in one statement."""
+"""Idempotency keys, found by digest: a whole batch in one statement."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from app.errors import LedgerCorruptError
 from app.ledger.database.driver import fetch_all
 from app.ledger.database.statements import (
     KeyRow,
-    RecordedAnswer,
-    checked_answer,
-    checked_bytes,
     checked_key,
 )
 
@@ -28,42 +25,11 @@ SEARCHED_MAX: Final = 512
 # The digests come first in the join, and each is searched for in the index; a list
 # after IN made SQLite read the whole table once the list had a few digests.
 _ASKED: Final = "WITH asked (digest) AS (VALUES {asked}) SELECT {columns} FROM asked CROSS JOIN"
-_ANSWERS: Final = (
-    f"{_ASKED} answers WHERE answers.vector_digest = asked.digest AND release_number = ?"
-)
 _KEYS: Final = (
     f"{_ASKED} idempotency_keys WHERE idempotency_keys.key_digest = asked.digest "
     "AND release_number = ?"
 )
-_ALONE_COLUMNS: Final = ", ".join(RecordedAnswer.__struct_fields__)
-_ANSWER_COLUMNS: Final = f"vector_digest, {_ALONE_COLUMNS}"
-_ONE_ANSWER: Final = (
-    f"SELECT {_ALONE_COLUMNS} FROM answers WHERE vector_digest = ? AND release_number = ?"  # noqa: S608 -- names of columns
-)
 _KEY_COLUMNS: Final = ", ".join(KeyRow._fields)
-
-
-def find_answers(
-    connection: Connection, release_number: int, vector_digests: Sequence[bytes]
-) -> list[tuple[bytes, RecordedAnswer]]:
-    """Return the answers to those vectors that have one, by vector digest, in any order.
-
-    Args:
-        connection: inside a transaction.
-        release_number: of the release that answered.
-        vector_digests: keyed digests, 32 bytes each.
-
-    Raises:
-        SQLAlchemyError: the database cannot be read.
-        TypeError: a row holds a value of a wrong type.
-
-    """
-    if len(vector_digests) == 1:  # the plain statement takes half the time of the join
-        (digest,) = vector_digests
-        alone = fetch_all(connection, _ONE_ANSWER, (digest, release_number))
-        return [(digest, checked_answer(alone[0]))] if alone else []
-    rows = _search(connection, _ANSWERS, _ANSWER_COLUMNS, release_number, vector_digests)
-    return [(checked_bytes(digest), checked_answer(values)) for digest, *values in rows]
 
 
 def find_keys(

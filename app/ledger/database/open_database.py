@@ -24,8 +24,8 @@ from app.ledger.database.driver import DAMAGED, is_damage
 from app.ledger.database.sqlite import URL_KEY
 from app.ledger.database.statements import read_database_secret
 from app.ledger.database.tables import (
-    COLUMNS_REVISION,
     ENTRIES_INDEX,
+    INDEX_REVISION,
     INSERT_ONLY,
     REVISION,
     database_secret,
@@ -286,9 +286,10 @@ def _has_newer_tables(connection: Connection, revision: str) -> bool:
     """Return whether the tables have what a later revision than that added last."""
     inspector = inspect(connection)
     names = set(inspector.get_table_names())
-    if revision >= COLUMNS_REVISION:  # an index came after it, in SQLite alone
-        found = inspector.get_indexes(entries.name) if entries.name in names else []
-        return any(index["name"] == ENTRIES_INDEX for index in found)
+    if revision < INDEX_REVISION and entries.name in names:  # in SQLite alone
+        found = inspector.get_indexes(entries.name)
+        if any(index["name"] == ENTRIES_INDEX for index in found):
+            return True
     return all(
         name in names
         and {column["name"] for column in inspector.get_columns(name)} >= set(table.columns.keys())

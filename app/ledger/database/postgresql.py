@@ -31,7 +31,14 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from app.errors import ConfigurationError, LedgerUnavailableError
 from app.ledger.database.driver import PooledWriting, database_errors, give_back
 from app.ledger.database.sqlite import READERS_MAX, URL_KEY
-from app.ledger.database.tables import ANSWERS_INDEX, INSERT_ONLY, key_counts, metadata
+from app.ledger.database.tables import (
+    ANSWERS_INDEX,
+    INSERT_ONLY,
+    key_blocks,
+    key_counts,
+    metadata,
+    newest_answers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -280,7 +287,7 @@ def turn_to_open(url: str, release_name: str) -> Iterator[None]:
 
 
 def grant_serving(url: str, role: str) -> None:
-    """Grant a role to serve the ledger: to read and add rows, and to raise counts.
+    """Grant a role to serve the ledger: to read and add rows, raise counts, and move keys on.
 
     Raises:
         ConfigurationError: there is no such role, or the tables are another's.
@@ -292,7 +299,9 @@ def grant_serving(url: str, role: str) -> None:
         with engine.begin() as connection:
             quoted = connection.dialect.identifier_preparer.quote_identifier(role)
             connection.exec_driver_sql(f"GRANT SELECT, INSERT ON {names} TO {quoted}")
-            connection.exec_driver_sql(f"GRANT UPDATE ON {key_counts.name} TO {quoted}")
+            raised = f"{key_counts.name}, {key_blocks.name}"
+            connection.exec_driver_sql(f"GRANT UPDATE ON {raised} TO {quoted}")
+            connection.exec_driver_sql(f"GRANT DELETE ON {newest_answers.name} TO {quoted}")
             connection.exec_driver_sql(f"GRANT SELECT ON alembic_version TO {quoted}")
     except DBAPIError as error:
         raise ConfigurationError("--grant", str(error.orig).splitlines()[0]) from None
@@ -406,6 +415,12 @@ _ONLY_GROW: Final = (
     "RAISE EXCEPTION 'key_counts: counts only grow' USING ERRCODE = '23000'; "
     "END IF; RETURN NEW; END "
 )
+_NEWEST: Final = (
+    " BEGIN IF NEW.qualifier IS NULL THEN RAISE EXCEPTION 'answers: a new answer has a qualifier' "
+    "USING ERRCODE = '23000'; END IF; "
+    "INSERT INTO newest_answers (release_number, vector_digest, query_id) "
+    "VALUES (NEW.release_number, NEW.vector_digest, NEW.query_id); RETURN NULL; END "
+)
 _REFUSE: Final = "conclave_refuse_change"
 _ENABLED: Final = "O"
 
@@ -424,7 +439,8 @@ _RULES: Final = (
 _INDEX: Final = (
     "SELECT indisunique AND indisvalid FROM pg_index "
     f"WHERE indexrelid = to_regclass('{ANSWERS_INDEX}') AND indrelid = to_regclass('answers') "
-    "AND pg_get_indexdef(indexrelid) LIKE '%(vector_digest, release_number)'"
+    "AND pg_get_indexdef(indexrelid) LIKE "
+    "'%(vector_digest, release_number) WHERE (qualifier IS NULL)'"
 )
 
 
@@ -473,6 +489,11 @@ def _protections() -> dict[str, tuple[str, str, str]]:
         f"BEFORE UPDATE ON {_COUNTS} FOR EACH ROW EXECUTE FUNCTION conclave_{_COUNTS}_only_grow()"
     )
     expected = {f"{_COUNTS}_only_grow": (_COUNTS, grow, _ONLY_GROW)}
+    newest = "AFTER INSERT ON answers FOR EACH ROW EXECUTE FUNCTION conclave_answers_are_newest()"
+    expected["answers_are_newest"] = ("answers", newest, _NEWEST)
+    name = newest_answers.name
+    changed = f"BEFORE UPDATE OR TRUNCATE ON {name} FOR EACH STATEMENT"
+    expected[f"{name}_refuse_change"] = (name, f"{changed} EXECUTE FUNCTION {_REFUSE}()", refuse)
     for table in (*INSERT_ONLY, _COUNTS):
         verbs = "DELETE OR TRUNCATE" if table == _COUNTS else "DELETE OR UPDATE OR TRUNCATE"
         event = f"BEFORE {verbs} ON {table} FOR EACH STATEMENT"

@@ -49,9 +49,8 @@ READERS_MAX: Final = 8
 WRITER_OPTIONS: Final = ("cache_size=-65536", "wal_autocheckpoint=4000")
 """64 MB of pages, filled as they are needed, and a log of 16 MB before it is brought in.
 
-Answers come in the order of their digests, so to speak in none: each dirties a page of
-their index.  With SQLite's own 2 MB and 4 MB a page was read for every answer after some
-50,000, and written twice; at 64 an entry a commit took a quarter longer.
+Blocks of keys, and idempotency keys, come in the order of digests, so to speak in none: with
+SQLite's own 2 MB and 4 MB more of their pages are read and written again.
 """
 
 BEGIN_WRITING: Final = "BEGIN IMMEDIATE"
@@ -264,6 +263,7 @@ _KEYED: Final = {
     "database_secret": ("number",),
     "checkpoints": ("release_number", "sequence"),
     "key_counts": ("release_number", "name"),
+    "newest_answers": ("release_number", "vector_digest"),
 }
 
 _ONLY_GROW: Final = (
@@ -272,8 +272,17 @@ _ONLY_GROW: Final = (
     "OR NEW.answered < OLD.answered OR NEW.unstable < OLD.unstable "
     "BEGIN SELECT RAISE(ABORT, 'key_counts: counts only grow'); END"
 )
+_QUALIFIED: Final = (
+    "CREATE TRIGGER answers_are_qualified AFTER INSERT ON answers WHEN NEW.qualifier IS NULL "
+    "BEGIN SELECT RAISE(ABORT, 'answers: a new answer has a qualifier'); END"
+)
+_NEWEST: Final = (
+    "CREATE TRIGGER answers_are_newest AFTER INSERT ON answers "
+    "BEGIN INSERT INTO newest_answers (release_number, vector_digest, query_id) "
+    "VALUES (NEW.release_number, NEW.vector_digest, NEW.query_id); END"
+)
 _INDEXES: Final = {
-    ANSWERS_INDEX: ("answers", "(vector_digest, release_number)"),
+    ANSWERS_INDEX: ("answers", "(vector_digest, release_number) WHERE qualifier IS NULL"),
     ENTRIES_INDEX: ("entries", "(release_number, sequence)"),
 }
 
@@ -312,7 +321,14 @@ def unprotected(connection: Connection, table: str) -> Iterator[None]:
 
 def _protections() -> dict[str, tuple[str, str]]:
     """Return every trigger by its name: its table and its text."""
-    expected = {"key_counts_only_grow": ("key_counts", _ONLY_GROW)}
+    expected = {
+        "key_counts_only_grow": ("key_counts", _ONLY_GROW),
+        "answers_are_qualified": ("answers", _QUALIFIED),
+        "answers_are_newest": ("answers", _NEWEST),
+    }
+    name = "newest_answers_refuse_update"
+    event = "UPDATE ON newest_answers"
+    expected[name] = ("newest_answers", _refusing(name, event, "newest_answers", "changed"))
     name = "key_counts_refuse_delete"
     expected[name] = (
         "key_counts",

@@ -68,12 +68,14 @@ class AnswerRow(NamedTuple):
         vector: canonical bytes of the vector as posted; of its public cell where a cell is
             decided once.
         answer: what it is.
+        qualifier: what the key holds beside the vector or the cell; empty where nothing.
 
     """
 
     vector_digest: bytes
     vector: bytes
     answer: RecordedAnswer
+    qualifier: bytes = b""
 
 
 class KeyRow(NamedTuple):
@@ -134,6 +136,7 @@ _ANSWERS = (
         answers.c.sequence,
         answers.c.vector_digest,
         answers.c.vector,
+        answers.c.qualifier,
         *(answers.c[name] for name in RecordedAnswer.__struct_fields__),
     )
     .where(of_release(answers), answers.c.query_id > bindparam("after"))
@@ -238,8 +241,16 @@ def read_answers(
     """Return a page of the answers after number ``after``, each with its entry's number first."""
     at = {"release": release_number, "after": after, "count": PAGE_ROWS}
     return [
-        (sequence, AnswerRow(checked_bytes(digest), checked_bytes(vector), checked_answer(values)))
-        for sequence, digest, vector, *values in connection.execute(_ANSWERS, at)
+        (
+            sequence,
+            AnswerRow(
+                checked_bytes(digest),
+                checked_bytes(vector),
+                checked_answer(values),
+                b"" if qualifier is None else checked_bytes(qualifier),
+            ),
+        )
+        for sequence, digest, vector, qualifier, *values in connection.execute(_ANSWERS, at)
     ]
 
 

@@ -1,7 +1,8 @@
 """The tables, as the newest revision in ``migrations/`` leaves them.
 
-Every table is insert-only but the counts of keys, which only grow; triggers refuse
-any other UPDATE, and DELETE.  The number of the release is part of every key, so that
+Every table is insert-only but the counts of keys, which only grow, and the two by which
+answers are found, which follow from the answers; triggers refuse any other UPDATE, and
+DELETE.  The number of the release is part of every key, so that
 one database can hold several.
 """
 
@@ -24,13 +25,14 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    text,
 )
 
-REVISION: Final = "0007"
+REVISION: Final = "0008"
 """The newest revision in ``migrations/``."""
 
-COLUMNS_REVISION: Final = "0006"
-"""The newest one that added a table or a column."""
+INDEX_REVISION: Final = "0007"
+"""The one that added the index of entries, in SQLite, and no table or column."""
 
 FIRST_RELEASE: Final = 1
 """Number of the release that was opened first in a database."""
@@ -45,7 +47,10 @@ INSERT_ONLY: Final = (
 )
 
 ANSWERS_INDEX: Final = "answers_by_vector"
-"""The index that refuses a second answer to a vector, and finds the first."""
+"""The index that finds the answers of before revision 0008, and refuses a second one.
+
+Later ones are in ``newest_answers``, and then in ``key_blocks``.
+"""
 
 ENTRIES_INDEX: Final = "entries_by_number"
 """The index by which SQLite finds an entry without reading bodies on its way."""
@@ -82,6 +87,8 @@ answers = Table(
     Column("bin_index", SmallInteger, nullable=True),
     Column("bin_shifted", Boolean, nullable=True),
     Column("units", SmallInteger, nullable=True),
+    # What the key holds beside the vector or the cell; null in rows of an earlier revision.
+    Column("qualifier", LargeBinary, nullable=True),
     PrimaryKeyConstraint("release_number", "query_id", name="answers_key"),
     ForeignKeyConstraint(
         ["release_number", "sequence"],
@@ -90,7 +97,14 @@ answers = Table(
     ),
     CheckConstraint("query_id >= 1", name="answers_are_numbered_from_one"),
     # The digest comes first: a search by release alone would read every answer.
-    Index(ANSWERS_INDEX, "vector_digest", "release_number", unique=True),
+    Index(
+        ANSWERS_INDEX,
+        "vector_digest",
+        "release_number",
+        unique=True,
+        sqlite_where=text("qualifier IS NULL"),
+        postgresql_where=text("qualifier IS NULL"),
+    ),
     sqlite_with_rowid=False,
 )
 
@@ -151,4 +165,24 @@ key_counts = Table(
     Column("mark", LargeBinary(32), nullable=False),
     PrimaryKeyConstraint("release_number", "name", name="key_counts_key"),
     sqlite_with_rowid=False,
+)
+
+newest_answers = Table(
+    "newest_answers",
+    metadata,
+    Column("release_number", SmallInteger, nullable=False),
+    Column("vector_digest", LargeBinary(32), nullable=False),
+    Column("query_id", BigInteger, nullable=False),
+    PrimaryKeyConstraint("release_number", "vector_digest", name="newest_answers_key"),
+    sqlite_with_rowid=False,
+)
+
+key_blocks = Table(
+    "key_blocks",
+    metadata,
+    Column("release_number", SmallInteger, nullable=False),
+    Column("level", SmallInteger, nullable=False),
+    Column("block", BigInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("release_number", "level", "block", name="key_blocks_key"),
 )

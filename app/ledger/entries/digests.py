@@ -25,6 +25,7 @@ SECRET_BYTES: Final = 32
 _VECTOR: Final = b"conclave-vector-1\0"
 _SCORED_VECTOR: Final = b"conclave-scored-vector-1\0"
 _CELL: Final = b"conclave-cell-1\0"
+_ACTIVE_SET: Final = b"conclave-active-set-1\0"
 _IDEMPOTENCY: Final = b"conclave-idempotency-key-1\0"
 _KEPT_KEY: Final = b"conclave-kept-key-1\0"
 _KEY_COUNT: Final = b"conclave-key-count-1\0"
@@ -93,6 +94,19 @@ class Digests:
     def of_cell(self, key: bytes) -> bytes:
         """Return the digest (32 bytes) of a public cell's canonical bytes."""
         return hmac.digest(self._secret, _CELL + key, "sha256")
+
+    def of_qualified(self, digest: bytes, qualifier: bytes) -> bytes:
+        """Return the digest (32 bytes) of a vector's or a cell's digest with a qualifier.
+
+        Args:
+            digest: of the vector or of the cell, 32 bytes.
+            qualifier: what the key holds beside it, such as an active set; empty for nothing,
+                which leaves the digest as it is.
+
+        """
+        if not qualifier:
+            return digest
+        return hmac.digest(self._secret, _ACTIVE_SET + digest + qualifier, "sha256")
 
     def of_key(self, idempotency_key: str) -> bytes:
         """Return the digest (32 bytes) of an idempotency key."""

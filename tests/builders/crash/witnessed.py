@@ -178,7 +178,7 @@ class Witnessed:
             decode_key(vector): Answer(
                 given.query_id, None if given.label is None else classes[given.label], given.stable
             )
-            for _, vector, given in rows
+            for _, vector, given, _ in rows
         }
         assert len(recorded) == len(rows)
         assert recorded.keys() <= {question.vector for question in self.asked}

@@ -151,6 +151,7 @@ LIVES = {
     "0004": published_with_checkpoints,
     "0005": published_with_checkpoints,
     "0006": with_key_counts,
+    "0007": with_key_counts,
 }
 
 

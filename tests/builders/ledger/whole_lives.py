@@ -83,7 +83,8 @@ def life_with_cells(path: Path) -> Ledger:
     """Write a life that decides each cell once, with two vectors of one and a key of the second."""
     ledger = create(path)
     open_release(ledger, parameters={REPLAYED_BY: CELL})
-    for cell, query_id, vectors in ((3, 1, (b"one", b"two")), (0, 2, (b"three",))):
+    decided = ((3, 1, (b"one", b"two")), (0, 2, (b"three",)), (7, 3, (b"four",)))
+    for cell, query_id, vectors in decided:
         with ledger.transaction() as transaction:
             key = cell_key(cell)
             recorded = RecordedAnswer(query_id, query_id - 1, stable=True)

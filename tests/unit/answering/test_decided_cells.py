@@ -25,7 +25,7 @@ from app.errors import (
 )
 from app.estimator.memory_release import MemoryRelease
 from app.learning.ensemble import cells_of
-from app.ledger.ledger import RecordedAnswer, open_ledger
+from app.ledger.ledger import RecordedAnswer, Transaction, open_ledger
 from app.ledger.verification import verify
 from app.release.classifier.switch import answered_points
 from app.release.terms.answer_terms import check_cells
@@ -310,14 +310,17 @@ def test_cells_replayed_by_vector_are_caught(
 def test_a_cell_decided_twice_is_caught(
     release: SmallRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The index refuses the row of a server that forgets a cell, and without it verification."""
+    """The tables refuse the row of a server that forgets a cell, and without it verification."""
     answerer = release.answerer([STABLE, HIT, HIT])
     answerer.answer_batch([ask(10)])
     monkeypatch.setattr(RecentReplays, "find_by_vector", lambda *_: None)
     monkeypatch.setattr(ReplayIndex, "find_by_vector", lambda *_: None)
     with pytest.raises(InvariantError):
         answerer.answer_batch([ask(20)])
-    tamper(release.folder / "conclave.db", "DROP INDEX answers_by_vector")
+    monkeypatch.setattr(Transaction, "_refuse_recorded", lambda *_: None)
+    with pytest.raises(InvariantError):
+        release.answerer([HIT]).answer_batch([ask(20)])
+    tamper(release.folder / "conclave.db", "DELETE FROM newest_answers")
     careless = release.answerer([HIT])
     careless.answer_batch([ask(20)])
     with pytest.raises(VerificationError, match="repeats the cell of answer 1"):

@@ -24,6 +24,7 @@ IN_EVERY_DATABASE = {
         "closing",
         "key_counts",
         "kept_keys",
+        "recorded_keys",
         "releases",
         "scores",
         "refold",

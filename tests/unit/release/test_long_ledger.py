@@ -69,7 +69,6 @@ def lengths(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, dict[in
         ledger = open_ledger(settings.ledger_url, create=True)
         lengthen(
             ledger,
-            settings.ledger_url,
             answer_count=length,
             answers_an_entry=ANSWERS_AN_ENTRY,
         )

@@ -83,6 +83,7 @@ def test_revisions_build_the_tables_that_the_code_declares(tmp_path: Path) -> No
             "entries",
             "idempotency_keys",
             "key_counts",
+            "newest_answers",
         ]
 
 

@@ -25,11 +25,13 @@ COLUMNS = {
     "checkpoints": "mark",
 }
 ENTRY = "INSERT {} INTO entries VALUES (1, {}, 'ReleaseHalted', 1, '{{}}', 'x')"
-ANSWER = "INSERT {} INTO answers VALUES (1, {}, {}, x'00', x'00', 0, 1, NULL, NULL, NULL, NULL)"
+ANSWER = (
+    "INSERT {} INTO answers VALUES (1, {}, {}, x'00', x'00', 0, 1, NULL, NULL, NULL, NULL, x'')"
+)
 
 SECOND_ANSWER = (
     "INSERT INTO answers SELECT release_number, 10, sequence, vector_digest, vector, "
-    "label, stable, NULL, NULL, NULL, NULL FROM answers WHERE query_id = 1"
+    "label, stable, NULL, NULL, NULL, NULL, qualifier FROM answers WHERE query_id = 1"
 )
 
 
@@ -107,7 +109,22 @@ def test_the_count_of_a_key_only_grows(tmp_path: Path, change: str, problem: str
         ),
         (
             SECOND_ANSWER,
-            "UNIQUE constraint failed: answers.vector_digest, answers.release_number",
+            "newest_answers: rows are never replaced",
+        ),
+        (
+            (
+                "INSERT INTO answers VALUES (1, 10, 6, zeroblob(32), x'00', 0, 1, "
+                "NULL, NULL, NULL, NULL, NULL)"
+            ),
+            "answers: a new answer has a qualifier",
+        ),
+        (
+            "REPLACE INTO newest_answers SELECT 1, vector_digest, 9 FROM newest_answers",
+            "newest_answers: rows are never replaced",
+        ),
+        (
+            "UPDATE newest_answers SET query_id = query_id + 1",
+            "newest_answers: rows are never changed",
         ),
         ("REPLACE INTO database_secret VALUES (1, x'00')", "database_secret: rows are never "),
         ("INSERT INTO database_secret VALUES (2, x'00')", "CHECK constraint failed"),

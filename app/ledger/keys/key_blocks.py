@@ -1,0 +1,274 @@
+"""Blocks of keys by level, and the rule by which keys go from one level to the next.
+
+A key is the first ``PREFIX_BYTES`` of an answer's keyed digest, and its item in a block is the
+key with the answer's number.  Level L has ``FAN_OUT ** L`` blocks, one for each value of the
+digest's first ``4 L`` bits, so that block b of a level covers the same digests as the
+``FAN_OUT`` blocks from ``FAN_OUT * b`` of the next.  A key is in exactly one place: in the
+newest part, or in one block of one level.
+
+When ``NEWEST_MAX`` keys are in the newest part, they go to level 1, and one block of each
+level, by turns, to the level after it, where it is at least half full.  So each commit moves a
+bounded number of keys, whatever the ledger's length.  All of it follows from how many answers
+there are and from their digests, which entries show: from nothing private.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+from app.errors import LedgerCorruptError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+NEWEST_MAX: Final = 512
+"""Keys of the newest part, from which on they go to the blocks of level 1."""
+
+FAN_OUT: Final = 16
+"""Blocks of the next level for each block of a level."""
+
+LEVELS_MAX: Final = 8
+"""Levels: as many as the first four bytes of a digest tell apart."""
+
+IMAGE_LEVELS: Final = 3
+"""Levels that the writer keeps in memory too, some million keys of 14 bytes."""
+
+PREFIX_BYTES: Final = 8
+NUMBER_BYTES: Final = 6
+ITEM_BYTES: Final = PREFIX_BYTES + NUMBER_BYTES
+_PLACE_BYTES: Final = LEVELS_MAX // 2
+_BITS: Final = 4
+
+
+class Blocks(Protocol):
+    """The stored blocks of the levels that are not in memory."""
+
+    def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
+        """Return those of ``count`` blocks of a level that have keys, by number."""
+
+
+class NoBlocks:
+    """Stands for the stored blocks where another server has written them."""
+
+    def read(self, level: int, first: int, count: int) -> Mapping[int, bytes]:
+        """Return nothing."""
+        del level, first, count
+        return {}
+
+
+def item_of(digest: bytes, number: int) -> bytes:
+    """Return the item (``ITEM_BYTES``) of an answer's digest and number."""
+    return digest[:PREFIX_BYTES] + number.to_bytes(NUMBER_BYTES, "big")
+
+
+def block_of(digest: bytes, level: int) -> int:
+    """Return the number of the block of a level that a digest belongs to."""
+    place = int.from_bytes(digest[:_PLACE_BYTES], "big")
+    return place >> _BITS * (LEVELS_MAX - level)
+
+
+def items_in(body: bytes) -> list[bytes]:
+    """Return every item of a block, in order.
+
+    Raises:
+        LedgerCorruptError: the block does not hold whole items.
+
+    """
+    _check_whole(body)
+    return [body[at : at + ITEM_BYTES] for at in range(0, len(body), ITEM_BYTES)]
+
+
+def number_of_item(item: bytes) -> int:
+    """Return the answer's number in an item."""
+    return int.from_bytes(item[PREFIX_BYTES:], "big")
+
+
+def numbers_in(body: bytes, digest: bytes) -> list[int]:
+    """Return the number of every answer in a block whose key is that of a digest.
+
+    Raises:
+        LedgerCorruptError: the block does not hold whole items.
+
+    """
+    _check_whole(body)
+    prefix, count = digest[:PREFIX_BYTES], len(body) // ITEM_BYTES
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) >> 1
+        at = middle * ITEM_BYTES
+        if body[at : at + PREFIX_BYTES] < prefix:
+            low = middle + 1
+        else:
+            high = middle
+    found = []
+    at = low * ITEM_BYTES
+    while body[at : at + PREFIX_BYTES] == prefix:
+        found.append(number_of_item(body[at : at + ITEM_BYTES]))
+        at += ITEM_BYTES
+    return found
+
+
+def parted(body: bytes, level: int) -> dict[int, bytes]:
+    """Return items by their blocks of a level, each block in the order of its keys."""
+    items = np.frombuffer(body, np.uint8).reshape(-1, ITEM_BYTES)
+    keys = _keys_of(items)
+    order = np.argsort(keys, kind="stable")
+    blocks = (keys[order] >> np.uint64(8 * PREFIX_BYTES - _BITS * level)).astype(np.int64)
+    starts = np.flatnonzero(np.diff(blocks, prepend=-1)).tolist()
+    ends = [*starts[1:], len(order)]
+    moved = items[order]
+    return {
+        int(blocks[start]): moved[start:end].tobytes()
+        for start, end in zip(starts, ends, strict=True)
+    }
+
+
+def _keys_of(items: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return the key of each item, shape (n, ITEM_BYTES), as a whole number, shape (n,)."""
+    prefixes = np.ascontiguousarray(items[:, :PREFIX_BYTES])
+    return prefixes.view(">u8").ravel().astype(np.uint64)
+
+
+def _pairs_of(body: bytes) -> list[tuple[int, int]]:
+    """Return key and number of every item, as whole numbers."""
+    items = np.frombuffer(body, np.uint8).reshape(-1, ITEM_BYTES)
+    numbers = np.zeros((len(items), 8), np.uint8)
+    numbers[:, 8 - NUMBER_BYTES :] = items[:, PREFIX_BYTES:]
+    return list(zip(_keys_of(items).tolist(), numbers.view(">u8").ravel().tolist(), strict=True))
+
+
+def _check_whole(body: bytes) -> None:
+    if len(body) % ITEM_BYTES:
+        raise LedgerCorruptError("a block of keys does not hold whole keys")
+
+
+class KeyImage:
+    """The writer's copy of the newest part and of the first levels, as they are committed.
+
+    It holds what the database holds after a number of answers; whoever finds more answers
+    there adds them, in the order of their entries, or reads it anew.
+
+    Attributes:
+        answered: number of the newest answer in it.
+        earlier: answers of before there were blocks, whose numbers come first.
+        depth: the deepest level that has a block.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        answered: int,
+        earlier: int,
+        depth: int,
+        newest: bytes = b"",
+        bodies: Mapping[tuple[int, int], bytes] | None = None,
+    ) -> None:
+        """Take over what is stored: the items of the newest part, and the first levels' blocks."""
+        self.answered = answered
+        self.earlier = earlier
+        self.depth = depth
+        self._newest = newest
+        self._bodies = dict(bodies or {})
+        self._numbers: dict[int, tuple[int, ...] | int] = {}
+        for (level, _), body in self._bodies.items():
+            _check_whole(body)
+            if level < IMAGE_LEVELS:
+                self._learn(_pairs_of(body))
+        self._learn(_pairs_of(newest))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the newest part is to go to the blocks."""
+        return len(self._newest) >= NEWEST_MAX * ITEM_BYTES
+
+    def candidates(self, digest: bytes) -> tuple[int, ...]:
+        """Return the numbers of the answers in memory whose key is that of a digest."""
+        known = self._numbers.get(int.from_bytes(digest[:PREFIX_BYTES], "big"), ())
+        place = IMAGE_LEVELS, block_of(digest, IMAGE_LEVELS)
+        further = numbers_in(self._bodies.get(place, b""), digest)
+        return (known, *further) if isinstance(known, int) else (*known, *further)
+
+    def add(self, digests: Sequence[bytes]) -> None:
+        """Add the answers of an entry, which follow the newest, to the newest part."""
+        first = self.answered + 1
+        items = [item_of(digest, number) for number, digest in enumerate(digests, start=first)]
+        added = b"".join(items)
+        self._learn(_pairs_of(added))
+        self._newest += added
+        self.answered += len(items)
+
+    def seal(self, blocks: Blocks) -> dict[tuple[int, int], bytes]:
+        """Empty the newest part, and return every block that changes: (level, number) to body.
+
+        Args:
+            blocks: of the levels that are not in memory.
+
+        """
+        changed = _Changed(self._bodies, blocks)
+        after = self.answered - self.earlier
+        before = after - len(self._newest) // ITEM_BYTES
+        changed.spread(self._newest, 1)
+        self._newest = b""
+        for turn in range(before // NEWEST_MAX, after // NEWEST_MAX):
+            for level in range(1, min(self.depth, LEVELS_MAX - 1) + 1):
+                self._pass_on(changed, level, turn % FAN_OUT**level)
+        kept = {place: body for place, body in changed.bodies.items() if place[0] <= IMAGE_LEVELS}
+        self._bodies.update(kept)
+        self.depth = max(self.depth, *(level for level, _ in changed.bodies))
+        return changed.bodies
+
+    def _pass_on(self, changed: _Changed, level: int, block: int) -> None:
+        """Move the keys of a block to the next level, if it is at least half full."""
+        body = changed.read(level, block, 1).get(block, b"")
+        if len(body) < NEWEST_MAX // 2 * ITEM_BYTES:
+            return
+        changed.bodies[level, block] = b""
+        changed.spread(body, level + 1)
+        if level == IMAGE_LEVELS - 1:
+            self._forget(_pairs_of(body))
+
+    def _learn(self, pairs: Sequence[tuple[int, int]]) -> None:
+        numbers, newly = self._numbers, dict(pairs)
+        if len(newly) == len(pairs) and numbers.keys().isdisjoint(newly):
+            numbers.update(newly)
+            return
+        for key, number in pairs:  # keys that begin alike: one in 2^64, or made for it
+            known = numbers.get(key, ())
+            numbers[key] = (known, number) if isinstance(known, int) else (*known, number)
+
+    def _forget(self, pairs: Sequence[tuple[int, int]]) -> None:
+        for key, number in pairs:
+            known = self._numbers.pop(key)
+            if not isinstance(known, int):
+                self._numbers[key] = tuple(each for each in known if each != number)
+
+
+class _Changed:
+    """Blocks that change together, before they are written."""
+
+    def __init__(self, kept: Mapping[tuple[int, int], bytes], blocks: Blocks) -> None:
+        self.bodies: dict[tuple[int, int], bytes] = {}
+        self._kept = kept
+        self._blocks = blocks
+
+    def read(self, level: int, first: int, count: int) -> dict[int, bytes]:
+        """Return blocks of a level as they are by now."""
+        numbers = range(first, first + count)
+        if level <= IMAGE_LEVELS:
+            found = {number: self._kept.get((level, number), b"") for number in numbers}
+        else:
+            found = dict(self._blocks.read(level, first, count))
+        newly = {number: self.bodies.get((level, number)) for number in numbers}
+        return found | {number: body for number, body in newly.items() if body is not None}
+
+    def spread(self, body: bytes, level: int) -> None:
+        """Add items, of one block of the level before, to the blocks of a level."""
+        first = block_of(body, level - 1) * FAN_OUT
+        present = self.read(level, first, FAN_OUT)
+        for block, part in parted(b"".join((*present.values(), body)), level).items():
+            self.bodies[level, block] = part
