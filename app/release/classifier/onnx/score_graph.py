@@ -1,4 +1,4 @@
-"""Scores as a part of an ONNX graph: tests, terms, waves, then sums, all of integers."""
+"""Scores as a part of an ONNX graph: tests, terms, waves, numbers, sums, all of integers."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from app.release.classifier.classifier_document import (
         ClassifierDocument,
         LiteralDocument,
+        NumbersDocument,
         ScoresDocument,
         WavesDocument,
     )
@@ -40,6 +41,8 @@ def score_values(columns: Columns, document: ClassifierDocument, scores: ScoresD
         values = graph.add("Expand", intercepts, shape)
     if scores.waves is not None:
         values = graph.add("Add", values, _waves(columns, scores.waves))
+    if scores.numbers is not None:
+        values = graph.add("Add", values, _numbers(columns, scores.numbers))
     return values
 
 
@@ -77,6 +80,13 @@ def _waves(columns: Columns, waves: WavesDocument) -> str:
     table = graph.constant(np.array(cosines, dtype=np.int64))
     found = graph.add("Gather", table, places, axis=0)
     return graph.add("MatMul", found, graph.constant(np.array(waves.weights, dtype=np.int64)))
+
+
+def _numbers(columns: Columns, numbers: NumbersDocument) -> str:
+    """Return what numbers add to the scores, int64 of shape (N, scores)."""
+    graph = columns.graph
+    point = columns.steps(numbers.features, numbers.bounds, numbers.steps)
+    return graph.add("MatMul", point, graph.constant(np.array(numbers.weights, dtype=np.int64)))
 
 
 def weight_count(scores: ScoresDocument) -> int:
