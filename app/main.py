@@ -44,7 +44,7 @@ from app.planning.from_settings import (
     warn_of_cells,
     warn_of_relabelled_scores,
 )
-from app.release.classifier.learning import check_learnable, learn
+from app.release.classifier.learning import check_first_classifier, check_learnable, learn
 from app.release.classifier.switch import switch_phase
 from app.release.composed_budget import warn_of_others
 from app.release.drawing import read_points, read_private_rows, read_rows_beside
@@ -54,6 +54,7 @@ from app.release.release import warn_if_ended
 from app.release.statistics.asked import parse_hypotheses
 from app.release.statistics.opening_table import (
     OPEN_ALREADY,
+    check_first_table,
     check_openable,
     open_at_once,
     open_statistics,
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from app.release.classifier.published import PublishedClassifier
     from app.release.release import Release
     from app.release.statistics.released import StatisticsAnswer
+    from app.release.terms.configuration import Configuration
     from app.settings.settings import Settings
 
 CLOSE_SECONDS_MAX: Final = 8.0
@@ -215,8 +217,11 @@ class Server:
         url, name = self.settings.ledger_url, self.settings.release.name
         rows = None
         if self.expect_head is None:
+            configuration = configure(self.settings, even_if_hopeless=self.even_if_hopeless)
             rows = _rows_before_ledger(
-                self.settings, self.progress, even_if_hopeless=self.even_if_hopeless
+                configuration,
+                self.progress,
+                lambda: read_private_rows(self.settings, self.progress),
             )
         with ExitStack() as held:
             held.callback(take_server_lock(url).release)
@@ -304,9 +309,18 @@ def open_from_settings(
 
 
 def _rows_before_ledger(
-    settings: Settings, progress: Progress, *, even_if_hopeless: bool
+    configuration: Configuration,
+    progress: Progress,
+    read: Callable[[], PrivateRows],
+    check: Callable[[PrivateRows], object] = lambda _: None,
 ) -> PrivateRows | None:
     """Read the rows of a new ledger, and refuse them, before its file is made.
+
+    Args:
+        configuration: the new release's.
+        progress: shows how far it has come.
+        read: returns the rows.
+        check: raises where a draw that the command asks for is impossible on the rows.
 
     Returns:
         The rows; None where there is a ledger, or its secret is needed to tell persons apart.
@@ -315,15 +329,16 @@ def _rows_before_ledger(
         ConfigurationError: bad configuration or data.
 
     """
-    configuration = configure(settings, even_if_hopeless=even_if_hopeless)
+    settings = configuration.settings
     if is_shared(settings.ledger_url) or database_path(settings.ledger_url).exists():
         return None
     head_file = head_file_of(settings.ledger_url, settings.ledger.head_file)
     if head_file is not None:
         check_no_ledger(settings.ledger_url, head_file)
     with advising(settings):
-        rows = read_private_rows(settings, progress)
+        rows = read()
         refuse_before_ledger(configuration, rows, progress)
+        check(rows)
     return None if settings.data.person else rows
 
 
@@ -355,14 +370,23 @@ def learn_from_settings(
     """
     configuration = configure(settings, even_if_hopeless=even_if_hopeless)
     public_values = read_points(settings, public)
+    first_told = _ignore if settings.data.person else tell  # rows of persons are read again
+    rows = _rows_before_ledger(
+        configuration,
+        progress,
+        lambda: read_rows_beside(public_values, settings, progress, first_told),
+        lambda rows: check_first_classifier(configuration, public_values, row_count=rows.count),
+    )
     with _opened_ledger(settings, noise, tell) as ledger:
         check_learnable(configuration, ledger)
+        if rows is None:
+            rows = read_rows_beside(
+                public_values, settings, progress, tell, person_key=ledger.digests.person_key()
+            )
         published = learn(
             configuration,
             ledger=ledger,
-            rows=read_rows_beside(
-                public_values, settings, progress, tell, person_key=ledger.digests.person_key()
-            ),
+            rows=rows,
             public_values=public_values,
             noise=noise,
             progress=progress,
@@ -405,16 +429,25 @@ def statistics_from_settings(
     schema = configuration.schema
     asked = parse_hypotheses(schema, raw)
     public_values = read_points(settings, public)
+    first_told = _ignore if settings.data.person else tell  # rows of persons are read again
+    rows = _rows_before_ledger(
+        configuration,
+        progress,
+        lambda: read_rows_beside(public_values, settings, progress, first_told),
+        lambda rows: check_first_table(configuration, public_values, row_count=rows.count),
+    )
     with _opened_ledger(settings, noise, tell) as ledger:
         check_openable(configuration, ledger, has_points=public is not None)
         state = ledger.read_state()
         if state.statistics is None:
+            if rows is None:
+                rows = read_rows_beside(
+                    public_values, settings, progress, tell, person_key=ledger.digests.person_key()
+                )
             state = open_at_once(
                 configuration,
                 ledger=ledger,
-                rows=read_rows_beside(
-                    public_values, settings, progress, tell, person_key=ledger.digests.person_key()
-                ),
+                rows=rows,
                 public_values=public_values,
                 noise=noise,
                 progress=progress,
