@@ -52,7 +52,12 @@ def main() -> None:
     arguments = _arguments()
     print(circumstances())
     name = "panel-quick" if arguments.quick else "panel"
-    kept = {} if arguments.anew else cast("dict[str, Any]", (read(name) or {}).get("cells", {}))
+    kept = cast("dict[str, Any]", (read(name) or {}).get("cells", {}))
+    asked = {(each, method) for each in arguments.sets for method in arguments.methods}
+    if arguments.anew:
+        kept = {
+            cell: each for cell, each in kept.items() if tuple(cell.split("/")[:2]) not in asked
+        }
     for set_name in arguments.sets:
         table = SETS[set_name]().cut_to(QUICK_ROWS if arguments.quick else ROWS_MAX)
         for method in arguments.methods:

@@ -38,7 +38,7 @@ def section(document: Mapping[str, Json]) -> str:
     cells: Any = document["cells"]
     parts = [measured_on(document), ""]
     if document["quick"]:
-        parts.append(QUICK)
+        parts += [QUICK, f"Measured so far, on how many tables: {_measured(cells)}.", ""]
     for measure, (ours, word) in MEASURES.items():
         parts += [_standing(cells, measure, ours, word), "", _table(cells, measure, ours, word), ""]
     aside = document["aside"]
@@ -48,6 +48,15 @@ def section(document: Mapping[str, Json]) -> str:
         "",
     ]
     return "\n".join(parts)
+
+
+def _measured(cells: Mapping[str, Any]) -> str:
+    """Say on how many sets each method was measured."""
+    found: dict[str, set[str]] = {}
+    for cell in cells:
+        name, method, _ = cell.split("/")
+        found.setdefault(method, set()).add(name)
+    return ", ".join(f"{NAMES.get(each, each)} {len(names)}" for each, names in found.items())
 
 
 def sets_of(cells: Mapping[str, Any]) -> list[str]:

@@ -161,8 +161,8 @@ def _without_points(
     waves: Waves, of_terms: PublicMap, whole: NDArray[np.float64], *, wave_size: float
 ) -> PublicMap:
     """Return the map with waves as they vary between the bounds, beside terms by their shares."""
-    given = waves.cosines(_everywhere(len(waves.bounds))) * (wave_size / MAGNITUDE)
-    alone = PublicMap.of_points(given)
+    given = waves.cosines(_everywhere(len(waves.bounds))).astype(np.float64)
+    alone = PublicMap.of_points(given * (wave_size / MAGNITUDE))
     return PublicMap(
         matrix=whole,
         offset=np.concatenate([of_terms.offset, alone.offset]),
