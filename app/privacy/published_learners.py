@@ -7,16 +7,10 @@ which prepares its draw, and one of ``app.auditing.draws``, which bounds what it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from app.privacy.noisy_gradient.descent import (
-    KERNEL_FROM_A_NUMBER,
-    KERNEL_FROM_A_NUMBER_BEFORE,
-    descends,
-    waves_pay,
-)
+from app.privacy.noisy_gradient.descent import descends, waves_pay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -134,33 +128,26 @@ def _first_rule(numbers: PublicNumbers) -> PublishedLearner:
     return LINEAR if is_descent else EXPONENTIAL
 
 
-def _by_waves(numbers: PublicNumbers, from_a_number: int) -> PublishedLearner:
+def _second_rule(numbers: PublicNumbers) -> PublishedLearner:
     """Return the kernel score of a few numbers alone; for ranking, always a score.
 
     A grid is never ahead of the kernel score: docs/utility.md, "Which learner".
     """
     row_count, epsilon = numbers.row_count, numbers.epsilon
     if not numbers.other_count and waves_pay(
-        row_count=row_count,
-        epsilon=epsilon,
-        number_count=numbers.number_count,
-        from_a_number=from_a_number,
+        row_count=row_count, epsilon=epsilon, number_count=numbers.number_count
     ):
         return KERNEL
     return LINEAR if numbers.wants_ranking else _first_rule(numbers)
 
 
 AUTO_RULES: Final[Mapping[int, Callable[[PublicNumbers], PublishedLearner]]] = MappingProxyType(
-    {
-        1: _first_rule,
-        2: partial(_by_waves, from_a_number=KERNEL_FROM_A_NUMBER_BEFORE),
-        3: partial(_by_waves, from_a_number=KERNEL_FROM_A_NUMBER),
-    }
+    {1: _first_rule, 2: _second_rule}
 )
 """The rules behind ``auto``, by version: a release keeps the one that it was opened by."""
 
 FIRST_AUTO_RULE: Final = 1
-NEWEST_AUTO_RULE: Final = 3
+NEWEST_AUTO_RULE: Final = 2
 
 
 def learner_of(learner: str, numbers: PublicNumbers, *, rule: int = NEWEST_AUTO_RULE) -> str:

@@ -40,8 +40,7 @@ LINEAR_FROM: Final = 1000
 NUMBERS_MAX: Final = 8
 # ... and of more than so many they take so many rows times epsilon a number: docs/utility.md.
 FEW_NUMBERS: Final = 4
-KERNEL_FROM_A_NUMBER: Final = 4000
-KERNEL_FROM_A_NUMBER_BEFORE: Final = 1500
+KERNEL_FROM_A_NUMBER: Final = 1500
 # All numbers together are cut into so many times the fourth root of rows times epsilon, ...
 CUTS: Final = 10.0
 CUTS_POWER: Final = 0.25
@@ -110,23 +109,16 @@ def descends(*, row_count: int, epsilon: Fraction) -> bool:
     return row_count * epsilon >= LINEAR_FROM
 
 
-def waves_pay(
-    *,
-    row_count: int | None,
-    epsilon: Fraction,
-    number_count: int,
-    from_a_number: int = KERNEL_FROM_A_NUMBER,
-) -> bool:
+def waves_pay(*, row_count: int | None, epsilon: Fraction, number_count: int) -> bool:
     """Return whether a kernel score is more accurate, where every feature is a number.
 
     Args:
         row_count: the public n; None where it is not known, which counts as many.
         epsilon: of the classifier.
         number_count: how many numbers there are.
-        from_a_number: rows times epsilon that each of many numbers takes.
 
     """
     if not 1 <= number_count <= NUMBERS_MAX:
         return False
-    least = LINEAR_FROM if number_count <= FEW_NUMBERS else from_a_number * number_count
+    least = LINEAR_FROM if number_count <= FEW_NUMBERS else KERNEL_FROM_A_NUMBER * number_count
     return row_count is None or row_count * epsilon >= least
