@@ -135,6 +135,7 @@ lock: $(BIN)/python
 	$(COMPILE) benchmarks/peers/requirements.in --output-file benchmarks/peers/requirements.lock
 	$(COMPILE) benchmarks/utility/requirements.in --output-file benchmarks/utility/requirements.lock
 	$(COMPILE) --no-deps benchmarks/flights/requirements.in --output-file benchmarks/flights/requirements.lock
+	$(COMPILE) --no-deps benchmarks/panel/requirements.in --output-file benchmarks/panel/requirements.lock
 
 image:
 	@sh .ci/check-image

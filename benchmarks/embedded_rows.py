@@ -1,6 +1,6 @@
 """How long does a published model, as an application embeds it, take for a million rows?
 
-Expected, of a processor: half a second for a tree, one for a grid, two for a linear and eight
+Expected, of a processor: half a second for a tree, one for a grid and for a linear, and four
 for a kernel score.  Each
 learner is given Skin with the whole epsilon; its ONNX model then labels rows drawn between the
 public bounds, 10,000 at a time on two threads, and its labels of the first 10,000 are compared

@@ -124,7 +124,7 @@ def main() -> None:
     print(circumstances())
     print(
         f"learner {arguments.learner}, {arguments.rows} rows or all there are, "
-        f"{arguments.points} points, bins {arguments.bins}"
+        f"{arguments.points} points, bins {arguments.bins or 'by the rule'}"
     )
     print(HEADING)
     for name in arguments.data:
@@ -164,7 +164,9 @@ def _run(
     return float((np.array(answers) == right).mean()), *taken
 
 
-def settings_of(name: str, *, learner: str, bins: int, epsilon: float, dimension: int) -> Settings:
+def settings_of(
+    name: str, *, learner: str, bins: int | None, epsilon: float, dimension: int
+) -> Settings:
     """Return a release whose whole epsilon is its classifier's."""
     upper = SKIN_UPPER if name == "skin" else 1
     return Settings.read(
@@ -180,7 +182,11 @@ def settings_of(name: str, *, learner: str, bins: int, epsilon: float, dimension
                 ],
             },
             "hypotheses": {"class": "trees"},
-            "classifier": {"learner": learner, "bins": bins, "depth": DEPTH},
+            "classifier": {
+                "learner": learner,
+                "depth": DEPTH,
+                **({} if bins is None else {"bins": bins}),
+            },
             "privacy": {
                 "epsilon": Decimal(str(epsilon)),
                 "delta": DELTA,
@@ -206,7 +212,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--rows", type=int, default=200_000, help="of Skin as many as it has")
     parser.add_argument("--points", type=int, default=1000)
-    parser.add_argument("--bins", type=int, default=8)
+    parser.add_argument("--bins", type=int, help="of a number; by the public rule without it")
     parser.add_argument("--seed", type=int, default=0, help="of the points and of rings")
     return parser.parse_args()
 

@@ -65,6 +65,38 @@ def quantile_cuts(
     return tuple(sorted(cut for cut in cuts if cut > values[0]))
 
 
+def cuts_of_shared_values(public_column: NDArray[np.float64], *, bins: int) -> tuple[float, ...]:
+    """Return the cuts of a number that has values which many public points share.
+
+    Where points have at most ``bins`` values there is a cut at each.  Otherwise a value held by
+    more than one point in ``bins`` is set apart, the most frequent first, by a cut at it and one at
+    the next value above it.  What is left of ``bins`` - 1 cuts are quantiles of the other points.
+
+    Args:
+        public_column: float64 (m,), NaN where missing.
+        bins: two or more.
+
+    Returns:
+        Increasing cuts; none where no value is shared so, or one by more than half of the points,
+        of which :func:`quantile_cuts` takes care.
+
+    """
+    points = np.sort(public_column[~np.isnan(public_column)])
+    values, counts = np.unique(points, return_counts=True)
+    if len(values) <= bins:
+        return tuple(map(float, values[1:]))
+    is_shared = bins * counts > len(points)
+    if not is_shared.any() or is_spiked(points):
+        return ()
+    apart: set[float] = set()
+    for place in sorted(np.flatnonzero(is_shared), key=lambda each: -counts[each]):
+        around = (each for each in (place, place + 1) if 0 < each < len(values))
+        apart.update(float(values[each]) for each in around if len(apart) < bins - 1)
+    others = points[~np.isin(points, values[is_shared])]
+    apart.update(_quantiles(others, count=bins - 1 - len(apart)))
+    return tuple(sorted(cut for cut in apart if cut > values[0]))
+
+
 def is_spiked(public_column: NDArray[np.float64]) -> bool:
     """Return whether more than half of the public values are equal, and others are not."""
     values = np.sort(public_column[~np.isnan(public_column)])
@@ -196,6 +228,26 @@ def classifier_tests(
     return _tests(
         schema, bins=bins, listed=lists, public_values=public_values, for_trees=True, extra=extra
     )
+
+
+def with_shared_values(
+    schema: Schema, *, bins: int, listed: Lists, public_values: NDArray[np.float64]
+) -> dict[str, Sequence[float | str]]:
+    """Return the lists, with cuts of those numbers whose values many public points share.
+
+    Args:
+        schema: the public schema.
+        bins: as of :func:`cuts_of_shared_values`.
+        listed: lists by feature name, which win.
+        public_values: float64 (m, d), encoded public points; m may be 0.
+
+    """
+    found = {
+        feature.name: cuts_of_shared_values(public_values[:, index], bins=bins)
+        for index, feature in enumerate(schema.features)
+        if isinstance(feature, NumericFeature)
+    }
+    return {**{name: cuts for name, cuts in found.items() if cuts}, **listed}
 
 
 def equal_cuts(*, lower: float, upper: float, bins: int) -> tuple[float, ...]:

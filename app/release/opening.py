@@ -33,10 +33,12 @@ from app.privacy.answering_rows import RULE_KEY
 from app.privacy.budget.composition import Mechanism
 from app.release.classifier.learner_table import (
     AUTO_RULE_KEY,
+    INPUTS_KEY,
     auto_rule,
-    auto_rule_parameter,
     check_classifier_draw,
     chosen_learner,
+    inputs_rule,
+    rule_parameters,
 )
 from app.release.classifier.published import read_classifier
 from app.release.composed_budget import Beside
@@ -82,6 +84,7 @@ FURTHER: Final = frozenset(
         HOPELESS_KEY,
         REPLAYED_BY,
         AUTO_RULE_KEY,
+        INPUTS_KEY,
         RULE_KEY,
         ACCOUNTING,
     }
@@ -209,7 +212,7 @@ def begin_release(
         further = {
             **count_parameter(configuration.settings, rows.count),
             READING: ROW_BY_ROW,
-            **auto_rule_parameter(configuration),
+            **rule_parameters(configuration),
             **hopeless_parameter(is_hopeless=hopeless),
             **({} if parameters is None else replay_parameter(configuration)),
         }
@@ -385,6 +388,7 @@ def check_configuration(configuration: Configuration, opened: ReleaseOpened) -> 
     check_bound(bound, configuration.bound)
     check_accounting(configuration.settings, opened)
     auto_rule(opened)
+    inputs_rule(opened)
 
 
 def _check_same(configuration: Configuration, *, ledger: Ledger, rows: PrivateRows) -> None:

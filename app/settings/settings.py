@@ -184,6 +184,11 @@ class Settings(Section):
         return self.classifier.inherit(self.hypotheses, grids=self.data.grids())
 
     @property
+    def names_bins(self) -> bool:
+        """Whether the configuration says into how many intervals classifiers cut a number."""
+        return self.classifier.bins is not None or "bins" in self.hypotheses.model_fields_set
+
+    @property
     def classifier_uses_delta(self) -> bool:
         """Whether learning the published classifier adds noise that needs a share of delta."""
         return uses_delta(self.classifier.learner) and self.privacy.shares.classifier > 0

@@ -79,7 +79,7 @@ def _accuracy(people: Population, chosen: dict[str, Any], epsilon: float, seeds:
     )
     labels = people.labels[ROWS:]
     if isinstance(prepared, LinearDraw):
-        encoded = prepared.terms.encode(people.values[ROWS:])
+        encoded = prepared.inputs.encode(people.values[ROWS:])
         found = [prepared.draw(rows, SeededNoise(seed)) for seed in range(seeds)]
         return mean(float((each.predict(encoded) == labels).mean()) for each in found)
     parameters = cast("ExponentialDraw", prepared).parameters

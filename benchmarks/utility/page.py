@@ -15,16 +15,30 @@ from benchmarks.utility.results import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from benchmarks.utility.results import Json
 
 PAGE: Final = ROOT / "docs" / "utility.md"
+PANEL_PAGE: Final = ROOT / "docs" / "panel.md"
 SECTIONS: Final[dict[str, str]] = {
     "published": "benchmarks.utility.published_page",
     "online": "benchmarks.utility.online_page",
     "planning": "benchmarks.utility.planning_page",
+    "panel": "benchmarks.utility.panel_page",
 }
 """Part -> the module whose ``section(document)`` prints it."""
+
+
+def page_of(part: str) -> Path:
+    """Return the page that has a part's section."""
+    return PANEL_PAGE if part == "panel" else PAGE
+
+
+def kept(part: str) -> dict[str, Json] | None:
+    """Return what a part's section prints; a quick panel where no whole one was run."""
+    document = read(part)
+    return read("panel-quick") if document is None and part == "panel" else document
 
 
 def begin(part: str) -> str:
@@ -43,11 +57,12 @@ def section(part: str, document: Mapping[str, Json]) -> str:
 
 
 def write(part: str) -> None:
-    """Print a part's kept results into the page; nothing where it never ran."""
-    document = read(part)
+    """Print a part's kept results into its page; nothing where it never ran."""
+    document = kept(part)
     if document is None or part not in SECTIONS:
         return
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin(part))
+    page = page_of(part)
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin(part))
     _, _, after = rest.partition(end(part))
     text = f"{before}{begin(part)}{section(part, document)}{end(part)}{after}"
-    PAGE.write_text(text, encoding="utf-8")
+    page.write_text(text, encoding="utf-8")

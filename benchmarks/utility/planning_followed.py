@@ -198,7 +198,7 @@ def _published(task: Task, epsilon: str) -> dict[str, Json]:
     for seed in range(SEEDS):
         if not isinstance(prepared, LinearDraw):
             return {"learner": learner, "accuracy": None}
-        encoded = prepared.terms.encode(tests.values)
+        encoded = prepared.inputs.encode(tests.values)
         labels = prepared.draw(rows, SeededNoise(seed)).predict(encoded)
         right.append(float(counts[np.arange(len(labels)), labels].sum() / counts.sum()))
     return {"learner": learner, "accuracy": float(np.mean(right))}

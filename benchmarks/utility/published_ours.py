@@ -69,7 +69,7 @@ def _drawn(split: Split, configuration: Configuration, draw: int, seeds: int) ->
     rows = private_rows("adult")
     prepared = classifier_draw(configuration, split.points(draw), row_count=rows.count)
     if isinstance(prepared, LinearDraw):
-        encoded = prepared.terms.encode(split.test)
+        encoded = prepared.inputs.encode(split.test)
         for seed in range(seeds):
             scores = prepared.draw(rows, SeededNoise(seed))
             yield split.accuracy(scores.predict(encoded))

@@ -25,13 +25,14 @@ def path_of(part: str) -> Path:
     return RESULTS / f"utility-{part}.json"
 
 
-def keep(part: str, found: Mapping[str, Json], *, quick: bool = False) -> Path:
+def keep(part: str, found: Mapping[str, Json], *, quick: bool = False, tell: bool = True) -> Path:
     """Write what a part found, with commit, machine and load; a quick run has a file of its own.
 
     Args:
         part: the part's name, that of its file.
         found: all that the part's section of the page prints.
         quick: whether the run was a short one, which no page prints.
+        tell: whether to print where it is.
 
     """
     document = {
@@ -47,7 +48,8 @@ def keep(part: str, found: Mapping[str, Json], *, quick: bool = False) -> Path:
     path = path_of(f"{part}-quick" if quick else part)
     path.parent.mkdir(exist_ok=True)
     path.write_text(as_text(document), encoding="utf-8")
-    print(f"\nkept in {path.relative_to(ROOT)}")
+    if tell:
+        print(f"\nkept in {path.relative_to(ROOT)}")
     return path
 
 

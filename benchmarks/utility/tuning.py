@@ -94,7 +94,7 @@ def _accuracies(people: Population, name: str, epsilon: float, seeds: int) -> li
         drawn = classifier_draw(configuration, values[points], row_count=ROWS)
     if not isinstance(drawn, linear_learner.LinearDraw):
         raise TypeError(name)
-    encoded = drawn.terms.encode(values[ROWS:])
+    encoded = drawn.inputs.encode(values[ROWS:])
     predictions = (drawn.draw(rows, SeededNoise(seed)).predict(encoded) for seed in range(seeds))
     return [float((each == people.labels[ROWS:]).mean()) for each in predictions]
 

@@ -16,6 +16,7 @@ from app.release.classifier.classifier_document import (
     FeatureDocument,
     LiteralDocument,
     NodeDocument,
+    NumbersDocument,
     ScoresDocument,
     TermDocument,
     WavesDocument,
@@ -47,7 +48,7 @@ def test_the_program_on_the_page_predicts_as_the_server(data: st.DataObject) -> 
 def test_the_page_names_every_member() -> None:
     """Each member of the document stands in its tables or its text."""
     page = text(PAGE)
-    scores = (ScoresDocument, TermDocument, LiteralDocument, WavesDocument)
+    scores = (ScoresDocument, TermDocument, LiteralDocument, WavesDocument, NumbersDocument)
     documents = (ClassifierDocument, NodeDocument, *scores)
     members = {name for document in documents for name in document.__struct_fields__}
     absent = [name for name in members if f"`{name}`" not in page]

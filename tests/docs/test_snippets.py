@@ -50,6 +50,8 @@ RUN_BY = {
     "conclave statement --config conclave.toml": "tests/unit/cli/test_statement.py",
     "make bench": "benchmarks/figures.py",
     "make bench-utility": "benchmarks/utility/__main__.py",
+    "make bench-utility ARGS=panel": "benchmarks/utility/panel.py",
+    'make bench-utility ARGS="panel --quick"': "benchmarks/utility/panel.py",
     "make image": "tests/deploy/test_container.py",
     "make image-replicas": "tests/deploy/test_compose_replicas.py",
     "deploy/postgresql/make-secrets secrets": "tests/deploy/test_compose_replicas.py",

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.utility.page import PAGE, SECTIONS, begin, end, section
-from benchmarks.utility.results import read
+from benchmarks.utility.page import SECTIONS, begin, end, kept, page_of, section
 
-PARTS = ("published", "online", "planning")
+PARTS = ("published", "online", "planning", "panel")
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_has_its_place(part: str) -> None:
     """The page has the marks of every part, once each and in their order."""
-    page = PAGE.read_text(encoding="utf-8")
+    page = page_of(part).read_text(encoding="utf-8")
     assert page.count(begin(part)) == page.count(end(part)) == 1
     assert page.index(begin(part)) < page.index(end(part))
 
@@ -21,8 +20,8 @@ def test_every_part_has_its_place(part: str) -> None:
 @pytest.mark.parametrize("part", PARTS)
 def test_a_section_is_what_the_results_print(part: str) -> None:
     """Between a part's marks is what its kept results print, and nothing where none are kept."""
-    page = PAGE.read_text(encoding="utf-8")
+    page = page_of(part).read_text(encoding="utf-8")
     printed = page.split(begin(part))[1].split(end(part))[0]
-    document = read(part)
+    document = kept(part)
     expected = section(part, document) if document is not None and part in SECTIONS else ""
     assert printed == expected

@@ -38,8 +38,7 @@ PUBLISH_SECTIONS: Final = """\
 [classifier]
 learner = "auto"            # a linear or kernel score, or an exact draw, by public numbers
 class = "trees"             # what an exact draw is made from, where rows are few
-depth = 2
-bins = 8                    # cuts of a number, at quantiles of public.csv
+depth = 2                   # how finely numbers are cut follows rows and epsilon; `bins` says it
 
 [privacy]
 epsilon = 1.0

@@ -133,6 +133,8 @@ MEANINGS: Final = {
     "recommendation.shares.relabel": "of epsilon",
     "recommendation.shares.answers": "of epsilon",
     "labels_at_worst": "that the worst leaf leaves",
+    "recommendation.accuracy": "share of made-up labels that made-up rules give",
+    "recommendation.likeliest_label": "that the likeliest label alone is",
 }
 
 Record = dict[str, object]

@@ -1,8 +1,8 @@
-"""Scores that are weighted sums of tests and waves, fitted by the kernel learner.
+"""Scores that are weighted sums of tests, waves and numbers: features of several bits.
 
-A row's features are small integers: a term that holds counts as much as a cosine of one.
-Public points whiten them, as they whiten tests alone, and their median length is where
-rows are cut.
+A row's features are small integers: a term that holds counts as much as a cosine of one, and as
+a number that goes from one of its bounds to the other.  Public points whiten them, as they whiten
+tests alone.  With waves, the points' median length is where rows are cut.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from app.learning.halfspaces.arrangement import COORDINATE_MAX
 from app.learning.linear.integers import EXACT_BOUND, NORM_MAX, IntegerFeatures, score_count
 from app.learning.linear.linear_scores import SCORE_BOUND
 from app.learning.linear.waves import MAGNITUDE
-from app.learning.linear.whitening import GRID, PublicMap, directions
+from app.learning.linear.whitening import CURVATURE_PARTS, GRID, PublicMap, directions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.learning.linear.numbers import Numbers
     from app.learning.linear.terms import Terms
     from app.learning.linear.waves import Waves
     from app.learning.linear.whitening import Directions, Shrinkage
@@ -32,10 +33,39 @@ FINENESS: Final = 1 << 30
 # Where points are few, they hardly differ in some directions in which people do: no less than
 # this over the number of points is added to a curvature.
 RIDGE_OF_POINTS: Final = 0.4
+# A number that goes from bound to bound moves as much as so many tests do.
+NUMBER_SIZE: Final = 2.0
 # So many points between the bounds stand for people where there are no public ones, a prime, ...
 EVERYWHERE: Final = 1021
 # ... whose coordinates are multiples of powers of a number, all of which differ modulo it.
 ROOT: Final = 76
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberedTerms:
+    """The features of a row: public terms, then public numbers.
+
+    Attributes:
+        terms: the public terms.
+        numbers: the public numbers.
+
+    """
+
+    terms: Terms
+    numbers: Numbers
+
+    def __len__(self) -> int:
+        """Return the number of features, t."""
+        return len(self.terms) + len(self.numbers)
+
+    def encode(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
+        """Return features from 0 to 256, shape ``(n, t)``, each row's a function of it alone.
+
+        Args:
+            values: encoded rows, shape ``(n, d)``.
+
+        """
+        return np.hstack([_held(self.terms, values), self.numbers.encode(values)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +92,34 @@ class KernelInputs:
             values: encoded rows, shape ``(n, d)``.
 
         """
-        held = self.terms.encode(values).astype(np.int16) * np.int16(MAGNITUDE)
-        return np.hstack([held, self.waves.encode(values)])
+        return np.hstack([_held(self.terms, values), self.waves.encode(values)])
+
+
+def _held(terms: Terms, values: NDArray[np.float64]) -> NDArray[np.int16]:
+    """Return terms as features: 0, or 256 where they hold."""
+    return terms.encode(values).astype(np.int16) * np.int16(MAGNITUDE)
+
+
+def numbered_features(
+    inputs: NumberedTerms,
+    of_terms: PublicMap,
+    public_values: NDArray[np.float64],
+    shrinkage: Shrinkage,
+) -> IntegerFeatures:
+    """Return the whitened integer map of terms and numbers, and the length rows are cut to.
+
+    Args:
+        inputs: the features; numbers are told apart by public points, so there are some.
+        of_terms: the public map of the terms alone.
+        public_values: encoded public points, shape ``(m, d)``, m positive.
+        shrinkage: of small directions; rows are cut as those of terms alone are.
+
+    """
+    points = inputs.encode(public_values).astype(np.float64) / MAGNITUDE
+    whole = _block_diagonal(of_terms.matrix, NUMBER_SIZE * np.eye(len(inputs.numbers)))
+    found = directions(PublicMap.of_points(points, whole), shrinkage)
+    usual = math.sqrt(float((found.variances / CURVATURE_PARTS).sum()))
+    return _integers(found, norm=shrinkage.length * usual, finest=True)
 
 
 def kernel_features(
@@ -71,6 +127,8 @@ def kernel_features(
     of_terms: PublicMap,
     public_values: NDArray[np.float64],
     shrinkage: Shrinkage,
+    *,
+    wave_size: float = 1.0,
 ) -> IntegerFeatures:
     """Return the whitened integer map of all features, and the length to which rows are clipped.
 
@@ -80,26 +138,31 @@ def kernel_features(
         public_values: encoded public points, shape ``(m, d)``; m may be 0.
         shrinkage: of small directions; rows are cut to ``shrinkage.length`` times the
             public points' median length, or the usual one where there are none.
+        wave_size: of a wave beside a test: the smaller, the sooner noise drowns it.
 
     """
     points = inputs.encode(public_values) / MAGNITUDE
     point_count = len(points) or EVERYWHERE
     shrinkage = replace(shrinkage, ridge_min=RIDGE_OF_POINTS / point_count)
-    whole = _block_diagonal(of_terms.matrix, np.eye(len(inputs.waves)))
+    whole = _block_diagonal(of_terms.matrix, wave_size * np.eye(len(inputs.waves)))
     if not len(points):
-        found = directions(_without_points(inputs.waves, of_terms, whole), shrinkage)
+        found = directions(
+            _without_points(inputs.waves, of_terms, whole, wave_size=wave_size), shrinkage
+        )
         usual = math.sqrt(float(found.variances.sum()))
     else:
         found = directions(PublicMap.of_points(points, whole), shrinkage)
         images = points @ found.matrix + found.offset
         usual = float(np.median(np.sqrt((images**2).sum(axis=1))))
-    return _integers(found, norm=shrinkage.length * usual)
+    return _integers(found, norm=shrinkage.length * usual, finest=False)
 
 
-def _without_points(waves: Waves, of_terms: PublicMap, whole: NDArray[np.float64]) -> PublicMap:
+def _without_points(
+    waves: Waves, of_terms: PublicMap, whole: NDArray[np.float64], *, wave_size: float
+) -> PublicMap:
     """Return the map with waves as they vary between the bounds, beside terms by their shares."""
-    given = waves.cosines(_everywhere(len(waves.bounds))) / MAGNITUDE
-    alone = PublicMap.of_points(given)
+    given = waves.cosines(_everywhere(len(waves.bounds))).astype(np.float64)
+    alone = PublicMap.of_points(given * (wave_size / MAGNITUDE))
     return PublicMap(
         matrix=whole,
         offset=np.concatenate([of_terms.offset, alone.offset]),
@@ -124,17 +187,29 @@ def _block_diagonal(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDA
     return found
 
 
-def _integers(found: Directions, *, norm: float) -> IntegerFeatures:
-    """Write directions in integers; no entry is so large that a sum would not be exact."""
+def _integers(found: Directions, *, norm: float, finest: bool) -> IntegerFeatures:
+    """Write directions in integers; no entry is so large that a sum would not be exact.
+
+    Args:
+        found: the directions.
+        norm: the length that rows are cut to.
+        finest: whether the grid is the finest on which squares are exact, or always the same.
+
+    """
     unit = 1 << math.floor(math.log2(NORM_MAX / norm))
-    scale = float(unit * GRID)
+    bound = math.floor(norm * unit)
+    grid = GRID
+    if finest:
+        reach = math.isqrt((EXACT_BOUND - 1) // len(found.offset))
+        grid = 1 << max((reach // bound).bit_length() - 1, 0)
+    scale = float(unit * grid)
     limit = math.floor(EXACT_BOUND / 2 / (MAGNITUDE * (len(found.matrix) + 1)))
     return IntegerFeatures(
         matrix=np.clip(np.rint(found.matrix * (scale / MAGNITUDE)), -limit, limit),
         offset=np.clip(np.rint(found.offset * scale), -limit, limit),
-        grid=GRID,
+        grid=grid,
         unit=unit,
-        norm_bound=math.floor(norm * unit),
+        norm_bound=bound,
         magnitude=MAGNITUDE,
     )
 
@@ -152,7 +227,7 @@ class KernelScores:
 
     """
 
-    inputs: KernelInputs
+    inputs: KernelInputs | NumberedTerms
     weights: NDArray[np.int64]
     intercepts: NDArray[np.int64]
     unit: int
@@ -171,7 +246,7 @@ class KernelScores:
     @classmethod
     def rounded(
         cls,
-        inputs: KernelInputs,
+        inputs: KernelInputs | NumberedTerms,
         weights: NDArray[np.float64],
         intercepts: NDArray[np.float64],
         *,
@@ -197,11 +272,11 @@ class KernelScores:
         whole = scaled.astype(np.int64)
         return cls(inputs, whole[:-1], whole[-1], unit, class_count)
 
-    def scores(self, encoded: NDArray[np.int16]) -> NDArray[np.int64]:
+    def scores(self, encoded: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the scores of encoded rows, shape ``(n, s)``."""
         return np.asarray(encoded.astype(np.int64) @ self.weights + self.intercepts)
 
-    def predict(self, encoded: NDArray[np.int16]) -> NDArray[np.int64]:
+    def predict(self, encoded: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the class index of every encoded row, shape ``(n,)``."""
         scores = self.scores(encoded)
         if scores.shape[1] == 1:

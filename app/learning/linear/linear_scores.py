@@ -84,12 +84,12 @@ class LinearScores:
         rows = [tuple(int(each) for each in row) for row in scaled]
         return cls(terms, tuple(rows[:-1]), rows[-1], unit, class_count)
 
-    def scores(self, encoded: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def scores(self, encoded: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the scores of encoded rows, shape ``(n, s)``."""
         weights = np.array(self.weights, dtype=np.int64).reshape(len(self.terms), -1)
         return encoded.astype(np.int64) @ weights + np.array(self.intercepts, dtype=np.int64)
 
-    def predict(self, encoded: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def predict(self, encoded: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the class index of every encoded row, shape ``(n,)``."""
         scores = self.scores(encoded)
         if scores.shape[1] == 1:

@@ -46,6 +46,8 @@ ROWS_PER_BLOCK: Final = 4096
 # Deviations of all phases together, of people as public points have them, times the number
 # of numbers: docs/utility.md, "How the kernel score was tuned".
 ROUGHNESS: Final = 9.0
+# Waves of more than so many numbers together are smaller, and their tests weigh more.
+NUMBERS_OF_FULL_SIZE: Final = 2
 # Points that hardly differ in a number are held to differ by so many steps, ...
 SPREAD_MIN: Final = 1 << 10
 # ... and without points people are anywhere between the bounds.
@@ -128,6 +130,11 @@ class Waves:
             places = phases % PHASES // PHASES_PER_PLACE
             found[start : start + ROWS_PER_BLOCK] = cosine_table()[places]
         return found
+
+
+def wave_size(number_count: int) -> float:
+    """Return how large waves of so many numbers are beside tests."""
+    return min(1.0, NUMBERS_OF_FULL_SIZE / number_count)
 
 
 def spreads(steps: NDArray[np.int64]) -> tuple[float, ...]:

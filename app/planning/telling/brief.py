@@ -15,6 +15,7 @@ from app.planning.mechanisms.planned import capacity
 from app.planning.plan import excess_errors
 from app.planning.telling.epsilon_words import epsilon_words
 from app.planning.telling.prediction_document import learner_at_once
+from app.planning.telling.prediction_words import worth_words
 from app.planning.telling.words import SEQUELS
 from app.planning.trial.recommendation import AS_GOOD
 from app.privacy.budget.composition import Mechanism
@@ -200,7 +201,7 @@ def _online(plan: Plan) -> str:
         )
     return (
         f"set {settings_words(found.best)} (conclave plan --toml): {limit}"
-        f" {expected(found.best.forecast)} get a label, in place of {own}."
+        f" {expected(found.best.forecast)} get a label, in place of {own}.{worth_words(found.best)}"
     )
 
 

@@ -87,4 +87,6 @@ def _choice(plan: Plan, choice: Choice) -> dict[str, object]:
         },
         **_forecast(choice.forecast),
         "labels_at_worst": choice.worst,
+        "accuracy": choice.accuracy,
+        "likeliest_label": choice.likeliest,
     }

@@ -73,6 +73,17 @@ def _recommended(best: Choice) -> str:
         f" k = {best.ensemble_size:,}, shares"
         f" {float(best.relabel_share):g} to relabel and {float(best.answers_share):g} to answers:"
         f" {_likely(best.forecast)}, and with the worst leaf {_labels(best.worst)}."
+        f"{worth_words(best)}"
+    )
+
+
+def worth_words(best: Choice) -> str:
+    """Say how right the made-up rules are, beside the likeliest label; empty if unknown."""
+    if best.accuracy is None or best.likeliest is None:
+        return ""
+    return (
+        f" Its made-up rules give {best.accuracy:.0%} of made-up labels, of which the likeliest"
+        f" label alone is {best.likeliest:.0%}."
     )
 
 

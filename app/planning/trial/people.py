@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -148,12 +149,25 @@ class MadeUpRules:
     epsilon: float
     row_count: int
     _drawn: dict[int, Hypothesis] = field(default_factory=dict)
+    _worths: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     def labels(self, index: int, values: Numbers) -> NDArray[np.int64]:
         """Return the labels of the rule at an index for people, shape ``(n,)``."""
         if index not in self._drawn:
             self._drawn[index] = self._rule(index)
         return self._drawn[index].predict(self.searched.encode(values))
+
+    def worth(self, rule_count: int) -> tuple[float, float]:
+        """Return the share of made-up labels that rules give, and that their likeliest label is.
+
+        Args:
+            rule_count: how many rules are drawn, one or more, where none was asked for labels.
+
+        """
+        if not self._drawn:
+            self._drawn.update((index, self._rule(index)) for index in range(rule_count))
+        right, likeliest = zip(*self._worths.values(), strict=True)
+        return fmean(right), fmean(likeliest)
 
     def _rule(self, index: int) -> Hypothesis:
         """Draw a rule; one that labels people alike only where so many labels gave no other."""
@@ -173,6 +187,8 @@ class MadeUpRules:
             encoded = self.searched.encode(values)
             rule = self.searched.draw(encoded, labels, epsilon, noise)
             found = rule.predict(encoded)
+            likeliest = float(np.bincount(labels).max()) / len(labels)
+            self._worths[index] = float((found == labels).mean()), likeliest
             if (found != found[0]).any():
                 break
         return rule

@@ -40,6 +40,8 @@ CHUNK_ROWS_MIN: Final = 8
 # Rows of a chunk that are tried over cells.
 CELL_ROWS: Final = (1, 2, 4, 16)
 DIGITS: Final = 2
+# Made-up rules that are asked how right they are.
+RULES_JUDGED: Final = 4
 # Parts of epsilon for relabelling, and the excess error that is small enough.
 RELABEL_SHARES: Final = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(3, 10))
 RELABEL_EXCESS_MAX: Final = 0.02
@@ -61,6 +63,8 @@ class Choice:
         forecast: what it gives.
         worst: labels that the worst leaf leaves, :func:`app.planning.trial.cliff.labels_at_worst`;
             over cells, which have no cliff, what nine hypotheses in ten exceed.
+        accuracy: share of made-up labels that the made-up rules give; None where not asked for.
+        likeliest: that their likeliest label is.
 
     """
 
@@ -72,6 +76,8 @@ class Choice:
     answers_share: Fraction
     forecast: Forecast
     worst: float
+    accuracy: float | None = None
+    likeliest: float | None = None
 
 
 def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
@@ -88,12 +94,16 @@ def recommend(request: PlanRequest, trial: Trial) -> Choice | None:
         None where no choice can be tried out.
 
     """
-    choices = choices_of(request, trial, RELABEL_EXCESS_MAX)
-    if not choices:
+    rules = trial.rules(with_shares(request))
+    choices = choices_of(request, trial, RELABEL_EXCESS_MAX, rules)
+    if not choices or rules is None:
         return None
     most = max(choice.forecast.mean for choice in choices)
     good = [choice for choice in choices if choice.forecast.mean >= AS_GOOD * most]
-    return max(good, key=_safety)
+    best = max(good, key=_safety)
+    # Many labels are worth little where they are all the same one.
+    accuracy, likeliest = rules.worth(RULES_JUDGED)
+    return replace(best, accuracy=accuracy, likeliest=likeliest)
 
 
 def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | None:
@@ -102,10 +112,13 @@ def surest(request: PlanRequest, trial: Trial, excess_max: float) -> Choice | No
     return max(choices, key=lambda each: (each.forecast.low, _safety(each)), default=None)
 
 
-def choices_of(request: PlanRequest, trial: Trial, excess_max: float) -> list[Choice]:
-    """Return every choice of the grid that can be tried out."""
+def choices_of(
+    request: PlanRequest, trial: Trial, excess_max: float, rules: MadeUpRules | None = None
+) -> list[Choice]:
+    """Return every choice of the grid that can be tried out; ``rules``, where they are drawn."""
     shared = with_shares(request, excess_max)
-    rules, budget = trial.rules(shared), shared.budget
+    budget = shared.budget
+    rules = trial.rules(shared) if rules is None else rules
     if rules is None or budget is None:
         return []
     by_cell = votes_by_cell(trial.learner)

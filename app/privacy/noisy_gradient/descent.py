@@ -30,6 +30,9 @@ RIDGE: Final = 432.0
 KERNEL_STEPS_MAX: Final = 60
 KERNEL_LENGTH: Final = 1.0
 WAVE_COUNT: Final = 300
+# Its waves follow numbers, so it cuts them into so many intervals, where the configuration does
+# not say.
+KERNEL_BINS: Final = 8
 # Rows times epsilon from which noise on sums costs less than a tree's coarseness, on people
 # who are made up: docs/utility.md, "Which learner".
 LINEAR_FROM: Final = 1000
@@ -38,6 +41,12 @@ NUMBERS_MAX: Final = 8
 # ... and of more than so many they take so many rows times epsilon a number: docs/utility.md.
 FEW_NUMBERS: Final = 4
 KERNEL_FROM_A_NUMBER: Final = 1500
+# All numbers together are cut into so many times the fourth root of rows times epsilon, ...
+CUTS: Final = 10.0
+CUTS_POWER: Final = 0.25
+# ... and each into at least and at most so many intervals: docs/utility.md, "Cuts and numbers".
+BINS_MIN: Final = 4
+BINS_MAX: Final = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +85,19 @@ def kernel_choice(*, row_count: int, epsilon: float) -> DescentChoice:
     wanted = _steps_wanted(row_count, epsilon)
     step_count = min(KERNEL_STEPS_MAX, max(STEPS_MIN, wanted))
     return DescentChoice(step_count=step_count, length=KERNEL_LENGTH)
+
+
+def score_bins(*, row_count: int, epsilon: float, number_count: int) -> int:
+    """Return how many intervals a number is cut into, where the configuration does not say.
+
+    Args:
+        row_count: the public n.
+        epsilon: of the whole descent.
+        number_count: how many numbers have no list of tests.
+
+    """
+    cuts = CUTS * math.pow(row_count * epsilon, CUTS_POWER)
+    return min(BINS_MAX, max(BINS_MIN, round(cuts / max(number_count, 1))))
 
 
 def _steps_wanted(row_count: int, epsilon: float) -> int:

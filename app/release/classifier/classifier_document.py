@@ -45,8 +45,21 @@ class WavesDocument(msgspec.Struct, frozen=True):
     weights: tuple[tuple[int, ...], ...]
 
 
+class NumbersDocument(msgspec.Struct, frozen=True):
+    """Numbers in whole steps, and the scores added for a step of each; all integers.
+
+    A number becomes a whole number of steps between its ``bounds``, as a halfspace's does: those
+    are the numbers at which it stops to count, and lie within the bounds of its feature.
+    """
+
+    features: tuple[int, ...]
+    bounds: tuple[tuple[float, float], ...]
+    steps: int
+    weights: tuple[tuple[int, ...], ...]
+
+
 class ScoresDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Scores in integers: ``intercepts``, and ``weights`` of the terms that hold and of waves.
+    """Scores in integers: ``intercepts``, and ``weights`` of terms that hold, waves and numbers.
 
     One score stands for the second of two classes, which is predicted iff it is above
     zero; otherwise there is one a class, and the first of the largest is predicted.  A
@@ -57,6 +70,7 @@ class ScoresDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     intercepts: tuple[int, ...]
     terms: tuple[TermDocument, ...]
     waves: WavesDocument | None = None
+    numbers: NumbersDocument | None = None
 
 
 class GridDocument(msgspec.Struct, frozen=True):
@@ -165,7 +179,7 @@ class ClassifierDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     ``predictor`` of the operator's own, which its code predicts by.  A
     ``student`` was trained on answers; version 3 has nothing else: a fitted
     estimator, by which its server alone predicts.  Version 4 has ``scores``, version
-    5 scores with waves, and version 6 a ``grid``.
+    5 scores with waves, version 6 a ``grid``, and version 7 scores with ``numbers``.
     """
 
     format: str

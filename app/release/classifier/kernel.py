@@ -13,13 +13,18 @@ from app.errors import ConfigurationError
 from app.learning.encoding.encoded_rows import RowsByPart
 from app.learning.halfspaces.lattice import whole_steps
 from app.learning.linear.kernel_scores import KernelInputs, KernelScores, kernel_features
-from app.learning.linear.waves import drawn_waves, spreads
+from app.learning.linear.waves import drawn_waves, spreads, wave_size
 from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
-from app.privacy.noisy_gradient.descent import WAVE_COUNT, kernel_choice
+from app.privacy.noisy_gradient.descent import KERNEL_BINS, WAVE_COUNT, kernel_choice
 from app.privacy.published_learners import KERNEL
-from app.release.classifier.learner_row import ClassifierAsked, LearnerRow
-from app.release.classifier.linear import descent_share, shrinkage_for, terms_known
+from app.release.classifier.learner_row import FIRST_INPUTS, ClassifierAsked, LearnerRow
+from app.release.classifier.linear import (
+    descent_share,
+    numbers_asked,
+    shrinkage_for,
+    terms_known,
+)
 from app.release.classifier.published_scores import kernel_document
 from app.release.classifier.written_hypotheses import Written
 
@@ -55,6 +60,7 @@ class KernelDraw:
         class_count: number of labels, L.
         row_count: the public n.
         calibration: of the noise.
+        wave_size: of waves beside tests.
         unit: what n counts.
 
     """
@@ -69,6 +75,7 @@ class KernelDraw:
     class_count: int
     row_count: int
     calibration: NoisyGradientCalibration
+    wave_size: float
     unit: Unit = "row"
 
     def worth(self, source: str) -> str:
@@ -102,7 +109,13 @@ class KernelDraw:
     def parameters(self, inputs: KernelInputs) -> noisy_gradient.Parameters:
         """Return the parameters of the descent; all other choices follow from public points."""
         return noisy_gradient.Parameters(
-            features=kernel_features(inputs, self.of_terms, self.public_values, self.shrinkage),
+            features=kernel_features(
+                inputs,
+                self.of_terms,
+                self.public_values,
+                self.shrinkage,
+                wave_size=self.wave_size,
+            ),
             rate=self.rate,
             class_count=self.class_count,
             row_count=self.row_count,
@@ -140,15 +153,18 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
 
     """
     settings, charge, row_count = asked.settings, asked.charge, asked.row_count
+    is_first, kept = asked.inputs == FIRST_INPUTS, numbers_asked(asked)
     numbers = {
         index: (feature.lower, feature.upper)
         for index, feature in enumerate(settings.data.public_schema().features)
-        if isinstance(feature, NumericFeature)
+        if isinstance(feature, NumericFeature) and (is_first or index in kept)
     }
     if not numbers:
         raise ConfigurationError("classifier.learner", NO_NUMBER)
     choice = kernel_choice(row_count=row_count, epsilon=float(charge.epsilon))
-    terms, of_terms = terms_known(asked, step_count=choice.step_count, wave_count=WAVE_COUNT)
+    terms, of_terms = terms_known(
+        asked, bins=KERNEL_BINS, step_count=choice.step_count, other_count=WAVE_COUNT
+    )
     calibration = accounting.calibrate(
         epsilon=charge.epsilon, delta=charge.delta, step_weights=(1,) * choice.step_count
     )
@@ -163,6 +179,7 @@ def kernel_draw(asked: ClassifierAsked) -> KernelDraw:
         class_count=len(settings.data.classes),
         row_count=row_count,
         calibration=calibration,
+        wave_size=1.0 if is_first else wave_size(len(numbers)),
         unit=settings.data.unit,
     )
 

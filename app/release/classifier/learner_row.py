@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from app.privacy.published_learners import PublishedLearner
     from app.release.classifier.written_hypotheses import Written
     from app.settings.settings import Settings
+
+
+FIRST_INPUTS: Final = 1
+NEWEST_INPUTS: Final = 2
+"""Versions of the rule by which public numbers and points give a score its inputs.
+
+By the first there are tests of `bins` as configured, and waves; by the second there are numbers
+too, values that many points share have cuts, and `bins` that are not configured follow n.
+"""
 
 
 class ClassifierDraw(Protocol):
@@ -43,6 +52,7 @@ class ClassifierAsked:
         public_values: encoded public points, shape (m, d); m may be 0.
         row_count: the public n.
         is_first: whether nothing is charged yet, so that a draw of hours is refused.
+        inputs: version of the release's rule of inputs.
 
     """
 
@@ -51,6 +61,7 @@ class ClassifierAsked:
     public_values: NDArray[np.float64]
     row_count: int
     is_first: bool = False
+    inputs: int = NEWEST_INPUTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

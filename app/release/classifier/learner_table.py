@@ -12,17 +12,17 @@ from app.errors import ReleaseMismatchError
 from app.privacy.budget.composition import Mechanism
 from app.privacy.published_learners import (
     AUTO,
-    AUTO_RULES,
     FIRST_AUTO_RULE,
     NEWEST_AUTO_RULE,
     RANKING,
     PublicNumbers,
     learner_of,
+    may_rank,
 )
 from app.release.classifier.exponential import DRAWN_FROM_CLASS
 from app.release.classifier.grid import COUNTED
 from app.release.classifier.kernel import WAVED
-from app.release.classifier.learner_row import ClassifierAsked
+from app.release.classifier.learner_row import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
 from app.release.classifier.linear import DESCENDED
 from app.release.terms.configuration import no_points
 
@@ -46,6 +46,8 @@ PUBLISHING: dict[str, LearnerRow] = {
 
 AUTO_RULE_KEY: Final = "classifier.auto"
 """Parameter of the first entry: the version of the rule behind ``auto``; absent, the first."""
+INPUTS_KEY: Final = "classifier.inputs"
+"""Parameter of the first entry: the version of the rule of a score's inputs; absent, the first."""
 CHOICE: Final = (
     '"auto" takes "{learner}" by its rule {rule}: {rows} at epsilon {epsilon:g}; numbers: '
     "{numbers}, other features: {others}{wanted}"
@@ -96,20 +98,40 @@ def auto_rule(opened: ReleaseOpened | None) -> int:
             that this one does not know.
 
     """
+    return _rule(opened, AUTO_RULE_KEY, range(FIRST_AUTO_RULE, NEWEST_AUTO_RULE + 1))
+
+
+def inputs_rule(opened: ReleaseOpened | None) -> int:
+    """Return the version of the rule of a score's inputs: the newest one for a new release.
+
+    Raises:
+        ReleaseMismatchError: as :func:`auto_rule`.
+
+    """
+    return _rule(opened, INPUTS_KEY, range(FIRST_INPUTS, NEWEST_INPUTS + 1))
+
+
+def _rule(opened: ReleaseOpened | None, key: str, known: range) -> int:
+    """Return the version that a first entry has of a rule; without one, the oldest."""
     if opened is None:
-        return NEWEST_AUTO_RULE
-    version = opened.parameters.get(AUTO_RULE_KEY, str(FIRST_AUTO_RULE))
-    if version not in map(str, AUTO_RULES):
+        return known[-1]
+    version = opened.parameters.get(key, str(known[0]))
+    if version not in map(str, known):
         problem = f"the ledger's release goes by rule {version}, which this version does not know"
-        raise ReleaseMismatchError(AUTO_RULE_KEY, problem)
+        raise ReleaseMismatchError(key, problem)
     return int(version)
 
 
-def auto_rule_parameter(configuration: Configuration) -> dict[str, str]:
-    """Return the first entry's parameter for the rule, where ``auto`` chooses a learner."""
-    is_auto = configuration.settings.classifier.learner == AUTO
-    has_rule = is_auto and configuration.has(Mechanism.CLASSIFIER)
-    return {AUTO_RULE_KEY: str(NEWEST_AUTO_RULE)} if has_rule else {}
+def rule_parameters(configuration: Configuration) -> dict[str, str]:
+    """Return the first entry's parameters for the rules that the classifier goes by.
+
+    There is one of ``auto`` where it chooses a learner, and one of inputs where scores may be.
+    """
+    learner = configuration.settings.classifier.learner
+    if not configuration.has(Mechanism.CLASSIFIER) or not may_rank(learner):
+        return {}
+    chosen = {AUTO_RULE_KEY: str(NEWEST_AUTO_RULE)} if learner == AUTO else {}
+    return {**chosen, INPUTS_KEY: str(NEWEST_INPUTS)}
 
 
 def chosen_learner(
@@ -197,7 +219,9 @@ def classifier_draw(
 
     """
     settings, charge = configuration.settings, configuration.charges[Mechanism.CLASSIFIER]
-    asked = ClassifierAsked(settings, charge, public_values, row_count, is_first)
+    asked = ClassifierAsked(
+        settings, charge, public_values, row_count, is_first, inputs_rule(opened)
+    )
     return chosen_learner(settings, row_count=row_count, opened=opened).row.prepare(asked)
 
 

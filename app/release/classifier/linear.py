@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from app.data.schema import NumericFeature
 from app.errors import ConfigurationError
 from app.learning.encoding.binary_tests import distinct_cuts, evaluate
 from app.learning.encoding.encoded_rows import RowsByPart
+from app.learning.linear.kernel_scores import KernelScores, NumberedTerms, numbered_features
 from app.learning.linear.linear_scores import LinearScores
+from app.learning.linear.numbers import NO_NUMBERS, Numbers
 from app.learning.linear.terms import PAIRS_MAX, Terms, paired
 from app.learning.linear.whitening import PublicMap, Shrinkage, whitened
 from app.privacy.noisy_gradient import calibration as accounting
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
-from app.privacy.noisy_gradient.descent import descent_choice
+from app.privacy.noisy_gradient.descent import descent_choice, score_bins
 from app.privacy.published_learners import LINEAR
-from app.release.classifier.learner_row import ClassifierAsked, LearnerRow
-from app.release.classifier.published_scores import scores_document
+from app.release.classifier.learner_row import FIRST_INPUTS, ClassifierAsked, LearnerRow
+from app.release.classifier.published_scores import kernel_document, scores_document
 from app.release.classifier.written_hypotheses import Written
-from app.release.terms.configuration import published_tests
+from app.release.terms.configuration import published_tests, tests_of_scores
 from app.release.terms.work_limits import PUBLISHED, naming_section
 
 if TYPE_CHECKING:
@@ -49,16 +52,16 @@ HALVES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class LinearDraw:
-    """A descent and the public terms whose weights it finds.
+    """A descent and the public inputs whose weights it finds.
 
     Attributes:
-        terms: the public terms.
+        inputs: the public terms, alone or with numbers.
         parameters: of the mechanism.
         unit: what n counts.
 
     """
 
-    terms: Terms
+    inputs: Terms | NumberedTerms
     parameters: noisy_gradient.Parameters
     unit: Unit = "row"
 
@@ -67,31 +70,35 @@ class LinearDraw:
         parameters = self.parameters
         calibration = parameters.calibration
         noise = parameters.step_deviation(0)
+        has_numbers = isinstance(self.inputs, NumberedTerms)
+        kinds = "tests, pairs and numbers" if has_numbers else "tests and pairs"
         return (
-            f"descending in {parameters.step_count} steps over {len(self.terms)} tests and pairs "
+            f"descending in {parameters.step_count} steps over {len(self.inputs)} {kinds} "
             f"{source}, at epsilon {float(calibration.epsilon):g} and delta "
             f"{float(calibration.delta):.3g} on {parameters.row_count} {self.unit}s: "
             f"noise of {noise:.2g} in every mean gradient"
         )
 
-    def draw(self, rows: PrivateRows, noise: NoiseSource) -> LinearScores:
-        """Descend, and return scores of the terms."""
-        encoded = RowsByPart(self.terms.encode, rows.values)
+    def draw(self, rows: PrivateRows, noise: NoiseSource) -> LinearScores | KernelScores:
+        """Descend, and return scores of the inputs."""
+        encoded = RowsByPart(self.inputs.encode, rows.values)
         weights = noisy_gradient.draw(
             self.parameters, (encoded, rows.labels), noise, rows.person_row_counts
         ).values
         features = self.parameters.features
         scale = features.grid * features.unit  # a coordinate of 1.0, as the map writes it
-        return LinearScores.rounded(
-            self.terms,
-            features.matrix @ weights / scale,
-            features.offset @ weights / scale,
-            class_count=self.parameters.class_count,
-        )
+        of_inputs, intercepts = features.matrix @ weights / scale, features.offset @ weights / scale
+        count = self.parameters.class_count
+        if isinstance(self.inputs, NumberedTerms):
+            return KernelScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
+        return LinearScores.rounded(self.inputs, of_inputs, intercepts, class_count=count)
 
     def written(self, schema: Schema, rows: PrivateRows, noise: NoiseSource) -> Written:
         """Descend under a committed charge, and return the scores in their published form."""
-        return Written(scores=scores_document(self.draw(rows, noise), schema))
+        drawn = self.draw(rows, noise)
+        if isinstance(drawn, KernelScores):
+            return Written(scores=kernel_document(drawn, schema))
+        return Written(scores=scores_document(drawn, schema))
 
 
 def linear_draw(asked: ClassifierAsked) -> LinearDraw:
@@ -104,40 +111,89 @@ def linear_draw(asked: ClassifierAsked) -> LinearDraw:
     """
     settings, charge, row_count = asked.settings, asked.charge, asked.row_count
     choice = descent_choice(row_count=row_count, epsilon=float(charge.epsilon))
-    terms, public_map = terms_known(asked, step_count=choice.step_count)
+    terms, public_map = terms_known(
+        asked,
+        bins=_bins(asked),
+        step_count=choice.step_count,
+        other_count=0 if asked.inputs == FIRST_INPUTS else len(numbers_asked(asked)),
+    )
     calibration = accounting.calibrate(
         epsilon=charge.epsilon, delta=charge.delta, step_weights=(1,) * choice.step_count
     )
-    with naming_section(PUBLISHED):
-        found = whitened(public_map, shrinkage_for(choice, calibration, row_count))
+    shrinkage = shrinkage_for(choice, calibration, row_count)
+    numbers = numbers_known(asked)
+    inputs: Terms | NumberedTerms
+    if len(numbers):
+        inputs = NumberedTerms(terms, numbers)
+        features = numbered_features(inputs, public_map, asked.public_values, shrinkage)
+    else:
+        inputs = terms
+        with naming_section(PUBLISHED):
+            features = whitened(public_map, shrinkage).features
     parameters = noisy_gradient.Parameters(
-        features=found.features,
+        features=features,
         rate=choice.rate,
         class_count=len(settings.data.classes),
         row_count=row_count,
         calibration=calibration,
     )
-    return LinearDraw(terms, parameters, settings.data.unit)
+    return LinearDraw(inputs, parameters, settings.data.unit)
+
+
+def numbers_asked(asked: ClassifierAsked) -> tuple[int, ...]:
+    """Return the features that are numbers, but for those that an empty list leaves out."""
+    listed = asked.settings.published.tests
+    return tuple(
+        index
+        for index, feature in enumerate(asked.settings.data.public_schema().features)
+        if isinstance(feature, NumericFeature) and listed.get(feature.name) != ()
+    )
+
+
+def numbers_known(asked: ClassifierAsked) -> Numbers:
+    """Return the numbers that are inputs themselves; by the first rule of inputs none is."""
+    if asked.inputs == FIRST_INPUTS:
+        return NO_NUMBERS
+    return Numbers.known(asked.public_values, numbers_asked(asked))
+
+
+def _bins(asked: ClassifierAsked) -> int:
+    """Return how many intervals numbers are cut into, where the configuration does not say."""
+    listed, features = asked.settings.published.tests, asked.settings.data.public_schema().features
+    free = [index for index in numbers_asked(asked) if features[index].name not in listed]
+    return score_bins(
+        row_count=asked.row_count, epsilon=float(asked.charge.epsilon), number_count=len(free)
+    )
+
+
+def _tests_known(asked: ClassifierAsked, bins: int) -> tuple[BinaryTest, ...]:
+    """Return the tests of a score, by the release's rule of inputs."""
+    settings = asked.settings
+    if asked.inputs == FIRST_INPUTS:
+        return published_tests(settings, asked.public_values, for_trees=True)
+    bins = settings.published.bins if settings.names_bins else bins
+    return tests_of_scores(settings, asked.public_values, bins=bins)
 
 
 def terms_known(
-    asked: ClassifierAsked, *, step_count: int, wave_count: int = 0
+    asked: ClassifierAsked, *, bins: int, step_count: int, other_count: int = 0
 ) -> tuple[Terms, PublicMap]:
     """Return the tests and pairs that public points determine, and their public map.
 
     Args:
         asked: of the draw.
+        bins: intervals of a number, where the configuration does not say.
         step_count: of the descent.
-        wave_count: of features that are taken beside them.
+        other_count: of features that are taken beside them.
 
     Raises:
         ConfigurationError: sums would take hours.
 
     """
-    tests = published_tests(asked.settings, asked.public_values, for_trees=True)
+    tests = _tests_known(asked, bins)
     bits = evaluate(tests, asked.public_values)
     told = _told_apart(bits) if len(bits) else list(range(len(tests)))
-    _refuse_long_descent(len(told), asked, step_count, wave_count)
+    _refuse_long_descent(len(told), asked, step_count, other_count)
     return _known_terms([tests[column] for column in told], bits[:, told].astype(np.uint8))
 
 
@@ -150,11 +206,11 @@ def shrinkage_for(
 
 
 def _refuse_long_descent(
-    test_count: int, asked: ClassifierAsked, step_count: int, wave_count: int
+    test_count: int, asked: ClassifierAsked, step_count: int, other_count: int
 ) -> None:
     """Refuse, by public numbers, sums that take longer than an hour."""
     # The most that pairs of tests add is counted before they are looked for.
-    term_count = test_count + PAIRS_MAX + wave_count
+    term_count = test_count + PAIRS_MAX + other_count
     products = asked.row_count * (term_count + 1) * (term_count + 2 * step_count)
     if products > PRODUCTS_MAX or test_count > TESTS_MAX:
         unit = asked.settings.data.unit

@@ -59,6 +59,7 @@ ESTIMATOR_VERSION: Final = 3
 SCORES_VERSION: Final = 4
 WAVES_VERSION: Final = 5
 GRID_VERSION: Final = 6
+NUMBERS_VERSION: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +192,7 @@ def published_document(
     other = ESTIMATOR_VERSION if written == NOTHING_DRAWN else HYPOTHESIS_VERSION
     if written.scores is not None:
         other = SCORES_VERSION if written.scores.waves is None else WAVES_VERSION
+        other = other if written.scores.numbers is None else NUMBERS_VERSION
     other = other if written.grid is None else GRID_VERSION
     document = ClassifierDocument(
         format=FORMAT,

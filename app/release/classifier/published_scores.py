@@ -1,8 +1,8 @@
-"""The published form of linear and kernel scores: integer weights of public terms and waves.
+"""The published form of linear and kernel scores: integer weights of terms, waves and numbers.
 
 Prediction looks every feature up in a table of its own: terms of one feature, and of
 two, are summed beforehand for each of the cells into which the tests cut a feature.
-Waves are computed in 64-bit integers.
+Waves and numbers are computed in 64-bit integers.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import numpy as np
 
 from app.errors import invariant
 from app.learning.halfspaces.arrangement import COORDINATE_MAX
+from app.learning.linear.kernel_scores import KernelInputs
 from app.learning.linear.waves import MAGNITUDE, PHASES, cosine_table
 from app.release.classifier.classifier_document import (
     LiteralDocument,
+    NumbersDocument,
     ScoresDocument,
     TermDocument,
     WavesDocument,
@@ -26,14 +28,18 @@ from app.release.classifier.classifier_document import (
 from app.release.classifier.written_hypotheses import condition
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from app.data.schema import Schema
     from app.data.vectors import Vector
     from app.learning.encoding.binary_tests import BinaryTest
     from app.learning.linear.kernel_scores import KernelScores
     from app.learning.linear.linear_scores import LinearScores
+    from app.learning.linear.numbers import Numbers
     from app.learning.linear.terms import Terms
+    from app.learning.linear.waves import Waves
     from app.release.classifier.classifier_document import FeatureDocument
 
 Cells: TypeAlias = frozenset[int]
@@ -49,14 +55,21 @@ def scores_document(scores: LinearScores, schema: Schema) -> ScoresDocument:
 
 def kernel_document(scores: KernelScores, schema: Schema) -> ScoresDocument:
     """Write kernel scores likewise; a term that holds counts as a cosine of one."""
-    terms = scores.inputs.terms
-    of_terms = MAGNITUDE * scores.weights[: len(terms)]
+    inputs = scores.inputs
+    of_terms = _rows(MAGNITUDE * scores.weights[: len(inputs.terms)])
+    others = scores.weights[len(inputs.terms) :]
     return ScoresDocument(
         scores.unit,
         tuple(scores.intercepts.tolist()),
-        _terms(terms, [tuple(row) for row in of_terms.tolist()], schema),
-        _waves(scores),
+        _terms(inputs.terms, of_terms, schema),
+        waves=_waves(inputs.waves, others) if isinstance(inputs, KernelInputs) else None,
+        numbers=None if isinstance(inputs, KernelInputs) else _numbers(inputs.numbers, others),
     )
+
+
+def _rows(weights: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
+    """Write weights, one tuple a feature."""
+    return tuple(tuple(row) for row in weights.tolist())
 
 
 def _terms(
@@ -73,18 +86,26 @@ def _terms(
     )
 
 
-def _waves(scores: KernelScores) -> WavesDocument:
+def _waves(waves: Waves, weights: NDArray[np.int64]) -> WavesDocument:
     """Write waves with the integers of their map, and their weights."""
-    waves = scores.inputs.waves
-    weights = scores.weights[len(scores.inputs.terms) :]
     return WavesDocument(
         features=waves.feature_indices,
         bounds=waves.bounds,
         steps=COORDINATE_MAX,
         cosines=tuple(cosine_table().tolist()),
-        frequencies=tuple(tuple(row) for row in waves.frequencies.T.tolist()),
+        frequencies=_rows(waves.frequencies.T),
         shifts=tuple(waves.shifts.tolist()),
-        weights=tuple(tuple(row) for row in weights.tolist()),
+        weights=_rows(weights),
+    )
+
+
+def _numbers(numbers: Numbers, weights: NDArray[np.int64]) -> NumbersDocument:
+    """Write numbers with the bounds between which they count, and their weights."""
+    return NumbersDocument(
+        features=numbers.feature_indices,
+        bounds=numbers.bounds,
+        steps=MAGNITUDE,
+        weights=_rows(weights),
     )
 
 
@@ -110,7 +131,11 @@ class PublishedScores:
         self._rest: list[tuple[dict[int, Cells], tuple[int, ...]]] = []
         for term in document.terms:
             self._add(term)
-        self._waves = None if document.waves is None else _PublishedWaves(document.waves)
+        self._added: list[Callable[[Vector], list[int]]] = []
+        if document.waves is not None:
+            self._added.append(_PublishedWaves(document.waves))
+        if document.numbers is not None:
+            self._added.append(_PublishedNumbers(document.numbers))
 
     def class_index(self, vector: Vector) -> int:
         """Return the class index for a feature vector."""
@@ -127,8 +152,8 @@ class PublishedScores:
         for wanted, weights in self._rest:
             if all(cells[feature] in allowed for feature, allowed in wanted.items()):
                 scores = [score + weight for score, weight in zip(scores, weights, strict=True)]
-        if self._waves is not None:
-            scores = [each + more for each, more in zip(scores, self._waves(vector), strict=True)]
+        for added in self._added:
+            scores = [each + more for each, more in zip(scores, added(vector), strict=True)]
         return scores
 
     def _add(self, term: TermDocument) -> None:
@@ -164,15 +189,35 @@ class _PublishedWaves:
 
     def __call__(self, vector: Vector) -> list[int]:
         """Return what the waves of a feature vector add to its scores."""
-        document = self._document
-        point = [
-            whole_steps_of(vector[feature], bounds, document.steps)
-            for feature, bounds in zip(document.features, document.bounds, strict=True)
-        ]
+        point = _point_of(vector, self._document)
         phases = self._frequencies @ np.array(point, dtype=np.int64) + self._shifts
         waves = self._cosines[phases % PHASES // self._phases_per_place]
         added: list[int] = (waves @ self._weights).tolist()
         return added
+
+
+class _PublishedNumbers:
+    """Numbers of a document, ready to be added up."""
+
+    def __init__(self, document: NumbersDocument) -> None:
+        self._document = document
+
+    def __call__(self, vector: Vector) -> list[int]:
+        """Return what the numbers of a feature vector add to its scores."""
+        rows = self._document.weights
+        point = _point_of(vector, self._document)
+        return [
+            sum(steps * weight for steps, weight in zip(point, column, strict=True))
+            for column in zip(*rows, strict=True)
+        ]
+
+
+def _point_of(vector: Vector, document: WavesDocument | NumbersDocument) -> list[int]:
+    """Return the numbers of a feature vector in whole steps."""
+    return [
+        whole_steps_of(vector[feature], bounds, document.steps)
+        for feature, bounds in zip(document.features, document.bounds, strict=True)
+    ]
 
 
 def whole_steps_of(value: float | str | None, bounds: tuple[float, float], steps: int) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 
 from app.data.cell_tests import read_splits
 from app.data.schema_columns import public_columns
-from app.data.tests import classifier_tests, public_tests
+from app.data.tests import classifier_tests, public_tests, with_shared_values
 from app.errors import ConfigurationError
 from app.learning.ensemble import Learner, check_learner
 from app.learning.hypothesis import ClassAsked
@@ -105,6 +105,26 @@ def published_tests(
         listed=section.tests,
         public_values=public_values,
         for_trees=for_trees,
+    )
+
+
+def tests_of_scores(
+    settings: Settings, public_values: NDArray[np.float64], *, bins: int
+) -> tuple[BinaryTest, ...]:
+    """Return the tests of a score, where values that many public points share have cuts.
+
+    Args:
+        settings: the whole configuration.
+        public_values: encoded public points, shape (m, d); m may be 0.
+        bins: of each number without a list.
+
+    """
+    schema = settings.data.public_schema()
+    lists = with_shared_values(
+        schema, bins=bins, listed=settings.published.tests, public_values=public_values
+    )
+    return classifier_tests(
+        schema, bins=bins, listed=lists, public_values=public_values, for_trees=True
     )
 
 

@@ -35,7 +35,14 @@ Columns: TypeAlias = Sequence[NDArray[Any]]
 
 FORMAT: Final = "conclave-classifier"
 # How a document of each version predicts; a predictor and a student need more than it.
-FORMS: Final[Mapping[int, str]] = {1: "tree", 2: "halfspace", 4: "scores", 5: "scores", 6: "grid"}
+FORMS: Final[Mapping[int, str]] = {
+    1: "tree",
+    2: "halfspace",
+    4: "scores",
+    5: "scores",
+    6: "grid",
+    7: "scores",
+}
 PHASES: Final = 1 << 32
 INTEGER_BOUND: Final = 1 << 63
 ROWS_TOGETHER: Final = 4096
@@ -265,7 +272,7 @@ class _Halfspace:
 
 
 class _Scores:
-    """Weights of the terms that hold, and of waves."""
+    """Weights of the terms that hold, of waves and of numbers."""
 
     def __init__(self, features: Sequence[Document], document: Document) -> None:
         self._tests = _Tests(features)
@@ -286,6 +293,9 @@ class _Scores:
             totals[holds] += np.array(term["weights"], dtype=self._dtype)
         if "waves" in form:
             totals += self._waves(form["waves"], columns)
+        if "numbers" in form:
+            weights = np.array(form["numbers"]["weights"], dtype=self._dtype)
+            totals += _steps(form["numbers"], columns).astype(self._dtype) @ weights
         return totals
 
     def _waves(self, waves: Document, columns: Columns) -> Integers:
@@ -308,6 +318,9 @@ class _Scores:
         if "waves" in form:
             largest = max(map(abs, form["waves"]["cosines"]))
             bound += largest * sum(abs(each) for row in form["waves"]["weights"] for each in row)
+        if "numbers" in form:
+            weights = form["numbers"]["weights"]
+            bound += form["numbers"]["steps"] * sum(abs(each) for row in weights for each in row)
         return int(bound)
 
 

@@ -21,6 +21,7 @@ from app.release.classifier.classifier_document import (
     LevelDocument,
     LiteralDocument,
     NodeDocument,
+    NumbersDocument,
     ScoresDocument,
     TermDocument,
     WavesDocument,
@@ -28,6 +29,7 @@ from app.release.classifier.classifier_document import (
 from app.release.classifier.published import (
     GRID_VERSION,
     HYPOTHESIS_VERSION,
+    NUMBERS_VERSION,
     SCORES_VERSION,
     TREE_VERSION,
     WAVES_VERSION,
@@ -53,6 +55,7 @@ VERSIONS = {
     "halfspace": HYPOTHESIS_VERSION,
     "scores": SCORES_VERSION,
     "waves": WAVES_VERSION,
+    "numbers": NUMBERS_VERSION,
     "grid": GRID_VERSION,
 }
 # Names, categories and classes that an exporter could trip over.
@@ -87,11 +90,14 @@ def documents(draw: st.DrawFn, *, only_numbers: bool = False) -> ClassifierDocum
     )
     classes = tuple(draw(st.lists(TEXTS, min_size=2, max_size=4, unique=True)))
     numbers = [index for index, feature in enumerate(features) if feature.bounds is not None]
-    kinds = ["tree", "scores", *(["halfspace", "waves", "grid"] if numbers else [])]
+    kinds = ["tree", "scores", *(["halfspace", "waves", "numbers", "grid"] if numbers else [])]
     kind = draw(st.sampled_from(kinds))
-    scores = draw(_scores(features, len(classes))) if kind in ("scores", "waves") else None
+    has_scores = kind in ("scores", "waves", "numbers")
+    scores = draw(_scores(features, len(classes))) if has_scores else None
     if scores is not None and kind == "waves":
         scores = structs.replace(scores, waves=draw(_waves(features, numbers, len(classes))))
+    if scores is not None and kind == "numbers":
+        scores = structs.replace(scores, numbers=draw(_numbers(features, numbers, len(classes))))
     return ClassifierDocument(
         format=FORMAT,
         version=VERSIONS[kind],
@@ -232,6 +238,29 @@ def _waves(
         frequencies=rows(phases, len(chosen)),
         shifts=draw(st.tuples(*[phases] * count)),
         weights=rows(weights, width),
+    )
+
+
+@st.composite
+def _numbers(
+    draw: st.DrawFn, features: tuple[FeatureDocument, ...], numbers: list[int], class_count: int
+) -> NumbersDocument:
+    """Draw some of the numbers, from bound to bound or between narrower ones."""
+    width = 1 if class_count == BINARY else class_count
+    chosen = draw(st.lists(st.sampled_from(numbers), min_size=1, unique=True))
+    weights = st.one_of(st.integers(-2, 2), st.integers(-(2**40), 2**40))
+
+    def narrower(bounds: tuple[float, float]) -> tuple[float, float]:
+        lower, upper = bounds
+        middle = lower + (upper - lower) / 2
+        both = draw(st.sampled_from([bounds, (lower, middle), (middle, upper)]))
+        return both if both[1] - both[0] > SPAN_MIN else bounds
+
+    return NumbersDocument(
+        features=tuple(chosen),
+        bounds=tuple(narrower(features[index].bounds or (0.0, 1.0)) for index in chosen),
+        steps=draw(st.sampled_from([1, 2, 256])),
+        weights=tuple(draw(st.tuples(*[weights] * width)) for _ in chosen),
     )
 
 

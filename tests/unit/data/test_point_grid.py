@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,7 +12,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from app.data.schema import CategoricalFeature, NumericFeature, Schema
-from app.data.tests import classifier_tests, extra_cuts, frequent_codes, is_spiked, quantile_cuts
+from app.data.tests import (
+    classifier_tests,
+    cuts_of_shared_values,
+    extra_cuts,
+    frequent_codes,
+    is_spiked,
+    quantile_cuts,
+    with_shared_values,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 GAIN = NumericFeature(name="gain", lower=0.0, upper=100.0)
 AGE = NumericFeature(name="age", lower=0.0, upper=100.0)
@@ -154,3 +166,35 @@ def test_cuts_are_values_and_no_more_than_asked_for(
     assert len(cuts) <= bins - 1 + extra
     assert list(cuts) == sorted(set(cuts))
     assert all(cut in values and cut > min(values) for cut in cuts)
+
+
+@pytest.mark.parametrize(
+    ("values", "bins", "cuts"),
+    [
+        pytest.param([3, 1, 2, 1, math.nan], 4, (2, 3), id="few values, a cut at each"),
+        pytest.param([0, 0, 0, 0, 7, 7, 7], 2, (7,), id="two values, one of them a spike"),
+        # 0 and 5 are held by 3 of 12 each, more than one in 5; one quantile is left.
+        pytest.param([0, 0, 0, *range(1, 5), 5, 5, 5, 6, 7], 5, (1, 4, 5, 6), id="shared apart"),
+        pytest.param([*range(9), 9, 9, 9], 5, (2, 4, 6, 9), id="the top one has one cut"),
+        pytest.param([0] + [1] * 5 + [2] * 5 + [3], 3, (1, 2), id="no more cuts than bins"),
+        pytest.param(range(12), 5, (), id="no value is shared"),
+        pytest.param([0] * 9 + [1, 2, 3, 4, 5], 4, (), id="a spike is set apart otherwise"),
+        pytest.param([math.nan], 4, (), id="all missing"),
+        pytest.param([], 4, (), id="no point"),
+    ],
+)
+def test_a_value_that_many_points_share_is_set_apart(
+    values: list[float], bins: int, cuts: tuple[float, ...]
+) -> None:
+    """There is a cut at it, and one at the next value, so that one test tells who is above it."""
+    assert cuts_of_shared_values(np.array(values, dtype=np.float64), bins=bins) == cuts
+
+
+def test_lists_win_over_shared_values() -> None:
+    """What the configuration lists stays as it is, and categories have no cuts."""
+    public_values = points(gain=np.arange(POINT_COUNT) % 3, age=7.0, work=0.0)
+    given = with_shared_values(PEOPLE, bins=4, listed={}, public_values=public_values)
+    assert given == {"gain": (1.0, 2.0)}
+    listed: dict[str, Sequence[float | str]] = {"gain": (50.0,), "work": ("a",)}
+    found = with_shared_values(PEOPLE, bins=4, listed=listed, public_values=public_values)
+    assert found == listed

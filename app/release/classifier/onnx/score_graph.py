@@ -1,4 +1,4 @@
-"""Scores as a part of an ONNX graph: tests, terms, waves, then sums, all of integers."""
+"""Scores as a part of an ONNX graph: tests, terms, waves, numbers, sums, all of integers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 from msgspec import structs
 
 from app.errors import invariant
+from app.learning.linear.integers import EXACT_BOUND
 from app.learning.linear.waves import PHASES
-from app.release.classifier.onnx.graph import INTEGER, UNSIGNED
+from app.release.classifier.onnx.graph import DOUBLE, INTEGER, UNSIGNED
 from app.release.classifier.onnx.input_columns import between
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from app.release.classifier.classifier_document import (
         ClassifierDocument,
         LiteralDocument,
+        NumbersDocument,
         ScoresDocument,
         WavesDocument,
     )
@@ -33,14 +35,37 @@ def score_values(columns: Columns, document: ClassifierDocument, scores: ScoresD
     intercepts = graph.constant(np.array([scores.intercepts], dtype=np.int64))
     if scores.terms:
         weights = np.array([term.weights for term in scores.terms], dtype=np.int64)
-        sums = graph.add("MatMul", _terms(columns, document, scores), graph.constant(weights))
+        sums = _product(graph, _terms(columns, document, scores), weights, largest=1)
         values = graph.add("Add", sums, intercepts)
     else:
         shape = graph.add("Concat", columns.rows, graph.indices(weight_count(scores)), axis=0)
         values = graph.add("Expand", intercepts, shape)
     if scores.waves is not None:
         values = graph.add("Add", values, _waves(columns, scores.waves))
+    if scores.numbers is not None:
+        values = graph.add("Add", values, _numbers(columns, scores.numbers))
     return values
+
+
+def _product(graph: Graph, values: str, weights: NDArray[np.int64], *, largest: int) -> str:
+    """Return a product of integers, int64 of shape (N, columns of the weights).
+
+    Doubles are multiplied in a fraction of the time, and are as exact where no sum leaves the
+    integers that they hold.
+
+    Args:
+        graph: that the nodes are added to.
+        values: int64, shape (N, rows of the weights).
+        weights: constants.
+        largest: no value is larger in magnitude.
+
+    """
+    bound = largest * max(sum(map(abs, column)) for column in weights.T.tolist())
+    if bound >= EXACT_BOUND:
+        return graph.add("MatMul", values, graph.constant(weights))
+    doubles = graph.add("Cast", values, to=DOUBLE)
+    sums = graph.add("MatMul", doubles, graph.constant(weights.astype(np.float64)))
+    return graph.add("Cast", sums, to=INTEGER)
 
 
 def scores_index(graph: Graph, values: str, *, width: int) -> str:
@@ -61,7 +86,7 @@ def _waves(columns: Columns, waves: WavesDocument) -> str:
     graph = columns.graph
     point = columns.steps(waves.features, waves.bounds, waves.steps)
     frequencies = np.array(waves.frequencies, dtype=np.int64).T
-    turned = graph.add("MatMul", point, graph.constant(frequencies))
+    turned = _product(graph, point, frequencies, largest=waves.steps)
     phases = graph.add("Add", turned, graph.constant(np.array([waves.shifts], dtype=np.int64)))
     cosines = waves.cosines * 2 if len(waves.cosines) == 1 else waves.cosines
     part = PHASES // len(cosines)
@@ -76,7 +101,16 @@ def _waves(columns: Columns, waves: WavesDocument) -> str:
     places = graph.add("Cast", shifted, to=INTEGER)
     table = graph.constant(np.array(cosines, dtype=np.int64))
     found = graph.add("Gather", table, places, axis=0)
-    return graph.add("MatMul", found, graph.constant(np.array(waves.weights, dtype=np.int64)))
+    weights = np.array(waves.weights, dtype=np.int64)
+    return _product(graph, found, weights, largest=max(map(abs, cosines)))
+
+
+def _numbers(columns: Columns, numbers: NumbersDocument) -> str:
+    """Return what numbers add to the scores, int64 of shape (N, scores)."""
+    graph = columns.graph
+    point = columns.steps(numbers.features, numbers.bounds, numbers.steps)
+    weights = np.array(numbers.weights, dtype=np.int64)
+    return _product(graph, point, weights, largest=numbers.steps)
 
 
 def weight_count(scores: ScoresDocument) -> int:
@@ -90,7 +124,7 @@ def _terms(columns: Columns, document: ClassifierDocument, scores: ScoresDocumen
     tests = list(dict.fromkeys(_test(literal) for term in scores.terms for literal in term.tests))
     outcomes = _outcomes(columns, document, tests)
     signs, wanted = _conjunctions(scores, tests)
-    met = graph.add("MatMul", outcomes, graph.constant(signs))
+    met = _product(graph, outcomes, signs, largest=1)
     equal = graph.add("Equal", met, graph.constant(wanted))
     return graph.add("Cast", equal, to=INTEGER)
 

@@ -178,6 +178,10 @@ def test_what_is_recommended_gives_no_fewer_labels_than_what_is_planned() -> Non
     # The noisy vote of two labels has no cutoff.
     assert found.best.cutoff in {*CUTOFFS, 3, None}
     assert found.best.relabel_share + found.best.answers_share == Fraction(7, 10)
+    # Labels are made up with chance in them, and a rule still knows more than their likeliest.
+    assert found.best.accuracy is not None
+    assert found.best.likeliest is not None
+    assert 0.5 <= found.best.likeliest < found.best.accuracy < 1
 
 
 def test_relabelling_is_given_the_least_share_that_is_enough() -> None:

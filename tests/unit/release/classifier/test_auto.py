@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -12,16 +14,30 @@ from structlog.testing import capture_logs
 
 from app.data.vectors import decode, encode
 from app.errors import ConfigurationError, ReleaseMismatchError
+from app.learning.linear.kernel_scores import NumberedTerms
 from app.ledger.verification import verify
 from app.planning.from_settings import plan_settings
 from app.planning.telling.words import summary
+from app.privacy.budget.composition import Mechanism
+from app.privacy.noisy_gradient.descent import score_bins
 from app.privacy.published_learners import LEARNERS, PublicNumbers, learner_of
-from app.release.classifier.learner_table import AUTO_RULE_KEY, auto_rule, chosen_learner
+from app.release.classifier.kernel import kernel_draw
+from app.release.classifier.learner_row import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
+from app.release.classifier.learner_table import (
+    AUTO_RULE_KEY,
+    INPUTS_KEY,
+    auto_rule,
+    chosen_learner,
+    inputs_rule,
+)
 from app.release.classifier.learning import labels_given_to_nobody
+from app.release.classifier.linear import linear_draw, numbers_asked
 from app.release.classifier.switch import switch_phase
+from app.release.terms.configuration import charges_by_mechanism
 from app.release.views.parameters_in_words import explained
 from app.release.views.stated_release import read_stated
 from app.release.views.statement import statement
+from app.settings.settings import Settings
 from tests.builders.release.learning import learned
 from tests.builders.release.opened_release import changed
 from tests.builders.release.small_release import (
@@ -37,6 +53,7 @@ if TYPE_CHECKING:
 
 PEOPLE: tuple[Vector, ...] = tuple((float(margin), "a") for margin in range(-50, 51, 10))
 MARGINS = (-30, -1, 1, 30)
+NUMBER_COUNT = 20
 
 
 def auto(release: SmallRelease, **changes: str) -> SmallRelease:
@@ -122,7 +139,7 @@ def test_a_ledger_keeps_the_rule_that_it_was_opened_by(
     release = auto(small_release)
     with monkeypatch.context() as earlier:
         if not has_version:  # as every earlier commit wrote its first entry
-            earlier.setattr("app.release.opening.auto_rule_parameter", lambda _: {})
+            earlier.setattr("app.release.opening.rule_parameters", lambda _: {})
         release.open()
     answerer = release.answerer([STABLE] * 4)
     answerer.answer_batch([ask(margin) for margin in MARGINS])
@@ -141,14 +158,94 @@ def test_a_ledger_keeps_the_rule_that_it_was_opened_by(
     assert told.value == kind
 
 
+@pytest.mark.parametrize("has_version", [True, False])
+@pytest.mark.parametrize("learner", ["linear", "kernel"])
+def test_a_ledger_keeps_the_inputs_that_it_was_opened_by(
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch, learner: str, *, has_version: bool
+) -> None:
+    """One without a version switches by tests of bins as configured, and has no number in it."""
+    release = changed(small_release, classifier__learner=learner)
+    with monkeypatch.context() as earlier:
+        if not has_version:  # as every earlier commit wrote its first entry
+            earlier.setattr("app.release.opening.rule_parameters", lambda _: {})
+        release.open()
+    answerer = release.answerer([STABLE] * 4)
+    answerer.answer_batch([ask(margin) for margin in MARGINS])
+    opened = answerer.release.state.release
+    assert opened is not None
+    assert inputs_rule(opened) == (NEWEST_INPUTS if has_version else FIRST_INPUTS)
+    switch_phase(answerer.release, seeded_noise())
+    published = answerer.release.classifier
+    assert published is not None
+    assert published.document.scores is not None
+    has_numbers = published.document.scores.numbers is not None
+    assert has_numbers == (has_version and learner == "linear")
+    verify(release.ledger())
+
+
+@pytest.mark.parametrize(
+    ("row_count", "number_count", "bins"),
+    [(1000, 5, 11), (1000, 20, 4), (20_000, 9, 13), (10**6, 2, 24), (10**6, 0, 24)],
+)
+def test_bins_follow_public_numbers(row_count: int, number_count: int, bins: int) -> None:
+    """More rows times epsilon give each number more cuts, and more numbers fewer."""
+    assert score_bins(row_count=row_count, epsilon=1.0, number_count=number_count) == bins
+
+
+@pytest.mark.parametrize(
+    ("classifier", "hypotheses", "cuts"), [({}, {}, 4), ({"bins": 3}, {}, 2), ({}, {"bins": 8}, 7)]
+)
+def test_bins_that_are_configured_stand(
+    classifier: dict[str, int], hypotheses: dict[str, int], cuts: int
+) -> None:
+    """In either section; where neither has them, they are the rule's: 5 intervals here."""
+    settings = Settings.read(
+        {
+            "release": {"name": "numbers"},
+            "data": {
+                "source": "unused.csv",
+                "label": "label",
+                "classes": ["no", "yes"],
+                "features": [
+                    {"name": f"x{index}", "kind": "numeric", "bounds": [0, 1]}
+                    for index in range(NUMBER_COUNT)
+                ],
+            },
+            "hypotheses": {"class": "trees", **hypotheses},
+            "classifier": {"learner": "linear", **classifier},
+            "privacy": {"epsilon": 1, "shares": {"relabel": 0, "answers": 0, "classifier": 1}},
+            "ledger": {"url": "sqlite:///unused.db"},
+        }
+    )
+    charge = charges_by_mechanism(settings)[Mechanism.CLASSIFIER]
+    points = np.random.default_rng(0).random((200, NUMBER_COUNT))
+    draw = linear_draw(ClassifierAsked(settings, charge, points, 10_000))
+    assert isinstance(draw.inputs, NumberedTerms)
+    assert len(draw.inputs.terms.tests) == NUMBER_COUNT * cuts
+
+
+def test_numbers_that_are_left_out_are_no_inputs(small_release: SmallRelease) -> None:
+    """An empty list takes a number out of waves too, by the newer rule of inputs."""
+    settings = changed(
+        small_release, classifier__learner="kernel", classifier__tests='{"margin": []}'
+    ).settings()
+    charge = charges_by_mechanism(settings)[Mechanism.CLASSIFIER]
+    asked = ClassifierAsked(settings, charge, np.empty((0, 2)), ROW_COUNT)
+    with pytest.raises(ConfigurationError, match="needs a feature that is a number"):
+        kernel_draw(asked)
+    assert kernel_draw(replace(asked, inputs=FIRST_INPUTS)).feature_indices == (0,)
+    assert numbers_asked(asked) == ()
+
+
 def test_a_rule_that_is_not_known_is_refused(small_release: SmallRelease) -> None:
     """A ledger of a later version opens nowhere else, and the line names the entry's key."""
     release = auto(small_release)
     opened = release.open().state.release
     assert opened is not None
-    later = structs.replace(opened, parameters={**opened.parameters, AUTO_RULE_KEY: "3"})
-    with pytest.raises(ReleaseMismatchError, match=r"^classifier\.auto: .*rule 3"):
-        auto_rule(later)
+    for key, rule in ((AUTO_RULE_KEY, auto_rule), (INPUTS_KEY, inputs_rule)):
+        later = structs.replace(opened, parameters={**opened.parameters, key: "9"})
+        with pytest.raises(ReleaseMismatchError, match=rf"^{re.escape(key)}: .*rule 9"):
+            rule(later)
 
 
 def test_a_learner_that_is_named_has_no_rule(small_release: SmallRelease) -> None:

@@ -13,6 +13,7 @@ from app.auditing.draws import audit_draws
 from app.data.rows import PrivateRows
 from app.data.vectors import encode
 from app.errors import ConfigurationError, VerificationError
+from app.learning.linear.kernel_scores import KernelInputs
 from app.learning.linear.waves import PHASES, drawn_waves
 from app.ledger.verification import verify
 from app.planning.from_settings import plan_settings
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.data.vectors import Vector
-    from app.learning.linear.kernel_scores import KernelInputs
     from app.noise.source import NoiseSource
 
 QUERIES = 10_000
@@ -200,7 +200,9 @@ def told(draw: KernelDraw, rows: PrivateRows, patch: pytest.MonkeyPatch) -> list
 
     with patch.context() as patched:
         patched.setattr(noisy_gradient, "draw", watched)
-        waves = draw.draw(rows, seeded_noise(3)).inputs.waves
+        inputs = draw.draw(rows, seeded_noise(3)).inputs
+    assert isinstance(inputs, KernelInputs)
+    waves = inputs.waves
     return [*seen, waves.frequencies.tobytes(), waves.shifts.tobytes()]
 
 

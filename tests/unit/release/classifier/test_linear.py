@@ -17,11 +17,11 @@ from app.planning.from_settings import plan_settings
 from app.privacy.budget.composition import Mechanism
 from app.privacy.noisy_gradient import mechanism as noisy_gradient
 from app.privacy.voting.universal import Phase
-from app.release.classifier.learner_row import ClassifierAsked
+from app.release.classifier.learner_row import FIRST_INPUTS, NEWEST_INPUTS, ClassifierAsked
 from app.release.classifier.learner_table import chosen_learner
 from app.release.classifier.learning import check_learnable
 from app.release.classifier.linear import LinearDraw, linear_draw
-from app.release.classifier.published import SCORES_VERSION, read_published
+from app.release.classifier.published import NUMBERS_VERSION, SCORES_VERSION, read_published
 from app.release.classifier.switch import switch_phase
 from tests.builders.release.learning import POINTS, crash_after_the_charge, learned
 from tests.builders.release.onnx_models import model_labels
@@ -50,7 +50,10 @@ PEOPLE: tuple[Vector, ...] = tuple(
 
 
 def descent(
-    configuration: Configuration, points: NDArray[np.float64], row_count: int
+    configuration: Configuration,
+    points: NDArray[np.float64],
+    row_count: int,
+    inputs: int = NEWEST_INPUTS,
 ) -> LinearDraw:
     """Return the descent of a release on public points."""
     return linear_draw(
@@ -59,6 +62,7 @@ def descent(
             charge=configuration.charges[Mechanism.CLASSIFIER],
             public_values=points,
             row_count=row_count,
+            inputs=inputs,
         )
     )
 
@@ -82,7 +86,7 @@ def test_the_charge_is_exact_and_what_is_published_predicts(
     assert Fraction(charge.epsilon) == 6
     assert Fraction(charge.delta) == Fraction(1, 100) * ((1 - part) / 10 + part / 2)
     document = published.document
-    assert document.version == SCORES_VERSION
+    assert document.version == (NUMBERS_VERSION if points else SCORES_VERSION)
     assert [published.predict((margin, "a")) for margin in (-40.0, 40.0)] == ["no", "yes"]
     assert model_labels(document, PEOPLE) == published.predict_many(PEOPLE)
     state = ledger.read_state()
@@ -248,26 +252,29 @@ def test_points_leave_the_tests_that_they_tell_apart(small_release: SmallRelease
         descent(configuration, points, ROW_COUNT)
         for points in (alike, alike[:0], encode(configuration.schema, PEOPLE))
     ]
-    assert [len(each.terms) for each in found] == [0, 7, 6 + 3 * 3]
+    assert [len(each.inputs) for each in found] == [0, 7, 6 + 3 * 3 + 1]
+    earlier = descent(configuration, encode(configuration.schema, PEOPLE), ROW_COUNT, FIRST_INPUTS)
+    assert len(earlier.inputs) == 6 + 3 * 3
     rows = private_rows()
     assert len(rows.labels) == ROW_COUNT
     for draw in found:
         scores = draw.draw(rows, seeded_noise(3))
-        assert len(scores.weights) == len(draw.terms)
+        assert len(scores.weights) == len(draw.inputs)
 
 
+@pytest.mark.parametrize("inputs", [FIRST_INPUTS, NEWEST_INPUTS])
 def test_a_published_score_is_the_one_that_was_learned(
-    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch
+    small_release: SmallRelease, monkeypatch: pytest.MonkeyPatch, inputs: int
 ) -> None:
     """Divided by its unit, it is what the descent compares with labels, but that no row is cut."""
     configuration = linear(small_release).configuration()
     values = encode(configuration.schema, PEOPLE)
-    found = descent(configuration, values, 10**6)
+    found = descent(configuration, values, 10**6, inputs)
     features = found.parameters.features
     weights = np.linspace(-1.0, 1.0, features.width).reshape(-1, 1)
     monkeypatch.setattr(noisy_gradient, "draw", lambda *_: noisy_gradient.Weights(weights))
     published = found.draw(private_rows(), seeded_noise(3))
-    bits = found.terms.encode(values)
+    bits = found.inputs.encode(values)
     vectors = features.coordinates(bits).astype(np.float64)
     image = bits @ features.matrix + features.offset
     cut = np.linalg.norm(vectors, axis=1) / np.linalg.norm(image, axis=1) * features.grid

@@ -1,0 +1,105 @@
+"""Is what ``auto`` publishes as good as the best private method, on sixteen data sets?
+
+Expected: on ten of twelve sets or more, at every epsilon, ``auto`` is first or within two standard
+errors of the first private method, by accuracy and by the area under the curve; where it is not,
+the page says by how much and what would win.  Nobody steers ``auto``; every rival is at its best of
+24 settings, chosen by the test rows' own labels.  Some eight hours of two processors, resumable:
+what was measured under the same program is kept and not measured again.  `--quick` takes a quarter
+of an hour, of 5,000 rows a table, two runs and three settings.
+
+    python -m benchmarks.utility.panel [--quick] [--sets NAME ...] [--methods NAME ...] [--anew]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import time
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from benchmarks.measuring.circumstances import circumstances, commit
+from benchmarks.panel.ours import learned_by_auto
+from benchmarks.panel.rivals import boosting, guessing
+from benchmarks.panel.scoring import Reached
+from benchmarks.panel.sets import ASIDE, SETS
+from benchmarks.panel.tuned import LIBRARIES, reached_by
+from benchmarks.utility.page import kept as kept_document
+from benchmarks.utility.page import write
+from benchmarks.utility.panel_page import draw_plot
+from benchmarks.utility.results import keep, read
+
+if TYPE_CHECKING:
+    from benchmarks.panel.sets import Table
+
+EPSILONS: Final = (0.1, 0.5, 1.0, 2.0)
+OURS: Final = {"auto": "labels", "auto for ranking": "ranking"}
+REFERENCES: Final = ("guessing", "boosting")
+METHODS: Final = (*REFERENCES, *OURS, "descent", "forest", *LIBRARIES)
+ROWS_MAX: Final = 50_000
+RUNS: Final = 20
+SETTINGS: Final = 24
+QUICK_ROWS: Final = 5000
+QUICK_RUNS: Final = 2
+QUICK_SETTINGS: Final = 3
+
+
+def main() -> None:
+    """Measure what is not measured yet, keep it after every cell, and print the page."""
+    arguments = _arguments()
+    print(circumstances())
+    name = "panel-quick" if arguments.quick else "panel"
+    kept = cast("dict[str, Any]", (read(name) or {}).get("cells", {}))
+    asked = {(each, method) for each in arguments.sets for method in arguments.methods}
+    if arguments.anew:
+        kept = {
+            cell: each for cell, each in kept.items() if tuple(cell.split("/")[:2]) not in asked
+        }
+    for set_name in arguments.sets:
+        table = SETS[set_name]().cut_to(QUICK_ROWS if arguments.quick else ROWS_MAX)
+        for method in arguments.methods:
+            for epsilon in EPSILONS[:1] if method in REFERENCES else EPSILONS:
+                cell = f"{set_name}/{method}/{epsilon:g}"
+                if cell in kept:
+                    continue
+                started = time.monotonic()
+                found = _measured(table, method, epsilon, quick=arguments.quick)
+                kept[cell] = None if found is None else {"commit": commit(), **found.document()}
+                seconds = time.monotonic() - started
+                keep(
+                    "panel",
+                    {"aside": list(ASIDE), "cells": kept},
+                    quick=arguments.quick,
+                    tell=False,
+                )
+                mean = 0.0 if found is None else sum(found.accuracies) / len(found.accuracies)
+                print(f"{cell:>40} {mean:.4f} in {seconds:.0f} s", flush=True)
+    write("panel")
+    draw_plot(kept_document("panel") or {"cells": kept})
+
+
+def _measured(table: Table, method: str, epsilon: float, *, quick: bool) -> Reached | None:
+    """Return what a method reaches on a table at an epsilon."""
+    if method in REFERENCES:
+        run = guessing if method == "guessing" else boosting
+        return Reached.of([run(table)], setting={})
+    runs, settings = (QUICK_RUNS, QUICK_SETTINGS) if quick else (RUNS, SETTINGS)
+    if method in OURS:
+        return learned_by_auto(table, epsilon, runs=runs, wanted=OURS[method])
+    return reached_by(method, table, epsilon, runs=runs, settings=settings)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--quick", action="store_true", help="few rows and runs; keeps no page")
+    parser.add_argument("--sets", nargs="+", choices=tuple(SETS), default=list(SETS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--anew", action="store_true", help="measure again what was kept")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
