@@ -33,7 +33,13 @@ from app.ledger.database.statements import (
 from app.ledger.entries.chain import GENESIS, Head, event_body, read_event
 from app.ledger.entries.checkpoint import check_mark, checkpoint_body
 from app.ledger.entries.digests import is_cell_key, private_digest, public_digest
-from app.ledger.entries.entry_kinds import AnswersReleased, ScoresReleased, VectorsAsked
+from app.ledger.entries.entry_kinds import (
+    AnswersReleased,
+    GenerationRetired,
+    ScoresReleased,
+    SlotsChanged,
+    VectorsAsked,
+)
 from app.ledger.entries.fold import EMPTY, LedgerState, fold
 from app.ledger.key_counts import read_key_counts
 from app.ledger.releases import is_covered, read_openings, stray_row
@@ -166,6 +172,7 @@ class _Verification:
             state = self._check_entry(state, entry)
             self._check_checkpoint(state)
         _hold(self._next_checkpoint is None, "a checkpoint is at an entry that the chain lacks")
+        _hold(state.is_finished, "the chain ends before a join or a retirement that is due")
         self._check_no_more_answers(state)
         self._check_each_was_asked(state)
         self._check_keys()
@@ -192,6 +199,9 @@ class _Verification:
         elif isinstance(event, VectorsAsked):
             self._check_asked(entry.sequence, event)
         self._bound |= getattr(event, "private_digests", {})
+        if isinstance(event, SlotsChanged | GenerationRetired):
+            for name in state.private_digests.keys() - following.private_digests.keys():
+                del self._bound[name]
         self._head_found = self._head_found or entry.hash == self._expect_head
         return following
 
