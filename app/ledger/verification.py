@@ -67,7 +67,8 @@ class VerificationReport:
         head: number and hash of the newest entry.
         answered: fresh answers of the ensemble.
         unstable: how many of them were unstable.
-        epsilon_charged: sum of the shares spent.
+        epsilon_charged: sum of the shares spent; of generations, the most that a record of
+            any of them is charged.
         delta_charged: the same of delta.
         closed: why the ledger is closed; None where it is not.
 
@@ -128,12 +129,16 @@ def verify_on(
         ) from None
     except (TypeError, ValueError):
         raise VerificationError(type_fault(connection) or WRONG_TYPE) from None
+    epsilon = sum((Fraction(share.epsilon) for share in state.charged), Fraction(0))
+    delta = sum((Fraction(share.delta) for share in state.charged), Fraction(0))
+    if state.generations is not None:
+        epsilon, delta = state.generations.dearest()
     return VerificationReport(
         head=state.head,
         answered=state.answered,
         unstable=state.unstable,
-        epsilon_charged=sum((Fraction(share.epsilon) for share in state.charged), Fraction(0)),
-        delta_charged=sum((Fraction(share.delta) for share in state.charged), Fraction(0)),
+        epsilon_charged=epsilon,
+        delta_charged=delta,
         closed=None if state.closed is None else state.closed.reason,
     )
 

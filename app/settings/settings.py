@@ -172,6 +172,19 @@ class Settings(Section):
         """Return the path or address of the private rows; it may hold a password."""
         return self.data.source.get_secret_value()
 
+    def with_source(self, source: str) -> Self:
+        """Return the settings with other private rows, of any number, and nothing else changed.
+
+        Args:
+            source: as ``data.source``; a relative path is relative to the working directory.
+
+        """
+        tables = reading.resolve_paths({"data": {"source": source}}, folder=Path.cwd())
+        data = tables["data"]
+        resolved = str(data["source"]) if isinstance(data, dict) else source
+        changed = {"source": SecretStr(resolved), "rows": None}
+        return self.model_copy(update={"data": self.data.model_copy(update=changed)})
+
     @property
     def is_embedded_demo(self) -> bool:
         """Whether the rows are the embedded, public ones."""

@@ -7,11 +7,13 @@ that is due or a retirement, is part of the state, and nothing else may follow b
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 from msgspec.structs import replace
 
+from app.errors import InvariantError
 from app.ledger.entries.entry_kinds import (
     AnswersReleased2,
     GenerationAppended,
@@ -27,8 +29,6 @@ from app.ledger.entries.entry_kinds import (
 from app.ledger.entries.legality import IllegalError, allow, exact
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from app.ledger.entries.entry_kinds import AnswersReleased, ReleaseOpened, ScoresReleased
 
 TABLE: Final = "generations.table"
@@ -55,6 +55,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
         shares: as it was appended with.
         cutoff: T_g.
         unstable: hits that it was charged: of the answers on which it voted.
+        fingerprint: of its rows, by a key of its own.
         joins_at: the period at whose tick it is to join.
         kept_at: the tick in the name of the piece that holds its slots.
         labelled_by: the generation whose labelling its rows have; None before there is one.
@@ -70,6 +71,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     shares: dict[str, list[str]]
     cutoff: int
     unstable: int = 0
+    fingerprint: str
     joins_at: int
     kept_at: int
     labelled_by: int | None = None
@@ -145,6 +147,25 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether nothing is due that must be in the same transaction."""
         return not (self.joining or self.is_drawing or self.spent)
 
+    def dearest(self) -> tuple[Fraction, Fraction]:
+        """Return the most epsilon, and the most delta, that a record of any generation is charged.
+
+        A record lies in one generation, so that what is promised is the largest and no sum.
+        """
+        costs = [_costs(each.shares).values() for each in self.all]
+        epsilons = [sum((cost for cost, _ in each), Fraction(0)) for each in costs]
+        deltas = [sum((cost for _, cost in each), Fraction(0)) for each in costs]
+        return max(epsilons, default=Fraction(0)), max(deltas, default=Fraction(0))
+
+    def dearest_shares(self) -> dict[str, tuple[Fraction, Fraction]]:
+        """Return the most that a record of any generation is charged, by mechanism."""
+        most: dict[str, tuple[Fraction, Fraction]] = {}
+        for each in self.all:
+            for name, cost in _costs(each.shares).items():
+                epsilon, delta = most.get(name, cost)
+                most[name] = max(epsilon, cost[0]), max(delta, cost[1])
+        return dict(sorted(most.items(), reverse=True))
+
     def with_one(self, changed: Generation) -> Generations:
         """Return the same with one generation in its changed form."""
         others = list(self.all)
@@ -153,6 +174,18 @@ class Generations(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NONE_YET: Final = Generations()
+
+
+def generations_of(known: Generations | None) -> Generations:
+    """Return the generations of a release that takes them.
+
+    Raises:
+        InvariantError: it is a fixed one.
+
+    """
+    if known is None:
+        raise InvariantError("the release takes generations")
+    return known
 
 
 def has_generations(opened: ReleaseOpened) -> bool:
@@ -212,10 +245,16 @@ def appended(known: Generations, opened: ReleaseOpened, event: GenerationAppende
         delta=event.delta,
         shares=event.shares,
         cutoff=event.cutoff,
+        fingerprint=event.fingerprint,
         joins_at=event.joins_at,
         kept_at=known.tick,
     )
     return replace(known, all=(*known.all, further))
+
+
+def _costs(shares: dict[str, list[str]]) -> dict[str, tuple[Fraction, Fraction]]:
+    """Return the exact epsilon and delta of each share."""
+    return {name: (exact(one), exact(two)) for name, (one, two) in shares.items()}
 
 
 def _check_shares(opened: ReleaseOpened, event: GenerationAppended, *, is_first: bool) -> None:
@@ -223,7 +262,7 @@ def _check_shares(opened: ReleaseOpened, event: GenerationAppended, *, is_first:
     epsilon, delta = exact(event.epsilon), exact(event.delta)
     within = epsilon <= exact(opened.epsilon) and delta <= exact(opened.delta)
     allow(within, "promises its records more than the release does")
-    costs = {name: (exact(one), exact(two)) for name, (one, two) in event.shares.items()}
+    costs = _costs(event.shares)
     allow(costs.keys() <= {RELABEL, ANSWERS}, "charges a mechanism that generations do not have")
     allow(
         sum(cost for cost, _ in costs.values()) <= epsilon
