@@ -21,6 +21,7 @@ from app.errors import InvariantError, LedgerCorruptError, LedgerUnavailableErro
 from app.ledger.asked_vectors import RELEASE_SECRET, AskedVector, asked_body, read_asked
 from app.ledger.database.driver import UNAVAILABLE, insert_rows, is_cut_off, translate
 from app.ledger.database.lookups import find_answers, find_keys
+from app.ledger.database.protections import delete_private
 from app.ledger.database.statements import (
     RecordedAnswer,
     every,
@@ -33,7 +34,10 @@ from app.ledger.entries.chain import next_entry
 from app.ledger.entries.digests import private_digest, public_digests
 from app.ledger.entries.entry_kinds import (
     AnswersReleased,
+    AnswersReleased2,
+    GenerationRetired,
     ScoresReleased,
+    SlotsChanged,
     VectorsAsked,
     asked_vectors_name,
 )
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
     from app.ledger.entries.digests import Digests
     from app.ledger.entries.entry_kinds import LedgerEvent, ReleaseOpened
     from app.ledger.entries.fold import LedgerState
+    from app.ledger.entries.generations import Generations
     from app.ledger.key_counts import KeyCount
 
 PRIVATE_BODY_BYTES_MAX: Final = 900_000_000
@@ -142,6 +147,9 @@ class Transaction:
             entry.hash,
         )
         self._in_database(insert_rows, self._connection, _INSERT_ENTRY, [row])
+        if isinstance(event, SlotsChanged | GenerationRetired):
+            lost = self._state.private_digests.keys() - following.private_digests.keys()
+            self._in_database(delete_private, self._connection, self._release_number, lost)
         self._state = following
         return entry.head
 
@@ -161,7 +169,7 @@ class Transaction:
         first, count = answers[0].query_id, len(rows)
         numbers = [answer.query_id for answer in answers]
         invariant(numbers == [*range(first, first + count)], "answers are numbered without gaps")
-        head = self.append(_released(vector_digests, answers))
+        head = self.append(_released(vector_digests, answers, self._state.generations))
         is_label = answers[0].precision is None
         fields = _LABEL_FIELDS if is_label else RecordedAnswer.__struct_fields__
         at = repeat(self._release_number, count), repeat(head.sequence, count)
@@ -322,6 +330,7 @@ class Transaction:
         if self._failed:
             raise LedgerUnavailableError(UNAVAILABLE)
         invariant(not self._unbound, "every piece of private state is bound by an entry")
+        invariant(self._state.is_finished, "what an entry makes due is in its transaction")
         if self._key_rows:
             self._in_database(self._connection.execute, _INSERT_KEYS, self._key_rows)
 
@@ -377,7 +386,9 @@ def _insert_answers(fields: tuple[str, ...]) -> str:
 
 
 def _released(
-    vector_digests: Sequence[bytes], answers: Sequence[RecordedAnswer]
+    vector_digests: Sequence[bytes],
+    answers: Sequence[RecordedAnswer],
+    generations: Generations | None,
 ) -> AnswersReleased | ScoresReleased:
     """Return the entry of a range, whose answers all have scores or all have none."""
     labels = AnswersReleased(
@@ -387,6 +398,8 @@ def _released(
         stable=[each.stable for each in answers],
     )
     precisions = [each.precision for each in answers if each.precision is not None]
+    if not precisions and generations is not None:
+        return AnswersReleased2(**structs.asdict(labels), active=generations.active_set)
     if not precisions:
         return labels
     invariant(len(precisions) == len(answers), "an entry has labels or scores")

@@ -46,12 +46,14 @@ BUSY_TIMEOUT_SECONDS: Final = 3.0
 READERS_MAX: Final = 8
 """Connections that read at once; a further one waits."""
 
-WRITER_OPTIONS: Final = ("cache_size=-65536", "wal_autocheckpoint=4000")
+WRITER_OPTIONS: Final = ("cache_size=-65536", "wal_autocheckpoint=4000", "secure_delete=ON")
 """64 MB of pages, filled as they are needed, and a log of 16 MB before it is brought in.
 
 Answers come in the order of their digests, so to speak in none: each dirties a page of
 their index.  With SQLite's own 2 MB and 4 MB a page was read for every answer after some
 50,000, and written twice; at 64 an entry a commit took a quarter longer.
+
+What is deleted is overwritten with zeros: nothing is but what generations leave.
 """
 
 BEGIN_WRITING: Final = "BEGIN IMMEDIATE"

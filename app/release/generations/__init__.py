@@ -1,0 +1,9 @@
+"""A release that grows: generations of rows that join a common vote, and retire one by one.
+
+* ``living_opening.py`` opens such a release, or continues it without its source.
+* ``appending.py`` appends a generation: its budget, its slots, and nothing that is drawn of rows.
+* ``slots.py`` has a generation's rows by slot, with its labels and learners, as they are kept.
+* ``fitting.py`` draws or takes over a generation's labels, and fits its learners.
+* ``ticking.py`` is a tick: what is fitted joins, and every generation's slots are written anew.
+* ``living_release.py`` is the open release, whose learners are those of all active generations.
+"""

@@ -1,0 +1,190 @@
+"""A tick: what is fitted joins the vote, and every generation's slots are written anew.
+
+Ticks come by the clock, in periods of public length, and every one is an entry, whether anything
+changed or not.  Between ticks nothing that votes changes but by retirements, which follow from
+public counters.  When a fit ends tells nobody anything: a generation joins at the first tick of
+the period that its entry names, and where it is not fitted by then, this server stops.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from app.errors import LedgerUnavailableError, MachineError, UnavailableError
+from app.ledger.entries.entry_kinds import (
+    GenerationsJoined,
+    LabellingDrawn,
+    SlotsChanged,
+    slots_name,
+)
+from app.ledger.entries.generations import generations_of
+from app.release.generations.fitting import Fitted, fit_generation
+from app.release.generations.slots import read_slots
+from app.release.private_state import put_pieces
+from app.release.progress import no_progress
+from app.release.publication import TURN_LOST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.ledger.entries.fold import LedgerState
+    from app.ledger.entries.generations import Generation, Generations
+    from app.ledger.ledger import Ledger, Transaction
+    from app.noise.source import NoiseSource
+    from app.release.generations.living_release import LivingRelease
+    from app.release.progress import Progress
+    from app.release.terms.configuration import Configuration
+
+NAP_SECONDS: Final = 0.05
+
+
+class NotFittedError(MachineError):
+    """A generation whose tick has come is not fitted: the server stops, as when a machine fails."""
+
+    def __str__(self) -> str:
+        """Say what to do."""
+        return (
+            "a generation was not fitted by its tick, and nothing is answered any more; start "
+            "again, which fits it first and charges nothing twice, and make generations.tick "
+            "longer than a fit takes in a new release"
+        )
+
+
+@dataclass(slots=True)
+class Ticker:
+    """Fits generations that wait, beside the answers, and makes ticks that are due.
+
+    Attributes:
+        configuration: the release's.
+        ledger: of the release.
+        noise: where labellings are drawn from.
+        clock: seconds since 1970.
+        private_fitted: what is fitted and not in the ledger, by the generation's number.
+
+    """
+
+    configuration: Configuration
+    ledger: Ledger
+    noise: NoiseSource
+    clock: Callable[[], float] = time.time
+    private_fitted: dict[int, Fitted] = field(default_factory=dict, repr=False)
+    _fitting: Lock = field(default_factory=Lock, repr=False)
+
+    @property
+    def period(self) -> int:
+        """Whole periods of the clock since 1970, now."""
+        rules = self.configuration.settings.generations
+        return int(self.clock()) // (1 if rules is None else rules.tick_seconds)
+
+    def is_due(self, state: LedgerState) -> bool:
+        """Return whether a tick is due in a release that goes on."""
+        has_ended = state.halted is not None or state.closed is not None
+        return not has_ended and self.period > generations_of(state.generations).period
+
+    def awaits_fit(self, state: LedgerState) -> bool:
+        """Return whether a generation that waits is not fitted."""
+        return bool(self._unfitted(generations_of(state.generations)))
+
+    def fit_waiting(self, progress: Progress = no_progress) -> None:
+        """Fit every generation that waits and is not fitted; of several servers one does.
+
+        Raises:
+            LedgerUnavailableError: another process fits them, or the ledger cannot be read.
+            MachineError: the machine failed.
+
+        """
+        with self._fitting, self.ledger.turn_to_draw(self.ledger.release_number) as is_held:
+            while waiting := self._unfitted(generations_of(self.ledger.read_state().generations)):
+                generation = waiting[0]
+                fitted = fit_generation(
+                    self.configuration,
+                    generation,
+                    ledger=self.ledger,
+                    noise=self.noise,
+                    progress=progress,
+                )
+                if not is_held():
+                    raise LedgerUnavailableError(TURN_LOST)
+                self.private_fitted[generation.number] = fitted
+
+    def tick(self, release: LivingRelease) -> None:
+        """Make a tick, unless another server has made it: what is due joins.
+
+        Called where nothing else changes the release.
+
+        Raises:
+            NotFittedError: a generation that is due is not fitted.
+            LedgerUnavailableError: the ledger took nothing; try again.
+
+        """
+        before, period = generations_of(release.state.generations).tick, self.period
+        with self.ledger.transaction() as transaction:
+            known = generations_of(transaction.state.generations)
+            is_due = known.tick == before and self.is_due(transaction.state)
+            kept = self._append(transaction, known, period) if is_due else ()
+        fitted = {number: each.ensemble for number, each in self.private_fitted.items()}
+        after = generations_of(transaction.state.generations)
+        labelled = {each.number for each in after.all if each.labelled_by is not None}
+        if is_due:
+            release.take_over(
+                {number: fitted[number] for number in fitted if number in labelled},
+                after.tick,
+                kept,
+            )
+        release.adopt(transaction.state)
+        for number in labelled & self.private_fitted.keys():
+            del self.private_fitted[number]
+
+    def _unfitted(self, known: Generations) -> list[Generation]:
+        """Return the generations that wait without labels, here too."""
+        return [
+            each
+            for each in known.waiting
+            if each.labelled_by is None and each.number not in self.private_fitted
+        ]
+
+    def _append(self, transaction: Transaction, known: Generations, period: int) -> tuple[int, ...]:
+        """Append the entries of a tick; return the generations whose slots hold what they held."""
+        due = [
+            each for each in known.waiting if each.labelled_by is None and each.joins_at <= period
+        ]
+        for each in due:
+            fitted = self.private_fitted.get(each.number)
+            if fitted is None:
+                raise NotFittedError
+            drawn = LabellingDrawn(
+                number=each.number,
+                of=fitted.labelled_by,
+                private_digests=put_pieces(transaction, fitted.pieces),
+            )
+            transaction.append(drawn)
+        taken = {each.number for each in due}
+        tick = known.tick + 1
+        pieces = {slots_name(each.number, tick): self._body(each, taken) for each in known.kept}
+        digests = put_pieces(transaction, pieces)
+        transaction.append(SlotsChanged(tick=tick, period=period, private_digests=digests))
+        known = generations_of(transaction.state.generations)
+        if known.joining:
+            joined = GenerationsJoined(numbers=list(known.joining), active=known.active_set + 1)
+            transaction.append(joined)
+        return tuple(each.number for each in known.kept if each.number not in taken)
+
+    def _body(self, generation: Generation, taken: set[int]) -> bytes:
+        """Return what a generation keeps from this tick on."""
+        slots = read_slots(self.ledger, generation)
+        if generation.number in taken:
+            fitted = self.private_fitted[generation.number].slots
+            if not fitted.holds_same(slots):  # fitted on what they held at an earlier tick
+                raise NotFittedError
+            slots = fitted
+        return slots.to_bytes()
+
+
+def wait_for_fits(ticker: Ticker, progress: Progress) -> None:
+    """Fit what waits before a start serves; where another server does, it goes on there."""
+    with suppress(UnavailableError):
+        ticker.fit_waiting(progress)
